@@ -1,0 +1,94 @@
+import { REGIONS, type Region } from "../core/exchange.js";
+import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import { instantOf, localDate } from "./zone.js";
+
+/** Regular trading hours of a region. */
+export interface SessionHours {
+  /** Parts of the session, in minutes after local midnight; both ends are times, not bars. */
+  readonly parts: readonly (readonly [open: number, close: number])[];
+  /** Most one-minute bars that a regular day has, the opening auction's included. */
+  readonly barsPerDay: number;
+  /** Minutes after the close until a day's bars are taken to be final: services publish them 1 to 2 h later. */
+  readonly settleMinutes: number;
+}
+
+const at = (hour: number, minute: number): number => hour * 60 + minute;
+
+/** Regular hours as the exchanges publish them; US extended hours are settled before a day is final. */
+export const SESSION_HOURS: Readonly<Record<Region, SessionHours>> = {
+  CN: {
+    parts: [
+      [at(9, 30), at(11, 30)],
+      [at(13, 0), at(15, 0)],
+    ],
+    barsPerDay: 241,
+    settleMinutes: 120,
+  },
+  HK: {
+    parts: [
+      [at(9, 30), at(12, 0)],
+      [at(13, 0), at(16, 0)],
+    ],
+    barsPerDay: 331,
+    settleMinutes: 120,
+  },
+  US: { parts: [[at(9, 30), at(16, 0)]], barsPerDay: 390, settleMinutes: 300 },
+};
+
+/** Minute of the local day at which the regular session opens. */
+export function openMinute(region: Region): number {
+  return (SESSION_HOURS[region].parts[0] as readonly [number, number])[0];
+}
+
+/** Minute of the local day at which the regular session closes. */
+export function closeMinute(region: Region): number {
+  return (SESSION_HOURS[region].parts.at(-1) as readonly [number, number])[1];
+}
+
+/** Says whether a date is a Monday to Friday; holidays are not known here, and answer with no bars. */
+export function isWeekday(date: TradingDate): boolean {
+  const weekday = (((epochDay(date) + 4) % 7) + 7) % 7;
+  return weekday !== 0 && weekday !== 6;
+}
+
+/** The date that lies `days` days after (or, negative, before) a date. */
+export function addDays(date: TradingDate, days: number): TradingDate {
+  return dateOfEpochDay(epochDay(date) + days);
+}
+
+/**
+ * The end (exclusive, epoch milliseconds) of what is final in a region at an instant: local midnight after the last
+ * weekday whose session has closed and settled. Bars labelled before it will not change any more.
+ */
+export function finalEnd(region: Region, now: number): number {
+  const { zone } = REGIONS[region];
+  let date = localDate(now, zone);
+  while (!(isWeekday(date) && isSettled(region, date, now))) date = addDays(date, -1);
+  return instantOf(addDays(date, 1), zone);
+}
+
+function isSettled(region: Region, date: TradingDate, now: number): boolean {
+  const { zone } = REGIONS[region];
+  return instantOf(date, zone, closeMinute(region) + SESSION_HOURS[region].settleMinutes) <= now;
+}
+
+/**
+ * Weekdays of a region, midnight to midnight, that a range overlaps and whose session has begun by `now`; ascending.
+ * These are the days that a window over the range can have minute bars of.
+ */
+export function sessionDates(region: Region, range: TimeRange, now: number): TradingDate[] {
+  const { zone } = REGIONS[region];
+  const dates: TradingDate[] = [];
+  if (range.end <= range.start) return dates;
+  const last = localDate(Math.min(range.end - 1, now), zone);
+  for (let date = localDate(range.start, zone); date <= last; date = addDays(date, 1)) {
+    if (isWeekday(date) && instantOf(date, zone, openMinute(region)) <= now) dates.push(date);
+  }
+  return dates;
+}
+
+/** A date of a region, local midnight to local midnight, as a range of instants. */
+export function dayRange(region: Region, date: TradingDate): TimeRange {
+  const { zone } = REGIONS[region];
+  return { start: instantOf(date, zone), end: instantOf(addDays(date, 1), zone) };
+}

@@ -1,0 +1,25 @@
+import { tzOffset } from "@date-fns/tz";
+import { DAY_MS, dateOfEpochDay, epochDay, MINUTE_MS, type TradingDate } from "../core/time.js";
+
+/** How far a zone's wall clock is ahead of UTC at an instant, in milliseconds. */
+function offsetMs(zone: string, ms: number): number {
+  return tzOffset(zone, new Date(ms)) * MINUTE_MS;
+}
+
+/** The calendar date that a clock in `zone` shows at an instant (epoch milliseconds). */
+export function localDate(ms: number, zone: string): TradingDate {
+  return dateOfEpochDay(Math.floor((ms + offsetMs(zone, ms)) / DAY_MS));
+}
+
+/**
+ * The instant (epoch milliseconds) at which a clock in `zone` shows a date and a time of day.
+ *
+ * A time that a change of clocks skips is read as if the clocks had not changed yet: 02:30 becomes 03:30.
+ */
+export function instantOf(date: TradingDate, zone: string, minuteOfDay = 0): number {
+  const wall = epochDay(date) * DAY_MS + minuteOfDay * MINUTE_MS;
+  const guess = wall - offsetMs(zone, wall);
+  const instant = wall - offsetMs(zone, guess);
+  const skipped = offsetMs(zone, instant) !== offsetMs(zone, guess);
+  return skipped ? Math.max(guess, instant) : instant;
+}

@@ -1,0 +1,37 @@
+/** A market whose exchanges share a zone, sessions and a unit of volume. */
+export type Region = "CN" | "HK" | "US";
+
+/** What every instrument of a region has in common. */
+export interface RegionFacts {
+  readonly region: Region;
+  /** IANA zone in which the region's trading dates and session times are read. */
+  readonly zone: string;
+  /** Shares that one unit of a service's `volume` stands for: CN counts in lots of 100, HK and US in shares. */
+  readonly lot: number;
+}
+
+export const REGIONS: Readonly<Record<Region, RegionFacts>> = {
+  CN: { region: "CN", zone: "Asia/Shanghai", lot: 100 },
+  HK: { region: "HK", zone: "Asia/Hong_Kong", lot: 1 },
+  US: { region: "US", zone: "America/New_York", lot: 1 },
+};
+
+/** Exchange suffix of a symbol -> region. Includes the Chinese futures exchanges. */
+export const EXCHANGE_REGION: Readonly<Record<string, Region>> = {
+  SH: "CN",
+  SZ: "CN",
+  BJ: "CN",
+  SHF: "CN",
+  DCE: "CN",
+  ZCE: "CN",
+  CFX: "CN",
+  INE: "CN",
+  GFE: "CN",
+  HK: "HK",
+  US: "US",
+};
+
+/** Narrows a text to a known {@link Region}. */
+export function isRegion(text: string): text is Region {
+  return Object.hasOwn(REGIONS, text);
+}

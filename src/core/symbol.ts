@@ -1,0 +1,49 @@
+import { UsageError } from "./errors.js";
+import { EXCHANGE_REGION, type Region } from "./exchange.js";
+
+/** An instrument's symbol, `<code>.<exchange suffix>`, such as `600519.SH`. Only {@link parseSymbol} makes one. */
+export type MarketSymbol = string & { readonly __brand: "MarketSymbol" };
+
+/** The longest symbol that is accepted, in characters; keeps keys of a hostile answer small. */
+export const MAX_SYMBOL_LENGTH = 32;
+
+const SYMBOL = /^[A-Za-z0-9][A-Za-z0-9_^-]*(?:\.[A-Za-z0-9_^-]+)*\.[A-Z]{2,4}$/;
+
+/** Says whether a text has the form of a symbol; the exchange need not be a known one. */
+export function isSymbol(text: string): text is MarketSymbol {
+  return text.length <= MAX_SYMBOL_LENGTH && SYMBOL.test(text);
+}
+
+/**
+ * Checks a text and brands it as a symbol.
+ *
+ * @throws {UsageError} when the text does not have the form `<code>.<exchange suffix>`.
+ */
+export function parseSymbol(text: string): MarketSymbol {
+  if (isSymbol(text)) return text;
+  throw new UsageError(`symbol "${text.slice(0, 64)}" is not of the form <code>.<exchange suffix>`, {
+    hint: "write it like 600519.SH, 00700.HK or AAPL.US",
+  });
+}
+
+/** The exchange suffix of a symbol: the text after its last dot. */
+export function exchangeOf(symbol: string): string {
+  return symbol.slice(symbol.lastIndexOf(".") + 1);
+}
+
+/** The code of a symbol: the text before its last dot. */
+export function codeOf(symbol: string): string {
+  return symbol.slice(0, symbol.lastIndexOf("."));
+}
+
+/** The region of a symbol's exchange, or undefined where the exchange is not a known one. */
+export function regionOf(symbol: string): Region | undefined {
+  const exchange = exchangeOf(symbol);
+  return Object.hasOwn(EXCHANGE_REGION, exchange) ? EXCHANGE_REGION[exchange] : undefined;
+}
+
+/** Splits a comma-separated list, trims it, drops repeats and keeps the order. */
+export function splitList(text: string): string[] {
+  const items = text.split(",").map((item) => item.trim());
+  return [...new Set(items.filter((item) => item !== ""))];
+}

@@ -1,0 +1,74 @@
+import { UsageError } from "./errors.js";
+
+/** A half-open range of time: `start` inclusive, `end` exclusive, both epoch milliseconds. */
+export interface TimeRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A calendar date of an exchange, `YYYY-MM-DD`. Only {@link parseTradingDate} and the calendar make one. */
+export type TradingDate = string & { readonly __brand: "TradingDate" };
+
+export const MINUTE_MS = 60_000;
+export const DAY_MS = 86_400_000;
+
+/** Where the outer world's time comes from; tests pass their own. */
+export interface Clock {
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Resolves after `ms` milliseconds, or rejects at once when `signal` aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+const DATE = /^(\d{4})(-?)(\d{2})\2(\d{2})$/;
+
+/**
+ * Reads `YYYY-MM-DD` or `YYYYMMDD`.
+ *
+ * @throws {UsageError} when the text is not a date of the Gregorian calendar.
+ */
+export function parseTradingDate(text: string): TradingDate {
+  const match = DATE.exec(text);
+  if (match) {
+    const date = `${match[1]}-${match[3]}-${match[4]}`;
+    const ms = Date.parse(`${date}T00:00:00Z`);
+    if (Number.isFinite(ms) && new Date(ms).toISOString().startsWith(date)) return date as TradingDate;
+  }
+  throw new UsageError(`date "${text}" is not a calendar date`, { hint: "write it as YYYY-MM-DD" });
+}
+
+/** Days since 1970-01-01 of a date. */
+export function epochDay(date: TradingDate): number {
+  return Date.parse(`${date}T00:00:00Z`) / DAY_MS;
+}
+
+/** The date that lies a number of days after 1970-01-01. */
+export function dateOfEpochDay(day: number): TradingDate {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10) as TradingDate;
+}
+
+/** Joins ranges that touch or overlap; the result is sorted and disjoint. */
+export function unionRanges(ranges: readonly TimeRange[]): TimeRange[] {
+  const sorted = ranges.filter((r) => r.end > r.start).sort((a, b) => a.start - b.start);
+  const joined: { start: number; end: number }[] = [];
+  for (const range of sorted) {
+    const last = joined.at(-1);
+    if (last && range.start <= last.end) last.end = Math.max(last.end, range.end);
+    else joined.push({ ...range });
+  }
+  return joined;
+}
+
+/** What remains of `range` once the given ranges are cut out; sorted and disjoint. */
+export function subtractRanges(range: TimeRange, cut: readonly TimeRange[]): TimeRange[] {
+  const rest: TimeRange[] = [];
+  let { start } = range;
+  for (const hole of unionRanges(cut)) {
+    if (hole.end <= start) continue;
+    if (hole.start >= range.end) break;
+    if (hole.start > start) rest.push({ start, end: hole.start });
+    start = hole.end;
+  }
+  if (start < range.end) rest.push({ start, end: range.end });
+  return rest;
+}

@@ -1,0 +1,63 @@
+/**
+ * The types that a lake column can have: the intersection of Arrow, Parquet, Delta and DuckDB that every engine reads.
+ * `timestamp` is UTC in microseconds, `date` the exchange's own calendar date.
+ */
+export type ColumnType =
+  | "string"
+  | "double"
+  | "int64"
+  | "int32"
+  | "boolean"
+  | "date"
+  | "timestamp"
+  | "string[]";
+
+/** One column of a table. */
+export interface Column {
+  readonly name: string;
+  readonly type: ColumnType;
+  /** @default false */
+  readonly nullable?: boolean;
+  /** Name on the wire, where the service delivers the column; the same as `name` unless given. */
+  readonly wire?: string;
+  /** Unit of the values, as shown in SQL comments and docs. */
+  readonly unit?: string;
+  readonly doc: string;
+}
+
+/** A table of the lake, declared once and read by decoder, Arrow, Parquet, SQL comments, docs and service alike. */
+export interface TableSchema {
+  readonly name: string;
+  /** What the table holds; becomes its COMMENT. */
+  readonly doc: string;
+  readonly columns: readonly Column[];
+  /** Columns that identify a row. */
+  readonly key: readonly string[];
+  /** Order of the rows within a data file. */
+  readonly sort: readonly string[];
+  /** Columns that are kept in the path instead of in the file. */
+  readonly partition: readonly string[];
+  /** Columns that carry minimum and maximum in the log, so that files are skipped before they are opened. */
+  readonly stats: readonly string[];
+  /** Whether a delivery may add numeric columns that are not declared. @default false */
+  readonly open?: boolean;
+}
+
+/** The DuckDB type of a column type. */
+export const DUCKDB_TYPE: Readonly<Record<ColumnType, string>> = {
+  string: "VARCHAR",
+  double: "DOUBLE",
+  int64: "BIGINT",
+  int32: "INTEGER",
+  boolean: "BOOLEAN",
+  date: "DATE",
+  timestamp: "TIMESTAMPTZ",
+  "string[]": "VARCHAR[]",
+};
+
+/** The column of that name. */
+export function columnOf(table: TableSchema, name: string): Column {
+  const column = table.columns.find((c) => c.name === name);
+  if (column === undefined) throw new Error(`table ${table.name} declares no column ${name}`);
+  return column;
+}

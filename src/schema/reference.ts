@@ -1,0 +1,115 @@
+import type { Column, TableSchema } from "./column.js";
+
+const VALIDITY: readonly Column[] = [
+  { name: "valid_from", type: "timestamp", unit: "UTC", doc: "When this content was first seen." },
+  {
+    name: "valid_to",
+    type: "timestamp",
+    nullable: true,
+    unit: "UTC",
+    doc: "When other content, or none, was first seen instead; null while it holds.",
+  },
+];
+const REGION: Column = { name: "region", type: "string", doc: "Region: CN, HK or US." };
+
+/** Members of an instrument's `ext` that have a column of their own; all other members stay in `ext_other`. */
+export const INSTRUMENT_EXT: readonly Column[] = [
+  { name: "float_shares", type: "double", nullable: true, unit: "shares", doc: "Shares that trade freely." },
+  { name: "total_shares", type: "double", nullable: true, unit: "shares", doc: "Shares issued." },
+  {
+    name: "limit_up",
+    type: "double",
+    nullable: true,
+    unit: "currency",
+    doc: "Highest price permitted that day; 100000 stands for none.",
+  },
+  {
+    name: "limit_down",
+    type: "double",
+    nullable: true,
+    unit: "currency",
+    doc: "Lowest price permitted that day.",
+  },
+  { name: "tick_size", type: "double", nullable: true, unit: "currency", doc: "Smallest step of the price." },
+  { name: "lot_size", type: "double", nullable: true, unit: "shares", doc: "Shares of a board lot." },
+  { name: "listing_date", type: "date", nullable: true, doc: "First trading date." },
+  { name: "name_en", type: "string", nullable: true, doc: "English name." },
+];
+
+export const INSTRUMENTS: TableSchema = {
+  name: "instruments",
+  doc: "Instrument metadata as dated versions: a row for each content ever seen. Key: symbol, valid_from.",
+  columns: [
+    { name: "symbol", type: "string", doc: "Instrument symbol, <code>.<exchange suffix>." },
+    { name: "code", type: "string", doc: "Code within the exchange." },
+    { name: "exchange", type: "string", doc: "Exchange suffix." },
+    { name: "name", type: "string", nullable: true, doc: "Display name." },
+    {
+      name: "type",
+      type: "string",
+      doc: "Kind of instrument: stock, etf, index, bond, fund, futures, options, other.",
+    },
+    {
+      name: "ext_type",
+      type: "string",
+      nullable: true,
+      doc: "Variant of the service's ext object, such as cn_equity.",
+    },
+    ...INSTRUMENT_EXT,
+    { name: "ext_other", type: "string", nullable: true, doc: "Other members of ext, as JSON text." },
+    ...VALIDITY,
+    REGION,
+  ],
+  key: ["symbol", "valid_from"],
+  sort: ["symbol", "valid_from"],
+  partition: ["region"],
+  stats: ["symbol", "valid_from"],
+};
+
+export const EXCHANGES: TableSchema = {
+  name: "exchanges",
+  doc: "Exchanges as dated versions. Key: exchange, valid_from.",
+  columns: [
+    { name: "exchange", type: "string", doc: "Exchange suffix." },
+    { name: "count", type: "int64", unit: "instruments", doc: "Number of instruments." },
+    ...VALIDITY,
+    REGION,
+  ],
+  key: ["exchange", "valid_from"],
+  sort: ["exchange", "valid_from"],
+  partition: ["region"],
+  stats: ["exchange", "valid_from"],
+};
+
+export const UNIVERSES: TableSchema = {
+  name: "universes",
+  doc: "Named groups of instruments as dated versions. Key: id, valid_from.",
+  columns: [
+    { name: "id", type: "string", doc: "Universe id." },
+    { name: "name", type: "string", doc: "Display name." },
+    { name: "category", type: "string", doc: "Category, as the source names it." },
+    { name: "symbol_count", type: "int64", unit: "instruments", doc: "Number of members." },
+    { name: "description", type: "string", nullable: true, doc: "Description." },
+    ...VALIDITY,
+    REGION,
+  ],
+  key: ["id", "valid_from"],
+  sort: ["id", "valid_from"],
+  partition: ["region"],
+  stats: ["id", "valid_from"],
+};
+
+export const UNIVERSE_MEMBERS: TableSchema = {
+  name: "universe_members",
+  doc: "Members of universes as dated versions: from when to when each was seen. Key: id, symbol, valid_from.",
+  columns: [
+    { name: "id", type: "string", doc: "Universe id." },
+    { name: "symbol", type: "string", doc: "Member." },
+    ...VALIDITY,
+    REGION,
+  ],
+  key: ["id", "symbol", "valid_from"],
+  sort: ["id", "symbol", "valid_from"],
+  partition: ["region"],
+  stats: ["id", "symbol", "valid_from"],
+};

@@ -1,0 +1,23 @@
+import { BARS_1D, BARS_1M } from "./bars.js";
+import type { TableSchema } from "./column.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "./reference.js";
+import { REQUESTS } from "./requests.js";
+import { BALANCE_SHEET, CASH_FLOW } from "./statements.js";
+
+/** Every table of a lake. */
+export const TABLES = [
+  BARS_1D,
+  BARS_1M,
+  INSTRUMENTS,
+  EXCHANGES,
+  UNIVERSES,
+  UNIVERSE_MEMBERS,
+  BALANCE_SHEET,
+  CASH_FLOW,
+  REQUESTS,
+] as const satisfies readonly TableSchema[];
+
+/** The table of that name, or undefined. */
+export function tableNamed(name: string): TableSchema | undefined {
+  return TABLES.find((table) => table.name === name);
+}
