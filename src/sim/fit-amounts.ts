@@ -1,0 +1,79 @@
+import type { DayShape } from "./day-shape.js";
+import type { BarBounds, MinuteBuffer } from "./minute-buffer.js";
+
+/**
+ * Gives every bar an amount within volume x [low, high], so that they add up to the day's amount exactly.
+ *
+ * Where the bars are too narrow for that, highs or lows are moved out, step by step and never beyond the day's own
+ * extremes: those of ordinary bars first, then of sealed ones, at last of the auction's. Since the day's amount lies
+ * within its volume x [low, high], that always suffices.
+ */
+export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds): void {
+  const { high, low, volume, amount } = out;
+  const { first, end } = bounds;
+  let least = 0;
+  let most = 0;
+  for (let i = first; i < end; i++) {
+    least += (low[i] as number) * (volume[i] as number);
+    most += (high[i] as number) * (volume[i] as number);
+  }
+  if (day.amount > most) {
+    most += widen(out, high, day.high, 1, day.amount - most, bounds);
+  } else if (day.amount < least) {
+    least -= widen(out, low, day.low, -1, least - day.amount, bounds);
+  }
+  const wanted = day.amount - least;
+  const part = most > least ? wanted / (most - least) : 0;
+  let room = 0;
+  let given = 0;
+  for (let i = first; i < end; i++) {
+    const lots = volume[i] as number;
+    const bottom = (low[i] as number) * lots;
+    const slack = (high[i] as number) * lots - bottom;
+    room += slack;
+    const upTo = Math.min(wanted, Math.floor(part * room));
+    const more = Math.min(slack, upTo - given);
+    given += more;
+    amount[i] = bottom + more;
+  }
+  // The floor of the last product can stay behind the whole by rounding.
+  for (let i = first; given < wanted && i < end; i++) {
+    const more = Math.min(
+      wanted - given,
+      (high[i] as number) * (volume[i] as number) - (amount[i] as number),
+    );
+    amount[i] = (amount[i] as number) + more;
+    given += more;
+  }
+}
+
+/** Moves one side of the bars out until it is worth `missing` more, or all are at `limit`; returns what it is worth. */
+function widen(
+  out: MinuteBuffer,
+  side: Int32Array,
+  limit: number,
+  sign: 1 | -1,
+  missing: number,
+  { first, priced, sealed, end }: BarBounds,
+): number {
+  let gained = 0;
+  for (const [from, to] of [
+    [priced, sealed],
+    [sealed, end],
+    [first, priced],
+  ] as const) {
+    for (let step = 1, moved = true; moved && gained < missing; step *= 2) {
+      moved = false;
+      for (let i = from; i < to && gained < missing; i++) {
+        const lots = out.volume[i] as number;
+        const price = side[i] as number;
+        const reach = Math.min(step, (limit - price) * sign, Math.ceil((missing - gained) / (lots || 1)));
+        if (lots === 0 || reach <= 0) continue;
+        side[i] = price + sign * reach;
+        gained += reach * lots;
+        moved = true;
+      }
+    }
+  }
+  return gained;
+}

@@ -1,0 +1,134 @@
+import type { DayShape } from "./day-shape.js";
+import { fitAmounts } from "./fit-amounts.js";
+import type { BarBounds, MinuteBuffer } from "./minute-buffer.js";
+import type { SessionMinutes } from "./session-minutes.js";
+
+/**
+ * Fills a buffer with the minutes of a day that trades, so that they aggregate to the day exactly: open of the first,
+ * highest high, lowest low, close of the last, sums of volume and amount. No price leaves [low, high] of the day, and
+ * every amount lies within volume x [low, high] of its own bar. A minute without trades repeats the last price.
+ *
+ * `day.volume` is at least 4. Returns the index of the first bar: 1 where the day lacks its auction bar, else 0; the
+ * last is that of the last label.
+ */
+export function bridgeMinutes(day: DayShape, session: SessionMinutes, out: MinuteBuffer): number {
+  const bars = session.labels.length;
+  const auction = session.auctionBars === 1 && day.auction;
+  const first = session.auctionBars === 1 && !auction ? 1 : 0;
+  const total = drawWeights(day.key, session.weights, first, out);
+  const { sums } = out;
+  let turn1 = auction ? first + 1 : first;
+  while (turn1 < bars - 1 && (sums[turn1] as number) < day.turn1Volume * total) turn1++;
+  let turn2 = turn1;
+  while (turn2 < bars - 1 && (sums[turn2] as number) < day.turn2Volume * total) turn2++;
+  const priced = auction ? first + 1 : first;
+  const bounds = { first, priced, sealed: day.sealed ? turn2 + 1 : bars, end: bars };
+  splitVolume(day.volume, total, bounds, turn1, turn2, out);
+  drawPrices(day, bounds, out);
+  touch(turn1, day.turn1Price, out);
+  touch(turn2, day.turn2Price, out);
+  fitAmounts(day, out, bounds);
+  return first;
+}
+
+/** Draws random bits and a weight for each bar; returns the sum of the weights. */
+function drawWeights(key: number, weights: Float64Array, first: number, out: MinuteBuffer): number {
+  const { bits, sums } = out;
+  let state = key;
+  let sum = 0;
+  for (let i = first; i < weights.length; i++) {
+    // mulberry32, inlined: this loop and the next ones run once for every bar of the market.
+    state = (state + 0x6d2b79f5) | 0;
+    let x = Math.imul(state ^ (state >>> 15), state | 1);
+    x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
+    x ^= x >>> 14;
+    bits[i] = x;
+    const part = (x >>> 20) / 4096;
+    sum += (weights[i] as number) * (0.15 + 2.5 * part * part);
+    sums[i] = sum;
+  }
+  return sum;
+}
+
+/** Splits the day's volume by the weights, and leaves at least one lot to the first, the last and both turning bars. */
+function splitVolume(
+  volume: number,
+  total: number,
+  { first, end }: BarBounds,
+  turn1: number,
+  turn2: number,
+  out: MinuteBuffer,
+): void {
+  const { sums, volume: volumes } = out;
+  const free = volume - 4;
+  const scale = free / total;
+  let given = 0;
+  for (let i = first; i < end - 1; i++) {
+    const upTo = Math.min(free, Math.floor((sums[i] as number) * scale));
+    volumes[i] = upTo - given;
+    given = upTo;
+  }
+  volumes[end - 1] = free - given + 1;
+  volumes[first] = (volumes[first] as number) + 1;
+  volumes[turn1] = (volumes[turn1] as number) + 1;
+  volumes[turn2] = (volumes[turn2] as number) + 1;
+}
+
+/** Draws the prices around straight lines from the open through the turning points to the close, in volume's time. */
+function drawPrices(day: DayShape, { first, priced, end }: BarBounds, out: MinuteBuffer): void {
+  const { open, high, low, close, volume, bits } = out;
+  const { high: highest, low: lowest } = day;
+  const range = highest - lowest;
+  const wick = (range * 0.05) / 256;
+  const part = 1 / day.volume;
+  let from = day.open;
+  let fromPart = 0;
+  let toPart = day.turn1Volume;
+  let slope = (day.turn1Price - from) / toPart;
+  let swing = (range * 0.05) / 32768;
+  let segment = 0;
+  let noise = 0;
+  let traded = 0;
+  let last = day.open;
+  for (let i = first; i < end; i++) {
+    const lots = volume[i] as number;
+    if (lots === 0 || i < priced) {
+      open[i] = high[i] = low[i] = close[i] = last;
+      traded += lots;
+      continue;
+    }
+    const x = bits[i] as number;
+    const middle = (traded + lots * 0.5) * part;
+    traded += lots;
+    while (segment < 2 && middle > toPart) {
+      segment++;
+      fromPart = toPart;
+      from = segment === 1 ? day.turn1Price : day.turn2Price;
+      toPart = segment === 1 ? day.turn2Volume : 1;
+      slope = ((segment === 1 ? day.turn2Price : day.close) - from) / (toPart - fromPart);
+      if (segment === 2 && day.sealed) swing = noise = 0;
+    }
+    noise = noise * 0.85 + ((x & 0xffff) - 32768) * swing;
+    let c = Math.floor(from + slope * (middle - fromPart) + noise + 0.5);
+    c = c > highest ? highest : c < lowest ? lowest : c;
+    let o =
+      i === first
+        ? last
+        : last + (swing === 0 ? 0 : ((x >>> 16) & 3) === 0 ? 1 : ((x >>> 16) & 3) === 1 ? -1 : 0);
+    o = o > highest ? highest : o < lowest ? lowest : o;
+    if (i === end - 1) c = day.close;
+    const reach = swing === 0 ? 0 : Math.floor(((x >>> 18) & 0xff) * wick);
+    const upper = (o > c ? o : c) + reach;
+    const lower = (o < c ? o : c) - (swing === 0 ? 0 : Math.floor(((x >>> 4) & 0xff) * wick));
+    open[i] = o;
+    close[i] = c;
+    high[i] = upper > highest ? highest : upper;
+    low[i] = lower < lowest ? lowest : lower;
+    last = c;
+  }
+}
+
+function touch(bar: number, price: number, { high, low }: MinuteBuffer): void {
+  if (price > (high[bar] as number)) high[bar] = price;
+  if (price < (low[bar] as number)) low[bar] = price;
+}

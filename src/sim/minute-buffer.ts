@@ -1,0 +1,36 @@
+/** The bars of one day, in the units of `DayShape`; made once and filled again for every day. */
+export interface MinuteBuffer {
+  readonly open: Int32Array;
+  readonly high: Int32Array;
+  readonly low: Int32Array;
+  readonly close: Int32Array;
+  readonly volume: Float64Array;
+  readonly amount: Float64Array;
+  /** Working memory: random bits, and the sum of the weights up to each bar. */
+  readonly bits: Int32Array;
+  readonly sums: Float64Array;
+}
+
+/** A buffer for days of at most `bars` bars. */
+export function minuteBuffer(bars: number): MinuteBuffer {
+  return {
+    open: new Int32Array(bars),
+    high: new Int32Array(bars),
+    low: new Int32Array(bars),
+    close: new Int32Array(bars),
+    volume: new Float64Array(bars),
+    amount: new Float64Array(bars),
+    bits: new Int32Array(bars),
+    sums: new Float64Array(bars),
+  };
+}
+
+/** Bars of a day, by index; each bound is where the next kind begins. */
+export interface BarBounds {
+  readonly first: number;
+  /** First bar that is not the opening auction's. */
+  readonly priced: number;
+  /** First bar after the price was sealed at a limit; `end` where it was not. */
+  readonly sealed: number;
+  readonly end: number;
+}

@@ -1,0 +1,88 @@
+import { epochDay, type TradingDate } from "../core/time.js";
+import type { ExchangeSummary, Instrument } from "../wire/resources.js";
+import { BOARDS } from "./board.js";
+import type { SimInstrument } from "./instrument.js";
+import { isListed, type MarketState } from "./market-state.js";
+import { dayTick, highestTicks, lowestTicks } from "./price-grid.js";
+import { dayIndexAtOrAfter } from "./trading-days.js";
+
+/** The limit_up that stands for "no limit" in the first days after a listing. */
+export const NO_LIMIT_UP = 100_000;
+
+/** Days before a delisting in which a Chinese stock bears the prefix of the delisting period. */
+const LEAVING_DAYS = 15;
+
+/** The instruments listed on a date, as the service would describe them then; in the order of the market. */
+export function listInstruments(state: MarketState, date: TradingDate): Instrument[] {
+  return state.instruments.filter((i) => isListed(i, date)).map((i) => describe(state, i, date));
+}
+
+/** The exchanges on a date, with the number of instruments listed then; those without any are left out. */
+export function listExchanges(state: MarketState, date: TradingDate): ExchangeSummary[] {
+  const counts = new Map<string, number>();
+  for (const { exchange } of state.instruments.filter((i) => isListed(i, date))) {
+    counts.set(exchange, (counts.get(exchange) ?? 0) + 1);
+  }
+  return [...counts].map(([exchange, count]) => ({ exchange, region: regionOfBoard(exchange), count }));
+}
+
+function describe(state: MarketState, instrument: SimInstrument, date: TradingDate): Instrument {
+  const { symbol, code, exchange, region, type } = instrument;
+  const dayIndex = lastDayIndex(state, instrument, date);
+  return {
+    symbol,
+    code,
+    exchange,
+    region,
+    name: nameOn(instrument, dayIndex),
+    type,
+    ext: { ...sharesOn(state, instrument, dayIndex), ...extOf(state, instrument, dayIndex) },
+  };
+}
+
+function extOf(
+  state: MarketState,
+  instrument: SimInstrument,
+  dayIndex: number,
+): NonNullable<Instrument["ext"]> {
+  const { board, boardLot, listed, nameEn } = instrument;
+  if (board.region === "US") return { type: "us_equity" };
+  if (board.region === "HK") return { type: "hk_equity", lot_size: boardLot };
+  const path = state.pathOf(instrument);
+  const at = dayIndex - instrument.start;
+  const prev = path.reference[at] ?? instrument.basePriceMilli;
+  const tick = dayTick(board, prev);
+  const free = at < path.freeDays;
+  return {
+    type: "cn_equity",
+    limit_up: free ? NO_LIMIT_UP : (highestTicks(board, prev, tick, false) * tick) / 1000,
+    limit_down: free ? 0 : (lowestTicks(board, prev, tick, false) * tick) / 1000,
+    tick_size: tick / 1000,
+    listing_date: listed,
+    name_en: nameEn,
+  };
+}
+
+/** Shares on a day: splits multiply them. */
+function sharesOn(state: MarketState, instrument: SimInstrument, dayIndex: number) {
+  let total = instrument.totalShares;
+  for (const event of state.pathOf(instrument).events) {
+    if (event.dayIndex <= dayIndex) total = Math.round(total * event.splitRatio);
+  }
+  return { total_shares: total, float_shares: Math.round(total * instrument.freeFloat) };
+}
+
+function nameOn({ name, delisted, region, type, end }: SimInstrument, dayIndex: number): string {
+  const leaving = delisted !== undefined && end - dayIndex <= LEAVING_DAYS;
+  return leaving && region === "CN" && type === "stock" ? `退市${name.slice(0, 2)}` : name;
+}
+
+/** The last of the instrument's days up to a date; its first day for an earlier date. */
+function lastDayIndex(state: MarketState, instrument: SimInstrument, date: TradingDate): number {
+  const last = dayIndexAtOrAfter(state.calendars[instrument.region], epochDay(date) + 1) - 1;
+  return Math.max(instrument.start, Math.min(instrument.end - 1, last));
+}
+
+function regionOfBoard(exchange: string): string {
+  return BOARDS.find((board) => board.exchange === exchange)?.region ?? "";
+}

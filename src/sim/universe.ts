@@ -1,0 +1,89 @@
+import { dateOfEpochDay, epochDay, type TradingDate } from "../core/time.js";
+import type { UniverseDetail } from "../wire/resources.js";
+import type { SimInstrument } from "./instrument.js";
+import { isListed, type MarketState } from "./market-state.js";
+import { bell, mix } from "./random.js";
+
+/** A universe as a rule: who is in it on a date. */
+interface UniverseRule {
+  readonly id: string;
+  readonly name: string;
+  readonly category: string;
+  readonly region: string;
+  readonly description: string;
+  members(state: MarketState, date: TradingDate): readonly SimInstrument[];
+}
+
+const UNIVERSES: readonly UniverseRule[] = [
+  all("CN_Equity_A", "沪深京A股", "equity", "CN", "stock"),
+  all("CN_ETF", "沪深ETF", "etf", "CN", "etf"),
+  all("HK_Equity", "港股", "equity", "HK", "stock"),
+  all("US_Equity", "美股", "equity", "US", "stock"),
+  index("SIM_CN_50", 50, 1 / 3),
+  index("SIM_CN_300", 300, 2 / 3),
+];
+
+/** Every universe on a date, its symbols ascending; members are listed on that date. */
+export function listUniverses(state: MarketState, date: TradingDate): UniverseDetail[] {
+  return UNIVERSES.map(({ id, name, category, region, description, ...rule }) => {
+    const symbols = rule.members(state, date).map((instrument) => instrument.symbol);
+    return { id, name, category, region, symbol_count: symbols.length, description, symbols: symbols.sort() };
+  });
+}
+
+/** The last day up to a date on which the index-like universes choose their members: the 15th of March, June, ... */
+export function lastReview(date: TradingDate): TradingDate {
+  const day = epochDay(date);
+  for (let back = 0; ; back++) {
+    const candidate = dateOfEpochDay(day - back);
+    if (/-(03|06|09|12)-15$/.test(candidate)) return candidate;
+  }
+}
+
+function all(
+  id: string,
+  name: string,
+  category: string,
+  region: string,
+  type: "stock" | "etf",
+): UniverseRule {
+  const description = `All listed ${type === "etf" ? "funds" : "stocks"} of the simulated ${region} market`;
+  return {
+    id,
+    name,
+    category,
+    region,
+    description,
+    members: (state, date) =>
+      state.instruments.filter((i) => i.region === region && i.type === type && isListed(i, date)),
+  };
+}
+
+/**
+ * An index-like universe: at each review the `size` largest Chinese stocks of that day, but no more than `part` of
+ * them, so that it stays a choice in a small market. Who is delisted leaves at once, and the place stays empty.
+ */
+function index(id: string, size: number, part: number): UniverseRule {
+  return {
+    id,
+    name: `模拟${size}`,
+    category: "index",
+    region: "CN",
+    description: `The ${size} largest stocks of the simulated CN market, chosen anew every quarter`,
+    members: (state, date) => {
+      const review = lastReview(date);
+      const stocks = state.instruments.filter(
+        (i) => i.region === "CN" && i.type === "stock" && isListed(i, review),
+      );
+      const ranked = stocks
+        .map((stock) => ({ stock, size: sizeAt(stock, review) }))
+        .sort((a, b) => b.size - a.size || (a.stock.symbol < b.stock.symbol ? -1 : 1));
+      const count = Math.min(size, Math.ceil(stocks.length * part));
+      return ranked.slice(0, count).flatMap(({ stock }) => (isListed(stock, date) ? stock : []));
+    },
+  };
+}
+
+function sizeAt(instrument: SimInstrument, review: TradingDate): number {
+  return Math.log(instrument.turnover) + 0.25 * bell(mix(instrument.key, epochDay(review)), 50);
+}
