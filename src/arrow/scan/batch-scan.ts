@@ -1,0 +1,166 @@
+import {
+  BIGINT,
+  BOOLEAN,
+  DOUBLE,
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBTableFunction,
+  type DuckDBType,
+  ENUM,
+  INTEGER,
+  TIMESTAMP,
+  TIMESTAMP_MS,
+  VARCHAR,
+} from "@duckdb/node-api";
+import duckdb from "@duckdb/node-bindings";
+import { type Data, DataType, type RecordBatch, TimeUnit, Type } from "apache-arrow";
+import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
+
+/** Writes rows `from` to `from + rows` of one column into a DuckDB vector. */
+type Fill = (target: duckdb.Vector, from: number, rows: number) => void;
+
+interface ScanColumn {
+  readonly name: string;
+  readonly type: DuckDBType;
+  readonly fill: Fill;
+}
+
+interface Scan {
+  readonly rows: number;
+  readonly columns: readonly ScanColumn[];
+}
+
+/** Record batches that one connection's SQL can read. */
+export interface BatchScans {
+  /**
+   * Makes a batch readable; its buffers must stay as they are until `release`.
+   *
+   * A dictionary of strings arrives as an ENUM, a timestamp as TIMESTAMP_MS or TIMESTAMP in UTC.
+   *
+   * @returns the table function's call, to stand after FROM.
+   * @throws {TypeError} for a column of a type that has no DuckDB twin here.
+   */
+  add(batch: RecordBatch): { readonly sql: string; release(): void };
+}
+
+/** Gives a connection the table function `batch_scan(id)`. */
+export function registerBatchScan(connection: DuckDBConnection): BatchScans {
+  const scans = new Map<number, Scan>();
+  let lastId = 0;
+  connection.registerTableFunction(
+    DuckDBTableFunction.create({
+      name: "batch_scan",
+      parameterTypes: [INTEGER],
+      bindFunction: (bind) => {
+        const id = Number(bind.getParameter(0));
+        const scan = scans.get(id);
+        if (scan === undefined) return bind.setError(`batch_scan(${id}): no such batch, or it was released`);
+        for (const { name, type } of scan.columns) bind.addResultColumn(name, type);
+        bind.setCardinality(scan.rows, true);
+        bind.setBindData(scan);
+      },
+      initFunction: (init) => {
+        init.setMaxThreads(1);
+        init.setInitData({ next: 0 });
+      },
+      mainFunction: (info, chunk) =>
+        fillChunk(info.bindData as Scan, info.initData as { next: number }, chunk),
+    }),
+  );
+  return {
+    add(batch) {
+      const id = ++lastId;
+      scans.set(id, {
+        rows: batch.numRows,
+        columns: batch.schema.fields.map((field, i) =>
+          scanColumn(field.name, batch.data.children[i] as Data),
+        ),
+      });
+      return { sql: `batch_scan(${id})`, release: () => void scans.delete(id) };
+    },
+  };
+}
+
+function fillChunk(scan: Scan, cursor: { next: number }, chunk: DuckDBDataChunk): void {
+  const rows = Math.min(VECTOR_ROWS, scan.rows - cursor.next);
+  chunk.rowCount = rows;
+  if (rows === 0) return;
+  for (const [i, column] of scan.columns.entries()) {
+    column.fill(duckdb.data_chunk_get_vector(chunk.chunk, i), cursor.next, rows);
+  }
+  cursor.next += rows;
+}
+
+function scanColumn(name: string, data: Data): ScanColumn {
+  if (data.offset !== 0)
+    throw new TypeError(`column ${name}: a sliced batch cannot be scanned; copy it first`);
+  const { type } = data;
+  if (DataType.isDictionary(type) && DataType.isUtf8(type.dictionary)) return dictionaryColumn(name, data);
+  if (DataType.isUtf8(type)) return { name, type: VARCHAR, fill: withValidity(data, fillStrings(data)) };
+  if (DataType.isBool(type)) return { name, type: BOOLEAN, fill: withValidity(data, fillBooleans(data)) };
+  const fixed = fixedWidthType(type);
+  if (fixed === undefined)
+    throw new TypeError(`column ${name}: Arrow type ${Type[type.typeId]} cannot be scanned`);
+  return {
+    name,
+    type: fixed,
+    fill: withValidity(data, (target, from, rows) => copyValues(target, data.values, from, rows)),
+  };
+}
+
+function fixedWidthType(type: DataType): DuckDBType | undefined {
+  if (DataType.isFloat(type) && type.precision === 2) return DOUBLE;
+  if (DataType.isInt(type) && type.isSigned && type.bitWidth === 64) return BIGINT;
+  if (DataType.isInt(type) && type.isSigned && type.bitWidth === 32) return INTEGER;
+  if (DataType.isTimestamp(type) && type.unit === TimeUnit.MILLISECOND) return TIMESTAMP_MS;
+  if (DataType.isTimestamp(type) && type.unit === TimeUnit.MICROSECOND) return TIMESTAMP;
+  return undefined;
+}
+
+/** A dictionary column is an ENUM to DuckDB: its vector holds the indices, in the narrowest width that fits. */
+function dictionaryColumn(name: string, data: Data): ScanColumn {
+  const words = [...(data.dictionary ?? [])] as string[];
+  if (words.length === 0) return { name, type: VARCHAR, fill: markAllNull };
+  const indices = data.values as Int32Array;
+  const scratch = words.length < 256 ? new Uint8Array(VECTOR_ROWS) : new Uint16Array(VECTOR_ROWS);
+  const narrow = words.length < 65_536 ? scratch : new Uint32Array(VECTOR_ROWS);
+  const fill: Fill = (target, from, rows) => {
+    narrow.set(indices.subarray(from, from + rows));
+    copyValues(target, narrow, 0, rows);
+  };
+  return { name, type: ENUM(words), fill: withValidity(data, fill) };
+}
+
+function fillStrings(data: Data): Fill {
+  const { valueOffsets, values } = data as unknown as { valueOffsets: Int32Array; values: Uint8Array };
+  return (target, from, rows) => {
+    for (let row = 0; row < rows; row++) {
+      const bytes = values.subarray(valueOffsets[from + row], valueOffsets[from + row + 1]);
+      duckdb.vector_assign_string_element_len(target, row, bytes);
+    }
+  };
+}
+
+function fillBooleans(data: Data): Fill {
+  const bits = data.values as Uint8Array;
+  return (target, from, rows) => {
+    const bytes = Uint8Array.from({ length: rows }, (_, row) => {
+      const bit = from + row;
+      return ((bits[bit >> 3] as number) >> (bit & 7)) & 1;
+    });
+    copyValues(target, bytes, 0, rows);
+  };
+}
+
+function withValidity(data: Data, fill: Fill): Fill {
+  const bitmap = data.nullBitmap as Uint8Array | null;
+  if (data.nullCount === 0 || !bitmap || bitmap.length === 0) return fill;
+  return (target, from, rows) => {
+    fill(target, from, rows);
+    copyValidity(target, bitmap, from, rows);
+  };
+}
+
+const markAllNull: Fill = (target, from, rows) => {
+  copyValidity(target, new Uint8Array(Math.ceil((from + rows) / 8)), from, rows);
+};

@@ -1,0 +1,52 @@
+import duckdb from "@duckdb/node-bindings";
+
+/** Rows of a DuckDB vector: the most that one call of a table function may fill. */
+export const VECTOR_ROWS = 2048;
+
+/**
+ * Copies `rows` fixed-width values into a DuckDB vector.
+ *
+ * This is the one unsafe step of the project: the native call checks nothing, so every bound is checked here. A vector
+ * holds {@link VECTOR_ROWS} values; `values` must hold `from + rows`.
+ *
+ * @throws {RangeError} when the copy would read or write outside.
+ */
+export function copyValues(
+  target: duckdb.Vector,
+  values: Float64Array | BigInt64Array | Int32Array | Uint32Array | Uint16Array | Uint8Array,
+  from: number,
+  rows: number,
+): void {
+  checkBounds(from, rows, values.length);
+  const width = values.BYTES_PER_ELEMENT;
+  const offset = values.byteOffset + from * width;
+  duckdb.copy_data_to_vector(target, 0, values.buffer as ArrayBuffer, offset, rows * width);
+}
+
+/**
+ * Marks the nulls of a DuckDB vector from an Arrow validity bitmap (bit `from + i` belongs to row `i`).
+ *
+ * @throws {RangeError} when the bitmap does not hold `from + rows` bits, or the vector not `rows` values.
+ */
+export function copyValidity(target: duckdb.Vector, bitmap: Uint8Array, from: number, rows: number): void {
+  checkBounds(from, rows, bitmap.length * 8);
+  const words = new Uint8Array(VECTOR_ROWS / 8).fill(0xff);
+  for (let row = 0; row < rows; row++) {
+    const bit = from + row;
+    if (((bitmap[bit >> 3] as number) & (1 << (bit & 7))) === 0) {
+      words[row >> 3] = (words[row >> 3] as number) & ~(1 << (row & 7));
+    }
+  }
+  duckdb.vector_ensure_validity_writable(target);
+  duckdb.copy_data_to_vector_validity(target, 0, words.buffer, 0, words.length);
+}
+
+function checkBounds(from: number, rows: number, available: number): void {
+  if (!Number.isInteger(from) || !Number.isInteger(rows) || from < 0 || rows < 0) {
+    throw new RangeError(`copy of ${rows} rows from ${from}: both must be whole numbers of at least 0`);
+  }
+  if (rows > VECTOR_ROWS) throw new RangeError(`copy of ${rows} rows: a vector holds ${VECTOR_ROWS}`);
+  if (from + rows > available) {
+    throw new RangeError(`copy of rows ${from} to ${from + rows}: the column has ${available}`);
+  }
+}

@@ -1,0 +1,40 @@
+import { IssueLog } from "../../core/issue.js";
+import type { KlineColumns } from "../kline-columns.js";
+import { DEFAULT_JSON_LIMITS, JsonScanner } from "./json-scanner.js";
+import type { KlineExpectation } from "./kline-expectation.js";
+import { KlineSink } from "./kline-sink.js";
+
+/** A decoded K-line answer. */
+export interface KlineAnswer {
+  readonly columns: KlineColumns;
+  readonly issues: IssueLog;
+  /** Symbols that were asked for and are not in the answer, or have no bar in it. */
+  readonly absent: readonly string[];
+  /** Bars that each symbol of the answer had, before any was set aside; by symbol. */
+  readonly received: ReadonlyMap<string, number>;
+  /** Size of the body, uncompressed. */
+  readonly bytes: number;
+}
+
+/**
+ * Reads a K-line body, as its bytes arrive, straight into typed column buffers.
+ *
+ * What is wrong with single bars or symbols becomes an issue and is set aside; the rest is in the columns.
+ *
+ * @param body pieces of the uncompressed body, cut anywhere.
+ * @throws {WireError} where the body is not JSON, is cut short, has another shape, or passes a limit.
+ * @throws {ServiceError} where the body is the interface's error body.
+ */
+export async function decodeKlines(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  expectation: KlineExpectation,
+): Promise<KlineAnswer> {
+  const issues = new IssueLog();
+  const sink = new KlineSink(expectation, issues);
+  const scanner = new JsonScanner(sink, expectation.limits ?? DEFAULT_JSON_LIMITS);
+  for await (const chunk of body) scanner.push(chunk);
+  scanner.end();
+  const { columns, received } = sink.finish(scanner.bytes);
+  const absent = (expectation.symbols ?? []).filter((symbol) => !received.get(symbol));
+  return { columns, issues, absent, received, bytes: scanner.bytes };
+}

@@ -1,0 +1,180 @@
+import { ServiceError, WireError } from "../../core/errors.js";
+import type { IssueLog } from "../../core/issue.js";
+import { isSymbol } from "../../core/symbol.js";
+import { type KlineColumns, OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
+import type { DecimalRun } from "./decimal-run.js";
+import type { JsonSink } from "./json-scanner.js";
+import type { KlineExpectation } from "./kline-expectation.js";
+import type { NumberToken } from "./number-token.js";
+import { SymbolBars } from "./symbol-bars.js";
+
+/** Where in the document the reader is. */
+type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
+
+/** Most members of the answer's outermost object. */
+const MAX_ROOT_KEYS = 100;
+
+/** Understands a K-line document, and fills column buffers with it. */
+export class KlineSink implements JsonSink {
+  readonly #expected: ReadonlySet<string> | undefined;
+  readonly #shape: KlineExpectation["shape"];
+  readonly #only: string;
+  readonly #maxSymbols: number;
+  readonly #issues: IssueLog;
+  readonly #bars: SymbolBars;
+  #place: Place = "before";
+  /** Open containers below the place, while skipping. */
+  #skipDepth = 0;
+  /** Place to go back to after what is skipped. */
+  #resume: Place = "before";
+  #key = "";
+  #keyOffset = 0;
+  #hasData = false;
+  readonly #seen: Record<"root" | "data", Set<string>> = { root: new Set(), data: new Set() };
+  #error: { code?: string; message?: string } = {};
+
+  constructor(expectation: KlineExpectation, issues: IssueLog) {
+    this.#shape = expectation.shape;
+    this.#only = expectation.symbols?.[0] ?? "";
+    this.#expected = expectation.symbols && new Set(expectation.symbols);
+    this.#maxSymbols = expectation.maxSymbols ?? 20_000;
+    this.#issues = issues;
+    this.#bars = new SymbolBars(issues, expectation.maxBarsPerSymbol ?? 1_000_000, expectation.window);
+  }
+
+  startObject(offset: number): void {
+    if (this.#place === "before") {
+      this.#place = "root";
+    } else if (this.#place === "root" && this.#key === "data") {
+      this.#hasData = true;
+      this.#place = this.#shape === "map" ? "data" : "kline";
+      if (this.#shape === "single") this.#bars.begin(this.#only, offset);
+    } else if (this.#place === "data") {
+      this.#beginSymbol(offset);
+    } else {
+      this.#unexpected("an object", offset);
+      this.#enterSkip();
+    }
+  }
+
+  endObject(): void {
+    if (this.#place === "skip") return this.#leaveSkip();
+    if (this.#place === "kline") {
+      this.#bars.end();
+      this.#place = this.#shape === "map" ? "data" : "root";
+    } else if (this.#place === "data") this.#place = "root";
+    else this.#place = "before";
+  }
+
+  startArray(offset: number): void {
+    if (this.#place === "kline" && this.#bars.beginColumn(this.#key, this.#keyOffset)) {
+      this.#place = "column";
+      return;
+    }
+    this.#unexpected("an array", offset);
+    this.#enterSkip();
+  }
+
+  endArray(): void {
+    if (this.#place === "column") this.#place = "kline";
+    else this.#leaveSkip();
+  }
+
+  key(text: string, offset: number): void {
+    this.#key = text;
+    this.#keyOffset = offset;
+    if (this.#place === "root" || this.#place === "data") {
+      const seen = this.#seen[this.#place];
+      if (seen.has(text)) throw new WireError("malformed", `answer repeats the key "${text}"`, offset);
+      const most = this.#place === "root" ? MAX_ROOT_KEYS : this.#maxSymbols;
+      if (seen.size >= most) throw new WireError("limit", `answer has more than ${most} keys`, offset);
+      seen.add(text);
+    } else if (this.#place === "kline") this.#bars.key(text, offset);
+  }
+
+  decimals(run: DecimalRun): void {
+    if (this.#place === "column") this.#bars.decimals(run);
+  }
+
+  number(token: NumberToken, offset: number): void {
+    if (this.#place === "column") this.#bars.number(token, offset);
+    else this.#unexpected("a number", offset);
+  }
+
+  string(read: () => string, offset: number): void {
+    if (this.#place === "column") this.#bars.wrongType("a string", offset);
+    else if (this.#place === "root" && this.#key === "code") this.#error.code = read();
+    else if (this.#place === "root" && this.#key === "message") this.#error.message = read();
+    else this.#unexpected("a string", offset);
+  }
+
+  literal(value: boolean | null, offset: number): void {
+    if (this.#place === "column") {
+      if (value === null) this.#bars.null(offset);
+      else this.#bars.wrongType("a boolean", offset);
+    } else if (!(this.#place === "kline" && value === null && OPTIONAL_COLUMNS.has(this.#key))) {
+      this.#unexpected(value === null ? "null" : "a boolean", offset);
+    }
+  }
+
+  /** Gives what was read. @throws where the document had no `data`. */
+  finish(bytes: number): { columns: KlineColumns; received: ReadonlyMap<string, number> } {
+    if (!this.#hasData) {
+      const { code, message } = this.#error;
+      if (code !== undefined) {
+        throw new ServiceError(`service answered ${code}: ${message ?? "no message"}`, { status: 200, code });
+      }
+      throw new WireError("wrong_shape", 'answer has no "data" object', bytes);
+    }
+    return this.#bars.finish();
+  }
+
+  #beginSymbol(offset: number): void {
+    const symbol = this.#key;
+    const where = { symbol: symbol.slice(0, 64), byteOffset: this.#keyOffset, rejected: 0 };
+    if (!isSymbol(symbol)) {
+      this.#issues.add({ ...where, rule: "bad_symbol", message: `key "${where.symbol}" is not a symbol` });
+      return this.#enterSkip();
+    }
+    if (this.#expected && !this.#expected.has(symbol)) {
+      this.#issues.add({ ...where, rule: "not_requested", message: `${symbol} was not asked for` });
+      return this.#enterSkip();
+    }
+    this.#place = "kline";
+    this.#bars.begin(symbol, offset);
+  }
+
+  /** Notes a value that stands where another kind belongs; values of unknown members are of no concern. */
+  #unexpected(kind: string, offset: number): void {
+    if (this.#place === "before")
+      throw new WireError("wrong_shape", `answer is ${kind}, not an object`, offset);
+    if (this.#place === "root" && this.#key === "data") {
+      throw new WireError("wrong_shape", `"data" is ${kind}, not an object`, offset);
+    }
+    if (this.#place === "data") {
+      this.#issues.add({
+        rule: "wrong_type",
+        symbol: this.#key.slice(0, 64),
+        message: `value of "${this.#key.slice(0, 64)}" is ${kind}, not Compact K-line data`,
+        byteOffset: offset,
+        rejected: 0,
+      });
+    } else if (this.#place === "kline" && WIRE_COLUMNS.includes(this.#key)) {
+      this.#bars.fail("wrong_type", `is ${kind}, not an array`, this.#key, offset);
+    } else if (this.#place === "column") this.#bars.wrongType(kind, offset);
+  }
+
+  #enterSkip(): void {
+    if (this.#place === "skip") this.#skipDepth += 1;
+    else {
+      this.#resume = this.#place;
+      this.#place = "skip";
+      this.#skipDepth = 1;
+    }
+  }
+
+  #leaveSkip(): void {
+    this.#skipDepth -= 1;
+    if (this.#skipDepth === 0) this.#place = this.#resume;
+  }
+}

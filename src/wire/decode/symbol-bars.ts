@@ -1,0 +1,293 @@
+import { WireError } from "../../core/errors.js";
+import type { IssueLog, IssueRule } from "../../core/issue.js";
+import {
+  DOUBLE_COLUMNS,
+  type DoubleColumn,
+  type KlineColumns,
+  type NumberColumn,
+  OPTIONAL_COLUMNS,
+  WIRE_COLUMNS,
+} from "../kline-columns.js";
+import { type DecimalRun, decimalAt } from "./decimal-run.js";
+import { GrowingDoubles, GrowingInt64 } from "./growing-column.js";
+import type { NumberToken } from "./number-token.js";
+
+/** 1900-01-01 and 2200-01-01: a bar outside is a unit mix-up (seconds or microseconds), not history. */
+const EARLIEST_MS = -2_208_988_800_000;
+const LATEST_MS = 7_258_118_400_000;
+
+const isInteger = (column: string): boolean => column === "timestamp" || column === "volume";
+
+/**
+ * The column buffers of an answer, and the symbol that is being read into them.
+ *
+ * A symbol is taken whole when its object ends: if its columns do not fit together it is cut off again, bars with a
+ * defect are taken out, and unsorted ones sorted; each with an issue.
+ */
+export class SymbolBars {
+  readonly #issues: IssueLog;
+  readonly #maxBars: number;
+  readonly #first: number;
+  readonly #last: number;
+  readonly #doubles = new Map<string, GrowingDoubles>(
+    DOUBLE_COLUMNS.map((name) => [name, new GrowingDoubles()]),
+  );
+  readonly #int64 = { timestamp: new GrowingInt64(), volume: new GrowingInt64() };
+  readonly #symbols: string[] = [];
+  /** Row at which each taken symbol ends. */
+  readonly #ends: number[] = [];
+  readonly #received = new Map<string, number>();
+  #rows = 0;
+  #symbol = "";
+  /** Where the symbol's object begins. */
+  #offset = 0;
+  /** The first rule that sets the whole symbol aside. */
+  #failed: IssueRule | undefined;
+  #column = "";
+  #target: GrowingDoubles | GrowingInt64 = this.#int64.timestamp;
+  readonly #keys = new Set<string>();
+  /** The columns read so far, and where their keys stand. */
+  readonly #columns = new Map<string, number>();
+  /** Rows (counted from the symbol's first) that have a defect. */
+  readonly #bad = new Set<number>();
+
+  constructor(issues: IssueLog, maxBars: number, window: { first: number; last: number } | undefined) {
+    this.#issues = issues;
+    this.#maxBars = maxBars;
+    this.#first = Math.max(window?.first ?? EARLIEST_MS, EARLIEST_MS);
+    this.#last = Math.min(window?.last ?? LATEST_MS, LATEST_MS);
+  }
+
+  begin(symbol: string, offset: number): void {
+    this.#symbol = symbol;
+    this.#offset = offset;
+    this.#failed = undefined;
+    this.#keys.clear();
+    this.#columns.clear();
+    this.#bad.clear();
+  }
+
+  key(text: string, offset: number): void {
+    if (!WIRE_COLUMNS.includes(text)) return;
+    if (this.#keys.has(text)) {
+      throw new WireError("malformed", `${this.#symbol} repeats the column "${text}"`, offset);
+    }
+    this.#keys.add(text);
+  }
+
+  /** Makes `name` the column that values go to; false where it is none of the interface. */
+  beginColumn(name: string, offset: number): boolean {
+    if (!WIRE_COLUMNS.includes(name)) return false;
+    this.#column = name;
+    this.#columns.set(name, offset);
+    this.#target = this.#doubles.get(name) ?? this.#int64[name as "timestamp" | "volume"];
+    return true;
+  }
+
+  decimals(run: DecimalRun): void {
+    const room = this.#maxBars - (this.#target.length - this.#rows);
+    if (run.length > room) this.#full(run.offsets[room] as number);
+    const target = this.#target;
+    if (target instanceof GrowingDoubles) return target.pushRun(run);
+    let k = target.pushRun(run, 0);
+    while (k < run.length) {
+      const text = `is ${decimalAt(run, k)}, not an integer`;
+      this.#defect("fraction_in_integer", text, run.offsets[k] as number);
+      k = target.pushRun(run, k + 1);
+    }
+  }
+
+  number(token: NumberToken, offset: number): void {
+    this.#checkRoom(offset);
+    const target = this.#target;
+    if (target instanceof GrowingDoubles) {
+      const value = token.toDouble();
+      if (Number.isFinite(value)) return target.push(value);
+      return this.#defect("out_of_range", `is ${token.text()}, not a double`, offset);
+    }
+    const small = token.toSmallInteger();
+    if (!Number.isNaN(small)) return target.pushSmall(small);
+    const big = token.toBigInt();
+    if (typeof big === "bigint") return target.pushBig(big);
+    if (big === "fraction") this.#defect("fraction_in_integer", `is ${token.text()}, not an integer`, offset);
+    else this.#defect("out_of_range", `is ${token.text()}, beyond 64 bits`, offset);
+  }
+
+  null(offset: number): void {
+    this.#checkRoom(offset);
+    if (OPTIONAL_COLUMNS.has(this.#column)) (this.#target as GrowingDoubles).pushNulls(1);
+    else this.#defect("null_in_required", "is null in a required column", offset);
+  }
+
+  wrongType(kind: string, offset: number): void {
+    this.#checkRoom(offset);
+    this.#defect("wrong_type", `is ${kind}, not a number`, offset);
+  }
+
+  /** Sets the whole symbol aside. */
+  fail(rule: IssueRule, text: string, column: string, byteOffset: number): void {
+    this.#failed ??= rule;
+    const message = `${this.#symbol}: ${column} ${text}`;
+    this.#issues.add({ rule, symbol: this.#symbol, column, message, byteOffset, rejected: 0 });
+  }
+
+  end(): void {
+    const rows = this.#int64.timestamp.length - this.#rows;
+    const longest = Math.max(...this.#all().map((column) => column.length)) - this.#rows;
+    this.#received.set(this.#symbol, longest);
+    this.#checkColumns(rows, longest);
+    if (this.#failed) return this.#truncate(this.#rows);
+    for (const [name, column] of this.#doubles) if (!this.#columns.has(name)) column.pushNulls(rows);
+    this.#checkTimestamps(rows);
+    this.#takeOut(rows);
+    this.#sort();
+    this.#symbols.push(this.#symbol);
+    this.#rows = this.#int64.timestamp.length;
+    this.#ends.push(this.#rows);
+  }
+
+  finish(): { columns: KlineColumns; received: ReadonlyMap<string, number> } {
+    const rows = this.#rows;
+    const symbolIndex = new Int32Array(rows);
+    let start = 0;
+    for (const [index, end] of this.#ends.entries()) {
+      symbolIndex.fill(index, start, end);
+      start = end;
+    }
+    const doubles = Object.fromEntries(
+      DOUBLE_COLUMNS.map((name): [DoubleColumn, NumberColumn] => {
+        const column = this.#doubles.get(name) as GrowingDoubles;
+        return [name, { values: column.values.subarray(0, rows), validity: column.validity() }];
+      }),
+    ) as Record<DoubleColumn, NumberColumn>;
+    const timestamp = this.#int64.timestamp.values.subarray(0, rows);
+    const volume = this.#int64.volume.values.subarray(0, rows);
+    return {
+      columns: { rows, symbols: this.#symbols, symbolIndex, timestamp, volume, doubles },
+      received: this.#received,
+    };
+  }
+
+  #checkRoom(offset: number): void {
+    if (this.#target.length - this.#rows >= this.#maxBars) this.#full(offset);
+  }
+
+  #full(offset: number): never {
+    throw new WireError("limit", `${this.#symbol} has more than ${this.#maxBars} bars`, offset);
+  }
+
+  /** Notes a defect of one bar, and keeps its place in the column so that the others stay aligned. */
+  #defect(rule: IssueRule, text: string, byteOffset: number): void {
+    const index = this.#target.length - this.#rows;
+    if (this.#target instanceof GrowingDoubles) this.#target.push(Number.NaN);
+    else this.#target.pushSmall(0);
+    const rejected = this.#bad.has(index) ? 0 : 1;
+    this.#bad.add(index);
+    const message = `${this.#symbol}: ${this.#column}[${index}] ${text}`;
+    this.#issues.add({
+      rule,
+      symbol: this.#symbol,
+      column: this.#column,
+      index,
+      message,
+      byteOffset,
+      rejected,
+    });
+  }
+
+  #checkColumns(rows: number, longest: number): void {
+    for (const name of WIRE_COLUMNS) {
+      const offset = this.#columns.get(name);
+      if (offset === undefined) {
+        if (OPTIONAL_COLUMNS.has(name) || this.#keys.has(name)) continue;
+        this.fail("missing_column", "is missing", name, this.#offset);
+        continue;
+      }
+      const length = this.#lengthOf(name) - this.#rows;
+      if (length === rows) continue;
+      this.fail("unequal_lengths", `has ${length} entries where timestamp has ${rows}`, name, offset);
+    }
+    if (this.#failed === undefined || longest === 0) return;
+    this.#issues.add({
+      rule: this.#failed,
+      symbol: this.#symbol,
+      message: `${this.#symbol}: ${longest} bars set aside`,
+      byteOffset: this.#offset,
+      rejected: longest,
+    });
+  }
+
+  #checkTimestamps(rows: number): void {
+    const { timestamp } = this.#int64;
+    for (let k = 0; k < rows; k++) {
+      const ms = timestamp.at(this.#rows + k);
+      if ((ms >= this.#first && ms <= this.#last) || this.#bad.has(k)) continue;
+      const outOfTime = ms < EARLIEST_MS || ms > LATEST_MS;
+      this.#bad.add(k);
+      this.#issues.add({
+        rule: outOfTime ? "out_of_range" : "outside_window",
+        symbol: this.#symbol,
+        column: "timestamp",
+        index: k,
+        message: `${this.#symbol}: timestamp[${k}] is ${ms}, ${outOfTime ? "not epoch milliseconds of 1900 to 2200" : `outside the window ${this.#first} to ${this.#last}`}`,
+        byteOffset: this.#columns.get("timestamp") ?? this.#offset,
+        rejected: 1,
+      });
+    }
+  }
+
+  #takeOut(rows: number): void {
+    if (this.#bad.size === 0) return;
+    let to = this.#rows;
+    for (let k = 0; k < rows; k++) {
+      if (this.#bad.has(k)) continue;
+      for (const column of this.#all()) column.move(this.#rows + k, to);
+      to += 1;
+    }
+    this.#truncate(to);
+  }
+
+  /** Sorts the symbol's bars by timestamp where they are not, and keeps the last delivered of equal ones. */
+  #sort(): void {
+    const { timestamp } = this.#int64;
+    const start = this.#rows;
+    const end = timestamp.length;
+    let sorted = true;
+    for (let i = start + 1; i < end && sorted; i++) sorted = timestamp.at(i - 1) < timestamp.at(i);
+    if (sorted) return;
+    const order = Uint32Array.from({ length: end - start }, (_, k) => start + k).sort(
+      (a, b) => timestamp.at(a) - timestamp.at(b) || a - b,
+    );
+    const kept = order.filter(
+      (row, k) => k + 1 === order.length || timestamp.at(row) !== timestamp.at(order[k + 1] as number),
+    );
+    const repeats = order.length - kept.length;
+    for (const column of this.#all()) column.permute(start, kept);
+    this.#truncate(start + kept.length);
+    this.#issues.add({
+      rule: repeats > 0 ? "duplicate_key" : "unsorted",
+      symbol: this.#symbol,
+      column: "timestamp",
+      message:
+        repeats > 0
+          ? `${this.#symbol}: ${repeats} timestamps stand more than once; the last of each was kept`
+          : `${this.#symbol}: bars were not in the order of time; sorted`,
+      byteOffset: this.#offset,
+      rejected: repeats,
+    });
+  }
+
+  #all(): (GrowingDoubles | GrowingInt64)[] {
+    return [this.#int64.timestamp, this.#int64.volume, ...this.#doubles.values()];
+  }
+
+  #truncate(length: number): void {
+    for (const column of this.#all()) column.truncate(length);
+  }
+
+  #lengthOf(name: string): number {
+    return isInteger(name)
+      ? this.#int64[name as "timestamp" | "volume"].length
+      : (this.#doubles.get(name) as GrowingDoubles).length;
+  }
+}

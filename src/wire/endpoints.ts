@@ -1,0 +1,57 @@
+/** Groups of endpoints that share a permission and a quota. */
+export type EndpointGroup = "klines" | "intraday" | "quotes" | "reference" | "financials";
+
+/** One endpoint of the interface. `:name` in a path is a parameter. */
+export interface Endpoint {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly group: EndpointGroup;
+}
+
+/** Every endpoint, as data: client and service both read this table. */
+export const ENDPOINTS = {
+  intraday: { method: "GET", path: "/v1/klines/intraday", group: "intraday" },
+  intradayUniverse: { method: "GET", path: "/v1/klines/intraday/universe", group: "intraday" },
+  klinesBatch: { method: "GET", path: "/v1/klines/batch", group: "klines" },
+  quotes: { method: "POST", path: "/v1/quotes", group: "quotes" },
+  instruments: { method: "GET", path: "/v1/instruments", group: "reference" },
+  instrumentsBatch: { method: "POST", path: "/v1/instruments", group: "reference" },
+  symbols: { method: "GET", path: "/v1/symbols", group: "reference" },
+  symbolsBatch: { method: "POST", path: "/v1/symbols", group: "reference" },
+  universes: { method: "GET", path: "/v1/universes", group: "reference" },
+  universesBatch: { method: "POST", path: "/v1/universes/batch", group: "reference" },
+  exchanges: { method: "GET", path: "/v1/exchanges", group: "reference" },
+  exchangeInstruments: { method: "GET", path: "/v1/exchanges/:exchange/instruments", group: "reference" },
+  balanceSheet: { method: "GET", path: "/v1/financials/balance-sheet", group: "financials" },
+  cashFlow: { method: "GET", path: "/v1/financials/cash-flow", group: "financials" },
+} as const satisfies Record<string, Endpoint>;
+
+export type EndpointName = keyof typeof ENDPOINTS;
+
+/** Request header that carries the API key. */
+export const API_KEY_HEADER = "x-api-key";
+
+/** Bounds of the interface. */
+export const LIMITS = {
+  /** Bars that `klines/batch` gives where no `count` is sent. */
+  defaultCount: 100,
+  /** Largest `count` of `klines/batch`. */
+  maxCount: 10_000,
+  /** Bars that `klines/intraday/universe` gives where no `count` is sent. */
+  defaultIntradayCount: 2,
+  /** Most symbols of one `klines/batch` or financials request. */
+  symbolsPerRequest: 100,
+  /** Most symbols of one `POST /v1/instruments`. */
+  instrumentsPerRequest: 1000,
+  /** Most ids of one `POST /v1/universes/batch`. */
+  universesPerRequest: 100,
+  /** Most `symbols` of one `POST /v1/quotes`; universes may stand for more. */
+  quotesPerRequest: 1000,
+} as const;
+
+/** Fills the `:name` parameters of a path. */
+export function pathOf(endpoint: Endpoint, parameters: Readonly<Record<string, string>> = {}): string {
+  return endpoint.path.replaceAll(/:([a-z]+)/g, (_, name: string) =>
+    encodeURIComponent(parameters[name] ?? ""),
+  );
+}

@@ -1,0 +1,63 @@
+import { z } from "zod";
+
+/** Codes that this project's service answers with, and their status. */
+export const ERROR_STATUS = {
+  INVALID_PERIOD: 400,
+  INVALID_PARAMETER: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  SYMBOL_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  PAYLOAD_TOO_LARGE: 413,
+  RATE_LIMITED: 429,
+  INTERNAL: 500,
+  INTRADAY_UNAVAILABLE: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+/** The body of every answer that is not a success. */
+export interface ErrorBody {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: unknown;
+}
+
+const errorBody = z.looseObject({ code: z.string(), message: z.string(), details: z.unknown().optional() });
+
+/** Reads an error body; undefined where the text is not one (a proxy's HTML, say). */
+export function parseErrorBody(text: string): ErrorBody | undefined {
+  try {
+    return errorBody.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Longest wait that a service is believed to mean. */
+const MAX_WAIT_MS = 15 * 60_000;
+
+/**
+ * How long a 429 asks us to wait, in milliseconds: the wait in the message text (`39351ms`), which is the more exact,
+ * else the header `Retry-After` (seconds or an HTTP date). 0 and nonsense are no hint.
+ */
+export function retryAfterMs(message: string, header: string | undefined, now: number): number | undefined {
+  const told = Number(/(\d+(?:\.\d+)?)\s*ms\b/.exec(message)?.[1] ?? 0);
+  const wait = told > 0 || header === undefined ? told : waitOfHeader(header, now);
+  return Number.isFinite(wait) && wait > 0 ? Math.min(Math.ceil(wait), MAX_WAIT_MS) : undefined;
+}
+
+function waitOfHeader(header: string, now: number): number {
+  return /^\d+(\.\d+)?$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+}
+
+/** What a 403 code means, in plain words. Codes of the public service. */
+export const PERMISSION_CODES: Readonly<Record<string, string>> = {
+  NO_KLINE_BATCH_PERMISSION: "the key may not ask for K-lines of several symbols at once",
+  NO_INTRADAY_PERMISSION: "the key may not ask for intraday K-lines",
+  NO_INTRADAY_BATCH_PERMISSION: "the key may not ask for intraday K-lines of several symbols at once",
+  NO_EX_FACTORS_PERMISSION: "the key may not ask for ex-factors",
+  NO_FINANCIAL_PERMISSION: "the key may not ask for financial statements",
+  FREE_TIER_RESTRICTED: "the key's free tier does not include this",
+};

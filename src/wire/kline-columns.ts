@@ -1,0 +1,44 @@
+import { KLINE_COLUMNS } from "../schema/bars.js";
+
+/** Values of a numeric column in Arrow's layout; `validity` has a bit a row (1 = present) and is absent if all are. */
+export interface NumberColumn {
+  readonly values: Float64Array;
+  readonly validity: Uint8Array | undefined;
+}
+
+/**
+ * Bars of one or more symbols as columns, ordered by symbol, then timestamp (strictly ascending within a symbol).
+ * Every array has `rows` entries; `volume` and `timestamp` are exact.
+ */
+export interface KlineColumns {
+  readonly rows: number;
+  /** The dictionary of {@link symbolIndex}; a symbol without bars may be in it. */
+  readonly symbols: readonly string[];
+  readonly symbolIndex: Int32Array;
+  /** Epoch milliseconds. */
+  readonly timestamp: BigInt64Array;
+  readonly volume: BigInt64Array;
+  /** The double columns, by wire name: open, high, low, close, amount, open_interest, prev_close, settlement_price. */
+  readonly doubles: Readonly<Record<DoubleColumn, NumberColumn>>;
+}
+
+/** Wire names of the columns of doubles, in the interface's order. */
+export const DOUBLE_COLUMNS = [
+  "open",
+  "high",
+  "low",
+  "close",
+  "amount",
+  "open_interest",
+  "prev_close",
+  "settlement_price",
+] as const;
+export type DoubleColumn = (typeof DOUBLE_COLUMNS)[number];
+
+/** Wire names of every column, in the interface's order. */
+export const WIRE_COLUMNS: readonly string[] = ["timestamp", ...KLINE_COLUMNS.map((c) => c.name)];
+
+/** Wire names of the columns that an answer may leave out. */
+export const OPTIONAL_COLUMNS: ReadonlySet<string> = new Set(
+  KLINE_COLUMNS.filter((c) => c.nullable).map((c) => c.name),
+);

@@ -1,0 +1,156 @@
+import { z } from "zod";
+import { ADJUSTMENTS, type Adjustment, basePeriod, PERIODS, type Period } from "../core/period.js";
+import { splitList } from "../core/symbol.js";
+import { LIMITS } from "./endpoints.js";
+import type { ErrorCode } from "./error-body.js";
+
+/** A request's parameters broke a rule of the interface. */
+export class ParameterError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string) {
+    super(message);
+    this.name = "ParameterError";
+    this.code = code;
+  }
+}
+
+const integerText = z
+  .string()
+  .regex(/^-?\d{1,16}$/, "is not an integer")
+  .transform(Number)
+  .refine(Number.isSafeInteger, "is out of range");
+
+/** An optional integer of a query; "null" and "" count as not sent, as the interface's "integer or null" has it. */
+const optionalInteger = z
+  .string()
+  .optional()
+  .transform((text) => (text === "" || text === "null" ? undefined : text))
+  .pipe(integerText.optional());
+
+/** The largest distance from 1970 that a JavaScript date holds, in milliseconds. */
+const MAX_TIME_MS = 8_640_000_000_000_000;
+
+/** An optional int64 of epoch milliseconds, brought into the range of dates: no bar lies outside. */
+const optionalTime = z
+  .string()
+  .optional()
+  .transform((text) => (text === "" || text === "null" ? undefined : text))
+  .pipe(
+    z
+      .string()
+      .regex(/^-?\d{1,19}$/, "is not an integer")
+      .transform(BigInt)
+      .refine((ms) => BigInt.asIntN(64, ms) === ms, "is out of range")
+      .transform((ms) => Math.min(Math.max(Number(ms), -MAX_TIME_MS), MAX_TIME_MS))
+      .optional(),
+  );
+
+const count = (fallback: number, max: number) =>
+  optionalInteger
+    .refine((n) => n === undefined || n >= 0, "is below 0")
+    .refine((n) => n === undefined || n <= max, `is above ${max}`)
+    .transform((n) => n ?? fallback);
+
+const list = (max: number) =>
+  z
+    .string("is required")
+    .transform(splitList)
+    .refine((items) => items.length > 0, "is required")
+    .refine((items) => items.length <= max, `has more than ${max} entries`);
+
+const period = (fallback: Period) =>
+  z
+    .string()
+    .default(fallback)
+    .refine((text): text is Period => (PERIODS as readonly string[]).includes(text), {
+      error: `is not one of ${PERIODS.join(", ")}`,
+      params: { code: "INVALID_PERIOD" },
+    });
+
+/** The intraday endpoints give minutes: a period of days is in the enumeration, and not among theirs. */
+const minutePeriod = period("1m").refine(
+  (text) => basePeriod(text) === "1m",
+  `is not one of ${PERIODS.filter((text) => basePeriod(text) === "1m").join(", ")}`,
+);
+
+const adjust = z
+  .enum(ADJUSTMENTS, `is not one of ${ADJUSTMENTS.join(", ")}`)
+  .default("forward" satisfies Adjustment);
+
+const flag = z
+  .enum(["true", "false", "1", "0"], "is not true or false")
+  .default("false")
+  .transform((text) => text === "true" || text === "1");
+
+const date = z.iso.date("is not a date YYYY-MM-DD").optional();
+
+const nameList = (max: number) =>
+  z
+    .array(z.string("has an entry that is not a string"), "is not an array of strings")
+    .max(max, `has more than ${max} entries`)
+    .transform((items) => [...new Set(items)]);
+
+/** Kinds of instruments that the interface's filter knows. */
+const INSTRUMENT_TYPES = ["stock", "etf", "index", "bond", "fund", "futures", "options", "other"] as const;
+
+/** Queries and bodies of the endpoints; both ends of a window are inclusive epoch milliseconds. */
+export const PARAMETERS = {
+  klinesBatch: z.object({
+    symbols: list(LIMITS.symbolsPerRequest),
+    period: period("1d"),
+    count: count(LIMITS.defaultCount, LIMITS.maxCount),
+    start_time: optionalTime,
+    end_time: optionalTime,
+    adjust,
+  }),
+  intraday: z.object({
+    symbol: z.string("is required").min(1, "is required"),
+    period: minutePeriod,
+    count: count(LIMITS.maxCount, LIMITS.maxCount),
+  }),
+  intradayUniverse: z.object({
+    universes: list(LIMITS.universesPerRequest),
+    period: minutePeriod,
+    count: count(LIMITS.defaultIntradayCount, Number.MAX_SAFE_INTEGER),
+    start_time: optionalTime,
+    end_time: optionalTime,
+  }),
+  instruments: z.object({ symbols: list(LIMITS.instrumentsPerRequest) }),
+  instrumentsBatch: z.object({ symbols: nameList(LIMITS.instrumentsPerRequest) }),
+  symbols: z.object({ symbols: list(LIMITS.instrumentsPerRequest) }),
+  symbolsBatch: z.object({ symbols: nameList(LIMITS.instrumentsPerRequest) }),
+  quotes: z
+    .object({
+      symbols: nameList(LIMITS.quotesPerRequest).optional(),
+      universes: nameList(LIMITS.universesPerRequest).optional(),
+    })
+    .refine(({ symbols, universes }) => (symbols?.length ?? 0) + (universes?.length ?? 0) > 0, {
+      error: "or universes is required",
+      path: ["symbols"],
+    }),
+  universesBatch: z.object({ ids: nameList(LIMITS.universesPerRequest) }),
+  exchangeInstruments: z.object({
+    type: z.enum(INSTRUMENT_TYPES, `is not one of ${INSTRUMENT_TYPES.join(", ")}`).optional(),
+  }),
+  financials: z.object({
+    symbols: list(LIMITS.symbolsPerRequest),
+    start_date: date,
+    end_date: date,
+    latest: flag,
+  }),
+} as const;
+
+/**
+ * Checks a request's query or body.
+ *
+ * @throws {ParameterError} that names the first parameter that breaks a rule, and the rule.
+ */
+export function parseParameters<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
+  const result = schema.safeParse(input ?? {});
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const name = issue?.path.join(".") || "body";
+  const declared = issue?.code === "custom" ? (issue.params?.code as ErrorCode | undefined) : undefined;
+  throw new ParameterError(declared ?? "INVALID_PARAMETER", `${name} ${issue?.message ?? "is not valid"}`);
+}

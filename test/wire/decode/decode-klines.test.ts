@@ -1,0 +1,501 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BarlakeError, ServiceError, WireError } from "../../../src/core/errors.js";
+import type { Issue } from "../../../src/core/issue.js";
+import { decodeKlines, type KlineAnswer } from "../../../src/wire/decode/decode-klines.js";
+import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json-scanner.js";
+import type { KlineExpectation } from "../../../src/wire/decode/kline-expectation.js";
+import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.js";
+import { barsOf } from "../any-kline-columns.js";
+import { anyCuts, cutAt, cutEvery, utf8 } from "../chunks.js";
+
+type Columns = Record<string, unknown>;
+
+/** Two good bars as Compact K-line data, with columns replaced, or (undefined) left out. */
+function kline(changes: Columns = {}): Columns {
+  const good = {
+    timestamp: [1000, 2000],
+    open: [1, 2],
+    high: [3, 4],
+    low: [0.5, 1.5],
+    close: [1.25, 2.25],
+    volume: [100, 200],
+    amount: [10.5, 20.5],
+  };
+  return Object.fromEntries(
+    Object.entries({ ...good, ...changes }).filter(([, column]) => column !== undefined),
+  );
+}
+
+const document = (data: unknown): string => JSON.stringify({ data });
+
+async function decode(text: string, expectation: Partial<KlineExpectation> = {}): Promise<KlineAnswer> {
+  return decodeKlines([utf8(text)], { shape: "map", ...expectation });
+}
+
+async function caught(text: string, expectation: Partial<KlineExpectation> = {}): Promise<BarlakeError> {
+  const error: unknown = await decode(text, expectation).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(BarlakeError);
+  return error as BarlakeError;
+}
+
+/** Decodes a good symbol on either side of a bad one: the good ones land, and the issues are given back. */
+async function between(
+  bad: unknown,
+  expectation: Partial<KlineExpectation> = {},
+): Promise<KlineAnswer & { text: string }> {
+  const text = document({ "A.US": kline(), "BAD.US": bad, "Z.US": kline() });
+  const answer = await decode(text, expectation);
+  const bars = barsOf(answer.columns);
+  const good = { open: 1, high: 3, low: 0.5, close: 1.25, volume: 100n, amount: 10.5 };
+  for (const symbol of ["A.US", "Z.US"])
+    expect(bars[symbol]).toMatchObject([good, { open: 2, volume: 200n }]);
+  return { ...answer, text };
+}
+
+const times = (answer: KlineAnswer, symbol: string): number[] | undefined =>
+  barsOf(answer.columns)[symbol]?.map((bar) => bar.timestamp);
+const opens = (answer: KlineAnswer, symbol: string): unknown[] | undefined =>
+  barsOf(answer.columns)[symbol]?.map((bar) => bar.open);
+
+/** What stands in the document at the place that an issue names. */
+const textAt = (text: string, issue: Issue | undefined, length: number): string =>
+  text.slice(issue?.byteOffset, (issue?.byteOffset ?? 0) + length);
+
+describe("good answers", () => {
+  test("a map of symbols", async () => {
+    const answer = await decode(document({ "A.US": kline(), "B.US": kline({ prev_close: [1.5, null] }) }), {
+      symbols: ["A.US", "B.US", "C.US"],
+    });
+    expect(answer.issues.total).toBe(0);
+    expect(answer.absent).toEqual(["C.US"]);
+    expect([...answer.received]).toEqual([
+      ["A.US", 2],
+      ["B.US", 2],
+    ]);
+    expect(barsOf(answer.columns)["B.US"]?.map((bar) => bar.prev_close)).toEqual([1.5, undefined]);
+    expect(barsOf(answer.columns)["A.US"]?.map((bar) => bar.prev_close)).toEqual([undefined, undefined]);
+  });
+
+  test("a single symbol", async () => {
+    const answer = await decode(document(kline()), { shape: "single", symbols: ["A.US"] });
+    expect(times(answer, "A.US")).toEqual([1000, 2000]);
+    expect(answer.absent).toEqual([]);
+  });
+
+  test("no symbol, or a symbol without bars, is absent and no issue", async () => {
+    const empty = kline(Object.fromEntries(Object.keys(kline()).map((name) => [name, []])));
+    const answer = await decode(document({ "A.US": empty }), { symbols: ["A.US", "B.US"] });
+    expect([answer.columns.rows, answer.issues.total, answer.absent]).toEqual([0, 0, ["A.US", "B.US"]]);
+    expect((await decode(document({}))).columns.rows).toBe(0);
+  });
+
+  test("its size is counted, and integers are exact", async () => {
+    const text =
+      '{"data":{"A.US":' +
+      JSON.stringify(kline({ volume: undefined })).replace(
+        /\}$/,
+        ',"volume":[-9223372036854775808,9007199254740993]}}}',
+      );
+    const answer = await decode(text);
+    expect(answer.bytes).toBe(text.length);
+    expect([...answer.columns.volume]).toEqual([-(2n ** 63n), 9007199254740993n]);
+  });
+
+  test("an integer may be written with a fraction of zeros or an exponent", async () => {
+    const text = document({ "A.US": kline({ volume: "V" }) }).replace('"V"', "[100.0,2.5e2]");
+    expect([...(await decode(text)).columns.volume]).toEqual([100n, 250n]);
+  });
+
+  test("members in any order, unknown members of any kind, cut anywhere: the same bars", async () => {
+    const anyOther = fc.dictionary(
+      fc.string().filter((key) => !WIRE_COLUMNS.includes(key)),
+      fc.jsonValue(),
+      { maxKeys: 3 },
+    );
+    const anyOrder = fc.shuffledSubarray(Object.keys(kline()), { minLength: 7 });
+    const expected = barsOf((await decode(document({ "A.US": kline(), "B.US": kline() }))).columns);
+    await fc.assert(
+      fc.asyncProperty(anyOther, anyOther, anyOrder, anyCuts, async (outer, inner, order, cuts) => {
+        const shuffled = Object.fromEntries(order.map((name) => [name, kline()[name]]));
+        const { data: _, ...around } = outer;
+        const data = { "A.US": { ...inner, ...shuffled }, "B.US": { ...shuffled, ...inner } };
+        const text = JSON.stringify({ ...around, data, "": around });
+        const answer = await decodeKlines(cutAt(utf8(text), cuts), { shape: "map" });
+        expect(answer.issues.kept).toEqual([]);
+        expect(barsOf(answer.columns)).toEqual(expected);
+      }),
+    );
+  });
+
+  test("optional columns that are null, missing or empty of values are nulls", async () => {
+    const answer = await decode(
+      document({ "A.US": kline({ prev_close: null, open_interest: [null, null] }) }),
+    );
+    expect(answer.issues.total).toBe(0);
+    for (const name of OPTIONAL_COLUMNS) {
+      expect(barsOf(answer.columns)["A.US"]?.map((bar) => bar[name as "prev_close"])).toEqual([
+        undefined,
+        undefined,
+      ]);
+    }
+  });
+
+  test("columns that grow past their first buffers keep every value and every null", async () => {
+    const n = 10_000;
+    const row = Array.from({ length: n }, (_, i) => i);
+    const big = kline({
+      ...Object.fromEntries(Object.keys(kline()).map((name) => [name, row])),
+      prev_close: row.map((i) => (i % 3 === 0 ? null : i / 4)),
+    });
+    const answer = await decodeKlines(cutEvery(utf8(document({ "A.US": kline(), "B.US": big })), 65_536), {
+      shape: "map",
+    });
+    expect(answer.issues.total).toBe(0);
+    expect(barsOf(answer.columns)["B.US"]?.map((bar) => bar.prev_close ?? null)).toEqual(big.prev_close);
+    expect(opens(answer, "B.US")).toEqual(row);
+  });
+});
+
+describe("a bad bar is set aside, and its neighbours land", () => {
+  test.each<[string, Columns, Partial<Issue>, string]>([
+    [
+      "null in a required column",
+      { open: [null, 2] },
+      { rule: "null_in_required", column: "open", index: 0 },
+      "null",
+    ],
+    [
+      "null as a timestamp",
+      { timestamp: [null, 2000] },
+      { rule: "null_in_required", column: "timestamp", index: 0 },
+      "null",
+    ],
+    ["a string", { high: ["3", 4] }, { rule: "wrong_type", column: "high", index: 0 }, '"3"'],
+    ["a boolean", { low: [true, 1] }, { rule: "wrong_type", column: "low", index: 0 }, "true"],
+    [
+      "an object",
+      { close: [{ open: [1], x: {} }, 2.25] },
+      { rule: "wrong_type", column: "close", index: 0 },
+      '{"open"',
+    ],
+    ["an array", { amount: [[1, [2]], 20.5] }, { rule: "wrong_type", column: "amount", index: 0 }, "[1,[2]]"],
+    [
+      "a string in an optional column",
+      { prev_close: ["x", 1] },
+      { rule: "wrong_type", column: "prev_close", index: 0 },
+      '"x"',
+    ],
+    [
+      "a fraction of shares",
+      { volume: [0.5, 200] },
+      { rule: "fraction_in_integer", column: "volume", index: 0 },
+      "0.5",
+    ],
+    [
+      "a small fraction of shares",
+      { volume: [1e-30, 200] },
+      { rule: "fraction_in_integer", column: "volume", index: 0 },
+      "1e-30",
+    ],
+    [
+      "a volume beyond 64 bits",
+      { volume: [1e30, 200] },
+      { rule: "out_of_range", column: "volume", index: 0 },
+      "1e+30",
+    ],
+    [
+      "seconds for milliseconds, before 1900",
+      { timestamp: [-1e14, 2000] },
+      { rule: "out_of_range", column: "timestamp", index: 0 },
+      '"timestamp"',
+    ],
+    [
+      "microseconds for milliseconds",
+      { timestamp: [1.7e15, 2000] },
+      { rule: "out_of_range", column: "timestamp", index: 0 },
+      '"timestamp"',
+    ],
+  ])("%s", async (_, changes, expected, found) => {
+    const answer = await between(kline(changes));
+    expect(opens(answer, "BAD.US")).toEqual([2]);
+    expect(answer.issues.kept).toMatchObject([{ symbol: "BAD.US", rejected: 1, ...expected }]);
+    expect(textAt(answer.text, answer.issues.kept[0], found.length)).toBe(found);
+    expect(answer.issues.kept[0]?.message).toMatch(/^BAD\.US: \w+\[0\] is /);
+    expect(answer.received.get("BAD.US")).toBe(2);
+  });
+
+  test("a double that overflows", async () => {
+    const text = document({ "A.US": kline({ open: "V" }) }).replace('"V"', "[1e999,2]");
+    const answer = await decode(text);
+    expect(opens(answer, "A.US")).toEqual([2]);
+    expect(answer.issues.kept).toMatchObject([
+      { rule: "out_of_range", column: "open", index: 0, byteOffset: text.indexOf("1e999") },
+    ]);
+  });
+
+  test("a bar with two defects is told twice and counted once", async () => {
+    const answer = await between(kline({ open: [null, 2], close: ["x", 2] }));
+    expect(answer.issues.kept.map((issue) => issue.rejected)).toEqual([1, 0]);
+    expect(answer.issues.rejected).toBe(1);
+  });
+
+  test("bars outside the window, whose ends are inclusive", async () => {
+    const five = (from: number): number[] => [0, 1, 2, 3, 4].map((i) => from + i);
+    const bars = kline({
+      ...Object.fromEntries(Object.keys(kline()).map((name) => [name, five(1)])),
+      timestamp: five(998),
+    });
+    const answer = await decode(document({ "A.US": bars }), { window: { first: 999, last: 1001 } });
+    expect(times(answer, "A.US")).toEqual([999, 1000, 1001]);
+    expect(opens(answer, "A.US")).toEqual([2, 3, 4]);
+    expect(answer.issues.kept).toMatchObject([
+      { rule: "outside_window", column: "timestamp", index: 0, rejected: 1 },
+      { rule: "outside_window", column: "timestamp", index: 4, rejected: 1 },
+    ]);
+  });
+
+  test("no window is so wide that microseconds pass for milliseconds", async () => {
+    const window = { first: Number.MIN_SAFE_INTEGER, last: Number.MAX_SAFE_INTEGER };
+    const answer = await decode(document({ "A.US": kline({ timestamp: [1000, 1.7e15] }) }), { window });
+    expect(times(answer, "A.US")).toEqual([1000]);
+    expect(answer.issues.kept).toMatchObject([{ rule: "out_of_range", index: 1 }]);
+  });
+});
+
+describe("the order of time", () => {
+  test("bars that are not sorted are sorted, with a remark", async () => {
+    const answer = await between(kline({ timestamp: [2000, 1000], prev_close: [null, 7] }));
+    expect(times(answer, "BAD.US")).toEqual([1000, 2000]);
+    expect(opens(answer, "BAD.US")).toEqual([2, 1]);
+    expect(barsOf(answer.columns)["BAD.US"]?.map((bar) => bar.prev_close)).toEqual([7, undefined]);
+    expect(answer.issues.kept).toMatchObject([
+      { rule: "unsorted", symbol: "BAD.US", column: "timestamp", rejected: 0 },
+    ]);
+  });
+
+  test("of equal timestamps the last delivered is kept, with its values and nulls", async () => {
+    const answer = await between(kline({ timestamp: [1000, 1000], settlement_price: [9, null] }));
+    expect(times(answer, "BAD.US")).toEqual([1000]);
+    expect(barsOf(answer.columns)["BAD.US"]).toMatchObject([
+      { open: 2, volume: 200n, settlement_price: undefined },
+    ]);
+    expect(answer.issues.kept).toMatchObject([{ rule: "duplicate_key", rejected: 1 }]);
+  });
+
+  test("any order and any repeats: what a map of the deliveries holds (the slow way)", async () => {
+    const anyDelivery = fc.array(fc.tuple(fc.nat(30), fc.option(fc.nat(99), { nil: null })), {
+      maxLength: 40,
+    });
+    await fc.assert(
+      fc.asyncProperty(anyDelivery, async (delivered) => {
+        const row = delivered.map((_, i) => i);
+        const columns = kline({
+          ...Object.fromEntries(Object.keys(kline()).map((name) => [name, row])),
+          timestamp: delivered.map(([time]) => time),
+          open_interest: delivered.map(([, value]) => value),
+        });
+        const answer = await decode(document({ "A.US": columns, "B.US": kline() }));
+        const newest = new Map(delivered.map(([time, value], i) => [time, [i, value ?? undefined]]));
+        const expected = [...newest].sort(([a], [b]) => a - b).map(([time, [open, oi]]) => [time, open, oi]);
+        const found = barsOf(answer.columns)["A.US"]?.map((bar) => [
+          bar.timestamp,
+          bar.open,
+          bar.open_interest,
+        ]);
+        expect(found).toEqual(expected);
+        expect(answer.issues.rejected).toBe(delivered.length - newest.size);
+        expect(times(answer, "B.US")).toEqual([1000, 2000]);
+      }),
+    );
+  });
+});
+
+describe("a bad symbol is set aside whole, and the others land", () => {
+  test.each<[string, unknown, Partial<Issue>, string]>([
+    ["a column too short", kline({ close: [1] }), { rule: "unequal_lengths", column: "close" }, '"close"'],
+    [
+      "a column too long",
+      kline({ prev_close: [1, 2, 3] }),
+      { rule: "unequal_lengths", column: "prev_close" },
+      '"prev_close"',
+    ],
+    [
+      "a required column missing",
+      kline({ volume: undefined }),
+      { rule: "missing_column", column: "volume" },
+      '{"timestamp"',
+    ],
+    ["a number for a column", kline({ open: 5 }), { rule: "wrong_type", column: "open" }, "5"],
+    ["a string for a column", kline({ open: "5" }), { rule: "wrong_type", column: "open" }, '"5"'],
+    ["an object for a column", kline({ open: { 0: 1 } }), { rule: "wrong_type", column: "open" }, '{"0":1}'],
+    ["null for a required column", kline({ open: null }), { rule: "wrong_type", column: "open" }, "null"],
+    [
+      "a boolean for an optional column",
+      kline({ prev_close: false }),
+      { rule: "wrong_type", column: "prev_close" },
+      "false",
+    ],
+  ])("%s", async (_, bad, expected, found) => {
+    const answer = await between(bad);
+    expect(answer.columns.symbols).toEqual(["A.US", "Z.US"]);
+    const [issue, total] = answer.issues.kept;
+    expect(issue).toMatchObject({ symbol: "BAD.US", rejected: 0, ...expected });
+    expect(textAt(answer.text, issue, found.length)).toBe(found);
+    expect(total).toMatchObject({ symbol: "BAD.US", rule: expected.rule });
+    expect(answer.issues.rejected).toBeGreaterThanOrEqual(2);
+  });
+
+  test("without timestamps nothing can be placed, yet the bars count as received: they are not absent", async () => {
+    const answer = await between(kline({ timestamp: undefined }), { symbols: ["A.US", "BAD.US", "Z.US"] });
+    expect(answer.columns.symbols).toEqual(["A.US", "Z.US"]);
+    expect(answer.issues.kept[0]).toMatchObject({ rule: "missing_column", column: "timestamp" });
+    expect([answer.received.get("BAD.US"), answer.issues.rejected, answer.absent]).toEqual([2, 2, []]);
+  });
+
+  test.each<[string, unknown, string]>([
+    ["null", null, "null"],
+    ["a number", 5, "5"],
+    ["a string", "x", '"x"'],
+    ["an array", [kline()], "[{"],
+  ])("%s for its data", async (kind, bad, found) => {
+    const answer = await between(bad);
+    expect(answer.issues.kept).toMatchObject([{ rule: "wrong_type", symbol: "BAD.US" }]);
+    expect(answer.issues.kept[0]?.message).toContain(`is ${kind}, not Compact K-line data`);
+    expect(textAt(answer.text, answer.issues.kept[0], found.length)).toBe(found);
+  });
+
+  test("an entry that was not asked for, or whose key is no symbol", async () => {
+    const text = document({ "A.US": kline(), "B.US": kline(), "../etc": kline(), "Z.US": kline() });
+    const answer = await decode(text, { symbols: ["A.US", "Z.US"] });
+    expect(answer.columns.symbols).toEqual(["A.US", "Z.US"]);
+    expect(answer.issues.kept).toMatchObject([
+      { rule: "not_requested", symbol: "B.US", byteOffset: text.indexOf('"B.US"') },
+      { rule: "bad_symbol", symbol: "../etc", byteOffset: text.indexOf('"../etc"') },
+    ]);
+  });
+
+  test("a key of any length is cut in the issue", async () => {
+    const answer = await decode(document({ ["x".repeat(5000)]: kline() }));
+    expect(answer.issues.kept[0]?.symbol).toHaveLength(64);
+    expect(answer.issues.kept[0]?.message.length).toBeLessThan(200);
+  });
+});
+
+describe("answers that are none", () => {
+  test("the error body", async () => {
+    const error = await caught(
+      '{"code":"INVALID_PERIOD","message":"period \\"2m\\" is unknown","details":{"data":{}}}',
+    );
+    expect(error).toBeInstanceOf(ServiceError);
+    expect(error).toMatchObject({ code: "INVALID_PERIOD", status: 200 });
+    expect(error.message).toContain('period "2m" is unknown');
+  });
+
+  test.each([
+    ["HTML", "<!DOCTYPE html><html></html>", "not_json"],
+    ["nothing", "", "truncated"],
+    ["an array", "[]", "wrong_shape"],
+    ["a number", "5", "wrong_shape"],
+    ["null", "null", "wrong_shape"],
+    ["an object without data", '{"ok":true}', "wrong_shape"],
+    ["data that is null", '{"data":null}', "wrong_shape"],
+    ["data that is an array", '{"data":[]}', "wrong_shape"],
+    ["a second answer after the first", '{"data":{}}{"data":{}}', "not_json"],
+    ["data twice", '{"data":{},"data":{}}', "malformed"],
+    ["a symbol twice", '{"data":{"A.US":{},"A.US":{}}}', "malformed"],
+    ["a column twice", '{"data":{"A.US":{"open":[1],"open":[1]}}}', "malformed"],
+  ])("%s", async (_, text, kind) => {
+    const error = await caught(text);
+    expect(error).toBeInstanceOf(WireError);
+    expect(error).toMatchObject({ kind });
+  });
+
+  test("an answer cut after any byte is truncated", async () => {
+    const text = document({
+      "A.US": kline({ open: [-1.5e-7, 2], prev_close: [null, 1] }),
+      "\u00e9\n": [true, false, "\u4e2d"],
+    });
+    const bytes = utf8(text);
+    for (let length = 0; length < bytes.length; length++) {
+      const part = bytes.subarray(0, length);
+      await expect(decodeKlines([part], { shape: "map" })).rejects.toMatchObject({ kind: "truncated" });
+    }
+    expect((await decodeKlines([bytes], { shape: "map" })).columns.rows).toBe(2);
+  });
+
+  test("any damage is refused with an error of this project, or leaves whole columns", async () => {
+    const bytes = utf8(document({ "A.US": kline({ prev_close: [null, 1] }), "B.US": kline() }));
+    const anyDamage = fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(255)), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    await fc.assert(
+      fc.asyncProperty(anyDamage, async (damage) => {
+        const damaged = bytes.slice();
+        for (const [place, byte] of damage) damaged[place] = byte;
+        const answer = await decodeKlines([damaged], { shape: "map" }).catch((error: unknown) => error);
+        if (answer instanceof BarlakeError) return;
+        const { columns } = answer as KlineAnswer;
+        const arrays = [columns.symbolIndex, columns.timestamp, columns.volume, columns.doubles.open.values];
+        expect(arrays.map((array) => array.length)).toEqual(arrays.map(() => columns.rows));
+        for (const bars of Object.values(barsOf(columns))) {
+          const stamps = bars.map((bar) => bar.timestamp);
+          expect(stamps).toEqual([...new Set(stamps)].sort((a, b) => a - b));
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("a body that breaks off throws what broke it", async () => {
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield await Promise.resolve(utf8('{"data":'));
+      throw new Error("connection reset");
+    }
+    await expect(decodeKlines(broken(), { shape: "map" })).rejects.toThrow("connection reset");
+  });
+});
+
+describe("limits", () => {
+  test.each<[string, unknown[]]>([
+    ["numbers", [1, 2, 3]],
+    ["nulls", [null, null, null]],
+    ["strings", ["a", "b", "c"]],
+    ["numbers that are not short", [1e-30, 1e-30, 1e-30]],
+  ])("bars of a symbol, as %s", async (_, column) => {
+    const text = document({ "A.US": { prev_close: column } });
+    const error = await caught(text, { maxBarsPerSymbol: 2 });
+    expect(error).toMatchObject({ kind: "limit" });
+    expect(error.message).toContain("A.US has more than 2 bars");
+    const third = text.indexOf(JSON.stringify(column)) + JSON.stringify(column.slice(0, 2)).length;
+    expect((error as WireError).byteOffset).toBe(third);
+  });
+
+  test("as many bars as permitted", async () => {
+    const answer = await decode(document({ "A.US": kline() }), { maxBarsPerSymbol: 2 });
+    expect(answer.columns.rows).toBe(2);
+  });
+
+  test("symbols of an answer", async () => {
+    const two = { "A.US": kline(), "B.US": kline() };
+    expect((await decode(document(two), { maxSymbols: 2 })).columns.rows).toBe(4);
+    expect(await caught(document({ ...two, "C.US": {} }), { maxSymbols: 2 })).toMatchObject({
+      kind: "limit",
+    });
+    expect((await decode('{"a":1,"b":2,"c":3,"data":{}}', { maxSymbols: 1 })).columns.rows).toBe(0);
+  });
+
+  test("members of the answer", async () => {
+    const many = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`m${i}`, i]));
+    expect(await caught(JSON.stringify(many))).toMatchObject({ kind: "limit" });
+  });
+
+  test("bytes of an answer", async () => {
+    const limits = { ...DEFAULT_JSON_LIMITS, maxBytes: 20 };
+    expect(await caught(document({ "A.US": kline() }), { limits })).toMatchObject({ kind: "limit" });
+  });
+});

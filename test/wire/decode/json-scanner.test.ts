@@ -1,0 +1,218 @@
+import { readdirSync, readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { WireError } from "../../../src/core/errors.js";
+import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json-scanner.js";
+import { anyCuts, cutAt, cutEvery, utf8 } from "../chunks.js";
+import { readJson } from "./read-json.js";
+
+/** Documents with much of what is awkward: odd numbers, escapes, all sorts of whitespace. */
+const anyNumberText = fc
+  .tuple(
+    fc.constantFrom("", "-"),
+    fc.oneof(fc.constant("0"), fc.bigInt({ min: 1n, max: 10n ** 22n }).map(String)),
+    fc.oneof(fc.constant(""), fc.stringMatching(/^\.[0-9]{1,24}$/)),
+    fc.oneof(fc.constant(""), fc.stringMatching(/^[eE][+-]?[0-9]{1,3}$/)),
+  )
+  .map((parts) => parts.join(""));
+const anyStringText = fc.oneof(
+  fc.string({ unit: "binary" }).map((text) => JSON.stringify(text)),
+  fc
+    .array(
+      fc.constantFrom(
+        "a",
+        "é",
+        "😀",
+        "\\n",
+        '\\"',
+        "\\\\",
+        "\\/",
+        "\\u0041",
+        "\\uD83D\\uDE00",
+        "\\ud800",
+        "\\u0000",
+      ),
+    )
+    .map((parts) => `"${parts.join("")}"`),
+);
+const anySpace = fc.constantFrom("", "", "", " ", "\n", "\t\r ");
+const { anyText } = fc.letrec<{ anyText: string; anyArray: string; anyObject: string }>((tie) => ({
+  anyText: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    fc.oneof(anyNumberText, anyStringText, fc.constantFrom("true", "false", "null")),
+    tie("anyArray"),
+    tie("anyObject"),
+    fc.array(anyNumberText).map((numbers) => `[${numbers.join(",")}]`),
+    fc.array(fc.integer().map(String)).map((numbers) => `[${numbers.join(", ")}]`),
+  ),
+  anyArray: fc
+    .array(fc.tuple(anySpace, tie("anyText"), anySpace))
+    .map((items) => `[${items.map((item) => item.join("")).join(",")}]`),
+  anyObject: fc
+    .uniqueArray(fc.tuple(anySpace, anyStringText, anySpace, tie("anyText")), {
+      selector: ([, key]) => JSON.parse(key) as string,
+    })
+    .map(
+      (members) =>
+        `{${members.map(([space, key, gap, value]) => `${space}${key}${gap}:${space}${value}`).join(",")}}`,
+    ),
+}));
+
+/** Runs a reader; a WireError is a verdict, any other exception is passed on. */
+function verdict(read: () => unknown): { value: unknown } | "refused" {
+  try {
+    return { value: read() };
+  } catch (error) {
+    if (error instanceof WireError) return "refused";
+    throw error;
+  }
+}
+
+function reference(bytes: Uint8Array): { value: unknown } | "refused" {
+  try {
+    return {
+      value: JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)) as unknown,
+    };
+  } catch {
+    return "refused";
+  }
+}
+
+function caught(read: () => unknown): WireError {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof WireError) return error;
+    throw error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+describe("against JSON.parse", () => {
+  test("any document, cut anywhere, is the same value", () => {
+    fc.assert(
+      fc.property(anyText, anyCuts, (text, cuts) => {
+        expect(readJson(cutAt(utf8(text), cuts))).toStrictEqual(JSON.parse(text));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test("any text that JSON.stringify writes is the same value", () => {
+    fc.assert(
+      fc.property(fc.json({ stringUnit: "binary" }), anyCuts, (text, cuts) => {
+        expect(readJson(cutAt(utf8(text), cuts))).toStrictEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  test("a document with changed bytes gets the same verdict, and never another exception", () => {
+    const anyChange = fc.tuple(
+      fc.nat(),
+      fc.oneof(fc.nat(255), fc.constantFrom(...utf8('{}[]",:\\-+.0123eEu '))),
+      fc.constantFrom("replace", "insert", "delete"),
+    );
+    fc.assert(
+      fc.property(
+        anyText,
+        fc.array(anyChange, { minLength: 1, maxLength: 3 }),
+        anyCuts,
+        (text, changes, cuts) => {
+          const bytes = [...utf8(text)];
+          for (const [place, byte, how] of changes) {
+            bytes.splice(
+              place % (bytes.length + 1),
+              how === "insert" ? 0 : 1,
+              ...(how === "delete" ? [] : [byte]),
+            );
+          }
+          const changed = Uint8Array.from(bytes);
+          expect(verdict(() => readJson(cutAt(changed, cuts)))).toStrictEqual(reference(changed));
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("the suite's documents, whole and byte by byte", () => {
+    const folder = new URL("../json-suite/", import.meta.url);
+    const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
+    expect(files.filter((name) => name.startsWith("accept_")).length).toBeGreaterThan(15);
+    expect(files.filter((name) => name.startsWith("reject_")).length).toBeGreaterThan(30);
+    for (const name of files) {
+      const bytes = new Uint8Array(readFileSync(new URL(name, folder)));
+      const expected = reference(bytes);
+      expect(expected === "refused", name).toBe(name.startsWith("reject_"));
+      for (const chunks of [[bytes], cutEvery(bytes, 1), cutEvery(bytes, 3)]) {
+        expect(
+          verdict(() => readJson(chunks)),
+          name,
+        ).toStrictEqual(expected);
+      }
+    }
+  });
+});
+
+describe("what is wrong is told", () => {
+  test.each([
+    ["<html><body>502</body></html>", "not_json", 0],
+    ['{"a":tru}', "not_json", 8],
+    ["[1,]", "not_json", 3],
+    ["[01]", "not_json", 1],
+    ["[1 2]", "not_json", 3],
+    ["[1.,2]", "not_json", 1],
+    ['{"a":1,}', "not_json", 7],
+    ['["a\\x"]', "not_json", 4],
+    ['["a\nb"]', "not_json", 3],
+    ["1 2", "not_json", 2],
+    ["", "truncated", 0],
+    ["[", "truncated", 1],
+    ["[1", "truncated", 2],
+    ["[-", "truncated", 2],
+    ["[1.", "truncated", 3],
+    ["[1e", "truncated", 3],
+    ["[tru", "truncated", 4],
+    ['["a', "truncated", 3],
+    ['["a\\', "truncated", 4],
+    ['["a\\u00', "truncated", 7],
+    ['{"a"', "truncated", 4],
+    ['{"a":1', "truncated", 6],
+  ])("%j is %s at byte %i", (text, kind, byteOffset) => {
+    for (const size of [1, 2, 100]) {
+      expect(caught(() => readJson(cutEvery(utf8(text), size)))).toMatchObject({ kind, byteOffset });
+    }
+  });
+
+  test("every beginning of a document that is no document itself is truncated", () => {
+    fc.assert(
+      fc.property(anyText, fc.nat(), anyCuts, (text, place, cuts) => {
+        const whole = utf8(`[${text}]`);
+        const part = whole.subarray(0, place % whole.length);
+        expect(caught(() => readJson(cutAt(part, cuts))).kind).toBe("truncated");
+      }),
+    );
+  });
+
+  test("a string that is not UTF-8 is refused", () => {
+    const bytes = Uint8Array.from([0x5b, 0x22, 0xff, 0x22, 0x5d]);
+    expect(caught(() => readJson([bytes]))).toMatchObject({ kind: "not_json", byteOffset: 1 });
+  });
+});
+
+describe("limits hold, however the document is cut", () => {
+  const limits = { ...DEFAULT_JSON_LIMITS, maxDepth: 3, maxTokenBytes: 10, maxBytes: 40 };
+  test.each([
+    ["[[[1]]]", "[[[[1]]]]"],
+    ['{"a":{"b":{}}}', '{"a":{"b":{"c":[]}}}'],
+    ['["12345678"]', '["123456789"]'],
+    ['{"12345678":1}', '{"123456789":1}'],
+    ["[1234567890]", "[12345678901]"],
+    ["[1e00000000,2]", "[1e000000001,2]"],
+    [`[${"1,".repeat(18)}1 ]`, `[${"1,".repeat(18)}1  ]`],
+  ])("%s is read, %s is not", (inside, outside) => {
+    for (const size of [1, 3, 7, 100]) {
+      expect(readJson(cutEvery(utf8(inside), size), limits)).toEqual(JSON.parse(inside));
+      expect(caught(() => readJson(cutEvery(utf8(outside), size), limits)).kind).toBe("limit");
+    }
+  });
+});
