@@ -1,0 +1,8 @@
+-- Universes as they stand now.
+-- Grain: one row a universe. Inputs: raw.universes (every version ever seen).
+CREATE OR REPLACE VIEW universes AS
+SELECT * EXCLUDE (valid_from, valid_to), valid_from AS known_since
+FROM raw.universes
+WHERE valid_to IS NULL;
+
+COMMENT ON VIEW universes IS 'Universes as they stand now. All versions: raw.universes.';

@@ -1,0 +1,135 @@
+import { mkdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import {
+  type DuckDBConnection,
+  DuckDBInstance,
+  type DuckDBMaterializedResult,
+  type DuckDBResult,
+  type DuckDBValue,
+} from "@duckdb/node-api";
+import type { RecordBatch } from "apache-arrow";
+import { type BatchScans, registerBatchScan } from "../arrow/scan/batch-scan.js";
+import { messageOf, QueryError } from "../core/errors.js";
+
+/** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
+export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
+
+export interface SessionOptions {
+  /** Database file. @default an in-memory database */
+  readonly path?: string;
+  /** Opens the file without the right to change it. @default false */
+  readonly readOnly?: boolean;
+  /** Most memory before DuckDB spills to `tempDirectory`, as DuckDB writes it. @default "4GB" */
+  readonly memoryLimit?: string;
+  /** Where spilled data goes; made if missing. @default DuckDB's own */
+  readonly tempDirectory?: string;
+  /** @default the machine's cores */
+  readonly threads?: number;
+}
+
+/** A DuckDB database with one connection, in UTC. Not for concurrent statements: open several. */
+export class Session implements Disposable {
+  readonly #instance: DuckDBInstance;
+  readonly #connection: DuckDBConnection;
+  readonly #scans: BatchScans;
+  /** Whether closing this session closes the database. */
+  readonly #owner: boolean;
+
+  private constructor(
+    instance: DuckDBInstance,
+    connection: DuckDBConnection,
+    scans: BatchScans,
+    owner: boolean,
+  ) {
+    this.#instance = instance;
+    this.#connection = connection;
+    this.#scans = scans;
+    this.#owner = owner;
+  }
+
+  static async open(options: SessionOptions = {}): Promise<Session> {
+    if (options.tempDirectory) mkdirSync(options.tempDirectory, { recursive: true });
+    const instance = await DuckDBInstance.create(options.path ?? ":memory:", {
+      threads: String(options.threads ?? availableParallelism()),
+      memory_limit: options.memoryLimit ?? "4GB",
+      autoinstall_known_extensions: "false",
+      ...(options.readOnly ? { access_mode: "READ_ONLY" } : {}),
+      ...(options.tempDirectory ? { temp_directory: options.tempDirectory } : {}),
+    });
+    const connection = await instance.connect();
+    await connection.run("SET TimeZone = 'UTC'");
+    return new Session(instance, connection, registerBatchScan(connection), true);
+  }
+
+  /** Runs one statement. @throws {QueryError} with the statement. */
+  async run(sql: string, bindings?: Bindings): Promise<DuckDBMaterializedResult> {
+    return this.#guard(sql, () => this.#connection.run(sql, bindings as DuckDBValue[] | undefined));
+  }
+
+  /** Runs one query and gives its result chunk by chunk, as it is computed. @throws {QueryError} */
+  async stream(sql: string, bindings?: Bindings): Promise<DuckDBResult> {
+    return this.#guard(sql, () => this.#connection.stream(sql, bindings as DuckDBValue[] | undefined));
+  }
+
+  /** Runs one query and gives its rows as objects: for small results. int64 as bigint, dates and times as DuckDB's values. */
+  async rows<Row = Record<string, DuckDBValue>>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    const reader = await this.#guard(sql, () =>
+      this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
+    );
+    return reader.getRowObjects() as Row[];
+  }
+
+  /** Runs one query and gives its rows as plain JSON values: for small results. int64 as text where it is large. */
+  async json<Row = Record<string, unknown>>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    const reader = await this.#guard(sql, () =>
+      this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
+    );
+    return reader.getRowObjectsJS() as Row[];
+  }
+
+  /** Runs one statement and gives at most `limit` rows as JSON values, and whether there were more. */
+  async preview(sql: string, limit: number): Promise<{ names: string[]; rows: unknown[][]; more: boolean }> {
+    const reader = await this.#guard(sql, () => this.#connection.streamAndReadUntil(sql, limit + 1));
+    const rows = reader.getRowsJson() as unknown[][];
+    return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
+  }
+
+  /** Runs `use` with the batch readable as the given table expression. */
+  async withBatch<T>(batch: RecordBatch, use: (tableSql: string) => Promise<T>): Promise<T> {
+    const scan = this.#scans.add(batch);
+    try {
+      return await use(scan.sql);
+    } finally {
+      scan.release();
+    }
+  }
+
+  /** Stops the statement that is running. */
+  interrupt(): void {
+    this.#connection.interrupt();
+  }
+
+  /** Another connection to the same database, with its own temporary tables. */
+  async sibling(): Promise<Session> {
+    const connection = await this.#instance.connect();
+    await connection.run("SET TimeZone = 'UTC'");
+    return new Session(this.#instance, connection, this.#scans, false);
+  }
+
+  close(): void {
+    this.#connection.closeSync();
+    if (this.#owner) this.#instance.closeSync();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (cause) {
+      throw new QueryError(messageOf(cause), sql, { cause });
+    }
+  }
+}

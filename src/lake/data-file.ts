@@ -1,0 +1,84 @@
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+import { ident, literal } from "../db/quote.js";
+import type { Session } from "../db/session.js";
+import type { Column, ColumnType } from "../schema/column.js";
+import type { AddFile, FileStats } from "./delta-actions.js";
+import { encodePath, type Snapshot } from "./delta-log.js";
+import type { Storage } from "./storage.js";
+
+/** Rows of a row group: a symbol's month of minutes touches one or two. */
+const ROW_GROUP_ROWS = 122_880;
+
+type PartitionValues = Readonly<Record<string, string>>;
+
+interface CopyStats {
+  readonly count: bigint;
+  readonly column_statistics: readonly { key: string; value: readonly { key: string; value: string }[] }[];
+}
+
+/**
+ * Writes the rows of a query as one sorted, compressed Parquet file of a table, and moves it in, durably.
+ * Until a commit adds it, no reader knows of it.
+ *
+ * @param rowsSql a SELECT of all the table's columns, of one partition only.
+ */
+export async function writeDataFile(
+  session: Session,
+  storage: Storage,
+  snapshot: Pick<Snapshot, "table" | "columns">,
+  rowsSql: string,
+  partitionValues: PartitionValues,
+  now: number,
+): Promise<AddFile> {
+  const { table } = snapshot;
+  const columns = snapshot.columns.filter((column) => !table.partition.includes(column.name));
+  const staged = await storage.stagingFile("parquet");
+  try {
+    const select = `SELECT ${columns.map((c) => ident(c.name)).join(", ")} FROM (${rowsSql}) ORDER BY ${table.sort.map(ident).join(", ")}`;
+    const [written] = await session.json<CopyStats>(
+      `COPY (${select}) TO ${literal(staged)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, RETURN_STATS)`,
+    );
+    const { size } = await stat(staged);
+    const folder = table.partition
+      .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
+      .join("/");
+    const path = `${folder}/p-${await contentHash(staged)}-${randomBytes(4).toString("hex")}.parquet`;
+    await storage.moveIn(staged, `${table.name}/${path}`);
+    const stats = JSON.stringify(fileStats(written as CopyStats, columns, table.stats));
+    return { path: encodePath(path), partitionValues, size, modificationTime: now, dataChange: true, stats };
+  } finally {
+    await storage.discard(staged);
+  }
+}
+
+async function contentHash(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(file), hash);
+  return hash.digest("hex").slice(0, 16);
+}
+
+function fileStats(written: CopyStats, columns: readonly Column[], wanted: readonly string[]): FileStats {
+  const minValues: Record<string, string> = {};
+  const maxValues: Record<string, string> = {};
+  const nullCount: Record<string, number> = {};
+  for (const { key, value } of written.column_statistics) {
+    const column = columns.find((c) => ident(c.name) === key);
+    if (column === undefined || !wanted.includes(column.name)) continue;
+    const facts = new Map(value.map((fact) => [fact.key, fact.value]));
+    const [min, max] = [facts.get("min"), facts.get("max")];
+    if (min !== undefined && max !== undefined) {
+      minValues[column.name] = statText(column.type, min);
+      maxValues[column.name] = statText(column.type, max);
+    }
+    nullCount[column.name] = Number(facts.get("null_count") ?? 0);
+  }
+  return { numRecords: Number(written.count), minValues, maxValues, nullCount };
+}
+
+/** The protocol writes a timestamp with milliseconds and a zone; all the lake's timestamps are whole milliseconds. */
+function statText(type: ColumnType, text: string): string {
+  return type === "timestamp" ? new Date(text.replace(" ", "T").replace(/\+00$/, "Z")).toISOString() : text;
+}

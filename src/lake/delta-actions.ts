@@ -1,0 +1,69 @@
+/** Actions of the Delta transaction log, as PROTOCOL.md of delta-io/delta names them. */
+export interface AddFile {
+  /** Relative to the table, URL-encoded. */
+  readonly path: string;
+  readonly partitionValues: Readonly<Record<string, string | null>>;
+  readonly size: number;
+  readonly modificationTime: number;
+  readonly dataChange: boolean;
+  /** JSON text of {@link FileStats}. */
+  readonly stats?: string;
+}
+
+export interface RemoveFile {
+  readonly path: string;
+  readonly deletionTimestamp: number;
+  readonly dataChange: boolean;
+  readonly extendedFileMetadata: true;
+  readonly partitionValues: Readonly<Record<string, string | null>>;
+  readonly size: number;
+}
+
+export interface MetaData {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly format: { readonly provider: "parquet"; readonly options: Readonly<Record<string, string>> };
+  readonly schemaString: string;
+  readonly partitionColumns: readonly string[];
+  readonly configuration: Readonly<Record<string, string>>;
+  readonly createdTime: number;
+}
+
+export interface Protocol {
+  readonly minReaderVersion: number;
+  readonly minWriterVersion: number;
+}
+
+export interface Txn {
+  readonly appId: string;
+  readonly version: number;
+  readonly lastUpdated: number;
+}
+
+export interface CommitInfo {
+  readonly timestamp: number;
+  readonly operation: string;
+  readonly operationParameters: Readonly<Record<string, string>>;
+  readonly operationMetrics: Readonly<Record<string, string>>;
+  readonly engineInfo: string;
+}
+
+export type Action =
+  | { readonly add: AddFile }
+  | { readonly remove: RemoveFile }
+  | { readonly metaData: MetaData }
+  | { readonly protocol: Protocol }
+  | { readonly txn: Txn }
+  | { readonly commitInfo: CommitInfo };
+
+/** What a log keeps of a data file, so that readers can skip it. Dates and times as the protocol writes them. */
+export interface FileStats {
+  readonly numRecords: number;
+  readonly minValues: Readonly<Record<string, string>>;
+  readonly maxValues: Readonly<Record<string, string>>;
+  readonly nullCount: Readonly<Record<string, number>>;
+}
+
+/** The newest protocol that this version reads and writes: no optional features. */
+export const PROTOCOL: Protocol = { minReaderVersion: 1, minWriterVersion: 2 };

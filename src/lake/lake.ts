@@ -1,0 +1,71 @@
+import { join, resolve } from "node:path";
+import type { ParquetFiles } from "../db/parquet-relation.js";
+import type { TableSchema } from "../schema/column.js";
+import { TABLES } from "../schema/tables.js";
+import { type DataFile, emptySnapshot, readLog, type Snapshot } from "./delta-log.js";
+import { localStorage, type Storage } from "./storage.js";
+
+/** A lake: a folder of Delta tables, and the newest version of each that this process has seen. */
+export class Lake {
+  /** Absolute path of the lake's folder. */
+  readonly folder: string;
+  readonly storage: Storage;
+  readonly #known = new Map<string, Snapshot>();
+
+  constructor(folder: string) {
+    this.folder = resolve(folder);
+    this.storage = localStorage(this.folder);
+  }
+
+  /** The table as its log stands now; what was read before is not read again. @throws {LakeError} */
+  async snapshot(table: TableSchema): Promise<Snapshot> {
+    const snapshot = await readLog(this.storage, this.#known.get(table.name) ?? emptySnapshot(table));
+    this.remember(snapshot);
+    return snapshot;
+  }
+
+  /** Every table as it stands now. */
+  async snapshots(): Promise<Snapshot[]> {
+    return Promise.all(TABLES.map((table) => this.snapshot(table)));
+  }
+
+  /** Takes note of a version that this process committed. */
+  remember(snapshot: Snapshot): void {
+    this.#known.set(snapshot.table.name, snapshot);
+  }
+
+  /** Some of a table's files, or all live ones, as a source for SQL. */
+  filesOf(snapshot: Snapshot, files: Iterable<DataFile> = snapshot.files.values()): ParquetFiles {
+    const urls = [...files].map((file) => this.urlOf(snapshot, file)).sort();
+    return { table: snapshot.table, columns: snapshot.columns, urls };
+  }
+
+  /** Where DuckDB finds a data file. */
+  urlOf(snapshot: Snapshot, file: DataFile): string {
+    return this.storage.urlOf(`${snapshot.table.name}/${file.path}`);
+  }
+
+  /** The database of views that any DuckDB client can open. */
+  get databaseFile(): string {
+    return join(this.folder, "lake.duckdb");
+  }
+
+  /** Where spilled and staged data goes: outside every table. */
+  get stagingFolder(): string {
+    return join(this.folder, ".staging");
+  }
+}
+
+/** Rows of a snapshot, from the log's statistics. */
+export function rowCount(snapshot: Snapshot): number {
+  let rows = 0;
+  for (const file of snapshot.files.values()) rows += file.stats?.numRecords ?? 0;
+  return rows;
+}
+
+/** Bytes of a snapshot's files. */
+export function byteCount(snapshot: Snapshot): number {
+  let bytes = 0;
+  for (const file of snapshot.files.values()) bytes += file.size;
+  return bytes;
+}

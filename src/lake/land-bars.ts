@@ -1,0 +1,122 @@
+import type { Region } from "../core/exchange.js";
+import type { IssueRule } from "../core/issue.js";
+import { ident, literal } from "../db/quote.js";
+import { perRegion, regionSql, tradeDateSql } from "../db/region-sql.js";
+import type { Session } from "../db/session.js";
+import { KLINE_COLUMNS } from "../schema/bars.js";
+import type { TableSchema } from "../schema/column.js";
+import type { Lake } from "./lake.js";
+import { rejectRows } from "./rejects.js";
+import { type LandOptions, type LandReport, upsert } from "./upsert.js";
+
+/** What a landing of bars must know besides the rows. */
+export interface LandBarsOptions extends LandOptions {
+  /** Bars labelled before this instant (epoch ms) are final, by region. */
+  readonly finalEnd: Readonly<Record<Region, number>>;
+}
+
+/** DDL of the columns that bars wait in until they land; `source` and `line` say where each came from. */
+const STAGED_BARS = [
+  "symbol VARCHAR",
+  "timestamp TIMESTAMPTZ",
+  ...KLINE_COLUMNS.map((c) => `${c.name} ${c.type === "int64" ? "BIGINT" : "DOUBLE"}`),
+  "lot INTEGER",
+  "source VARCHAR",
+  "line BIGINT",
+].join(", ");
+
+/** Makes (or empties) a temporary table for bars to wait in. */
+export async function stageBars(session: Session, name: string): Promise<void> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(name)} (${STAGED_BARS})`);
+}
+
+/** Rules that a bar must keep to be landed, the first one broken being the reason. */
+const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string])[] = [
+  ["unknown_exchange", "region IS NULL", "'symbol ' || symbol || ' has an unknown exchange suffix'"],
+  [
+    "null_in_required",
+    "open + high + low + close + amount + volume IS NULL",
+    "'a price, the volume or the amount is null'",
+  ],
+  [
+    "out_of_range",
+    "NOT isfinite(open + high + low + close + amount)",
+    "'a price or the amount is not a finite number'",
+  ],
+  ["out_of_range", "volume < 0", "'volume ' || volume || ' is below 0'"],
+  ["high_below_low", "high < low", "'high ' || high || ' is below low ' || low"],
+];
+
+const LANDING = "landing_bars";
+
+/**
+ * Lands staged bars: derives region, trade date and finality, sets aside what breaks a rule, and merges the rest.
+ *
+ * @param staged a table made by {@link stageBars}.
+ */
+export async function landBars(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  staged: string,
+  options: LandBarsOptions,
+): Promise<LandReport> {
+  const partition = table.partition.includes("month")
+    ? "CAST(date_trunc('month', trade_date) AS DATE) AS month"
+    : "CAST(year(trade_date) AS INTEGER) AS year";
+  const finalEnd = perRegion(
+    "region",
+    ({ region }) => `make_timestamptz(${options.finalEnd[region] * 1000}::BIGINT)`,
+  );
+  const rule = RULES.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ");
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${LANDING} AS
+    SELECT *, ${partition}, timestamp < ${finalEnd} AS is_final, CASE ${rule} END AS rule
+    FROM (
+      SELECT *, ${tradeDateSql("timestamp", "region")} AS trade_date
+      FROM (SELECT *, ${regionSql("symbol")} AS region FROM ${ident(staged)})
+    )`);
+  try {
+    await setAsideBroken(session, table, options.runId);
+    await setAsideRepeats(session, table, options.runId);
+    return await upsert(session, lake, table, LANDING, options);
+  } finally {
+    await session.run(`DROP TABLE IF EXISTS ${LANDING}`);
+  }
+}
+
+async function setAsideBroken(session: Session, table: TableSchema, runId: string): Promise<void> {
+  const [found] = await session.json<{ broken: bigint }>(`SELECT count(rule) AS broken FROM ${LANDING}`);
+  if (found?.broken === 0n) return;
+  const reason = RULES.map(([, breaks, text]) => `WHEN ${breaks} THEN ${text}`).join(" ");
+  await rejectRows(
+    session,
+    runId,
+    table.name,
+    rejectSql("rule", `CASE ${reason} END`, `${LANDING} WHERE rule IS NOT NULL`),
+  );
+  await session.run(`DELETE FROM ${LANDING} WHERE rule IS NOT NULL`);
+}
+
+/** Of bars with the same key in one delivery, the first stays. */
+async function setAsideRepeats(session: Session, table: TableSchema, runId: string): Promise<void> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE repeated AS
+    SELECT symbol, timestamp FROM ${LANDING} GROUP BY ALL HAVING count(*) > 1`);
+  const [found] = await session.json<{ keys: bigint }>("SELECT count(*) AS keys FROM repeated");
+  if (found?.keys !== 0n) {
+    await session.run(`CREATE OR REPLACE TEMP TABLE repeats AS
+      SELECT b.rowid AS id, b.* FROM ${LANDING} b SEMI JOIN repeated USING (symbol, timestamp)
+      QUALIFY row_number() OVER (PARTITION BY symbol, timestamp ORDER BY source, line, b.rowid) > 1`);
+    const reason =
+      "symbol || ' at ' || timestamp || ' stands more than once in this delivery; the first was kept'";
+    await rejectRows(session, runId, table.name, rejectSql("'duplicate_key'", reason, "repeats"));
+    await session.run(`DELETE FROM ${LANDING} WHERE rowid IN (SELECT id FROM repeats)`);
+    await session.run("DROP TABLE repeats");
+  }
+  await session.run("DROP TABLE repeated");
+}
+
+function rejectSql(rule: string, reason: string, from: string): string {
+  const members = KLINE_COLUMNS.map((c) => `${ident(c.name)} := ${ident(c.name)}`).join(", ");
+  return `SELECT source, line, symbol, CAST(timestamp AS VARCHAR) AS timestamp, ${rule} AS rule, ${reason} AS reason,
+    to_json(struct_pack(${members})) AS row FROM ${from}`;
+}

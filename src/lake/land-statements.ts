@@ -1,0 +1,67 @@
+import { parquetRelation } from "../db/parquet-relation.js";
+import { ident } from "../db/quote.js";
+import { regionSql } from "../db/region-sql.js";
+import type { Session } from "../db/session.js";
+import type { TableSchema } from "../schema/column.js";
+import type { Lake } from "./lake.js";
+import { rejectRows } from "./rejects.js";
+import { type LandOptions, type LandReport, upsert } from "./upsert.js";
+
+/**
+ * Lands statements: a row whose content differs from the newest version that was seen of the same symbol, period and
+ * announcement becomes a version of its own; what was seen before changes nothing.
+ *
+ * @param staged a temporary table with symbol, period_end, announce_date, source, line and numeric fields by name.
+ */
+export async function landStatements(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  staged: string,
+  options: LandOptions,
+): Promise<LandReport> {
+  const base = await lake.snapshot(table);
+  const live = await parquetRelation(session, lake.filesOf(base));
+  const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
+  const names = described.map((row) => row.column_name);
+  const fields = names.filter(
+    (name) => !["symbol", "period_end", "announce_date", "source", "line"].includes(name),
+  );
+  const known = new Set(base.columns.map((column) => column.name));
+  await session.run(`CREATE OR REPLACE TEMP TABLE judged_statements AS
+    SELECT *, CASE WHEN region IS NULL THEN 'unknown_exchange' WHEN occurrence > 1 THEN 'duplicate_key' END AS rule
+    FROM (SELECT *, ${regionSql("symbol")} AS region,
+      row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY source, line) AS occurrence
+      FROM ${ident(staged)})`);
+  await rejectRows(
+    session,
+    options.runId,
+    table.name,
+    `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, rule,
+       CASE rule WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' stands more than once in this delivery; the first was kept'
+         ELSE 'symbol ' || symbol || ' has an unknown exchange suffix' END AS reason, NULL AS row
+     FROM judged_statements WHERE rule IS NOT NULL`,
+  );
+  const differs = fields.map((name) =>
+    known.has(name) ? `s.${ident(name)} IS DISTINCT FROM l.${ident(name)}` : `s.${ident(name)} IS NOT NULL`,
+  );
+  await session.run(`CREATE OR REPLACE TEMP TABLE versions AS
+    WITH l AS (
+      SELECT * FROM (${live})
+      QUALIFY row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY first_seen_at DESC) = 1)
+    SELECT s.* EXCLUDE (source, line, occurrence, rule), make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
+    FROM judged_statements s
+    LEFT JOIN l ON s.symbol = l.symbol AND s.period_end = l.period_end
+      AND s.announce_date IS NOT DISTINCT FROM l.announce_date
+    WHERE s.rule IS NULL AND (l.symbol IS NULL ${differs.map((test) => `OR ${test}`).join(" ")})`);
+  try {
+    const report = await upsert(session, lake, table, "versions", options);
+    const [counts] = await session.json<{ offered: bigint }>(
+      "SELECT count(*) AS offered FROM judged_statements WHERE rule IS NULL",
+    );
+    return { ...report, unchanged: Number(counts?.offered) - report.inserted - report.updated };
+  } finally {
+    await session.run("DROP TABLE IF EXISTS versions");
+    await session.run("DROP TABLE IF EXISTS judged_statements");
+  }
+}

@@ -1,0 +1,60 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { literal } from "../db/quote.js";
+import { Session, type SessionOptions } from "../db/session.js";
+import { createViews } from "../db/views.js";
+import type { Snapshot } from "./delta-log.js";
+import { byteCount, type Lake, rowCount } from "./lake.js";
+import { rejectsSql } from "./rejects.js";
+
+/** Opens a database with all of a lake's views, at the newest version of each table. */
+export async function openReader(
+  lake: Lake,
+  options: SessionOptions = {},
+): Promise<{ session: Session; snapshots: readonly Snapshot[] }> {
+  const snapshots = await lake.snapshots();
+  const session = await Session.open({ tempDirectory: join(lake.stagingFolder, "spill"), ...options });
+  try {
+    await layViews(session, lake, snapshots);
+  } catch (error) {
+    session.close();
+    throw error;
+  }
+  return { session, snapshots };
+}
+
+/**
+ * Writes `lake.duckdb`: the views over the live files, for any DuckDB client. It is made beside the old one and put in
+ * its place by rename, so that whoever has the old one open keeps it.
+ */
+export async function publish(lake: Lake): Promise<void> {
+  await mkdir(lake.stagingFolder, { recursive: true });
+  const staged = join(lake.stagingFolder, `${randomUUID()}.duckdb`);
+  try {
+    const { session } = await openReader(lake, { path: staged });
+    session.close();
+    const file = await open(staged, "r+");
+    await file.sync();
+    await file.close();
+    await rename(staged, lake.databaseFile);
+  } finally {
+    await rm(staged, { force: true });
+    await rm(`${staged}.wal`, { force: true });
+  }
+}
+
+async function layViews(session: Session, lake: Lake, snapshots: readonly Snapshot[]): Promise<void> {
+  const tables = snapshots.map((snapshot) => lake.filesOf(snapshot));
+  await createViews(session, tables, { rejects: await rejectsSql(lake), tables: tablesSql(snapshots) });
+}
+
+/** The view `raw.tables`: what the lake holds, as literal rows. */
+function tablesSql(snapshots: readonly Snapshot[]): string {
+  const rows = snapshots.map((s) => {
+    const at = s.committedAt === undefined ? "NULL" : `make_timestamptz(${s.committedAt * 1000})`;
+    return `(${literal(s.table.name)}, ${s.version}, ${s.files.size}, ${rowCount(s)}, ${byteCount(s)}, ${at})`;
+  });
+  return `SELECT name, version::BIGINT AS version, files::BIGINT AS files, "rows"::BIGINT AS "rows", bytes::BIGINT AS bytes,
+    committed_at::TIMESTAMPTZ AS committed_at FROM (VALUES ${rows.join(", ")}) t(name, version, files, "rows", bytes, committed_at)`;
+}

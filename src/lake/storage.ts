@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import { link, mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+
+/**
+ * Where a lake's files are. Paths are relative to the lake, with `/`. A file, once there, is whole and never changes.
+ */
+export interface Storage {
+  /** Where DuckDB finds a file. */
+  urlOf(path: string): string;
+  /** Names of the files directly under a folder; none if the folder does not exist. */
+  list(folder: string): Promise<string[]>;
+  /** @returns the file's text, or undefined where there is none. */
+  readText(path: string): Promise<string | undefined>;
+  /** Creates a file, durably, unless one of that name exists. @returns whether it was created. */
+  putIfAbsent(path: string, text: string): Promise<boolean>;
+  /** A new local file name for DuckDB to write to, outside every table. */
+  stagingFile(extension: string): Promise<string>;
+  /** Makes a finished staged file part of the lake, durably. The name must be new. */
+  moveIn(stagedFile: string, path: string): Promise<void>;
+  /** Deletes a staged file, if it is there. */
+  discard(stagedFile: string): Promise<void>;
+  /** Deletes a file of the lake that no commit names. */
+  delete(path: string): Promise<void>;
+}
+
+/** A lake in a folder of this machine. */
+export function localStorage(folder: string): Storage {
+  const root = resolve(folder);
+  const staging = join(root, ".staging");
+  const full = (path: string): string => join(root, path);
+  return {
+    urlOf: full,
+    async list(path) {
+      try {
+        const entries = await readdir(full(path), { withFileTypes: true });
+        return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+      } catch (error) {
+        if (isMissing(error)) return [];
+        throw error;
+      }
+    },
+    async readText(path) {
+      try {
+        return await readFile(full(path), "utf8");
+      } catch (error) {
+        if (isMissing(error)) return undefined;
+        throw error;
+      }
+    },
+    async putIfAbsent(path, text) {
+      await mkdir(staging, { recursive: true });
+      const temporary = join(staging, `${randomUUID()}.put`);
+      await writeFile(temporary, text, { flush: true });
+      try {
+        await mkdir(dirname(full(path)), { recursive: true });
+        await link(temporary, full(path));
+        await syncFolder(dirname(full(path)));
+        return true;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+        throw error;
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    },
+    async stagingFile(extension) {
+      await mkdir(staging, { recursive: true });
+      return join(staging, `${randomUUID()}.${extension}`);
+    },
+    async moveIn(stagedFile, path) {
+      await syncFile(stagedFile);
+      const target = full(path);
+      await makeFolders(root, dirname(target));
+      await rename(stagedFile, target);
+      await syncFolder(dirname(target));
+    },
+    async discard(stagedFile) {
+      await rm(stagedFile, { force: true });
+    },
+    async delete(path) {
+      await rm(full(path), { force: true });
+    },
+  };
+}
+
+/** Makes a folder and those above it up to the root, each recorded durably in its parent. */
+async function makeFolders(root: string, folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length && made !== root; made = dirname(made)) {
+    await syncFolder(dirname(made));
+  }
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes a folder's entries durable. Windows knows no such call, and refuses to open a folder. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ENOTDIR";
+}

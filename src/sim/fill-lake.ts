@@ -1,0 +1,190 @@
+import { dayRange, finalEnd } from "../calendar/sessions.js";
+import { instantOf } from "../calendar/zone.js";
+import { REGIONS, type Region } from "../core/exchange.js";
+import type { TradingDate } from "../core/time.js";
+import { Session } from "../db/session.js";
+import type { Lake } from "../lake/lake.js";
+import { landBars, stageBars } from "../lake/land-bars.js";
+import { landVersions } from "../lake/land-versions.js";
+import { publish } from "../lake/publish.js";
+import { openRejects } from "../lake/rejects.js";
+import { stageKlines } from "../lake/stage-klines.js";
+import { stageRows } from "../lake/stage-rows.js";
+import { type LandOptions, upsert } from "../lake/upsert.js";
+import { BARS_1D, BARS_1M } from "../schema/bars.js";
+import type { Column, TableSchema } from "../schema/column.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../schema/reference.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../schema/statements.js";
+import { instrumentRow } from "../wire/instrument-row.js";
+import type { KlineColumns } from "../wire/kline-columns.js";
+import type { Market } from "./market.js";
+
+/** How much of a market is put into a lake. */
+export interface FillOptions {
+  /** Newest trading days that get minute bars beside their daily ones. 0: none. */
+  readonly minuteDays: number;
+  /** Regions that get minute bars. @default CN alone, as with real services */
+  readonly minuteRegions?: readonly Region[];
+  /** Identifies the run in the tables' logs. */
+  readonly runId: string;
+  /** Time of the landings of bars and statements, epoch ms; reference data is landed as of its own dates. */
+  readonly now: number;
+  /** Stops between two landings. */
+  readonly signal?: AbortSignal;
+  /** Told after each step: bars landed so far, and what was done. */
+  readonly onStep?: (bars: number, doing: string) => void;
+}
+
+/** Bars that are made and landed at once: about 400 MB of columns. */
+const BARS_A_LANDING = 4_000_000;
+/** Bars of one record batch. */
+const BARS_A_BATCH = 500_000;
+const STAGED = "staged_market";
+const REGION_NAMES = Object.keys(REGIONS) as Region[];
+
+/**
+ * Fills a lake with a simulated market: dated reference data, every statement version, daily bars, and the minute bars
+ * of the newest days. Memory is bounded whatever the size; a repeat changes nothing.
+ */
+export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
+  using session = await Session.open({ tempDirectory: `${lake.stagingFolder}/spill` });
+  await openRejects(session);
+  const { onStep = () => {} } = options;
+  await fillReference(session, lake, market, options);
+  onStep(0, "reference data");
+  await fillStatements(session, lake, market, options);
+  onStep(0, "statements");
+  let bars = 0;
+  const { end } = market.spec;
+  const symbols = market.instruments.map((instrument) => instrument.symbol);
+  for (const group of groupsOf(symbols, market.tradingDays("CN").length)) {
+    if (options.signal?.aborted) return;
+    bars += await landMarket(session, lake, BARS_1D, group, market, options, (batch) =>
+      market.dailyBars(batch, firstDay(market), end),
+    );
+    onStep(bars, "daily bars");
+  }
+  for (const region of options.minuteRegions ?? (["CN"] as const)) {
+    const days = options.minuteDays === 0 ? [] : market.tradingDays(region).slice(-options.minuteDays);
+    const members = market.instruments.filter((one) => one.region === region).map((one) => one.symbol);
+    for (const month of monthsOf(days)) {
+      for (const group of groupsOf(members, month.length * 250)) {
+        if (options.signal?.aborted) return;
+        const [from, to] = [month[0], month.at(-1)] as [TradingDate, TradingDate];
+        bars += await landMarket(session, lake, BARS_1M, group, market, options, (batch) =>
+          market.minuteBars(batch, from, to),
+        );
+        onStep(bars, `minute bars of ${region}`);
+      }
+    }
+  }
+  await publish(lake);
+}
+
+async function landMarket(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  group: { readonly symbols: readonly string[]; readonly barsPerSymbol: number },
+  market: Market,
+  options: FillOptions,
+  bars: (batch: readonly string[]) => KlineColumns,
+): Promise<number> {
+  const step = Math.max(1, Math.floor(BARS_A_BATCH / group.barsPerSymbol));
+  let rows = 0;
+  await stageBars(session, STAGED);
+  for (let start = 0; start < group.symbols.length; start += step) {
+    const columns = bars(group.symbols.slice(start, start + step));
+    rows += columns.rows;
+    await stageKlines(session, STAGED, columns, "simulated market");
+  }
+  const after = dayRange("US", market.spec.end).end;
+  const ends = { CN: finalEnd("CN", after), HK: finalEnd("HK", after), US: finalEnd("US", after) };
+  await landBars(session, lake, table, STAGED, { ...landOptions(options), finalEnd: ends });
+  return rows;
+}
+
+/** Reference data as of the first day, each quarter's first day, and the last: what a daily snapshot would have kept. */
+async function fillReference(
+  session: Session,
+  lake: Lake,
+  market: Market,
+  options: FillOptions,
+): Promise<void> {
+  const days = market.tradingDays("CN");
+  const dates = days.filter(
+    (day, i) => i === 0 || i === days.length - 1 || quarterOf(day) !== quarterOf(days[i - 1] as string),
+  );
+  for (const date of dates) {
+    const now = dayRange("CN", date).start;
+    const land = async (
+      table: TableSchema,
+      rows: readonly Readonly<Record<string, unknown>>[],
+    ): Promise<void> => {
+      await stageRows(session, STAGED, withoutValidity(table), rows);
+      await landVersions(session, lake, table, STAGED, { ...landOptions(options), now, complete: "true" });
+    };
+    const universes = market.universesAsOf(date);
+    await land(EXCHANGES, market.exchangesAsOf(date));
+    await land(INSTRUMENTS, market.instrumentsAsOf(date).map(instrumentRow));
+    await land(UNIVERSES, universes);
+    await land(
+      UNIVERSE_MEMBERS,
+      universes.flatMap(({ id, region, symbols }) => symbols.map((symbol) => ({ id, symbol, region }))),
+    );
+  }
+}
+
+async function fillStatements(
+  session: Session,
+  lake: Lake,
+  market: Market,
+  options: FillOptions,
+): Promise<void> {
+  const regions = new Map(market.instruments.map((one) => [one.symbol as string, one.region]));
+  for (const [kind, table] of [
+    ["balance_sheet", BALANCE_SHEET],
+    ["cash_flow", CASH_FLOW],
+  ] as const) {
+    const rows = market.statementVersions(kind, [...regions.keys()]).map(({ symbol, record, firstSeen }) => {
+      const region = regions.get(symbol) as Region;
+      return { ...record, symbol, region, first_seen_at: instantOf(firstSeen, REGIONS[region].zone, 8 * 60) };
+    });
+    await stageRows(session, STAGED, table.columns, rows);
+    await upsert(session, lake, table, STAGED, landOptions(options));
+  }
+}
+
+function landOptions({ runId, now }: FillOptions): LandOptions {
+  return { operation: "SIMULATE", runId, now };
+}
+
+function firstDay(market: Market): TradingDate {
+  return REGION_NAMES.map((region) => market.tradingDays(region)[0] as TradingDate).sort()[0] as TradingDate;
+}
+
+function quarterOf(date: string): string {
+  return `${date.slice(0, 4)}-${Math.floor((Number(date.slice(5, 7)) - 1) / 3)}`;
+}
+
+function monthsOf(days: readonly TradingDate[]): TradingDate[][] {
+  const months = new Map<string, TradingDate[]>();
+  for (const day of days) months.set(day.slice(0, 7), [...(months.get(day.slice(0, 7)) ?? []), day]);
+  return [...months.values()];
+}
+
+function groupsOf(
+  symbols: readonly string[],
+  barsPerSymbol: number,
+): { symbols: readonly string[]; barsPerSymbol: number }[] {
+  const size = Math.max(1, Math.floor(BARS_A_LANDING / barsPerSymbol));
+  const groups = [];
+  for (let start = 0; start < symbols.length; start += size) {
+    groups.push({ symbols: symbols.slice(start, start + size), barsPerSymbol });
+  }
+  return groups;
+}
+
+function withoutValidity(table: TableSchema): Column[] {
+  return table.columns.filter((column) => !column.name.startsWith("valid_"));
+}

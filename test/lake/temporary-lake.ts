@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { parquetRelation } from "../../src/db/parquet-relation.js";
+import { Session } from "../../src/db/session.js";
+import { Lake } from "../../src/lake/lake.js";
+import { landBars, stageBars } from "../../src/lake/land-bars.js";
+import { openRejects } from "../../src/lake/rejects.js";
+import type { LandReport } from "../../src/lake/upsert.js";
+import type { TableSchema } from "../../src/schema/column.js";
+
+/** A folder that is deleted when the test is over. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "barlake-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function temporaryLake(): Lake {
+  return new Lake(join(temporaryFolder(), "lake"));
+}
+
+/** A session that is closed when the test is over. */
+export async function openSession(): Promise<Session> {
+  const session = await Session.open({ threads: 2 });
+  await openRejects(session);
+  onTestFinished(() => session.close());
+  return session;
+}
+
+/** One bar of a test: what is not said is unremarkable. */
+export interface TestBar {
+  readonly symbol?: string;
+  /** ISO text or epoch milliseconds. */
+  readonly at: string | number;
+  readonly open?: number;
+  readonly high?: number;
+  readonly low?: number;
+  readonly close?: number;
+  readonly volume?: number;
+  readonly amount?: number | null;
+  readonly prevClose?: number;
+}
+
+export const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };
+export const T0 = Date.parse("2026-11-21T00:00:00Z");
+
+/** Lands bars in a table, as an ingest does. */
+export async function land(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  bars: readonly TestBar[],
+  options: { now?: number; finalEnd?: typeof FINAL; lot?: number } = {},
+): Promise<LandReport> {
+  await stageBars(session, "test_bars");
+  for (const [line, bar] of bars.entries()) {
+    const { symbol = "600519.SH", open = 10, high = 11, low = 9, close = 10.5, volume = 100 } = bar;
+    const amount = bar.amount === undefined ? volume * close : bar.amount;
+    const at = typeof bar.at === "number" ? bar.at : Date.parse(bar.at);
+    await session.run(
+      `INSERT INTO test_bars (symbol, timestamp, open, high, low, close, volume, amount, prev_close, lot, source, line)
+       VALUES ($1, make_timestamptz(${at * 1000}::BIGINT), $2, $3, $4, $5, $6, $7, $8, ${options.lot ?? 1}, 'test', ${line})`,
+      [symbol, open, high, low, close, BigInt(volume), amount, bar.prevClose ?? null],
+    );
+  }
+  const { now = T0, finalEnd = FINAL } = options;
+  return landBars(session, lake, table, "test_bars", { operation: "TEST", runId: "test", now, finalEnd });
+}
+
+/** Rows of a query over a table's live files; the query names them `live`. */
+export async function liveRows<Row>(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  query: string,
+): Promise<Row[]> {
+  const live = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
+  return session.json<Row>(`WITH live AS (${live}) ${query}`);
+}
