@@ -1,0 +1,8 @@
+import { definePipeline } from "barlake";
+
+export default definePipeline({
+  name: "financials",
+  kind: "statements",
+  doc: "Balance sheets and cash flow statements; every version that is ever seen is kept.",
+  regions: ["CN"],
+});

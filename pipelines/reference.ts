@@ -1,0 +1,8 @@
+import { definePipeline } from "barlake";
+
+export default definePipeline({
+  name: "reference",
+  kind: "reference",
+  doc: "Exchanges, instruments, universes and their members, as dated snapshots.",
+  refreshHours: 12,
+});

@@ -1,0 +1,97 @@
+import { BarlakeError, messageOf, ServiceError, TransportError, WireError } from "../core/errors.js";
+import { PERMISSION_CODES, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
+
+/** Longest error body that is read. */
+const MAX_ERROR_BYTES = 65_536;
+
+interface Refusal {
+  readonly status: number;
+  readonly contentType: string;
+  readonly retryAfter: string | undefined;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Turns an answer that is not a success into an error that says what to do. `what` names the request. */
+export async function refusalError(what: string, refusal: Refusal, now: number): Promise<ServiceError> {
+  const { status, contentType } = refusal;
+  const text = await readStart(refusal.body);
+  const body = parseErrorBody(text);
+  if (body === undefined) {
+    const kind = contentType.split(";")[0] || "an unknown type";
+    return new ServiceError(
+      `${what}: status ${status} with a body of ${kind} that is not the service's error body`,
+      { status, code: `HTTP_${status}`, retryAfterMs: retryAfterMs("", refusal.retryAfter, now) },
+      { hint: status >= 500 ? "a proxy or the service is not well; try again later" : hintFor(status, "") },
+    );
+  }
+  return new ServiceError(
+    `${what}: ${body.code} (status ${status}): ${body.message}`,
+    { status, code: body.code, retryAfterMs: retryAfterMs(body.message, refusal.retryAfter, now) },
+    { hint: hintFor(status, body.code) },
+  );
+}
+
+/** Names the request in an error from a lower layer that knows bytes only. */
+export function withRequest(what: string, error: unknown): unknown {
+  if (error instanceof WireError) {
+    const message = error.message.replace(/ \(at byte \d+\)$/, "");
+    return new WireError(error.kind, `${what}: ${message}`, error.byteOffset, {
+      cause: error,
+      hint: error.hint,
+    });
+  }
+  if (error instanceof ServiceError && error.status === 200) {
+    const { status, code } = error;
+    return new ServiceError(`${what}: ${error.message}`, { status, code }, { cause: error });
+  }
+  if (error instanceof BarlakeError || !isNetworkFault(error)) return error;
+  return new TransportError(`${what}: ${reasonOf(error)}`, {
+    cause: error,
+    hint: "check the address and the network",
+  });
+}
+
+/** Says whether asking again can help. */
+export function canHeal(error: unknown): boolean {
+  if (error instanceof TransportError) return true;
+  if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
+  return (
+    error instanceof ServiceError && (error.status === 429 || error.status >= 500 || error.status === 408)
+  );
+}
+
+function hintFor(status: number, code: string): string | undefined {
+  const permission = PERMISSION_CODES[code];
+  if (permission !== undefined) return permission;
+  if (status === 401) return "set BARLAKE_API_KEY to a key that this service knows";
+  if (status === 403)
+    return "the key has no permission for this; ask the service's owner, or leave this pipeline out";
+  return undefined;
+}
+
+async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const piece of body) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length >= MAX_ERROR_BYTES) break;
+    }
+  } catch {
+    // The status says enough: a body that broke off adds nothing.
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+/** Sockets, undici and zlib tell their faults by a code; what has none is a fault of ours and stays as it is. */
+function isNetworkFault(error: unknown): boolean {
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  return typeof code === "string" && name !== "AbortError";
+}
+
+/** undici wraps the reason of a failed connection. */
+function reasonOf(error: unknown): string {
+  const { cause } = error as { cause?: unknown };
+  return cause instanceof Error ? `${messageOf(error)} (${cause.message})` : messageOf(error);
+}

@@ -1,0 +1,147 @@
+import { UsageError } from "../../core/errors.js";
+import { isSymbol, MAX_SYMBOL_LENGTH } from "../../core/symbol.js";
+import { ident, literal } from "../../db/quote.js";
+import { perRegion, regionSql } from "../../db/region-sql.js";
+import type { Session } from "../../db/session.js";
+import { rejectRows } from "../../lake/rejects.js";
+import { KLINE_COLUMNS } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import type { ImportOptions } from "./run-import.js";
+import { findColumn, type Source, stemOf, textSql } from "./source.js";
+
+/** Milliseconds that a label is moved by so that it stands at the end of its minute. */
+const MINUTE = "INTERVAL 1 MINUTE";
+
+/**
+ * Reads one file of bars into the staged ones; rows that are not bars go to the rejects, with their line.
+ *
+ * @returns remarks on the file for the user.
+ * @throws {UsageError} when the file lacks a column that a bar must have.
+ */
+export async function readBars(
+  session: Session,
+  table: TableSchema,
+  source: Source,
+  staged: string,
+  options: ImportOptions,
+): Promise<string[]> {
+  const column = (name: string): string | undefined => findColumn(source, name, options.map);
+  const missing = ["timestamp", "open", "high", "low", "close", "volume"].filter(
+    (name) => column(name) === undefined,
+  );
+  if (missing.length > 0) {
+    throw new UsageError(`file ${source.path}: has no column for ${missing.join(", ")}`, {
+      hint: `give them with --map ${missing[0]}=COLUMN; its columns are ${source.columns.join(", ")}`,
+    });
+  }
+  const numbers = KLINE_COLUMNS.filter((c) => column(c.name) !== undefined);
+  const texts = numbers.map((c) => `${textSql(column(c.name))} AS ${ident(c.name)}`);
+  const timestamp =
+    options.barLabel === "start" && table.name === "bars_1m" ? `instant + ${MINUTE}` : "instant";
+  const parsed = numbers.map((c) => `${numberSql(c.name, c.type === "int64")} AS ${ident(`n_${c.name}`)}`);
+  await session.run(`CREATE OR REPLACE TEMP TABLE parsed_bars AS
+    SELECT *, ${ruleSql(numbers.map((c) => c.name))}
+    FROM (
+      SELECT *, ${instantSql("timestamp", "region")} AS instant, ${parsed.join(", ")}
+      FROM (SELECT *, ${regionSql("symbol")} AS region
+        FROM (SELECT line, ${symbolSql(source, column("symbol"))} AS symbol, ${textSql(column("timestamp"))} AS timestamp,
+          ${texts.join(", ")} FROM (${source.sql})))
+    )`);
+  const members = ["timestamp", ...numbers.map((c) => c.name)].map(
+    (name) => `${ident(name)} := ${ident(name)}`,
+  );
+  await rejectRows(
+    session,
+    options.runId,
+    table.name,
+    `SELECT ${literal(source.path)} AS source, line, symbol, timestamp, verdict[1] AS rule, verdict[2] AS reason,
+       to_json(struct_pack(${members.join(", ")})) AS row FROM parsed_bars WHERE verdict IS NOT NULL`,
+  );
+  const values = KLINE_COLUMNS.map((c) => {
+    if (c.name === "amount") return `coalesce(${column("amount") ? "n_amount" : "NULL"}, 0) AS amount`;
+    return `${column(c.name) ? ident(`n_${c.name}`) : "NULL"} AS ${ident(c.name)}`;
+  });
+  const lot = options.volumeUnit === "lots" ? perRegion("region", (facts) => String(facts.lot)) : "1";
+  await session.run(
+    `INSERT INTO ${ident(staged)} BY NAME SELECT symbol, ${timestamp} AS timestamp, ${values.join(", ")},
+       coalesce(${lot}, 1) AS lot, ${literal(source.path)} AS source, line
+     FROM parsed_bars WHERE verdict IS NULL`,
+  );
+  return remarks(session, source, column("amount") !== undefined, options);
+}
+
+/** The symbol of a row: its column's, else the one that the file is named after. */
+function symbolSql(source: Source, column: string | undefined): string {
+  if (column !== undefined) return textSql(column);
+  const stem = stemOf(source.path);
+  if (isSymbol(stem)) return literal(stem);
+  throw new UsageError(`file ${source.path}: has no column "symbol", and its name is not a symbol`, {
+    hint: "give the column with --map symbol=COLUMN, or name the file like 600519.SH.csv",
+  });
+}
+
+/** Epoch milliseconds, a date, or a date and time; without an offset these are read in the exchange's zone. */
+function instantSql(text: string, region: string): string {
+  const local = (value: string): string =>
+    perRegion(region, ({ zone }) => `(${value}) AT TIME ZONE ${literal(zone)}`);
+  return `CASE
+    WHEN regexp_full_match(${text}, '-?\\d{9,15}') THEN make_timestamptz(TRY_CAST(${text} AS BIGINT) * 1000)
+    WHEN regexp_full_match(${text}, '\\d{8}') THEN ${local(`try_strptime(${text}, '%Y%m%d')`)}
+    WHEN regexp_matches(${text}, '\\d:\\d\\d.*([zZ]|[+-]\\d\\d(:?\\d\\d)?)$') THEN TRY_CAST(${text} AS TIMESTAMPTZ)
+    ELSE ${local(`TRY_CAST(${text} AS TIMESTAMP)`)} END`;
+}
+
+function numberSql(name: string, integer: boolean): string {
+  const text = ident(name);
+  if (!integer) return `TRY_CAST(${text} AS DOUBLE)`;
+  const whole = `TRY_CAST(${text} AS DOUBLE) = floor(TRY_CAST(${text} AS DOUBLE))`;
+  return `CASE WHEN regexp_full_match(${text}, '-?\\d+') THEN TRY_CAST(${text} AS BIGINT)
+    WHEN ${whole} THEN TRY_CAST(TRY_CAST(${text} AS DOUBLE) AS BIGINT) END`;
+}
+
+/** Why a row is not a bar: the rule and the reason, or null. */
+function ruleSql(names: readonly string[]): string {
+  const tests = [
+    `WHEN symbol IS NULL THEN ['bad_symbol', 'the symbol is empty']`,
+    `WHEN length(symbol) > ${MAX_SYMBOL_LENGTH} OR NOT regexp_full_match(symbol, '[A-Za-z0-9][A-Za-z0-9_^.-]*\\.[A-Z]{2,4}')
+       THEN ['bad_symbol', '"' || left(symbol, 40) || '" is not of the form <code>.<exchange suffix>']`,
+    `WHEN region IS NULL THEN ['unknown_exchange', 'symbol ' || symbol || ' has an unknown exchange suffix']`,
+    `WHEN timestamp IS NULL THEN ['null_in_required', 'timestamp is empty']`,
+    `WHEN instant IS NULL THEN ['unparsable', 'timestamp "' || left(timestamp, 40) || '" is no time']`,
+  ];
+  const optional = new Set(KLINE_COLUMNS.filter((c) => c.nullable || c.name === "amount").map((c) => c.name));
+  for (const name of names) {
+    const text = ident(name);
+    if (!optional.has(name)) tests.push(`WHEN ${text} IS NULL THEN ['null_in_required', '${name} is empty']`);
+    if (name === "volume") {
+      tests.push(`WHEN n_volume IS NULL AND TRY_CAST(volume AS DOUBLE) IS NOT NULL
+        THEN ['fraction_in_integer', 'volume ' || volume || ' is not a whole number']`);
+    }
+    tests.push(`WHEN ${text} IS NOT NULL AND ${ident(`n_${name}`)} IS NULL
+      THEN ['unparsable', '${name} "' || left(${text}, 40) || '" is not a number']`);
+  }
+  return `CASE ${tests.join("\n")} END AS verdict`;
+}
+
+async function remarks(
+  session: Session,
+  source: Source,
+  hasAmount: boolean,
+  options: ImportOptions,
+): Promise<string[]> {
+  if (!hasAmount) return [`${source.path}: no amount; landed as 0`];
+  const [unit] = await session.json<{ ratio: number | null }>(
+    `SELECT median(n_amount / n_volume / n_close) AS ratio FROM parsed_bars
+     WHERE verdict IS NULL AND n_volume > 0 AND n_close > 0 AND n_amount > 0`,
+  );
+  const ratio = unit?.ratio ?? 1;
+  if (options.volumeUnit === "shares" && ratio > 20) {
+    return [
+      `${source.path}: amount is about ${Math.round(ratio)} times price x volume: are volumes in lots? (--volume-unit lots)`,
+    ];
+  }
+  if (options.volumeUnit === "lots" && ratio < 5) {
+    return [`${source.path}: amount is about price x volume: are volumes in shares? (--volume-unit shares)`];
+  }
+  return [];
+}

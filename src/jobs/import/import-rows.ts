@@ -1,0 +1,173 @@
+import { UsageError } from "../../core/errors.js";
+import { ident, literal } from "../../db/quote.js";
+import { regionSql } from "../../db/region-sql.js";
+import type { Session } from "../../db/session.js";
+import { rejectRows } from "../../lake/rejects.js";
+import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
+import type { ImportOptions } from "./run-import.js";
+import { dateSql, findColumn, type Source, textSql } from "./source.js";
+
+const SYMBOL_FORM = "'[A-Za-z0-9][A-Za-z0-9_^.-]*\\.[A-Z]{2,4}'";
+
+/** Reads one file of instruments into the staged ones; code, exchange and region follow from the symbol. */
+export async function readInstruments(
+  session: Session,
+  table: TableSchema,
+  source: Source,
+  staged: string,
+  options: ImportOptions,
+): Promise<string[]> {
+  const column = (name: string): string | undefined => findColumn(source, name, options.map);
+  if (column("symbol") === undefined) throw missingColumn(source, "symbol");
+  const derived: Readonly<Record<string, string>> = {
+    code: "regexp_replace(symbol, '\\.[^.]+$', '')",
+    exchange: "regexp_extract(symbol, '[^.]+$')",
+    region: regionSql("symbol"),
+  };
+  const columns = table.columns.filter((c) => !["symbol", "valid_from", "valid_to"].includes(c.name));
+  const select = columns.map((c) => {
+    const given = valueSql(c, column(c.name));
+    const fallback = derived[c.name] ?? (c.name === "type" ? "'other'" : undefined);
+    return `${fallback ? `coalesce(${given}, ${fallback})` : given} AS ${ident(c.name)}`;
+  });
+  await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
+    SELECT *, CASE
+        WHEN symbol IS NULL OR NOT regexp_full_match(symbol, ${SYMBOL_FORM}) THEN 'bad_symbol'
+        WHEN region IS NULL THEN 'unknown_exchange'
+        WHEN row_number() OVER (PARTITION BY symbol ORDER BY line) > 1 THEN 'duplicate_key' END AS rule
+    FROM (SELECT line, symbol, ${select.join(", ")}
+      FROM (SELECT * RENAME (${ident(column("symbol") as string)} AS symbol) FROM (${source.sql})))`);
+  await rejectRows(
+    session,
+    options.runId,
+    table.name,
+    `SELECT ${literal(source.path)} AS source, line, symbol, NULL AS timestamp, rule,
+       CASE rule WHEN 'duplicate_key' THEN symbol || ' stands more than once in this file; the first was kept'
+         WHEN 'unknown_exchange' THEN 'symbol ' || symbol || ' has an unknown exchange suffix'
+         ELSE '"' || coalesce(symbol, '') || '" is not of the form <code>.<exchange suffix>' END AS reason, NULL AS row
+     FROM parsed_rows WHERE rule IS NOT NULL`,
+  );
+  await session.run(
+    `DELETE FROM ${ident(staged)} WHERE symbol IN (SELECT symbol FROM parsed_rows WHERE rule IS NULL)`,
+  );
+  await session.run(
+    `INSERT INTO ${ident(staged)} BY NAME SELECT * EXCLUDE (line, rule) FROM parsed_rows WHERE rule IS NULL`,
+  );
+  const used = new Set(columns.map((c) => column(c.name)).concat(column("symbol")));
+  const unused = source.columns.filter((name) => !used.has(name));
+  return unused.length > 0 ? [`${source.path}: columns without a place here: ${unused.join(", ")}`] : [];
+}
+
+/** Reads one file of statements: every column that holds numbers lands, under its own or its mapped name. */
+export async function readStatements(
+  session: Session,
+  table: TableSchema,
+  source: Source,
+  staged: string,
+  options: ImportOptions,
+): Promise<string[]> {
+  const column = (name: string): string | undefined => findColumn(source, name, options.map);
+  const identity = ["symbol", "period_end"] as const;
+  for (const name of identity) if (column(name) === undefined) throw missingColumn(source, name);
+  const renamed = new Map(Object.entries(options.map).map(([ours, theirs]) => [theirs, ours]));
+  const taken = new Set([...identity, "announce_date"].map(column));
+  const others = source.columns.filter((name) => !taken.has(name));
+  const numeric = await numericColumns(session, source, others);
+  const fields = numeric.map(
+    (name) => `TRY_CAST(${textSql(name)} AS DOUBLE) AS ${ident(renamed.get(name) ?? name)}`,
+  );
+  await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
+    SELECT *, CASE WHEN symbol IS NULL OR NOT regexp_full_match(symbol, ${SYMBOL_FORM}) THEN 'bad_symbol'
+      WHEN period_end IS NULL THEN 'unparsable' END AS rule
+    FROM (SELECT line, ${literal(source.path)} AS source, ${textSql(column("symbol"))} AS symbol,
+      ${dateSql(textSql(column("period_end")))} AS period_end,
+      ${dateSql(textSql(column("announce_date")))} AS announce_date ${fields.map((field) => `, ${field}`).join("")}
+      FROM (${source.sql}))`);
+  await rejectRows(
+    session,
+    options.runId,
+    table.name,
+    `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, rule,
+       CASE rule WHEN 'bad_symbol' THEN '"' || coalesce(symbol, '') || '" is not of the form <code>.<exchange suffix>'
+         ELSE 'period_end is no date' END AS reason, NULL AS row
+     FROM parsed_rows WHERE rule IS NOT NULL`,
+  );
+  await addMissingColumns(
+    session,
+    staged,
+    numeric.map((name) => renamed.get(name) ?? name),
+  );
+  await session.run(
+    `INSERT INTO ${ident(staged)} BY NAME SELECT * EXCLUDE (rule) FROM parsed_rows WHERE rule IS NULL`,
+  );
+  const dropped = others.filter((name) => !numeric.includes(name));
+  return dropped.length > 0 ? [`${source.path}: columns that are not numbers: ${dropped.join(", ")}`] : [];
+}
+
+/** Reads one file of universes: `symbols` as a list, or a `symbol` in each row. */
+export async function readUniverses(
+  session: Session,
+  source: Source,
+  staged: { readonly universes: string; readonly members: string },
+  options: ImportOptions,
+): Promise<string[]> {
+  const column = (name: string): string | undefined => findColumn(source, name, options.map);
+  if (column("id") === undefined) throw missingColumn(source, "id");
+  const list = column("symbols");
+  const single = column("symbol");
+  if (list === undefined && single === undefined) throw missingColumn(source, "symbols");
+  const symbols = list ? `unnest(${ident(list)})` : textSql(single);
+  const text = (name: string): string => textSql(column(name));
+  await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
+    SELECT *, ${regionSql("symbol")} AS symbol_region
+    FROM (SELECT line, ${text("id")} AS id, ${text("name")} AS name, ${text("category")} AS category,
+      ${text("region")} AS region, ${text("description")} AS description, ${symbols} AS symbol FROM (${source.sql}))`);
+  await rejectRows(
+    session,
+    options.runId,
+    "universe_members",
+    `SELECT ${literal(source.path)} AS source, line, symbol, NULL AS timestamp, 'bad_symbol' AS rule,
+       '"' || coalesce(symbol, '') || '" is not a symbol of a known exchange' AS reason, NULL AS row
+     FROM parsed_rows WHERE symbol_region IS NULL`,
+  );
+  await session.run(`INSERT INTO ${ident(staged.universes)} BY NAME
+    SELECT id, coalesce(any_value(name), id) AS name, coalesce(any_value(category), 'imported') AS category,
+      coalesce(any_value(region), mode(symbol_region)) AS region, count(DISTINCT symbol) AS symbol_count,
+      any_value(description) AS description
+    FROM parsed_rows WHERE symbol_region IS NOT NULL GROUP BY id`);
+  await session.run(`INSERT INTO ${ident(staged.members)} BY NAME
+    SELECT DISTINCT m.id, m.symbol, u.region FROM parsed_rows m JOIN ${ident(staged.universes)} u USING (id)
+    WHERE m.symbol_region IS NOT NULL`);
+  return [];
+}
+
+/** The columns in which every value is a number. */
+async function numericColumns(session: Session, source: Source, names: readonly string[]): Promise<string[]> {
+  if (names.length === 0) return [];
+  const tests = names.map((name) => {
+    const text = textSql(name);
+    return `count(*) FILTER (${text} IS NOT NULL AND TRY_CAST(${text} AS DOUBLE) IS NULL) = 0 AS ${ident(name)}`;
+  });
+  const [row] = await session.json<Record<string, boolean>>(
+    `SELECT ${tests.join(", ")} FROM (${source.sql})`,
+  );
+  return names.filter((name) => row?.[name] === true && /^[A-Za-z_]\w{0,62}$/.test(name));
+}
+
+async function addMissingColumns(session: Session, staged: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await session.run(`ALTER TABLE ${ident(staged)} ADD COLUMN IF NOT EXISTS ${ident(name)} DOUBLE`);
+  }
+}
+
+function valueSql(column: Column, from: string | undefined): string {
+  const text = textSql(from);
+  if (column.type === "date") return dateSql(text);
+  return `TRY_CAST(${text} AS ${DUCKDB_TYPE[column.type]})`;
+}
+
+function missingColumn(source: Source, name: string): UsageError {
+  return new UsageError(`file ${source.path}: has no column for ${name}`, {
+    hint: `give it with --map ${name}=COLUMN; its columns are ${source.columns.join(", ")}`,
+  });
+}

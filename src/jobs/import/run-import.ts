@@ -1,0 +1,141 @@
+import { finalEnd } from "../../calendar/sessions.js";
+import { UsageError } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import { ident } from "../../db/quote.js";
+import { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { landBars, stageBars } from "../../lake/land-bars.js";
+import { landStatements } from "../../lake/land-statements.js";
+import { landVersions } from "../../lake/land-versions.js";
+import { publish } from "../../lake/publish.js";
+import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
+import { stageRows } from "../../lake/stage-rows.js";
+import type { LandOptions, LandReport } from "../../lake/upsert.js";
+import type { TableSchema } from "../../schema/column.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
+import { tableNamed } from "../../schema/tables.js";
+import { landExchangeCounts } from "../land-exchange-counts.js";
+import { readBars } from "./import-bars.js";
+import { readInstruments, readStatements, readUniverses } from "./import-rows.js";
+import { openSource, rejectFile, type Source } from "./source.js";
+
+/** Tables that files can be imported into. */
+export const IMPORTABLE = [
+  "bars_1d",
+  "bars_1m",
+  "instruments",
+  "universes",
+  "balance_sheet",
+  "cash_flow",
+] as const;
+export type ImportTable = (typeof IMPORTABLE)[number];
+
+export interface ImportOptions {
+  /** Our column -> the file's column, where they differ. */
+  readonly map: Readonly<Record<string, string>>;
+  /** Unit of the files' volumes. `lots`: the region's lot, 100 shares in CN. @default "shares" */
+  readonly volumeUnit: "shares" | "lots";
+  /** Whether a minute bar is labelled with the end or the start of its minute. @default "end" */
+  readonly barLabel: "end" | "start";
+  /** Identifies the run; names the file of rejects. */
+  readonly runId: string;
+}
+
+/** What an import did. */
+export interface ImportReport {
+  readonly runId: string;
+  readonly files: number;
+  readonly landed: readonly LandReport[];
+  readonly rejected: readonly RejectCount[];
+  readonly remarks: readonly string[];
+}
+
+const STAGED = "staged_import";
+const STAGED_MEMBERS = "staged_members";
+
+/**
+ * Imports files of one kind into a table, in one commit. Rows that break the schema are kept in `rejects/` with file,
+ * line and reason; a file that cannot be read is set aside as a whole; the rest lands.
+ *
+ * @param onFile is told after each file, for a progress bar.
+ * @throws {UsageError} when the only file given lacks what the table needs.
+ */
+export async function runImport(
+  lake: Lake,
+  name: ImportTable,
+  files: readonly string[],
+  options: ImportOptions,
+  clock: Clock,
+  onFile: (done: number) => void = () => {},
+): Promise<ImportReport> {
+  const table = tableNamed(name) as TableSchema;
+  using session = await Session.open({ tempDirectory: `${lake.stagingFolder}/spill` });
+  await openRejects(session);
+  await stage(session, table);
+  const remarks: string[] = [];
+  for (const [index, path] of files.entries()) {
+    try {
+      const source = await openSource(session, path, options.runId, name);
+      remarks.push(...(await readFile(session, table, source, options)));
+    } catch (error) {
+      if (error instanceof UsageError && files.length === 1) throw error;
+      await rejectFile(session, options.runId, name, path, error);
+    }
+    onFile(index + 1);
+  }
+  const now = clock.now();
+  const landed = await land(session, lake, table, { operation: "IMPORT", runId: options.runId, now });
+  const rejected = await saveRejects(session, lake, options.runId);
+  await publish(lake);
+  return { runId: options.runId, files: files.length, landed, rejected, remarks };
+}
+
+const isBars = (table: TableSchema): boolean => table.name.startsWith("bars_");
+const withoutValidity = (table: TableSchema) => table.columns.filter((c) => !c.name.startsWith("valid_"));
+
+async function stage(session: Session, table: TableSchema): Promise<void> {
+  if (isBars(table)) return stageBars(session, STAGED);
+  if (table.open) {
+    const identity = "symbol VARCHAR, period_end DATE, announce_date DATE, source VARCHAR, line BIGINT";
+    await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(STAGED)} (${identity})`);
+    return;
+  }
+  await stageRows(session, STAGED, withoutValidity(table), []);
+  if (table === UNIVERSES) await stageRows(session, STAGED_MEMBERS, withoutValidity(UNIVERSE_MEMBERS), []);
+}
+
+async function readFile(
+  session: Session,
+  table: TableSchema,
+  source: Source,
+  options: ImportOptions,
+): Promise<string[]> {
+  if (isBars(table)) return readBars(session, table, source, STAGED, options);
+  if (table === INSTRUMENTS) return readInstruments(session, table, source, STAGED, options);
+  if (table === UNIVERSES)
+    return readUniverses(session, source, { universes: STAGED, members: STAGED_MEMBERS }, options);
+  return readStatements(session, table, source, STAGED, options);
+}
+
+async function land(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  options: LandOptions,
+): Promise<LandReport[]> {
+  if (isBars(table)) {
+    const { now } = options;
+    const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
+    return [await landBars(session, lake, table, STAGED, { ...options, finalEnd: ends })];
+  }
+  if (table.open) return [await landStatements(session, lake, table, STAGED, options)];
+  const reports = [await landVersions(session, lake, table, STAGED, options)];
+  if (table === UNIVERSES) {
+    const complete = `c.id IN (SELECT id FROM ${ident(STAGED)})`;
+    reports.push(
+      await landVersions(session, lake, UNIVERSE_MEMBERS, STAGED_MEMBERS, { ...options, complete }),
+    );
+  }
+  if (table === INSTRUMENTS) reports.push(await landExchangeCounts(session, lake, EXCHANGES, options));
+  return reports;
+}

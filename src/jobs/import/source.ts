@@ -1,0 +1,154 @@
+import { basename } from "node:path";
+import { messageOf, UsageError } from "../../core/errors.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { rejectRows } from "../../lake/rejects.js";
+
+/** A user's file, as DuckDB sees it. */
+export interface Source {
+  readonly path: string;
+  /** A SELECT of the file's columns, and `line`: the line in a CSV file, the row (from 1) in others. */
+  readonly sql: string;
+  readonly columns: readonly string[];
+}
+
+/** Names that a column of ours may have in a file, besides its own. */
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  timestamp: ["timestamp_ms", "datetime", "time", "date", "trade_date"],
+  volume: ["vol"],
+  prev_close: ["pre_close"],
+  listing_date: ["list_date"],
+  announce_date: ["ann_date"],
+  period_end: ["end_date"],
+};
+
+const FORMATS = /\.(csv|tsv|txt|parquet|json|ndjson|jsonl)(\.gz|\.zst)?$/i;
+
+/**
+ * Opens a file with DuckDB's own reader. Lines of a CSV file that have the wrong form go to the rejects.
+ *
+ * @throws {UsageError} when the file's ending is unknown.
+ * @throws {QueryError} when the file is not readable.
+ */
+export async function openSource(
+  session: Session,
+  path: string,
+  runId: string,
+  dataset: string,
+): Promise<Source> {
+  const format = FORMATS.exec(path)?.[1]?.toLowerCase();
+  if (format === undefined) {
+    throw new UsageError(`file ${path}: its ending tells no format`, {
+      hint: "name it .csv, .tsv, .parquet, .json, .ndjson or .jsonl; text may be .gz or .zst",
+    });
+  }
+  if (format === "parquet")
+    return describe(session, path, `SELECT * FROM read_parquet(${literal(path)})`, "row_number() OVER ()");
+  if (format.includes("json")) {
+    const sql = `SELECT * FROM read_json(${literal(path)}, maximum_object_size = 1073741824, convert_strings_to_integers = false)`;
+    return describe(session, path, sql, "row_number() OVER ()");
+  }
+  await session.run("CREATE OR REPLACE TEMP TABLE csv_rows AS SELECT 1");
+  await session.run("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans");
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE csv_rows AS SELECT *, row_number() OVER () + 1 AS ${ident(LINE)}
+     FROM read_csv(${literal(path)}, header = true, all_varchar = true, store_rejects = true)`,
+  );
+  return describe(
+    session,
+    path,
+    "SELECT * FROM csv_rows",
+    await keepMalformed(session, path, runId, dataset),
+  );
+}
+
+const LINE = "__line";
+
+/** Moves the lines that the CSV reader refused to the rejects; gives the SQL of the true line of the others. */
+async function keepMalformed(
+  session: Session,
+  path: string,
+  runId: string,
+  dataset: string,
+): Promise<string> {
+  const [found] = await session.json<{ n: bigint }>("SELECT count(*) AS n FROM reject_errors");
+  if (Number(found?.n ?? 0) === 0) return ident(LINE);
+  await rejectRows(
+    session,
+    runId,
+    dataset,
+    `SELECT ${literal(path)} AS source, line, NULL AS symbol, NULL AS timestamp, 'unparsable' AS rule,
+       any_value(error_message) AS reason, to_json(any_value(csv_line)) AS row
+     FROM reject_errors GROUP BY line`,
+  );
+  await session.run(`CREATE OR REPLACE TEMP TABLE csv_shifts AS
+    SELECT line - row_number() OVER (ORDER BY line) + 1 AS first FROM (SELECT DISTINCT line FROM reject_errors)`);
+  return `${ident(LINE)} + (SELECT count(*) FROM csv_shifts WHERE first <= ${ident(LINE)})`;
+}
+
+async function describe(session: Session, path: string, sql: string, line: string): Promise<Source> {
+  const rows = await session.json<{ column_name: string }>(`DESCRIBE ${sql}`);
+  const columns = rows.map((row) => row.column_name).filter((name) => name !== LINE);
+  const exclude = rows.some((row) => row.column_name === LINE) ? ` EXCLUDE (${ident(LINE)})` : "";
+  return { path, columns, sql: `SELECT *${exclude}, ${line} AS line FROM (${sql})` };
+}
+
+/**
+ * The file's column that holds one of ours: the mapped one, else one of the same name or a usual alias.
+ *
+ * @throws {UsageError} when a mapped column is not in the file.
+ */
+export function findColumn(
+  source: Source,
+  name: string,
+  map: Readonly<Record<string, string>>,
+): string | undefined {
+  const mapped = map[name];
+  if (mapped !== undefined) {
+    if (source.columns.includes(mapped)) return mapped;
+    throw new UsageError(`file ${source.path}: has no column "${mapped}", which --map gives for ${name}`, {
+      hint: `its columns are ${source.columns.join(", ")}`,
+    });
+  }
+  for (const candidate of [name, ...(ALIASES[name] ?? [])]) {
+    const found = source.columns.find((column) => column.toLowerCase() === candidate);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The text of a column, trimmed, null where empty; null for a column that the file does not have. */
+export function textSql(column: string | undefined): string {
+  return column === undefined
+    ? "CAST(NULL AS VARCHAR)"
+    : `nullif(trim(CAST(${ident(column)} AS VARCHAR)), '')`;
+}
+
+/** A date written as YYYY-MM-DD or YYYYMMDD; null for other text. */
+export function dateSql(text: string): string {
+  return `CASE WHEN regexp_full_match(${text}, '\\d{8}') THEN CAST(try_strptime(${text}, '%Y%m%d') AS DATE)
+    ELSE TRY_CAST(${text} AS DATE) END`;
+}
+
+/** The file's name without folder and endings: where it is a symbol, the file is of that symbol. */
+export function stemOf(path: string): string {
+  return basename(path).replace(FORMATS, "");
+}
+
+/** Sets a whole file aside. */
+export async function rejectFile(
+  session: Session,
+  runId: string,
+  dataset: string,
+  path: string,
+  error: unknown,
+): Promise<void> {
+  const reason = messageOf(error).split("\n")[0] ?? "";
+  await rejectRows(
+    session,
+    runId,
+    dataset,
+    `SELECT ${literal(path)} AS source, NULL AS line, NULL AS symbol, NULL AS timestamp, 'unreadable_file' AS rule,
+       ${literal(reason)} AS reason, NULL AS row`,
+  );
+}

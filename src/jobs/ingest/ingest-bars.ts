@@ -1,0 +1,193 @@
+import pMap from "p-map";
+import { addDays } from "../../calendar/sessions.js";
+import { instantOf, localDate } from "../../calendar/zone.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import type { LandedPeriod } from "../../core/period.js";
+import { parseTradingDate, type TimeRange } from "../../core/time.js";
+import { landBars, stageBars } from "../../lake/land-bars.js";
+import { stageKlines } from "../../lake/stage-klines.js";
+import { expectedBars, planRequestUnits, type RequestUnit, SUSPECT_ROWS } from "../../plan/request-units.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { coveredWindows } from "./ledger.js";
+import { CONCURRENCY, type Received, type Run } from "./run.js";
+
+const STAGED = "staged_bars";
+/** Staged bars that are landed before the window is over, so that memory stays bounded. */
+const MAX_STAGED_BARS = 4_000_000;
+
+/** What bars are asked for. */
+export interface BarsDemand {
+  readonly period: LandedPeriod;
+  /** First date (of each exchange's own calendar), or days before today as `-365d`. */
+  readonly from: string;
+  /** Date after the last one. @default everything so far */
+  readonly to?: string | undefined;
+  readonly symbols: ReadonlyMap<Region, readonly string[]>;
+}
+
+/** The table that a period's bars land in. */
+export function barsTable(period: LandedPeriod): TableSchema {
+  return period === "1d" ? BARS_1D : BARS_1M;
+}
+
+/** The request units that a demand needs, given what the ledger says was answered before. */
+export async function planBars(
+  run: Pick<Run, "session" | "lake" | "clock">,
+  demand: BarsDemand,
+): Promise<RequestUnit[]> {
+  const covered = await coveredWindows(run.session, run.lake, barsTable(demand.period).name);
+  const now = run.clock.now();
+  return [...demand.symbols]
+    .flatMap(([region, symbols]) =>
+      planRequestUnits({
+        period: demand.period,
+        symbols: new Map([[region, symbols]]),
+        range: rangeOf(region, demand, now),
+        covered,
+        now,
+      }),
+    )
+    .sort((a, b) => a.window.start - b.window.start);
+}
+
+/** Asks for bars window by window, and lands each window when it is complete. */
+export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
+  const table = barsTable(demand.period);
+  const units = await planBars(run, demand);
+  run.plan(units.length);
+  await stageBars(run.session, STAGED);
+  let staged = 0;
+  const land = async (): Promise<void> => {
+    run.doing(`landing ${table.name}`);
+    if (staged > 0) {
+      const options = { ...run.landOptions(), finalEnd: run.finalEnds() };
+      run.landed.push(await landBars(run.session, run.lake, table, STAGED, options));
+      await stageBars(run.session, STAGED);
+      staged = 0;
+    }
+    await run.landLedger();
+  };
+  for (const group of byWindow(units)) {
+    if (run.halted) break;
+    run.doing(`${table.name} from ${new Date(group[0]?.window.start ?? 0).toISOString().slice(0, 10)}`);
+    await pMap(
+      group,
+      async (unit) => {
+        if (run.halted) return;
+        await askUnit(run, table, unit, demand.period, async (answer, source) => {
+          await stageKlines(run.session, STAGED, answer.columns, source);
+          staged += answer.columns.rows;
+          if (staged >= MAX_STAGED_BARS) await land();
+        });
+      },
+      { concurrency: CONCURRENCY },
+    ).finally(() => run.exclusive(land));
+  }
+}
+
+/** Bars that the units can be answered with, at most. */
+export function expectedRows(units: readonly RequestUnit[], period: LandedPeriod): number {
+  return units.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
+}
+
+type Store = (answer: KlineAnswer, source: string) => Promise<void>;
+
+/** Asks for one unit, and pages back for the symbols whose answer may have been cut. */
+async function askUnit(
+  run: Run,
+  table: TableSchema,
+  unit: RequestUnit,
+  period: LandedPeriod,
+  store: Store,
+): Promise<void> {
+  const pages: { symbols: readonly string[]; window: TimeRange }[] = [unit];
+  for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
+    if (run.halted) return;
+    const { symbols, window } = page;
+    const finalEnd = run.finalEnds()[unit.region];
+    const first = window.start;
+    const last = window.end - 1;
+    const cut = await run.ask(
+      {
+        endpoint: ENDPOINTS.klinesBatch,
+        query: {
+          symbols: symbols.join(","),
+          period,
+          count: LIMITS.maxCount,
+          start_time: first,
+          end_time: last,
+          adjust: "none",
+        },
+      },
+      { dataset: table.name, symbols, window, finalEnd },
+      async (body) => {
+        const answer = await decodeKlines(body, { shape: "map", symbols, window: { first, last } });
+        const cut = oldestOfCut(answer, window);
+        return { ...received(answer), cut, parts: partsOf(symbols, window, cut) };
+      },
+      async ({ answer, cut }, requestId) => {
+        await store(answer, `${run.runId}/${requestId}`);
+        return cut;
+      },
+    );
+    for (const [oldest, group] of cut ?? []) {
+      run.plan(1);
+      pages.push({ symbols: group, window: { start: window.start, end: oldest } });
+    }
+  }
+}
+
+/** What the ledger is told of a decoded answer. */
+export function received(answer: KlineAnswer): Received & { readonly answer: KlineAnswer } {
+  return {
+    answer,
+    rows: answer.columns.rows,
+    rejected: answer.issues.rejected,
+    bytes: answer.bytes,
+    absent: answer.absent,
+    issues: answer.issues.kept,
+  };
+}
+
+/** What of a window was answered in full: all of it for most symbols, its newer part for those that were cut. */
+function partsOf(symbols: readonly string[], window: TimeRange, cut: ReadonlyMap<number, readonly string[]>) {
+  const partly = new Set([...cut.values()].flat());
+  const newer = [...cut].map(([start, group]) => ({ symbols: group, window: { start, end: window.end } }));
+  return [{ symbols: symbols.filter((symbol) => !partly.has(symbol)), window }, ...newer];
+}
+
+/** Symbols whose answer may have been cut, by the oldest timestamp that they did get (epoch ms). */
+function oldestOfCut({ columns, received: counts }: KlineAnswer, window: TimeRange): Map<number, string[]> {
+  const cut = new Map<number, string[]>();
+  for (let row = 0; row < columns.rows; row++) {
+    const index = columns.symbolIndex[row] as number;
+    if (row > 0 && columns.symbolIndex[row - 1] === index) continue;
+    const symbol = columns.symbols[index] as string;
+    if ((counts.get(symbol) ?? 0) < SUSPECT_ROWS) continue;
+    const oldest = Number(columns.timestamp[row]);
+    if (oldest <= window.start) continue;
+    cut.set(oldest, [...(cut.get(oldest) ?? []), symbol]);
+  }
+  return cut;
+}
+
+function byWindow(units: readonly RequestUnit[]): RequestUnit[][] {
+  const groups: RequestUnit[][] = [];
+  for (const unit of units) {
+    const last = groups.at(-1);
+    if (last?.[0]?.window.start === unit.window.start) last.push(unit);
+    else groups.push([unit]);
+  }
+  return groups;
+}
+
+function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRange {
+  const { zone } = REGIONS[region];
+  const today = localDate(now, zone);
+  const first = from.startsWith("-") ? addDays(today, Number.parseInt(from, 10)) : parseTradingDate(from);
+  const end = to === undefined ? now : Math.min(now, instantOf(parseTradingDate(to), zone));
+  return { start: instantOf(first, zone), end };
+}

@@ -1,0 +1,140 @@
+import { exchangeOf, isSymbol } from "../../core/symbol.js";
+import { literal } from "../../db/quote.js";
+import { landVersions } from "../../lake/land-versions.js";
+import { stageRows } from "../../lake/stage-rows.js";
+import { inBatches } from "../../plan/request-units.js";
+import type { Column, TableSchema } from "../../schema/column.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
+import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
+import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { instrumentRow } from "../../wire/instrument-row.js";
+import {
+  exchangeSummary,
+  instrument,
+  type UniverseDetail,
+  universeDetail,
+  universeSummary,
+} from "../../wire/resources.js";
+import { lastAnswers } from "./ledger.js";
+import type { Received, Run } from "./run.js";
+
+const STAGED = "staged_versions";
+const HOUR_MS = 3_600_000;
+
+/** Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. */
+export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
+  const oldest = run.clock.now() - refreshHours * HOUR_MS;
+  await ingestInstruments(run, oldest);
+  if (!run.halted) await ingestUniverses(run, oldest);
+  await run.landLedger();
+}
+
+async function ingestInstruments(run: Run, oldest: number): Promise<void> {
+  const { path } = ENDPOINTS.exchangeInstruments;
+  const answered = await lastAnswers(run.session, run.lake, INSTRUMENTS.name, `GET ${path}`);
+  if ([...answered.values()].some((at) => at > oldest) && [...answered.values()].every((at) => at > oldest))
+    return;
+  run.doing("exchanges");
+  run.plan(1);
+  const exchanges = await run.ask(
+    { endpoint: ENDPOINTS.exchanges },
+    { dataset: EXCHANGES.name, symbols: [] },
+    async (body) => receivedRecords(await decodeRecords(body, "list", exchangeSummary)),
+    async ({ values }) => {
+      await land(run, EXCHANGES, values, "true");
+      return values;
+    },
+  );
+  for (const { exchange, region } of exchanges ?? []) {
+    if (run.halted) return;
+    run.doing(`instruments of ${exchange}`);
+    run.plan(1);
+    await run.ask(
+      { endpoint: ENDPOINTS.exchangeInstruments, path: { exchange } },
+      { dataset: INSTRUMENTS.name, symbols: [exchange] },
+      async (body) => receivedRecords(await decodeRecords(body, "list", instrument)),
+      async ({ values }) => {
+        const rows = values.filter((row) => isSymbol(row.symbol) && exchangeOf(row.symbol) === exchange);
+        await land(run, INSTRUMENTS, rows.map(instrumentRow), `c.exchange = ${literal(exchange)}`, region);
+      },
+    );
+  }
+}
+
+async function ingestUniverses(run: Run, oldest: number): Promise<void> {
+  const { path } = ENDPOINTS.universesBatch;
+  const answered = await lastAnswers(run.session, run.lake, UNIVERSE_MEMBERS.name, `POST ${path}`);
+  if ([...answered.values()].some((at) => at > oldest) && [...answered.values()].every((at) => at > oldest))
+    return;
+  run.doing("universes");
+  run.plan(1);
+  const universes = await run.ask(
+    { endpoint: ENDPOINTS.universes },
+    { dataset: UNIVERSES.name, symbols: [] },
+    async (body) => receivedRecords(await decodeRecords(body, "list", universeSummary)),
+    async ({ values }) => {
+      await land(run, UNIVERSES, values, "true");
+      return values;
+    },
+  );
+  for (const batch of inBatches(universes ?? [], LIMITS.universesPerRequest)) {
+    if (run.halted) return;
+    run.doing("members of universes");
+    run.plan(1);
+    const ids = batch.map((universe) => universe.id);
+    await run.ask(
+      { endpoint: ENDPOINTS.universesBatch, body: { ids } },
+      { dataset: UNIVERSE_MEMBERS.name, symbols: ids },
+      async (body) => receivedRecords(await decodeRecords(body, "map", universeDetail), ids),
+      async ({ values }) => {
+        const told = values.map((universe) => literal(universe.id));
+        if (told.length > 0)
+          await land(run, UNIVERSE_MEMBERS, values.flatMap(memberRows), `c.id IN (${told.join(", ")})`);
+      },
+    );
+  }
+}
+
+/** Lands one snapshot; current rows that meet `complete` and are not in it end. */
+async function land(
+  run: Run,
+  table: TableSchema,
+  rows: readonly Readonly<Record<string, unknown>>[],
+  complete: string,
+  region?: string,
+): Promise<void> {
+  const columns = table.columns.filter((c: Column) => !c.name.startsWith("valid_"));
+  const filled = region === undefined ? rows : rows.map((row) => ({ ...row, region }));
+  await stageRows(run.session, STAGED, columns, filled);
+  await run.session.run(
+    `CREATE OR REPLACE TEMP TABLE ${STAGED} AS SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${STAGED}`,
+  );
+  run.landed.push(
+    await landVersions(run.session, run.lake, table, STAGED, { ...run.landOptions(), complete }),
+  );
+}
+
+function subjectOf(table: TableSchema): string {
+  return table.key.filter((name) => name !== "valid_from").join(", ");
+}
+
+/** What the ledger is told of a decoded row-like answer, and the values themselves. */
+export function receivedRecords<T>(
+  { entries, issues, bytes }: DecodedRecords<T>,
+  asked: readonly string[] = [],
+): Received & { readonly values: readonly T[] } {
+  const keys = new Set(entries.map(([key]) => key));
+  const absent = asked.filter((key) => !keys.has(key));
+  return {
+    values: entries.map(([, value]) => value),
+    rows: entries.length,
+    rejected: issues.rejected,
+    bytes,
+    absent,
+    issues: issues.kept,
+  };
+}
+
+function memberRows({ id, region, symbols }: UniverseDetail): Record<string, unknown>[] {
+  return [...new Set(symbols)].map((symbol) => ({ id, symbol, region }));
+}
