@@ -1,0 +1,57 @@
+import { paint } from "./text.js";
+
+/** One bar of a chart. */
+export interface Candle {
+  readonly label: string;
+  readonly open: number;
+  readonly high: number;
+  readonly low: number;
+  readonly close: number;
+  readonly volume: number;
+}
+
+/** What fills a half of a cell. */
+type Ink = 0 | 1 | 2;
+const [NONE, WICK, BODY] = [0, 1, 2] as const;
+/** Characters by what the upper and the lower half of a cell hold. */
+const CELLS: readonly (readonly string[])[] = [
+  [" ", "╷", "╻"],
+  ["╵", "│", "╽"],
+  ["╹", "╿", "┃"],
+];
+const BARS = " ▁▂▃▄▅▆▇█";
+
+/** A candlestick chart with volumes, for a terminal: one column a bar, two steps of price a line. */
+export function candleChart(candles: readonly Candle[], height = 14): string {
+  const low = Math.min(...candles.map((c) => c.low));
+  const high = Math.max(...candles.map((c) => c.high));
+  const step = (high - low || 1) / (height * 2 - 1);
+  const level = (price: number): number => Math.round((price - low) / step);
+  const digits = high < 10 ? 3 : 2;
+  const margin = high.toFixed(digits).length;
+  const lines: string[] = [];
+  for (let line = height - 1; line >= 0; line--) {
+    const cells = candles.map((candle) => {
+      const [upper, lower] = [inkAt(candle, line * 2 + 1, level), inkAt(candle, line * 2, level)];
+      return paint(candle.close >= candle.open ? "green" : "red", CELLS[upper]?.[lower] ?? " ");
+    });
+    const label = line % 3 === 1 ? (low + step * (line * 2 + 0.5)).toFixed(digits) : "";
+    lines.push(`${paint("dim", label.padStart(margin))} ${cells.join("")}`);
+  }
+  const most = Math.max(...candles.map((c) => c.volume), 1);
+  const volumes = candles.map((c) => BARS[Math.ceil((c.volume / most) * (BARS.length - 1))]);
+  lines.push(`${paint("dim", "vol".padStart(margin))} ${paint("cyan", volumes.join(""))}`);
+  lines.push(`${" ".repeat(margin)} ${paint("dim", dateAxis(candles))}`);
+  return lines.join("\n");
+}
+
+function inkAt({ open, high, low, close }: Candle, at: number, level: (price: number) => number): Ink {
+  if (at >= level(Math.min(open, close)) && at <= level(Math.max(open, close))) return BODY;
+  return at >= level(low) && at <= level(high) ? WICK : NONE;
+}
+
+function dateAxis(candles: readonly Candle[]): string {
+  const first = candles[0]?.label ?? "";
+  const last = candles.at(-1)?.label ?? "";
+  return `${first}${" ".repeat(Math.max(1, candles.length - first.length - last.length))}${last}`;
+}

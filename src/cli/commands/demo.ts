@@ -1,0 +1,234 @@
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Option } from "commander";
+import { ServiceClient } from "../../client/service-client.js";
+import { systemClock } from "../../client/system-clock.js";
+import { BarlakeError, UsageError } from "../../core/errors.js";
+import type { TradingDate } from "../../core/time.js";
+import { compareLakes } from "../../jobs/compare-lakes.js";
+import { newRunId, type RunOptions, type RunReport, runPipeline } from "../../jobs/ingest/run-pipeline.js";
+import { definePipeline, type Pipeline } from "../../jobs/pipeline.js";
+import { byteCount, Lake, rowCount } from "../../lake/lake.js";
+import { openReader } from "../../lake/publish.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { startService } from "../../serve/service.js";
+import { fillLake } from "../../sim/fill-lake.js";
+import { simulateMarket } from "../../sim/market.js";
+import { type Candle, candleChart } from "../candles.js";
+import { EXIT } from "../exit-codes.js";
+import type { Cli } from "../program.js";
+import { progressView } from "../progress.js";
+import { count, duration, paint, size, table } from "../text.js";
+
+const MARKER = ".barlake-demo";
+const KEY = "demo-key";
+
+/** The market of the demo: large enough to show rates, small enough to be over in seconds. */
+const MARKET = { seed: 7, symbols: 240, days: 500, minuteDays: 20 } as const;
+
+const PIPELINES = [
+  definePipeline({ name: "reference", kind: "reference" }),
+  definePipeline({ name: "daily", kind: "bars", period: "1d", from: "-900d" }),
+  definePipeline({ name: "minute", kind: "bars", period: "1m", from: "-60d", regions: ["CN"] }),
+  definePipeline({ name: "financials", kind: "statements" }),
+];
+
+export function addDemo(cli: Cli): void {
+  cli.program
+    .command("demo")
+    .description(
+      "the whole way: a simulated market, served over HTTP, ingested into a second lake, compared, queried",
+    )
+    .addOption(
+      new Option("--lake <dir>", "folder for the demo's two lakes; made anew each time").default("data/demo"),
+    )
+    .addHelpText(
+      "after",
+      "\nNeeds no key and no network.\n\nExamples:\n  barlake demo\n  barlake demo --lake /tmp/demo",
+    )
+    .action((options: { lake: string }) => cli.action(() => demo(cli, options.lake)));
+}
+
+async function demo(cli: Cli, folder: string): Promise<number> {
+  const startedAt = performance.now();
+  await prepareFolder(folder);
+  const market = new Lake(join(folder, "market"));
+  const lake = new Lake(join(folder, "lake"));
+
+  say(
+    "1",
+    `a simulated market fills a lake: ${MARKET.symbols} instruments, ${MARKET.days} days, ${MARKET.minuteDays} of them by the minute`,
+  );
+  const filling = performance.now();
+  const { bars, symbols } = await fill(market, cli.signal);
+  say("", `${count(bars)} bars in ${duration(performance.now() - filling)}`);
+
+  say("2", "the lake is served over HTTP, and everything is asked for through the interface");
+  const reports = await ingest(market, lake, symbols, cli.signal);
+  if (cli.signal.aborted) return EXIT.interrupted;
+
+  say("3", "what was served and what was landed are compared, bit by bit");
+  await compare(market, lake);
+
+  say("4", "the second lake holds");
+  await printTables(lake);
+  await printQuery(folder, lake);
+
+  say("5", "figures");
+  await printFigures(lake, reports, performance.now() - startedAt);
+  const at = join(folder, "lake");
+  process.stdout.write(`
+Try next:
+  npx barlake sql --lake ${at} "from daily_fundamentals where total_equity is not null limit 10"
+  npx barlake status --lake ${at}
+  npx barlake serve --lake ${at}
+`);
+  return EXIT.done;
+}
+
+/** Makes the demo's folder empty; one that the demo did not make is left alone. */
+async function prepareFolder(folder: string): Promise<void> {
+  const names = await readdir(folder).catch((): string[] => []);
+  if (names.length > 0 && !names.includes(MARKER)) {
+    throw new UsageError(`folder ${folder} is not empty, and the demo did not make it`, {
+      hint: "give another --lake",
+    });
+  }
+  for (const name of ["market", "lake"]) await rm(join(folder, name), { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, MARKER), "made by barlake demo\n");
+}
+
+/** Fills the lake; gives the symbols of every instrument ever listed, which no service tells of once it is delisted. */
+async function fill(lake: Lake, signal: AbortSignal): Promise<{ bars: number; symbols: string[] }> {
+  const now = systemClock.now();
+  const end = new Date(now - 86_400_000).toISOString().slice(0, 10) as TradingDate;
+  const { minuteDays, ...size } = MARKET;
+  const market = simulateMarket({ ...size, end });
+  let bars = 0;
+  const onStep = (landed: number): void => {
+    bars = landed;
+  };
+  await fillLake(lake, market, { minuteDays, runId: newRunId(now), now, signal, onStep });
+  return { bars, symbols: market.instruments.map((instrument) => instrument.symbol) };
+}
+
+async function ingest(
+  market: Lake,
+  lake: Lake,
+  symbols: readonly string[],
+  signal: AbortSignal,
+): Promise<RunReport[]> {
+  const service = await startService(market, { port: 0, apiKeys: [KEY], clock: systemClock });
+  const client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: systemClock });
+  const reports: RunReport[] = [];
+  try {
+    for (const pipeline of PIPELINES) {
+      const report = await runShown(pipeline, pipeline.name === "minute" ? {} : { symbols }, { lake, client, signal });
+      if (signal.aborted) return reports;
+      if (report.status !== "complete") {
+        const reason = report.stopped ?? report.failures[0]?.reason;
+        throw new BarlakeError(`pipeline ${pipeline.name} ended ${report.status}: ${reason}`);
+      }
+      reports.push(report);
+      sayRun(report);
+    }
+  } finally {
+    await client.close();
+    await service.close();
+  }
+  return reports;
+}
+
+async function runShown(
+  pipeline: Pipeline,
+  demand: RunOptions,
+  environment: { lake: Lake; client: ServiceClient; signal: AbortSignal },
+): Promise<RunReport> {
+  const view = progressView(pipeline.name);
+  try {
+    return await runPipeline(pipeline, demand, { ...environment, clock: systemClock, onProgress: view.update });
+  } finally {
+    view.stop();
+  }
+}
+
+function sayRun({ pipeline, requests, rows, bytes, durationMs }: RunReport): void {
+  const figures = [`${count(requests.sent).padStart(3)} requests`, `${count(rows).padStart(9)} rows`, size(bytes).padStart(8)];
+  say("", `${pipeline.padEnd(10)} ${figures.join("  ")}  ${duration(durationMs)}`);
+}
+
+async function compare(market: Lake, lake: Lake): Promise<void> {
+  const comparisons = await compareLakes(market, lake);
+  const different = comparisons.filter((c) => c.onlyLeft + c.onlyRight > 0);
+  if (different.length > 0) {
+    const what = different.map(
+      (c) => `${c.table}: ${c.onlyLeft} rows only served, ${c.onlyRight} only landed`,
+    );
+    throw new BarlakeError(`the two lakes differ: ${what.join("; ")}`);
+  }
+  const rows = comparisons.reduce((sum, c) => sum + c.rows, 0);
+  say("", `${paint("green", "equal")}: ${count(rows)} rows in ${comparisons.length} tables`);
+}
+
+async function printTables(lake: Lake): Promise<void> {
+  const rows = (await lake.snapshots()).map((s) => [
+    s.table.name,
+    count(rowCount(s)),
+    count(s.files.size),
+    size(byteCount(s)),
+  ]);
+  process.stdout.write(`${table(["table", "rows", "files", "size"], rows)}\n`);
+}
+
+async function printQuery(folder: string, lake: Lake): Promise<void> {
+  const { session } = await openReader(lake);
+  using reader = session;
+  const query = `SELECT symbol, name, trade_date, close, round(close * total_shares / total_equity, 2) AS price_to_book,
+  balance_sheet_period_end AS reported, balance_sheet_announce_date AS announced
+FROM daily_fundamentals
+WHERE region = 'CN' AND trade_date = (SELECT max(trade_date) FROM bars_1d WHERE region = 'CN') AND total_equity > 0
+ORDER BY amount DESC LIMIT 5`;
+  process.stdout.write(
+    `\n${paint("dim", `npx barlake sql --lake ${join(folder, "lake")} "…"`)}\n${paint("cyan", query)}\n\n`,
+  );
+  const { names, rows } = await reader.preview(query, 5);
+  process.stdout.write(`${table(names, rows as (string | number | null)[][])}\n`);
+  const [symbol, name] = (rows[0] ?? []) as string[];
+  const candles = await reader.json<Candle>(
+    `SELECT trade_date::VARCHAR AS label, open, high, low, close, volume::DOUBLE AS volume FROM bars_1d
+     WHERE symbol = $1 AND volume > 0 ORDER BY trade_date DESC LIMIT 72`,
+    [symbol ?? ""],
+  );
+  if (candles.length > 0)
+    process.stdout.write(
+      `\n${paint("bold", `${symbol} ${name}`)}, daily\n${candleChart(candles.reverse())}\n`,
+    );
+}
+
+async function printFigures(lake: Lake, reports: readonly RunReport[], ms: number): Promise<void> {
+  const bars = reports.filter((r) => r.pipeline === "daily" || r.pipeline === "minute");
+  const sum = (of: (report: RunReport) => number, from = bars): number =>
+    from.reduce((total, report) => total + of(report), 0);
+  const landed = [await lake.snapshot(BARS_1D), await lake.snapshot(BARS_1M)];
+  const rows = landed.reduce((total, s) => total + rowCount(s), 0);
+  const bytes = landed.reduce((total, s) => total + byteCount(s), 0);
+  const perSecond = (sum((r) => r.rows) / sum((r) => r.durationMs)) * 1000;
+  say(
+    "",
+    `${count(perSecond)} bars a second from HTTP to committed Parquet (the service takes its share of the same cores)`,
+  );
+  say(
+    "",
+    `${count(sum((r) => r.requests.sent, [...reports]))} requests, ${size(sum((r) => r.bytes, [...reports]))} of JSON`,
+  );
+  say(
+    "",
+    `${(bytes / rows).toFixed(1)} bytes a bar on disk, against ${(sum((r) => r.bytes) / sum((r) => r.rows)).toFixed(1)} on the wire`,
+  );
+  say("", `${duration(ms)} in all`);
+}
+
+function say(step: string, text: string): void {
+  process.stdout.write(step === "" ? `   ${text}\n` : `\n${paint("bold", step)}  ${text}\n`);
+}

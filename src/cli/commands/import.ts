@@ -1,0 +1,94 @@
+import { Argument, Option } from "commander";
+import { systemClock } from "../../client/system-clock.js";
+import { UsageError } from "../../core/errors.js";
+import { IMPORTABLE, type ImportReport, type ImportTable, runImport } from "../../jobs/import/run-import.js";
+import { newRunId } from "../../jobs/ingest/run-pipeline.js";
+import { EXIT } from "../exit-codes.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import type { Cli } from "../program.js";
+import { progressView } from "../progress.js";
+import { landedTable, rejectedTable } from "../report-text.js";
+import { paint, plural } from "../text.js";
+
+interface Options extends CommonOptions {
+  readonly map: Record<string, string>;
+  readonly volumeUnit: "shares" | "lots";
+  readonly barLabel: "end" | "start";
+}
+
+/** Remarks that are printed; the others are only counted. */
+const SHOWN_REMARKS = 5;
+
+export function addImport(cli: Cli): void {
+  cli.program
+    .command("import")
+    .description("land files of your own (CSV, Parquet, JSON; text also .gz) in a table")
+    .addArgument(new Argument("<table>", "table to land in").choices(IMPORTABLE))
+    .argument("<files...>", "files")
+    .option(
+      "--map <ours=theirs>",
+      "a column that has another name in the files; may be repeated",
+      collect,
+      {},
+    )
+    .addOption(
+      new Option("--volume-unit <unit>", "unit of the files' volumes")
+        .choices(["shares", "lots"])
+        .default("shares"),
+    )
+    .addOption(
+      new Option("--bar-label <label>", "time that a minute bar is labelled with")
+        .choices(["end", "start"])
+        .default("end"),
+    )
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+The symbol comes from a column of that name, or else from the file's name: 600519.SH.csv.gz is of 600519.SH.
+Times are epoch milliseconds, or dates and times in the exchange's own zone.
+Rows that break the schema are kept in rejects/ with file, line and reason; the others land.
+
+Examples:
+  barlake import bars_1d prices/*.csv.gz
+  barlake import bars_1d all.parquet --map timestamp=date --map volume=vol --volume-unit lots
+  barlake import instruments list.csv --map listing_date=list_date
+  barlake import universes universes.json`,
+    )
+    .action((table: ImportTable, files: string[], options: Options) =>
+      cli.action(async () => {
+        const view = progressView(`import ${table}`);
+        const doing = `${plural(files.length, "file")}`;
+        const { map, volumeUnit, barLabel } = options;
+        const report = await runImport(
+          openLake(options),
+          table,
+          files,
+          { map, volumeUnit, barLabel, runId: newRunId(systemClock.now()) },
+          systemClock,
+          (done) =>
+            view.update({ requestsDone: done, requestsTotal: files.length, rows: 0, bytes: 0, doing }),
+        ).finally(() => view.stop());
+        if (options.json) printJson(report);
+        else print(report, options);
+        return report.rejected.some((count) => count.rule === "unreadable_file") ? EXIT.partial : EXIT.done;
+      }),
+    );
+}
+
+function print(report: ImportReport, options: Options): void {
+  process.stdout.write(`${landedTable(report.landed)}\n`);
+  for (const remark of report.remarks.slice(0, SHOWN_REMARKS))
+    process.stdout.write(`${paint("yellow", "note:")} ${remark}\n`);
+  const more = report.remarks.length - SHOWN_REMARKS;
+  if (more > 0)
+    process.stdout.write(`${paint("yellow", "note:")} and ${plural(more, "more remark")} of this kind\n`);
+  if (report.rejected.length > 0) process.stdout.write(`\n${rejectedTable(report.rejected, options.lake)}\n`);
+}
+
+function collect(text: string, sofar: Record<string, string>): Record<string, string> {
+  const [ours, theirs] = text.split("=", 2);
+  if (!ours || !theirs) throw new UsageError(`--map ${text}: is not of the form ours=theirs`);
+  return { ...sofar, [ours]: theirs };
+}

@@ -1,0 +1,127 @@
+import { readFile } from "node:fs/promises";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { systemClock } from "../../client/system-clock.js";
+import { isRegion, type Region } from "../../core/exchange.js";
+import { splitList } from "../../core/symbol.js";
+import { parseTradingDate } from "../../core/time.js";
+import { type RunOptions, runPipeline } from "../../jobs/ingest/run-pipeline.js";
+import { loadPipeline } from "../../jobs/load-pipeline.js";
+import { exitOfRun } from "../exit-codes.js";
+import {
+  jsonOption,
+  lakeOption,
+  openClient,
+  openLake,
+  printJson,
+  type ServiceOptions,
+  urlOption,
+} from "../lake-option.js";
+import type { Cli } from "../program.js";
+import { progressView } from "../progress.js";
+import { runSummary } from "../report-text.js";
+import { printPlan } from "./plan.js";
+
+/** Options that say what a pipeline asks for. */
+export interface DemandOptions {
+  readonly from?: string;
+  readonly to?: string;
+  readonly symbols?: string;
+  readonly universe?: string[];
+  readonly region?: Region[];
+}
+
+interface Options extends ServiceOptions, DemandOptions {
+  readonly dryRun?: boolean;
+}
+
+export function addRun(cli: Cli): void {
+  demandOptions(cli.program.command("run"))
+    .description("run a pipeline: ask a service for what the lake does not have, and land it")
+    .option("--dry-run", "print the plan and send nothing")
+    .addOption(urlOption())
+    .addOption(new Option("--rpm <n>", "requests a minute of each endpoint group").argParser(positive))
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
+The key is read from BARLAKE_API_KEY. Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
+
+Examples:
+  barlake run reference
+  barlake run daily --symbols 600519.SH,AAPL.US --from 2020-01-01
+  barlake run minute --universe SIM_CN_50 --from 2026-10-01
+  barlake run ./pipelines/mine.ts --dry-run`,
+    )
+    .action((name: string, options: Options) =>
+      cli.action(async () => {
+        const pipeline = await loadPipeline(name);
+        const demand = await demandOf(options);
+        const lake = openLake(options);
+        if (options.dryRun) return printPlan(pipeline, demand, lake, options);
+        const client = openClient(options);
+        const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
+        try {
+          const onProgress = view
+            ? (progress: Parameters<typeof view.update>[0]) => view.update(progress)
+            : () => {};
+          const environment = { lake, client, clock: systemClock, signal: cli.signal, onProgress };
+          const report = await runPipeline(pipeline, demand, environment);
+          view?.stop();
+          if (options.json) printJson(report);
+          else process.stdout.write(`${runSummary(report, options.lake)}\n`);
+          return exitOfRun(report.status);
+        } finally {
+          view?.stop();
+          await client.close();
+        }
+      }),
+    );
+}
+
+/** Adds the argument and the options that say what a pipeline asks for. */
+export function demandOptions(command: Command): Command {
+  return command
+    .argument("<pipeline>", "name of a pipeline, or path of a file")
+    .option("--from <date>", "first date, of each exchange's own calendar", dateOption)
+    .option("--to <date>", "date after the last one", dateOption)
+    .option("--symbols <list>", "symbols, comma-separated, or @FILE with one a line")
+    .option("--universe <ids>", "universes, comma-separated", splitList)
+    .option("--region <list>", "regions: CN, HK, US", regionsOption);
+}
+
+/** Reads the options that say what a pipeline asks for. */
+export async function demandOf({ from, to, symbols, universe, region }: DemandOptions): Promise<RunOptions> {
+  const list = symbols?.startsWith("@")
+    ? (await readFile(symbols.slice(1), "utf8")).replaceAll(/\s+/g, ",")
+    : symbols;
+  return {
+    from,
+    to,
+    symbols: list === undefined ? undefined : splitList(list),
+    universes: universe,
+    regions: region,
+  };
+}
+
+function positive(text: string): number {
+  const n = Number(text);
+  if (!(n > 0)) throw new InvalidArgumentError("must be a number above 0");
+  return n;
+}
+
+function dateOption(text: string): string {
+  try {
+    return parseTradingDate(text);
+  } catch {
+    throw new InvalidArgumentError("must be a date YYYY-MM-DD");
+  }
+}
+
+function regionsOption(text: string): Region[] {
+  return splitList(text).map((name) => {
+    if (!isRegion(name)) throw new InvalidArgumentError(`${name} is not one of CN, HK, US`);
+    return name;
+  });
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from "node:crypto";
+import { InvalidArgumentError, Option } from "commander";
+import { pino } from "pino";
+import { systemClock } from "../../client/system-clock.js";
+import { UsageError } from "../../core/errors.js";
+import { splitList } from "../../core/symbol.js";
+import { startService } from "../../serve/service.js";
+import { EXIT } from "../exit-codes.js";
+import { type CommonOptions, lakeOption, openLake } from "../lake-option.js";
+import type { Cli } from "../program.js";
+import { paint } from "../text.js";
+
+interface Options extends CommonOptions {
+  readonly port: number;
+  readonly host: string;
+  readonly rpm?: number;
+}
+
+const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
+
+export function addServe(cli: Cli): void {
+  cli.program
+    .command("serve")
+    .description("serve the lake through the HTTP interface that it was ingested from")
+    .addOption(new Option("--port <n>", "port; 0 takes a free one").default(8080).argParser(portOption))
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .addOption(new Option("--rpm <n>", "requests a minute of each key").argParser(Number))
+    .addOption(lakeOption())
+    .addHelpText(
+      "after",
+      `
+Keys are read from BARLAKE_SERVE_KEYS, comma-separated. Without any, the service listens on this machine alone and
+prints a key made for this run.
+
+Examples:
+  barlake serve
+  BARLAKE_SERVE_KEYS=one,two barlake serve --host 0.0.0.0 --port 8080
+  curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
+    )
+    .action((options: Options) =>
+      cli.action(async () => {
+        const keys = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
+        if (keys.length === 0 && !LOOPBACK.has(options.host)) {
+          throw new UsageError(`no keys: the service will not listen on ${options.host}`, {
+            hint: "set BARLAKE_SERVE_KEYS, or leave --host out",
+          });
+        }
+        const own = keys.length === 0 ? randomBytes(16).toString("hex") : undefined;
+        const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
+        const service = await startService(openLake(options), {
+          host: options.host,
+          port: options.port,
+          apiKeys: own === undefined ? keys : [own],
+          clock: systemClock,
+          logger,
+          ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
+        });
+        process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);
+        if (own !== undefined) {
+          process.stdout.write(`key for this run: ${own}\n\n`);
+          process.stdout.write(`  curl -H "x-api-key: ${own}" "${service.url}/v1/exchanges"\n`);
+          process.stdout.write(
+            `  BARLAKE_URL=${service.url} BARLAKE_API_KEY=${own} npx barlake run reference --lake other\n`,
+          );
+        }
+        await new Promise<void>((resolve) => {
+          if (cli.signal.aborted) resolve();
+          cli.signal.addEventListener("abort", () => resolve());
+        });
+        await service.close();
+        return EXIT.done;
+      }),
+    );
+}
+
+function portOption(text: string): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new InvalidArgumentError("must be 0 to 65535");
+  return port;
+}

@@ -1,0 +1,77 @@
+import { InvalidArgumentError } from "commander";
+import { systemClock } from "../../client/system-clock.js";
+import { UsageError } from "../../core/errors.js";
+import { parseTradingDate, type TradingDate } from "../../core/time.js";
+import { newRunId } from "../../jobs/ingest/run-pipeline.js";
+import { fillLake } from "../../sim/fill-lake.js";
+import { simulateMarket } from "../../sim/market.js";
+import { EXIT } from "../exit-codes.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import type { Cli } from "../program.js";
+import { progressView } from "../progress.js";
+import { count, duration, paint } from "../text.js";
+
+interface Options extends CommonOptions {
+  readonly symbols: number;
+  readonly days: number;
+  readonly minuteDays: number;
+  readonly seed: number;
+  readonly end?: string;
+}
+
+export function addSim(cli: Cli): void {
+  cli.program
+    .command("sim")
+    .description("fill a lake with a simulated market: for trying things out and for load tests")
+    .option("--symbols <n>", "instruments", whole, 300)
+    .option("--days <n>", "trading days of history", whole, 500)
+    .option("--minute-days <n>", "newest trading days that get minute bars (CN)", whole, 20)
+    .option("--seed <n>", "another market", whole, 1)
+    .option("--end <date>", "last date of the history (default: yesterday)")
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      "\nThe same options make the same market.\n\nExamples:\n  barlake sim --lake data/sim\n  barlake sim --lake data/big --symbols 5000 --days 250 --minute-days 250",
+    )
+    .action((options: Options) =>
+      cli.action(async () => {
+        const lake = openLake(options);
+        if ((await lake.snapshots()).some((snapshot) => snapshot.version >= 0)) {
+          throw new UsageError(`lake ${options.lake} holds data already`, {
+            hint: "a simulated market wants a lake of its own: give another --lake",
+          });
+        }
+        const startedAt = performance.now();
+        const now = systemClock.now();
+        const yesterday = new Date(now - 86_400_000).toISOString().slice(0, 10) as TradingDate;
+        const end = options.end ? parseTradingDate(options.end) : yesterday;
+        const { symbols, days, minuteDays, seed } = options;
+        const view = progressView("sim");
+        let bars = 0;
+        await fillLake(lake, simulateMarket({ seed, symbols, days, end }), {
+          minuteDays,
+          runId: newRunId(now),
+          now,
+          signal: cli.signal,
+          onStep: (landed, doing) => {
+            bars = landed;
+            view.update({ requestsDone: 0, requestsTotal: 0, rows: landed, bytes: 0, doing });
+          },
+        }).finally(() => view.stop());
+        const ms = performance.now() - startedAt;
+        if (options.json) printJson({ bars, durationMs: Math.round(ms), end });
+        else
+          process.stdout.write(
+            `${paint("green", "filled")} ${options.lake}: ${count(bars)} bars up to ${end} in ${duration(ms)}\n`,
+          );
+        return cli.signal.aborted ? EXIT.interrupted : EXIT.done;
+      }),
+    );
+}
+
+function whole(text: string): number {
+  const n = Number(text);
+  if (!Number.isInteger(n) || n < 0) throw new InvalidArgumentError("must be a whole number");
+  return n;
+}

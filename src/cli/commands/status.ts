@@ -1,0 +1,118 @@
+import { openReader } from "../../lake/publish.js";
+import { EXIT } from "../exit-codes.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import type { Cli } from "../program.js";
+import { count, paint, size, table } from "../text.js";
+
+interface TableRow {
+  readonly name: string;
+  readonly version: bigint;
+  readonly files: bigint;
+  readonly rows: bigint;
+  readonly bytes: bigint;
+  readonly committed_at: Date | null;
+}
+
+interface BarsRow {
+  readonly dataset: string;
+  readonly region: string;
+  readonly symbols: bigint;
+  readonly bars: bigint;
+  readonly first: string;
+  readonly last: string;
+}
+
+interface RunRow {
+  readonly run_id: string;
+  readonly pipeline: string;
+  readonly requests: bigint;
+  readonly bad: bigint;
+  readonly rows: bigint;
+  readonly bytes: bigint;
+}
+
+export function addStatus(cli: Cli): void {
+  cli.program
+    .command("status")
+    .description("what the lake holds: tables, coverage, last runs")
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText("after", "\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
+    .action((options: CommonOptions) =>
+      cli.action(async () => {
+        const { session } = await openReader(openLake(options));
+        using reader = session;
+        const tables = await reader.json<TableRow>("SELECT * FROM raw.tables");
+        const bars = await reader.json<BarsRow>(
+          ["bars_1d", "bars_1m"]
+            .map(
+              (
+                name,
+              ) => `SELECT '${name}' AS dataset, region, count(DISTINCT symbol) AS symbols, count(*) AS bars,
+                min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last FROM ${name} GROUP BY region`,
+            )
+            .join(" UNION ALL ")
+            .concat(" ORDER BY dataset, region"),
+        );
+        const runs = await reader.json<RunRow>(
+          `SELECT run_id, any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0) AS requests,
+             count(*) FILTER (status IN ('refused', 'failed')) AS bad, sum("rows")::BIGINT AS rows, sum(bytes)::BIGINT AS bytes
+           FROM requests GROUP BY run_id ORDER BY run_id DESC LIMIT 5`,
+        );
+        if (options.json) printJson({ tables, bars, runs });
+        else print(options.lake, tables, bars, runs);
+        return EXIT.done;
+      }),
+    );
+}
+
+function print(
+  lake: string,
+  tables: readonly TableRow[],
+  bars: readonly BarsRow[],
+  runs: readonly RunRow[],
+): void {
+  const held = tables.filter((t) => t.version >= 0n);
+  if (held.length === 0) {
+    process.stdout.write(
+      `${lake} holds nothing yet; begin with: barlake demo, barlake import, or barlake run reference\n`,
+    );
+    return;
+  }
+  const lines = [
+    table(
+      ["table", "rows", "files", "size", "version", "changed"],
+      held.map((t) => [
+        t.name,
+        count(Number(t.rows)),
+        count(Number(t.files)),
+        size(Number(t.bytes)),
+        Number(t.version),
+        t.committed_at?.toISOString().slice(0, 19),
+      ]),
+    ),
+  ];
+  if (bars.length > 0) {
+    const rows = bars.map((b) => [
+      b.dataset,
+      b.region,
+      count(Number(b.symbols)),
+      count(Number(b.bars)),
+      b.first,
+      b.last,
+    ]);
+    lines.push("", table(["bars", "region", "symbols", "bars", "first", "last"], rows));
+  }
+  if (runs.length > 0) {
+    const rows = runs.map((r) => [
+      r.run_id,
+      r.pipeline,
+      count(Number(r.requests)),
+      count(Number(r.rows)),
+      size(Number(r.bytes)),
+      r.bad > 0n ? paint("red", String(r.bad)) : "0",
+    ]);
+    lines.push("", table(["last runs", "pipeline", "requests", "rows", "received", "failed"], rows));
+  }
+  process.stdout.write(`${lines.join("\n")}\n`);
+}

@@ -1,0 +1,81 @@
+import { Command, CommanderError } from "commander";
+import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.js";
+import { addDemo } from "./commands/demo.js";
+import { addImport } from "./commands/import.js";
+import { addPlan } from "./commands/plan.js";
+import { addRun } from "./commands/run.js";
+import { addServe } from "./commands/serve.js";
+import { addSim } from "./commands/sim.js";
+import { addSql } from "./commands/sql.js";
+import { addStatus } from "./commands/status.js";
+import { EXIT } from "./exit-codes.js";
+import { paint } from "./text.js";
+import { VERSION } from "./version.js";
+
+/** What a command needs of the process, so that it can be run by a test as well. */
+export interface Cli {
+  readonly program: Command;
+  /** Runs a command's work; its result is the exit code. */
+  action(work: () => Promise<number>): Promise<void>;
+  /** Aborts on Ctrl-C and on SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+/** Runs the command line; gives the exit code and never throws. */
+export async function runCli(argv: readonly string[]): Promise<number> {
+  const controller = new AbortController();
+  const stop = (): void => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted);
+    process.stderr.write("\nstopping: what is under way is finished; once more to stop at once\n");
+    controller.abort();
+  };
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
+  let exitCode: number = EXIT.done;
+  const program = new Command("barlake")
+    .description(
+      "A columnar toolkit for market data: ingest, lake, SQL views, and the same interface served back out.",
+    )
+    .version(VERSION)
+    .showHelpAfterError("(add --help for what it takes)")
+    .showSuggestionAfterError()
+    .exitOverride()
+    .addHelpText(
+      "after",
+      `
+Examples:
+  barlake demo                               the whole way on a simulated market
+  barlake import bars_1d prices/*.csv        land files of your own
+  barlake run daily --symbols 600519.SH      ask a service (BARLAKE_URL, BARLAKE_API_KEY)
+  barlake sql "from bars_1d limit 5"         look at it
+  barlake serve                              serve it back out`,
+    );
+  const cli: Cli = {
+    program,
+    signal: controller.signal,
+    async action(work) {
+      exitCode = await work();
+    },
+  };
+  for (const add of [addDemo, addImport, addRun, addPlan, addStatus, addSql, addServe, addSim]) add(cli);
+  try {
+    await program.parseAsync(argv as string[]);
+    return exitCode;
+  } catch (error) {
+    return exitOfError(error, controller.signal);
+  } finally {
+    process.off("SIGINT", stop);
+    process.off("SIGTERM", stop);
+  }
+}
+
+/** Tells the user what went wrong and what to do next. */
+function exitOfError(error: unknown, signal: AbortSignal): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+  if (signal.aborted) return EXIT.interrupted;
+  process.stderr.write(`${paint("red", "error:")} ${messageOf(error)}\n`);
+  if (error instanceof BarlakeError && error.hint)
+    process.stderr.write(`${paint("dim", "hint:")}  ${error.hint}\n`);
+  if (!(error instanceof BarlakeError) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  return error instanceof UsageError || error instanceof QueryError ? EXIT.usage : EXIT.partial;
+}

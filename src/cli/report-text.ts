@@ -1,0 +1,59 @@
+import type { RunReport } from "../jobs/ingest/run-pipeline.js";
+import type { RejectCount } from "../lake/rejects.js";
+import type { LandReport } from "../lake/upsert.js";
+import { count, duration, paint, plural, size, table } from "./text.js";
+
+/** Rejects and failures that are printed one by one. */
+const SHOWN = 10;
+
+/** What landed, a line a table. */
+export function landedTable(landed: readonly LandReport[]): string {
+  return table(
+    ["table", "inserted", "updated", "unchanged", "files", "version"],
+    landed.map((r) => [
+      r.table,
+      count(r.inserted),
+      count(r.updated),
+      count(r.unchanged),
+      count(r.filesAdded),
+      r.version,
+    ]),
+  );
+}
+
+/** What was set aside, and where it is kept. */
+export function rejectedTable(rejected: readonly RejectCount[], lake: string): string {
+  const total = rejected.reduce((sum, r) => sum + r.rows, 0);
+  const rows = rejected.slice(0, SHOWN).map((r) => [count(r.rows), r.rule, r.source, r.line ?? "", r.reason]);
+  return [
+    `${paint("yellow", `${plural(total, "row")} set aside`)} (all of them: barlake sql "from rejects" --lake ${lake})`,
+    table(["rows", "rule", "source", "first line", "for example"], rows),
+    ...(rejected.length > SHOWN ? [`and ${plural(rejected.length - SHOWN, "more kind")}`] : []),
+  ].join("\n");
+}
+
+/** The end of a run: what it asked, got, landed, set aside and left. */
+export function runSummary(report: RunReport, lake: string): string {
+  const { requests } = report;
+  const colour = report.status === "complete" ? "green" : "red";
+  const lines = [
+    `${paint("bold", report.pipeline)} ${paint(colour, report.status)} in ${duration(report.durationMs)}: ` +
+      `${plural(requests.sent, "request")} (${requests.answered} answered, ${requests.empty} empty, ${requests.refused} refused, ${requests.failed} failed), ` +
+      `${plural(report.rows, "row")}, ${size(report.bytes)}`,
+  ];
+  if (requests.sent === 0 && report.status === "complete")
+    lines.push("nothing to ask for: the lake has it all");
+  if (report.landed.length > 0) lines.push(landedTable(report.landed));
+  if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
+  if (report.failures.length > 0) {
+    const rows = report.failures.slice(0, SHOWN).map((f) => [f.request, f.symbols, f.reason]);
+    lines.push(
+      "",
+      paint("red", plural(report.failures.length, "failed request")),
+      table(["request", "symbols", "reason"], rows),
+    );
+  }
+  if (report.stopped !== undefined) lines.push(`${paint("red", "stopped:")} ${report.stopped}`);
+  if (report.status !== "complete") lines.push("the next run asks only for what is missing");
+  return lines.join("\n");
+}

@@ -1,0 +1,66 @@
+import { styleText } from "node:util";
+import Table from "cli-table3";
+
+type Colour = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
+
+/** Colours a text where the terminal shows colours. */
+export function paint(colour: Colour, text: string): string {
+  const colours = process.stdout.isTTY && process.stderr.isTTY && process.env.NO_COLOR === undefined;
+  return colours ? styleText(colour, text) : text;
+}
+
+/** A whole number with separators: 1,234,567. */
+export function count(n: number): string {
+  return Math.round(n).toLocaleString("en-US");
+}
+
+/** A size in bytes with a fitting unit: 12.3 MB. */
+export function size(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const step = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  return `${(bytes / 1000 ** step).toFixed(step === 0 ? 0 : 1)} ${units[step]}`;
+}
+
+/** A duration: 840 ms, 12.3 s, 4 min 05 s. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
+}
+
+/** A count with its noun: 1 request, 2 requests. */
+export function plural(n: number, noun: string): string {
+  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+export type Cell = string | number | bigint | boolean | null | undefined;
+
+/** A plain table; numbers are set to the right. Wide characters take two columns, as terminals show them. */
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const right = head.map((_, i) => rows.length > 0 && rows.every((row) => isNumber(row[i])));
+  const grid = new Table({
+    head: head.map((name) => paint("bold", name)),
+    colAligns: right.map((isRight) => (isRight ? "right" : "left")),
+    style: { head: [], border: [], compact: true, "padding-left": 0, "padding-right": 2 },
+    chars: Object.fromEntries(
+      ["top", "top-mid", "top-left", "top-right", "bottom", "bottom-mid", "bottom-left", "bottom-right"]
+        .concat(["left", "left-mid", "mid", "mid-mid", "right", "right-mid", "middle"])
+        .map((name) => [name, ""]),
+    ),
+  });
+  for (const row of rows)
+    grid.push(row.map((cell) => (cell === null || cell === undefined ? paint("dim", "·") : String(cell))));
+  return grid
+    .toString()
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .join("\n");
+}
+
+/** Numbers, and texts that {@link count} and its like made of them; a missing value fits both. */
+function isNumber(cell: Cell): boolean {
+  if (cell === null || cell === undefined || typeof cell === "number" || typeof cell === "bigint")
+    return true;
+  return typeof cell === "string" && /^-?[\d,]+(\.\d+)?( ?[kMGT]?B)?$/.test(cell);
+}

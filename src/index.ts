@@ -1,0 +1,15 @@
+export { ServiceClient, type ServiceClientOptions } from "./client/service-client.js";
+export { systemClock } from "./client/system-clock.js";
+export * from "./core/errors.js";
+export type { Clock } from "./core/time.js";
+export { Session } from "./db/session.js";
+export { type ImportOptions, type ImportReport, runImport } from "./jobs/import/run-import.js";
+export { type RunOptions, type RunReport, runPipeline } from "./jobs/ingest/run-pipeline.js";
+export { loadPipeline } from "./jobs/load-pipeline.js";
+export { definePipeline, type Pipeline, type PipelineDefinition } from "./jobs/pipeline.js";
+export { Lake } from "./lake/lake.js";
+export { openReader, publish } from "./lake/publish.js";
+export { TABLES } from "./schema/tables.js";
+export { decodeKlines, type KlineAnswer } from "./wire/decode/decode-klines.js";
+export { encodeKlines } from "./wire/encode/encode-klines.js";
+export type { KlineColumns } from "./wire/kline-columns.js";
