@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.js";
+import type { Cli } from "./cli.js";
 import { addDemo } from "./commands/demo.js";
 import { addImport } from "./commands/import.js";
 import { addPlan } from "./commands/plan.js";
@@ -12,17 +13,8 @@ import { EXIT } from "./exit-codes.js";
 import { paint } from "./text.js";
 import { VERSION } from "./version.js";
 
-/** What a command needs of the process, so that it can be run by a test as well. */
-export interface Cli {
-  readonly program: Command;
-  /** Runs a command's work; its result is the exit code. */
-  action(work: () => Promise<number>): Promise<void>;
-  /** Aborts on Ctrl-C and on SIGTERM. */
-  readonly signal: AbortSignal;
-}
-
 /** Runs the command line; gives the exit code and never throws. */
-export async function runCli(argv: readonly string[]): Promise<number> {
+export async function runCli(argv: string[]): Promise<number> {
   const controller = new AbortController();
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted);
@@ -59,7 +51,7 @@ Examples:
   };
   for (const add of [addDemo, addImport, addRun, addPlan, addStatus, addSql, addServe, addSim]) add(cli);
   try {
-    await program.parseAsync(argv as string[]);
+    await program.parseAsync(argv);
     return exitCode;
   } catch (error) {
     return exitOfError(error, controller.signal);

@@ -141,7 +141,7 @@ async function fillStatements(
   market: Market,
   options: FillOptions,
 ): Promise<void> {
-  const regions = new Map(market.instruments.map((one) => [one.symbol as string, one.region]));
+  const regions = new Map(market.instruments.map((one) => [one.symbol, one.region]));
   for (const [kind, table] of [
     ["balance_sheet", BALANCE_SHEET],
     ["cash_flow", CASH_FLOW],

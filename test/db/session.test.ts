@@ -47,12 +47,8 @@ describe("queries", () => {
 
   test("that fail keep their statement and their cause", async () => {
     using session = await Session.open();
-    for (const run of [
-      session.run("FROM nowhere"),
-      session.rows("FROM nowhere"),
-      session.json("FROM nowhere"),
-    ]) {
-      const error: unknown = await run.catch((reason: unknown) => reason);
+    for (const how of ["run", "rows", "json", "stream"] as const) {
+      const error: unknown = await session[how]("FROM nowhere").catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(QueryError);
       expect(error).toMatchObject({
         sql: "FROM nowhere",

@@ -6,6 +6,17 @@ import { Lake } from "../../src/lake/lake.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { land, liveRows, openSession, temporaryLake } from "./temporary-lake.js";
 
+/** As much of an action as the tests look at. */
+interface LoggedAction {
+  readonly protocol?: unknown;
+  readonly metaData?: { readonly partitionColumns: unknown; readonly schemaString: string };
+  readonly add?: {
+    readonly path: string;
+    readonly stats: string;
+    readonly partitionValues: Record<string, string>;
+  };
+}
+
 const day = (n: number): string =>
   new Date(Date.parse("2024-01-01T16:00:00Z") + n * 86_400_000).toISOString();
 
@@ -22,7 +33,7 @@ test("an append is one commit with schema, partition values and statistics", asy
   const actions = log
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, any>);
+    .map((line) => JSON.parse(line) as LoggedAction);
   expect(actions.map((action) => Object.keys(action)[0])).toEqual([
     "commitInfo",
     "protocol",
@@ -32,8 +43,8 @@ test("an append is one commit with schema, partition values and statistics", asy
     "add",
   ]);
   expect(actions[1]?.protocol).toEqual({ minReaderVersion: 1, minWriterVersion: 2 });
-  expect(actions[2]?.metaData.partitionColumns).toEqual(["region", "year"]);
-  const fields = JSON.parse(actions[2]?.metaData.schemaString).fields as {
+  expect(actions[2]?.metaData?.partitionColumns).toEqual(["region", "year"]);
+  const fields = (JSON.parse(actions[2]?.metaData?.schemaString ?? "") as { fields: unknown }).fields as {
     name: string;
     type: string;
     nullable: boolean;
@@ -44,8 +55,8 @@ test("an append is one commit with schema, partition values and statistics", asy
   });
   expect(fields.find((field) => field.name === "volume")).toMatchObject({ type: "long" });
   const add = actions.find((action) => action.add?.partitionValues.year === "2023")?.add;
-  expect(add.path).toMatch(/^region=CN\/year=2023\/p-[0-9a-f]{16}-[0-9a-f]{8}\.parquet$/);
-  expect(JSON.parse(add.stats)).toEqual({
+  expect(add?.path).toMatch(/^region=CN\/year=2023\/p-[0-9a-f]{16}-[0-9a-f]{8}\.parquet$/);
+  expect(JSON.parse(add?.stats ?? "")).toEqual({
     numRecords: 1,
     minValues: { symbol: "600519.SH", timestamp: "2023-12-28T16:00:00.000Z" },
     maxValues: { symbol: "600519.SH", timestamp: "2023-12-28T16:00:00.000Z" },

@@ -15,8 +15,8 @@ import { startService } from "../../serve/service.js";
 import { fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
 import { type Candle, candleChart } from "../candles.js";
+import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import type { Cli } from "../program.js";
 import { progressView } from "../progress.js";
 import { count, duration, paint, size, table } from "../text.js";
 
@@ -103,8 +103,8 @@ async function prepareFolder(folder: string): Promise<void> {
 async function fill(lake: Lake, signal: AbortSignal): Promise<{ bars: number; symbols: string[] }> {
   const now = systemClock.now();
   const end = new Date(now - 86_400_000).toISOString().slice(0, 10) as TradingDate;
-  const { minuteDays, ...size } = MARKET;
-  const market = simulateMarket({ ...size, end });
+  const { minuteDays, ...spec } = MARKET;
+  const market = simulateMarket({ ...spec, end });
   let bars = 0;
   const onStep = (landed: number): void => {
     bars = landed;
@@ -124,7 +124,11 @@ async function ingest(
   const reports: RunReport[] = [];
   try {
     for (const pipeline of PIPELINES) {
-      const report = await runShown(pipeline, pipeline.name === "minute" ? {} : { symbols }, { lake, client, signal });
+      const report = await runShown(pipeline, pipeline.name === "minute" ? {} : { symbols }, {
+        lake,
+        client,
+        signal,
+      });
       if (signal.aborted) return reports;
       if (report.status !== "complete") {
         const reason = report.stopped ?? report.failures[0]?.reason;
@@ -147,14 +151,22 @@ async function runShown(
 ): Promise<RunReport> {
   const view = progressView(pipeline.name);
   try {
-    return await runPipeline(pipeline, demand, { ...environment, clock: systemClock, onProgress: view.update });
+    return await runPipeline(pipeline, demand, {
+      ...environment,
+      clock: systemClock,
+      onProgress: (progress) => view.update(progress),
+    });
   } finally {
     view.stop();
   }
 }
 
 function sayRun({ pipeline, requests, rows, bytes, durationMs }: RunReport): void {
-  const figures = [`${count(requests.sent).padStart(3)} requests`, `${count(rows).padStart(9)} rows`, size(bytes).padStart(8)];
+  const figures = [
+    `${count(requests.sent).padStart(3)} requests`,
+    `${count(rows).padStart(9)} rows`,
+    size(bytes).padStart(8),
+  ];
   say("", `${pipeline.padEnd(10)} ${figures.join("  ")}  ${duration(durationMs)}`);
 }
 

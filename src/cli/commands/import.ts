@@ -3,9 +3,9 @@ import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { IMPORTABLE, type ImportReport, type ImportTable, runImport } from "../../jobs/import/run-import.js";
 import { newRunId } from "../../jobs/ingest/run-pipeline.js";
+import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import type { Cli } from "../program.js";
 import { progressView } from "../progress.js";
 import { landedTable, rejectedTable } from "../report-text.js";
 import { paint, plural } from "../text.js";
@@ -59,7 +59,7 @@ Examples:
     .action((table: ImportTable, files: string[], options: Options) =>
       cli.action(async () => {
         const view = progressView(`import ${table}`);
-        const doing = `${plural(files.length, "file")}`;
+        const doing = plural(files.length, "file");
         const { map, volumeUnit, barLabel } = options;
         const report = await runImport(
           openLake(options),

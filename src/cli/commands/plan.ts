@@ -5,11 +5,11 @@ import { loadPipeline } from "../../jobs/load-pipeline.js";
 import type { Pipeline } from "../../jobs/pipeline.js";
 import type { Lake } from "../../lake/lake.js";
 import type { RequestUnit } from "../../plan/request-units.js";
+import type { Cli } from "../cli.js";
+import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import type { Cli } from "../program.js";
 import { count, paint, plural, table } from "../text.js";
-import { type DemandOptions, demandOf, demandOptions } from "./run.js";
 
 export function addPlan(cli: Cli): void {
   demandOptions(cli.program.command("plan"))

@@ -1,11 +1,9 @@
-import { readFile } from "node:fs/promises";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
-import { isRegion, type Region } from "../../core/exchange.js";
-import { splitList } from "../../core/symbol.js";
-import { parseTradingDate } from "../../core/time.js";
-import { type RunOptions, runPipeline } from "../../jobs/ingest/run-pipeline.js";
+import { runPipeline } from "../../jobs/ingest/run-pipeline.js";
 import { loadPipeline } from "../../jobs/load-pipeline.js";
+import type { Cli } from "../cli.js";
+import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { exitOfRun } from "../exit-codes.js";
 import {
   jsonOption,
@@ -16,19 +14,9 @@ import {
   type ServiceOptions,
   urlOption,
 } from "../lake-option.js";
-import type { Cli } from "../program.js";
 import { progressView } from "../progress.js";
 import { runSummary } from "../report-text.js";
 import { printPlan } from "./plan.js";
-
-/** Options that say what a pipeline asks for. */
-export interface DemandOptions {
-  readonly from?: string;
-  readonly to?: string;
-  readonly symbols?: string;
-  readonly universe?: string[];
-  readonly region?: Region[];
-}
 
 interface Options extends ServiceOptions, DemandOptions {
   readonly dryRun?: boolean;
@@ -80,48 +68,8 @@ Examples:
     );
 }
 
-/** Adds the argument and the options that say what a pipeline asks for. */
-export function demandOptions(command: Command): Command {
-  return command
-    .argument("<pipeline>", "name of a pipeline, or path of a file")
-    .option("--from <date>", "first date, of each exchange's own calendar", dateOption)
-    .option("--to <date>", "date after the last one", dateOption)
-    .option("--symbols <list>", "symbols, comma-separated, or @FILE with one a line")
-    .option("--universe <ids>", "universes, comma-separated", splitList)
-    .option("--region <list>", "regions: CN, HK, US", regionsOption);
-}
-
-/** Reads the options that say what a pipeline asks for. */
-export async function demandOf({ from, to, symbols, universe, region }: DemandOptions): Promise<RunOptions> {
-  const list = symbols?.startsWith("@")
-    ? (await readFile(symbols.slice(1), "utf8")).replaceAll(/\s+/g, ",")
-    : symbols;
-  return {
-    from,
-    to,
-    symbols: list === undefined ? undefined : splitList(list),
-    universes: universe,
-    regions: region,
-  };
-}
-
 function positive(text: string): number {
   const n = Number(text);
   if (!(n > 0)) throw new InvalidArgumentError("must be a number above 0");
   return n;
-}
-
-function dateOption(text: string): string {
-  try {
-    return parseTradingDate(text);
-  } catch {
-    throw new InvalidArgumentError("must be a date YYYY-MM-DD");
-  }
-}
-
-function regionsOption(text: string): Region[] {
-  return splitList(text).map((name) => {
-    if (!isRegion(name)) throw new InvalidArgumentError(`${name} is not one of CN, HK, US`);
-    return name;
-  });
 }

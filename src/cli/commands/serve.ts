@@ -5,9 +5,9 @@ import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { splitList } from "../../core/symbol.js";
 import { startService } from "../../serve/service.js";
+import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, lakeOption, openLake } from "../lake-option.js";
-import type { Cli } from "../program.js";
 import { paint } from "../text.js";
 
 interface Options extends CommonOptions {

@@ -5,9 +5,9 @@ import { parseTradingDate, type TradingDate } from "../../core/time.js";
 import { newRunId } from "../../jobs/ingest/run-pipeline.js";
 import { fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
+import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import type { Cli } from "../program.js";
 import { progressView } from "../progress.js";
 import { count, duration, paint } from "../text.js";
 

@@ -8,9 +8,9 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
+import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, lakeOption, openLake } from "../lake-option.js";
-import type { Cli } from "../program.js";
 import { type Cell, count, duration, paint, table } from "../text.js";
 
 type Format = "table" | "csv" | "json" | "parquet";

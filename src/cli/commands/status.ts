@@ -1,7 +1,7 @@
 import { openReader } from "../../lake/publish.js";
+import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import type { Cli } from "../program.js";
 import { count, paint, size, table } from "../text.js";
 
 interface TableRow {

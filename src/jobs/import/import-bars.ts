@@ -6,7 +6,7 @@ import type { Session } from "../../db/session.js";
 import { rejectRows } from "../../lake/rejects.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import type { ImportOptions } from "./run-import.js";
+import type { ImportOptions } from "./import-options.js";
 import { findColumn, type Source, stemOf, textSql } from "./source.js";
 
 /** Milliseconds that a label is moved by so that it stands at the end of its minute. */

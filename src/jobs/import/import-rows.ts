@@ -4,7 +4,8 @@ import { regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
 import { rejectRows } from "../../lake/rejects.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
-import type { ImportOptions } from "./run-import.js";
+import { INSTRUMENT_EXT } from "../../schema/reference.js";
+import type { ImportOptions } from "./import-options.js";
 import { dateSql, findColumn, type Source, textSql } from "./source.js";
 
 const SYMBOL_FORM = "'[A-Za-z0-9][A-Za-z0-9_^.-]*\\.[A-Z]{2,4}'";
@@ -23,11 +24,13 @@ export async function readInstruments(
     code: "regexp_replace(symbol, '\\.[^.]+$', '')",
     exchange: "regexp_extract(symbol, '[^.]+$')",
     region: regionSql("symbol"),
+    type: "'other'",
+    ext_type: extTypeSql(column),
   };
   const columns = table.columns.filter((c) => !["symbol", "valid_from", "valid_to"].includes(c.name));
   const select = columns.map((c) => {
     const given = valueSql(c, column(c.name));
-    const fallback = derived[c.name] ?? (c.name === "type" ? "'other'" : undefined);
+    const fallback = derived[c.name];
     return `${fallback ? `coalesce(${given}, ${fallback})` : given} AS ${ident(c.name)}`;
   });
   await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
@@ -56,6 +59,13 @@ export async function readInstruments(
   const used = new Set(columns.map((c) => column(c.name)).concat(column("symbol")));
   const unused = source.columns.filter((name) => !used.has(name));
   return unused.length > 0 ? [`${source.path}: columns without a place here: ${unused.join(", ")}`] : [];
+}
+
+/** The variant of ext that a service would give an instrument of the symbol's region, where it has any member of one. */
+function extTypeSql(column: (name: string) => string | undefined): string {
+  const members = INSTRUMENT_EXT.flatMap(({ name }) => column(name) ?? []).map(textSql);
+  if (members.length === 0) return "NULL";
+  return `CASE WHEN coalesce(${members.join(", ")}) IS NOT NULL THEN lower(${regionSql("symbol")}) || '_equity' END`;
 }
 
 /** Reads one file of statements: every column that holds numbers lands, under its own or its mapped name. */

@@ -16,6 +16,7 @@ import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schem
 import { tableNamed } from "../../schema/tables.js";
 import { landExchangeCounts } from "../land-exchange-counts.js";
 import { readBars } from "./import-bars.js";
+import type { ImportOptions } from "./import-options.js";
 import { readInstruments, readStatements, readUniverses } from "./import-rows.js";
 import { openSource, rejectFile, type Source } from "./source.js";
 
@@ -29,17 +30,6 @@ export const IMPORTABLE = [
   "cash_flow",
 ] as const;
 export type ImportTable = (typeof IMPORTABLE)[number];
-
-export interface ImportOptions {
-  /** Our column -> the file's column, where they differ. */
-  readonly map: Readonly<Record<string, string>>;
-  /** Unit of the files' volumes. `lots`: the region's lot, 100 shares in CN. @default "shares" */
-  readonly volumeUnit: "shares" | "lots";
-  /** Whether a minute bar is labelled with the end or the start of its minute. @default "end" */
-  readonly barLabel: "end" | "start";
-  /** Identifies the run; names the file of rejects. */
-  readonly runId: string;
-}
 
 /** What an import did. */
 export interface ImportReport {

@@ -15,8 +15,9 @@ import { coveredWindows } from "./ledger.js";
 import { CONCURRENCY, type Received, type Run } from "./run.js";
 
 const STAGED = "staged_bars";
-/** Staged bars that are landed before the window is over, so that memory stays bounded. */
-const MAX_STAGED_BARS = 4_000_000;
+/** Most bars, as planned, and most requests that are landed at once: bounds the memory, and what a crash asks again. */
+const GROUP_BARS = 4_000_000;
+const GROUP_UNITS = 64;
 
 /** What bars are asked for. */
 export interface BarsDemand {
@@ -53,39 +54,52 @@ export async function planBars(
     .sort((a, b) => a.window.start - b.window.start);
 }
 
-/** Asks for bars window by window, and lands each window when it is complete. */
+/** Asks for bars in the order of their windows, and lands them group by group: the bars first, then the ledger. */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   const table = barsTable(demand.period);
   const units = await planBars(run, demand);
   run.plan(units.length);
   await stageBars(run.session, STAGED);
-  let staged = 0;
-  const land = async (): Promise<void> => {
-    run.doing(`landing ${table.name}`);
-    if (staged > 0) {
-      const options = { ...run.landOptions(), finalEnd: run.finalEnds() };
-      run.landed.push(await landBars(run.session, run.lake, table, STAGED, options));
-      await stageBars(run.session, STAGED);
-      staged = 0;
-    }
-    await run.landLedger();
-  };
-  for (const group of byWindow(units)) {
+  for (const group of groupUnits(units, demand.period)) {
     if (run.halted) break;
     run.doing(`${table.name} from ${new Date(group[0]?.window.start ?? 0).toISOString().slice(0, 10)}`);
-    await pMap(
-      group,
-      async (unit) => {
-        if (run.halted) return;
-        await askUnit(run, table, unit, demand.period, async (answer, source) => {
-          await stageKlines(run.session, STAGED, answer.columns, source);
-          staged += answer.columns.rows;
-          if (staged >= MAX_STAGED_BARS) await land();
-        });
-      },
-      { concurrency: CONCURRENCY },
-    ).finally(() => run.exclusive(land));
+    const store: Store = (answer, source) => stageKlines(run.session, STAGED, answer.columns, source);
+    const ask = async (unit: RequestUnit): Promise<void> => askUnit(run, table, unit, demand.period, store);
+    try {
+      await pMap(group, ask, { concurrency: CONCURRENCY });
+    } finally {
+      await run.exclusive(() => landGroup(run, table));
+    }
   }
+}
+
+async function landGroup(run: Run, table: TableSchema): Promise<void> {
+  run.doing(`landing ${table.name}`);
+  const [staged] = await run.session.json<{ rows: bigint }>(`SELECT count(*) AS rows FROM ${STAGED}`);
+  if (staged?.rows !== 0n) {
+    const options = { ...run.landOptions(), finalEnd: run.finalEnds };
+    run.landed.push(await landBars(run.session, run.lake, table, STAGED, options));
+    await stageBars(run.session, STAGED);
+  }
+  await run.landLedger();
+}
+
+/** Units, in order, in groups that are asked for side by side and landed at once. */
+function groupUnits(units: readonly RequestUnit[], period: LandedPeriod): RequestUnit[][] {
+  const groups: RequestUnit[][] = [];
+  let bars = 0;
+  for (const unit of units) {
+    const expected = expectedBars(unit, period);
+    const last = groups.at(-1);
+    if (last !== undefined && last.length < GROUP_UNITS && bars + expected <= GROUP_BARS) {
+      last.push(unit);
+      bars += expected;
+    } else {
+      groups.push([unit]);
+      bars = expected;
+    }
+  }
+  return groups;
 }
 
 /** Bars that the units can be answered with, at most. */
@@ -107,10 +121,10 @@ async function askUnit(
   for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
     if (run.halted) return;
     const { symbols, window } = page;
-    const finalEnd = run.finalEnds()[unit.region];
+    const finalEnd = run.finalEnds[unit.region];
     const first = window.start;
     const last = window.end - 1;
-    const cut = await run.ask(
+    const older = await run.ask(
       {
         endpoint: ENDPOINTS.klinesBatch,
         query: {
@@ -133,7 +147,7 @@ async function askUnit(
         return cut;
       },
     );
-    for (const [oldest, group] of cut ?? []) {
+    for (const [oldest, group] of older ?? []) {
       run.plan(1);
       pages.push({ symbols: group, window: { start: window.start, end: oldest } });
     }
@@ -174,20 +188,14 @@ function oldestOfCut({ columns, received: counts }: KlineAnswer, window: TimeRan
   return cut;
 }
 
-function byWindow(units: readonly RequestUnit[]): RequestUnit[][] {
-  const groups: RequestUnit[][] = [];
-  for (const unit of units) {
-    const last = groups.at(-1);
-    if (last?.[0]?.window.start === unit.window.start) last.push(unit);
-    else groups.push([unit]);
-  }
-  return groups;
-}
-
+/** From the first date to the end of today (or of the day before `to`), by the region's own calendar. */
 function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRange {
   const { zone } = REGIONS[region];
   const today = localDate(now, zone);
   const first = from.startsWith("-") ? addDays(today, Number.parseInt(from, 10)) : parseTradingDate(from);
-  const end = to === undefined ? now : Math.min(now, instantOf(parseTradingDate(to), zone));
-  return { start: instantOf(first, zone), end };
+  const end = instantOf(addDays(today, 1), zone);
+  return {
+    start: instantOf(first, zone),
+    end: to === undefined ? end : Math.min(end, instantOf(parseTradingDate(to), zone)),
+  };
 }

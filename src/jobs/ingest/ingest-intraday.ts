@@ -32,7 +32,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       async (body) => received(await decodeKlines(body, { shape: "map" })),
       async ({ answer }, requestId) => {
         await stageKlines(run.session, STAGED, answer.columns, `${run.runId}/${requestId}`);
-        const options = { ...run.landOptions(), finalEnd: run.finalEnds() };
+        const options = { ...run.landOptions(), finalEnd: run.finalEnds };
         run.landed.push(await landBars(run.session, run.lake, BARS_1M, STAGED, options));
         await stageBars(run.session, STAGED);
       },

@@ -46,24 +46,30 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
     run.plan(batches.length);
     run.doing(table.name);
     const rows: Record<string, unknown>[] = [];
-    await pMap(
-      batches,
-      async (batch) => {
-        if (run.halted) return;
-        await run.ask(
-          { endpoint, query: { symbols: batch.join(",") } },
-          { dataset: table.name, symbols: batch },
-          async (body) =>
-            receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch),
-          async ({ records }, requestId) => {
-            rows.push(
-              ...records.map(([symbol, record]) => statementRow(symbol, record, `${run.runId}/${requestId}`)),
-            );
-          },
-        );
-      },
-      { concurrency: CONCURRENCY },
-    ).finally(() => run.exclusive(() => land(run, table, rows)));
+    try {
+      await pMap(
+        batches,
+        async (batch) => {
+          if (run.halted) return;
+          await run.ask(
+            { endpoint, query: { symbols: batch.join(",") } },
+            { dataset: table.name, symbols: batch },
+            async (body) =>
+              receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch),
+            async ({ records }, requestId) => {
+              rows.push(
+                ...records.map(([symbol, record]) =>
+                  statementRow(symbol, record, `${run.runId}/${requestId}`),
+                ),
+              );
+            },
+          );
+        },
+        { concurrency: CONCURRENCY },
+      );
+    } finally {
+      await run.exclusive(() => land(run, table, rows));
+    }
     if (run.halted) return;
   }
 }

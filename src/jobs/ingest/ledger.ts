@@ -94,8 +94,10 @@ export async function lastAnswers(
   endpoint: string,
 ): Promise<Map<string, number>> {
   const rows = await session.json<{ symbol: string; at: number }>(
-    `SELECT unnest(symbols) AS symbol, max(epoch_ms(asked_at))::DOUBLE AS at FROM (${await ledgerSql(session, lake)})
-     WHERE dataset = $1 AND endpoint = $2 AND status IN ('answered', 'empty') GROUP BY ALL`,
+    `SELECT symbol, max(epoch_ms(asked_at))::DOUBLE AS at
+     FROM (SELECT unnest(symbols) AS symbol, asked_at FROM (${await ledgerSql(session, lake)})
+       WHERE dataset = $1 AND endpoint = $2 AND status IN ('answered', 'empty'))
+     GROUP BY symbol`,
     [dataset, endpoint],
   );
   return new Map(rows.map((row) => [row.symbol, row.at]));

@@ -95,7 +95,7 @@ export async function runPipeline(
   }
   await run.landLedger();
   run.rejects = await saveRejects(session, lake, run.runId);
-  if (run.landed.some((report) => report.inserted + report.updated > 0) || run.requests.sent > 0) {
+  if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
     run.doing("views");
     await publish(lake);
   }
@@ -111,7 +111,7 @@ export async function planPipeline(
 ): Promise<readonly RequestUnit[] | undefined> {
   if (pipeline.kind !== "bars") return undefined;
   using session = await Session.open();
-  return planBars({ session, lake, clock }, await barsDemand(session, lake, pipeline, options));
+  return await planBars({ session, lake, clock }, await barsDemand(session, lake, pipeline, options));
 }
 
 /** A name for a run that sorts by time and is unique among machines. */

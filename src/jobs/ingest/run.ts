@@ -70,6 +70,8 @@ export class Run {
   readonly landed: LandReport[] = [];
   readonly failures: { readonly request: string; readonly reason: string; readonly symbols: number }[] = [];
   readonly startedAt: number;
+  /** Ends of what was final when the run began, by region; what settles later is asked for again by the next run. */
+  readonly finalEnds: Readonly<Record<Region, number>>;
   rows = 0;
   bytes = 0;
   rejects: RejectCount[] = [];
@@ -90,18 +92,14 @@ export class Run {
     this.pipeline = parts.pipeline;
     this.signal = parts.signal;
     this.#onProgress = parts.onProgress;
-    this.startedAt = parts.clock.now();
+    const now = parts.clock.now();
+    this.startedAt = now;
+    this.finalEnds = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
   }
 
   /** Options for a landing at this moment. */
   landOptions(): LandOptions {
     return { operation: "INGEST", runId: this.runId, now: this.clock.now() };
-  }
-
-  /** Ends of what is final now, by region. */
-  finalEnds(): Record<Region, number> {
-    const now = this.clock.now();
-    return { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
   }
 
   /** Says whether the run should not ask for more: interrupted, or refused, or failing again and again. */

@@ -1,6 +1,8 @@
 import { EXACT_DIGITS, POWERS_OF_TEN } from "./number-token.js";
 
 const RUN_LENGTH = 1024;
+/** More bytes than a short decimal and its comma have. */
+const MARGIN = 32;
 
 const SPACE = 0x20;
 const COMMA = 0x2c;
@@ -29,34 +31,35 @@ export class DecimalRun {
    */
   scan(bytes: Uint8Array, start: number, base: number): number {
     const { digits, scales, offsets } = this;
-    const length = bytes.length;
+    // Numbers that end near the buffer's end are left too, so that no read but that of an endless number is outside.
+    const last = bytes.length - MARGIN;
     let from = start;
     let count = 0;
-    while (count < RUN_LENGTH) {
+    while (count < RUN_LENGTH && from < last) {
       let i = from;
-      while (i < length && bytes[i] === SPACE) i += 1;
+      while (bytes[i] === SPACE) i += 1;
       const token = i;
-      const negative = i < length && bytes[i] === MINUS;
+      const negative = bytes[i] === MINUS;
       if (negative) i += 1;
       const first = i;
       let byte = 0;
       let mantissa = 0;
-      while (i < length && (byte = bytes[i] as number) >= ZERO && byte <= NINE) {
+      while ((byte = bytes[i] as number) >= ZERO && byte <= NINE) {
         mantissa = mantissa * 10 + (byte - ZERO);
         i += 1;
       }
       const whole = i - first;
       let scale = 0;
-      if (byte === DOT && i < length) {
+      if (byte === DOT) {
         const fraction = ++i;
-        while (i < length && (byte = bytes[i] as number) >= ZERO && byte <= NINE) {
+        while ((byte = bytes[i] as number) >= ZERO && byte <= NINE) {
           mantissa = mantissa * 10 + (byte - ZERO);
           i += 1;
         }
         scale = i - fraction;
         if (scale === 0) break;
       }
-      if (i >= length || byte !== COMMA || whole === 0 || whole + scale > EXACT_DIGITS) break;
+      if (byte !== COMMA || whole === 0 || whole + scale > EXACT_DIGITS) break;
       if (whole > 1 && bytes[first] === ZERO) break;
       digits[count] = negative ? -mantissa : mantissa;
       scales[count] = scale;

@@ -32,10 +32,6 @@ export class GrowingDoubles {
     this.length = end;
   }
 
-  isNull(index: number): boolean {
-    return this.#nulls !== undefined && this.#nulls[index] === 1;
-  }
-
   /** Moves the entry at `from` to `to`. */
   move(from: number, to: number): void {
     this.values[to] = this.values[from] as number;
@@ -98,11 +94,15 @@ export class GrowingInt64 {
     const end = run.length;
     while (this.length + end - start > this.values.length) this.#grow();
     const words = this.#words;
+    const { digits, scales } = run;
     let at = this.length * 2;
     let k = start;
     for (; k < end; k++) {
-      const value = run.scales[k] === 0 ? (run.digits[k] as number) : decimalAt(run, k);
-      if (!Number.isInteger(value)) break;
+      let value = digits[k] as number;
+      if (scales[k] !== 0) {
+        value = decimalAt(run, k);
+        if (!Number.isInteger(value)) break;
+      }
       const high = Math.floor(value / TWO_32);
       words[at] = value - high * TWO_32;
       words[at + 1] = high >>> 0;

@@ -1,5 +1,6 @@
 import {
   Bool,
+  Dictionary,
   Field,
   Float32,
   Int32,
@@ -150,6 +151,17 @@ describe("other columns", () => {
     expect(rows.map((row) => row.flags)).toEqual(flags);
     expect(rows.map((row) => row.ints)).toEqual(ints);
     expect(rows.map((row) => row.us)).toEqual(times);
+  });
+
+  test("a dictionary without words is all null", async () => {
+    const words = vectorFromArray(
+      Array.from({ length: 3000 }, () => null),
+      new Dictionary(new Utf8(), new Int32()),
+    );
+    const [row] = await session.withBatch(batchOf({ words }), (table) =>
+      session.rows(`SELECT count(*) AS n, count(words) AS present FROM ${table}`),
+    );
+    expect(row).toEqual({ n: 3000n, present: 0n });
   });
 
   test("a type without a twin and a sliced batch throw, naming the column", async () => {

@@ -42,7 +42,7 @@ const { anyText } = fc.letrec<{ anyText: string; anyArray: string; anyObject: st
     fc.oneof(anyNumberText, anyStringText, fc.constantFrom("true", "false", "null")),
     tie("anyArray"),
     tie("anyObject"),
-    fc.array(anyNumberText).map((numbers) => `[${numbers.join(",")}]`),
+    fc.array(anyNumberText, { maxLength: 40 }).map((numbers) => `[${numbers.join(",")}]`),
     fc.array(fc.integer().map(String)).map((numbers) => `[${numbers.join(", ")}]`),
   ),
   anyArray: fc
@@ -57,6 +57,9 @@ const { anyText } = fc.letrec<{ anyText: string; anyArray: string; anyObject: st
         `{${members.map(([space, key, gap, value]) => `${space}${key}${gap}:${space}${value}`).join(",")}}`,
     ),
 }));
+
+/** Documents that end at once, and such that end long after their value: the fast way through numbers keeps off the end. */
+const anyDocument = fc.tuple(anyText, fc.constantFrom("", " ".repeat(64))).map((parts) => parts.join(""));
 
 /** Runs a reader; a WireError is a verdict, any other exception is passed on. */
 function verdict(read: () => unknown): { value: unknown } | "refused" {
@@ -91,7 +94,7 @@ function caught(read: () => unknown): WireError {
 describe("against JSON.parse", () => {
   test("any document, cut anywhere, is the same value", () => {
     fc.assert(
-      fc.property(anyText, anyCuts, (text, cuts) => {
+      fc.property(anyDocument, anyCuts, (text, cuts) => {
         expect(readJson(cutAt(utf8(text), cuts))).toStrictEqual(JSON.parse(text));
       }),
       { numRuns: 400 },
@@ -114,7 +117,7 @@ describe("against JSON.parse", () => {
     );
     fc.assert(
       fc.property(
-        anyText,
+        anyDocument,
         fc.array(anyChange, { minLength: 1, maxLength: 3 }),
         anyCuts,
         (text, changes, cuts) => {

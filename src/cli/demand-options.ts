@@ -1,0 +1,55 @@
+import { readFile } from "node:fs/promises";
+import { type Command, InvalidArgumentError } from "commander";
+import { isRegion, type Region } from "../core/exchange.js";
+import { splitList } from "../core/symbol.js";
+import { parseTradingDate } from "../core/time.js";
+import type { RunOptions } from "../jobs/ingest/run-pipeline.js";
+
+/** Options that say what a pipeline asks for. */
+export interface DemandOptions {
+  readonly from?: string;
+  readonly to?: string;
+  readonly symbols?: string;
+  readonly universe?: string[];
+  readonly region?: Region[];
+}
+
+/** Adds the argument and the options that say what a pipeline asks for. */
+export function demandOptions(command: Command): Command {
+  return command
+    .argument("<pipeline>", "name of a pipeline, or path of a file")
+    .option("--from <date>", "first date, of each exchange's own calendar", dateOption)
+    .option("--to <date>", "date after the last one", dateOption)
+    .option("--symbols <list>", "symbols, comma-separated, or @FILE with one a line")
+    .option("--universe <ids>", "universes, comma-separated", splitList)
+    .option("--region <list>", "regions: CN, HK, US", regionsOption);
+}
+
+/** Reads the options that say what a pipeline asks for. */
+export async function demandOf({ from, to, symbols, universe, region }: DemandOptions): Promise<RunOptions> {
+  const list = symbols?.startsWith("@")
+    ? (await readFile(symbols.slice(1), "utf8")).replaceAll(/\s+/g, ",")
+    : symbols;
+  return {
+    from,
+    to,
+    symbols: list === undefined ? undefined : splitList(list),
+    universes: universe,
+    regions: region,
+  };
+}
+
+function dateOption(text: string): string {
+  try {
+    return parseTradingDate(text);
+  } catch {
+    throw new InvalidArgumentError("must be a date YYYY-MM-DD");
+  }
+}
+
+function regionsOption(text: string): Region[] {
+  return splitList(text).map((name) => {
+    if (!isRegion(name)) throw new InvalidArgumentError(`${name} is not one of CN, HK, US`);
+    return name;
+  });
+}

@@ -1,0 +1,11 @@
+/** How files are to be read. */
+export interface ImportOptions {
+  /** Our column -> the file's column, where they differ. */
+  readonly map: Readonly<Record<string, string>>;
+  /** Unit of the files' volumes. `lots`: the region's lot, 100 shares in CN. @default "shares" */
+  readonly volumeUnit: "shares" | "lots";
+  /** Whether a minute bar is labelled with the end or the start of its minute. @default "end" */
+  readonly barLabel: "end" | "start";
+  /** Identifies the run; names the file of rejects. */
+  readonly runId: string;
+}

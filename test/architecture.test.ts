@@ -1,0 +1,229 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join, posix, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+/** What each folder of `src` may import besides itself. `src/index.ts` may import everything; nothing imports it. */
+const BASE = ["core", "schema", "calendar"] as const;
+const EDGES = [...BASE, "wire", "arrow", "plan", "db"] as const;
+const USES = [...EDGES, "client", "lake"] as const;
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  schema: ["core"],
+  calendar: ["core", "schema"],
+  wire: BASE,
+  arrow: [...BASE, "wire"],
+  plan: [...BASE, "wire"],
+  db: [...BASE, "wire", "arrow", "plan"],
+  client: EDGES,
+  lake: [...EDGES, "client"],
+  jobs: USES,
+  serve: USES,
+  export: USES,
+  sim: USES,
+  cli: [...USES, "jobs", "serve", "export", "sim"],
+};
+
+/** Packages that have one home. `types`: whether `import type` is permitted elsewhere. */
+const HOMES: readonly { name: RegExp; home: RegExp; types: boolean }[] = [
+  { name: /^apache-arrow(\/|$)/, home: /^arrow\//, types: true },
+  { name: /^@duckdb\//, home: /^(db|arrow\/scan)\//, types: false },
+  { name: /^commander$/, home: /^cli\//, types: false },
+];
+
+const NAMELESS = /^(utils?|helpers?|common|misc|shared|stuff)(-|\.|$)/;
+const MAX_LINES = 300;
+
+interface Import {
+  readonly specifier: string;
+  readonly typeOnly: boolean;
+}
+
+/** Source texts by path below `src`, with `/` between folders. */
+type Tree = ReadonlyMap<string, string>;
+
+function withoutComments(source: string): string {
+  return source.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/(^|\s)\/\/.*$/gm, "$1");
+}
+
+function importsOf(source: string): Import[] {
+  const code = withoutComments(source);
+  const found: Import[] = [];
+  for (const [, typeWord, names = "", specifier = ""] of code.matchAll(
+    /^(?:import|export)\s+(type\s)?\s*([\w*{][^"';]*?)\s*from\s*"([^"]+)"/gm,
+  )) {
+    const members = names.startsWith("{") ? names.slice(1, -1).split(",") : [""];
+    const allTypes = members.every((member) => member.trim() === "" || member.trim().startsWith("type "));
+    found.push({ specifier, typeOnly: typeWord !== undefined || (names.startsWith("{") && allTypes) });
+  }
+  for (const [, specifier = ""] of code.matchAll(/^import\s*"([^"]+)"/gm))
+    found.push({ specifier, typeOnly: false });
+  for (const [, specifier = ""] of code.matchAll(/\bimport\(\s*["']([^"']+)["']/g)) {
+    found.push({ specifier, typeOnly: false });
+  }
+  return found;
+}
+
+/** The path below `src` that a relative specifier means. */
+function targetOf(file: string, specifier: string): string {
+  return posix.join(posix.dirname(file), specifier).replace(/\.js$/, ".ts");
+}
+
+function brokenLayers(file: string, { specifier }: Import): string[] {
+  if (file === "index.ts" || !specifier.startsWith(".")) return [];
+  const target = targetOf(file, specifier);
+  const [from = "", to = ""] = [file.split("/")[0], target.split("/")[0]];
+  if (from === to || MAY_IMPORT[from]?.includes(to)) return [];
+  return [`${file}: ${from} may not import ${to} (${specifier})`];
+}
+
+function strayPackages(file: string, { specifier, typeOnly }: Import): string[] {
+  return HOMES.filter(
+    (rule) => rule.name.test(specifier) && !rule.home.test(file) && !(rule.types && typeOnly),
+  ).map(() => `${file}: ${specifier} has another home`);
+}
+
+function strayGlobals(file: string, source: string): string[] {
+  if (file.startsWith("cli/")) return [];
+  const names = withoutComments(source).match(
+    /\bprocess\.(argv|env)\b|\bimport\s*\{[^}]*\b(argv|env)\b[^}]*\}\s*from\s*"node:process"/g,
+  );
+  return (names ?? []).map((name) => `${file}: ${name} belongs to cli`);
+}
+
+function badShapes(file: string, source: string): string[] {
+  const found: string[] = [];
+  if (file.split("/").some((part) => NAMELESS.test(part))) found.push(`${file}: has no real name`);
+  if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file))) found.push(`${file}: is not in kebab-case`);
+  const lines = source.trimEnd().split("\n").length;
+  if (lines > MAX_LINES) found.push(`${file}: has ${lines} lines, more than ${MAX_LINES}`);
+  const [folder = ""] = file.split("/");
+  if (file !== "index.ts" && !Object.hasOwn(MAY_IMPORT, folder)) found.push(`${file}: ${folder} is no layer`);
+  return found;
+}
+
+/** Import cycles, type-only imports included; each as the chain of its files. */
+function cycles(tree: Tree): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, chain: readonly string[]): void => {
+    const seenAt = chain.indexOf(file);
+    if (seenAt >= 0) found.push(`cycle: ${[...chain.slice(seenAt), file].join(" -> ")}`);
+    if (seenAt >= 0 || done.has(file)) return;
+    for (const { specifier } of importsOf(tree.get(file) ?? "")) {
+      if (specifier.startsWith(".")) visit(targetOf(file, specifier), [...chain, file]);
+    }
+    done.add(file);
+  };
+  for (const file of tree.keys()) visit(file, []);
+  return found;
+}
+
+function violations(tree: Tree): string[] {
+  const found = [...tree].flatMap(([file, source]) => [
+    ...badShapes(file, source),
+    ...strayGlobals(file, source),
+    ...importsOf(source).flatMap((one) => [...brokenLayers(file, one), ...strayPackages(file, one)]),
+  ]);
+  return [...found, ...cycles(tree)];
+}
+
+function readTree(): Tree {
+  const root = fileURLToPath(new URL("../src", import.meta.url));
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".ts"),
+  );
+  return new Map(files.map((file) => [file.split(sep).join("/"), readFileSync(join(root, file), "utf8")]));
+}
+
+describe("the tree", () => {
+  const tree = readTree();
+
+  test("is read whole: every line with a specifier is an import that was understood", () => {
+    expect(tree.size).toBeGreaterThan(30);
+    for (const [file, source] of tree) {
+      const written = [
+        ...withoutComments(source).matchAll(/^(?:import|\} from|export .* from)\b.*"[^"]+";$/gm),
+      ].length;
+      expect(importsOf(source).length, file).toBeGreaterThanOrEqual(written);
+      for (const { specifier } of importsOf(source)) {
+        if (specifier.startsWith(".")) expect([...tree.keys()], file).toContain(targetOf(file, specifier));
+      }
+    }
+  });
+
+  test("keeps its layers, homes, names and sizes, and has no cycles", () => {
+    expect(violations(tree)).toEqual([]);
+  });
+});
+
+describe("the rules find", () => {
+  const cases: Readonly<Record<string, readonly [Record<string, string>, string]>> = {
+    "an import upward": [
+      { "core/a.ts": 'import { b } from "../lake/b.js";\n', "lake/b.ts": "" },
+      "core may not import lake",
+    ],
+    "a type-only import upward": [
+      { "wire/a.ts": 'import type { B } from "../arrow/b.js";\n', "arrow/b.ts": "" },
+      "wire may not import arrow",
+    ],
+    "an import over several lines": [
+      { "plan/a.ts": 'import {\n  b,\n  type C,\n} from "../db/b.js";\n', "db/b.ts": "" },
+      "plan may not import db",
+    ],
+    "a re-export upward": [
+      { "core/a.ts": 'export * from "../wire/b.js";\n', "wire/b.ts": "" },
+      "core may not import wire",
+    ],
+    "a dynamic import upward": [
+      { "core/a.ts": 'const b = await import("../wire/b.js");\n', "wire/b.ts": "" },
+      "core may not import wire",
+    ],
+    "an import of a neighbour": [
+      { "serve/a.ts": 'import { b } from "../jobs/b.js";\n', "jobs/b.ts": "" },
+      "serve may not import jobs",
+    ],
+    "an import of the index": [
+      { "cli/a.ts": 'import { b } from "../index.js";\n', "index.ts": "" },
+      "cli may not import index.ts",
+    ],
+    "Arrow outside its home": [
+      { "lake/a.ts": 'import { Schema, type Data } from "apache-arrow";\n' },
+      "apache-arrow has another home",
+    ],
+    "DuckDB outside its home": [
+      { "arrow/a.ts": 'import type { X } from "@duckdb/node-api";\n' },
+      "@duckdb/node-api has another home",
+    ],
+    "argv outside cli": [
+      { "jobs/a.ts": "export const a = process.argv[2];\n" },
+      "process.argv belongs to cli",
+    ],
+    "env outside cli": [{ "jobs/a.ts": 'import { env } from "node:process";\n' }, "belongs to cli"],
+    "a cycle of types": [
+      {
+        "core/a.ts": 'import type { B } from "./b.js";\n',
+        "core/b.ts": 'import type { A } from "./a.js";\n',
+      },
+      "cycle: core/a.ts -> core/b.ts -> core/a.ts",
+    ],
+    "a nameless file": [{ "core/utils.ts": "" }, "core/utils.ts: has no real name"],
+    "a nameless folder": [{ "core/helpers/a.ts": "" }, "has no real name"],
+    "a file that has become two": [{ "core/a.ts": "\nconst a = 1;".repeat(301) }, "more than 300"],
+    "a folder that is no layer": [{ "extra/a.ts": "" }, "extra is no layer"],
+  };
+  test.each(Object.entries(cases))("%s", (_, [files, message]) => {
+    expect(violations(new Map(Object.entries(files))).join("\n")).toContain(message);
+  });
+
+  test("nothing in what is permitted", () => {
+    const files = {
+      "index.ts": 'export { a } from "./cli/a.js";\n',
+      "cli/a.ts":
+        'import { Command } from "commander";\nimport { b } from "../db/b.js";\nexport const a = process.env.A;\n',
+      "db/b.ts": 'import type { RecordBatch } from "apache-arrow";\nimport { x } from "@duckdb/node-api";\n',
+      "core/c.ts": '/** Reads process.env. */\n// import { b } from "../db/b.js";\n',
+    };
+    expect(violations(new Map(Object.entries(files)))).toEqual([]);
+  });
+});

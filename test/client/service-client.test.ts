@@ -1,0 +1,213 @@
+import { inspect } from "node:util";
+import { gzipSync } from "node:zlib";
+import { expect, onTestFinished, test } from "vitest";
+import { ServiceClient } from "../../src/client/service-client.js";
+import { ServiceError, TransportError, UsageError, WireError } from "../../src/core/errors.js";
+import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
+import { decodeRecords } from "../../src/wire/decode/decode-records.js";
+import { ENDPOINTS } from "../../src/wire/endpoints.js";
+import { exchangeSummary } from "../../src/wire/resources.js";
+import { cutAfter, html, json, type Script, startScripted, truncated } from "../faults/scripted-service.js";
+import { virtualClock } from "../faults/virtual-clock.js";
+
+const BARS = JSON.stringify({
+  data: {
+    "600519.SH": {
+      timestamp: [1, 2],
+      open: [1, 2],
+      high: [1, 2],
+      low: [1, 2],
+      close: [1, 2],
+      volume: [1, 2],
+      amount: [1, 2],
+    },
+  },
+});
+const KEY = "a-very-secret-key";
+
+async function setUp(script: Script, options: { retries?: number; requestsPerMinute?: number } = {}) {
+  const service = await startScripted(script);
+  const clock = virtualClock("2026-11-21T00:00:00Z");
+  const client = new ServiceClient({
+    baseUrl: service.url,
+    apiKey: KEY,
+    clock,
+    retries: 2,
+    backoffMs: 1,
+    timeoutMs: 2000,
+    ...options,
+  });
+  onTestFinished(() => client.close());
+  const bars = () =>
+    client.ask({ endpoint: ENDPOINTS.klinesBatch, query: { symbols: "600519.SH", count: 10 } }, (body) =>
+      decodeKlines(body, { shape: "map" }),
+    );
+  return { service, clock, client, bars };
+}
+
+test("the key travels in its header alone, and parameters are encoded", async () => {
+  const { service, client } = await setUp((_, response) => json(response, 200, { data: [] }));
+  await client.ask(
+    {
+      endpoint: ENDPOINTS.exchangeInstruments,
+      path: { exchange: "a/b?c" },
+      query: { type: "x&y", none: undefined },
+    },
+    (body) => decodeRecords(body, "list", exchangeSummary),
+  );
+  const [seen] = service.seen;
+  expect(seen?.headers["x-api-key"]).toBe(KEY);
+  expect(seen?.path).toBe("/v1/exchanges/a%2Fb%3Fc/instruments");
+  expect([...(seen?.query ?? [])]).toEqual([["type", "x&y"]]);
+});
+
+test.each([
+  [401, "UNAUTHORIZED", /BARLAKE_API_KEY/],
+  [403, "NO_KLINE_BATCH_PERMISSION", /several symbols at once/],
+  [404, "SYMBOL_NOT_FOUND", undefined],
+  [400, "INVALID_PERIOD", undefined],
+])("a %i with %s is refused at once, and says what to do", async (status, code, hint) => {
+  const { service, bars } = await setUp((_, response) => json(response, status, { code, message: "no" }));
+  const error = await bars().catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(ServiceError);
+  expect(error).toMatchObject({
+    status,
+    code,
+    message: `GET /v1/klines/batch: ${code} (status ${status}): no`,
+  });
+  if (hint) expect((error as ServiceError).hint).toMatch(hint);
+  expect(service.seen).toHaveLength(1);
+});
+
+test("a wait told in the message is obeyed to the millisecond and costs no retry", async () => {
+  const { clock, bars, service } = await setUp((_, response, index) => {
+    if (index < 5)
+      json(response, 429, { code: "RATE_LIMITED", message: "slow down, retry in 39351ms please" });
+    else json(response, 200, BARS);
+  });
+  const { value, attempts } = await bars();
+  expect(value.columns.rows).toBe(2);
+  expect(attempts).toBe(6);
+  expect(service.seen).toHaveLength(6);
+  expect(clock.slept).toEqual(Array.from({ length: 5 }, () => 39_351 + 25));
+});
+
+test("Retry-After counts where the message tells no wait; 0 is no hint", async () => {
+  const { clock, bars } = await setUp((_, response, index) => {
+    if (index === 0) json(response, 429, { code: "RATE_LIMITED", message: "wait" }, { "retry-after": "2" });
+    else if (index === 1)
+      json(response, 429, { code: "RATE_LIMITED", message: "wait" }, { "retry-after": "0" });
+    else json(response, 200, BARS);
+  });
+  await bars();
+  expect(clock.slept).toEqual([2025]);
+});
+
+test("a wait for one endpoint group does not hold back another", async () => {
+  const { clock, bars, client } = await setUp((seen, response, index) => {
+    if (index === 0) json(response, 429, { code: "RATE_LIMITED", message: "in 5000ms" });
+    else json(response, 200, seen.path.includes("klines") ? BARS : { data: [] });
+  });
+  const both = [
+    bars(),
+    client.ask({ endpoint: ENDPOINTS.exchanges }, (body) => decodeRecords(body, "list", exchangeSummary)),
+  ];
+  await Promise.all(both);
+  expect(clock.slept).toEqual([5025]);
+});
+
+test("requests keep the pace of the quota", async () => {
+  const { clock, bars } = await setUp((_, response) => json(response, 200, BARS), { requestsPerMinute: 30 });
+  for (let i = 0; i < 4; i++) await bars();
+  expect(clock.slept).toEqual([2000, 2000, 2000]);
+});
+
+test.each<[string, Script]>([
+  ["5xx with the error body", (_, response) => json(response, 503, { code: "DOWN", message: "later" })],
+  ["502 with HTML", (_, response) => html(response, 502)],
+  ["HTML with status 200", (_, response) => html(response, 200)],
+  ["a connection that breaks in the body", (_, response) => cutAfter(response, BARS, 60)],
+  ["a body that ends early", (_, response) => truncated(response, BARS, 60)],
+  ["a reset before the answer", (_, response) => void response.socket?.destroy()],
+])("%s heals when the service does", async (_, fault) => {
+  const { service, bars } = await setUp((seen, response, index) => {
+    if (index < 2) fault(seen, response, index);
+    else json(response, 200, BARS);
+  });
+  const { value, attempts } = await bars();
+  expect(value.columns.rows).toBe(2);
+  expect(attempts).toBe(3);
+  expect(service.seen).toHaveLength(3);
+});
+
+test.each<[string, Script, new (...parameters: never[]) => Error, RegExp]>([
+  [
+    "502 with HTML",
+    (_, response) => html(response, 502),
+    ServiceError,
+    /klines\/batch: status 502 with a body of text\/html/,
+  ],
+  [
+    "HTML with status 200",
+    (_, response) => html(response, 200),
+    WireError,
+    /klines\/batch: answer is not JSON: "<" where a value belongs.*byte 0/,
+  ],
+  [
+    "a body that ends early",
+    (_, response) => truncated(response, BARS, 60),
+    WireError,
+    /klines\/batch: answer ends before its JSON does.*byte 60/,
+  ],
+  ["a broken connection", (_, response) => cutAfter(response, BARS, 60), TransportError, /klines\/batch: /],
+])(
+  "%s that stays is an error that names the request, after the retries",
+  async (_, script, type, message) => {
+    const { service, bars } = await setUp(script);
+    const error = (await bars().catch((caught: unknown) => caught)) as Error;
+    expect(error).toBeInstanceOf(type);
+    expect(error.message).toMatch(message);
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(KEY);
+    expect(service.seen).toHaveLength(3);
+  },
+);
+
+test.each<[string, unknown, RegExp]>([
+  ["another document", { rows: [] }, /no "data" object/],
+  ["a list where a map belongs", { data: [] }, /"data" is an array/],
+  ["an array", [1], /answer is an array/],
+])("a body that is %s is not asked for again", async (_, body, message) => {
+  const { service, bars } = await setUp((_seen, response) => json(response, 200, body));
+  await expect(bars()).rejects.toThrow(message);
+  expect(service.seen).toHaveLength(1);
+});
+
+test("an error body with status 200 is an error", async () => {
+  const { bars } = await setUp((_, response) =>
+    json(response, 200, { code: "SYMBOL_NOT_FOUND", message: "no such" }),
+  );
+  await expect(bars()).rejects.toThrow(/SYMBOL_NOT_FOUND: no such/);
+});
+
+test("compressed answers are read, and a compressed answer that is cut is asked for again", async () => {
+  const packed = gzipSync(BARS);
+  const { bars } = await setUp((_, response, index) => {
+    response.writeHead(200, { "content-encoding": "gzip" });
+    response.end(index === 0 ? packed.subarray(0, packed.length - 12) : packed);
+  });
+  const { value, attempts } = await bars();
+  expect(value.columns.rows).toBe(2);
+  expect(attempts).toBe(2);
+});
+
+test("a service that cannot be reached, or an address that is none, is told plainly", async () => {
+  const clock = virtualClock(0);
+  const client = new ServiceClient({ baseUrl: "http://127.0.0.1:1", apiKey: KEY, clock, retries: 0 });
+  onTestFinished(() => client.close());
+  const asked = client.ask({ endpoint: ENDPOINTS.exchanges }, (body) =>
+    decodeRecords(body, "list", exchangeSummary),
+  );
+  await expect(asked).rejects.toThrow(/GET \/v1\/exchanges: .*ECONNREFUSED/);
+  expect(() => new ServiceClient({ baseUrl: "ftp://x", apiKey: KEY, clock })).toThrow(UsageError);
+  expect(() => new ServiceClient({ baseUrl: "nowhere", apiKey: KEY, clock })).toThrow(/is not a URL/);
+});

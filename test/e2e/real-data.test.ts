@@ -1,0 +1,235 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ServiceClient } from "../../src/client/service-client.js";
+import { systemClock } from "../../src/client/system-clock.js";
+import { Session } from "../../src/db/session.js";
+import { compareLakes } from "../../src/jobs/compare-lakes.js";
+import type { ImportOptions } from "../../src/jobs/import/import-options.js";
+import { type ImportReport, type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
+import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
+import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import { Lake } from "../../src/lake/lake.js";
+import { openReader } from "../../src/lake/publish.js";
+import { type Service, startService } from "../../src/serve/service.js";
+
+/** Real market data: see its SOURCES.md for where it is from and which defects it has. */
+const DATA = resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata");
+const present = existsSync(join(DATA, "MANIFEST.csv"));
+if (!present) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDATA to its folder`);
+
+const KEY = "e2e-key";
+
+/** Prepares long-format US statements as a user would: one row a symbol, period and filing, wide. */
+async function pivotStatements(
+  name: string,
+  fields: Readonly<Record<string, string>>,
+  target: string,
+): Promise<void> {
+  using session = await Session.open();
+  const picks = Object.entries(fields).map(
+    ([field, span]) => `max(value) FILTER (field_name = '${field}' AND span = '${span}') AS "${field}"`,
+  );
+  await session.run(
+    `COPY (SELECT symbol, period_end, file_date AS announce_date, ${picks.join(", ")}
+       FROM read_csv('${join(DATA, name)}') WHERE file_date IS NOT NULL GROUP BY ALL) TO '${target}' (FORMAT parquet)`,
+  );
+}
+
+describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => {
+  const folder = mkdtempSync(join(tmpdir(), "barlake-e2e-"));
+  const lakeA = new Lake(join(folder, "a"));
+  const lakeB = new Lake(join(folder, "b"));
+  const imports = new Map<string, ImportReport>();
+  const runs: RunReport[] = [];
+  let service: Service;
+  let client: ServiceClient;
+  let b: Session;
+  let symbols: { daily: string[]; minute: string[]; statements: string[] };
+
+  const filesOf = (...folders: string[]): string[] =>
+    folders.flatMap((name) =>
+      readdirSync(join(DATA, name))
+        .sort()
+        .map((file) => join(DATA, name, file)),
+    );
+
+  async function load(
+    table: ImportTable,
+    files: string[],
+    options: Partial<ImportOptions> = {},
+  ): Promise<void> {
+    const runId = `import-${imports.size}`;
+    const defaults = { map: {}, volumeUnit: "shares", barLabel: "end" } as const;
+    imports.set(
+      `${table} ${imports.size}`,
+      await runImport(lakeA, table, files, { ...defaults, ...options, runId }, systemClock),
+    );
+  }
+
+  const run = (definition: PipelineDefinition, options: RunOptions = {}): Promise<RunReport> =>
+    runPipeline(definePipeline(definition), options, { lake: lakeB, client, clock: systemClock });
+
+  async function ingestAll(): Promise<RunReport[]> {
+    return [
+      await run({ name: "reference", kind: "reference" }),
+      await run(
+        { name: "daily", kind: "bars", period: "1d", from: "1990-01-01" },
+        { symbols: symbols.daily },
+      ),
+      await run(
+        { name: "minute", kind: "bars", period: "1m", from: "2008-01-01" },
+        { symbols: symbols.minute },
+      ),
+      await run({ name: "financials", kind: "statements" }, { symbols: symbols.statements }),
+    ];
+  }
+
+  beforeAll(async () => {
+    await load("bars_1d", filesOf("bars_1d", "bars_1d_adj2024"));
+    await load("bars_1m", filesOf("bars_1m", "bars_1m_2024"));
+    await load("instruments", [join(DATA, "instruments.csv")]);
+    await load("universes", [join(DATA, "universes.json")]);
+    await load("balance_sheet", [join(DATA, "financials_balance_sheet.csv")], {
+      map: {
+        total_liabilities: "total_liab",
+        total_equity: "total_hldr_eqy_inc_min_int",
+        cash_and_equivalents: "money_cap",
+      },
+    });
+    await load("cash_flow", [join(DATA, "financials_cash_flow.csv")], {
+      map: { net_operating_cash_flow: "n_cashflow_act" },
+    });
+    const balance = join(folder, "us-balance.parquet");
+    await pivotStatements(
+      "financials_us_balance_sheet.csv",
+      { TotalAssets: "3M", StockholdersEquity: "3M" },
+      balance,
+    );
+    await load("balance_sheet", [balance], {
+      map: { total_assets: "TotalAssets", equity_attributable: "StockholdersEquity" },
+    });
+
+    const { session } = await openReader(lakeA);
+    const list = async (table: string): Promise<string[]> =>
+      (await session.json<{ symbol: string }>(`SELECT DISTINCT symbol FROM ${table} ORDER BY symbol`)).map(
+        (row) => row.symbol,
+      );
+    symbols = {
+      daily: await list("bars_1d"),
+      minute: await list("bars_1m"),
+      statements: await list("raw.balance_sheet UNION SELECT symbol FROM raw.cash_flow"),
+    };
+    session.close();
+
+    service = await startService(lakeA, { port: 0, apiKeys: [KEY], clock: systemClock });
+    client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: systemClock });
+    runs.push(...(await ingestAll()));
+    b = (await openReader(lakeB)).session;
+  }, 300_000);
+
+  afterAll(async () => {
+    b?.close();
+    await client?.close();
+    await service?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("every bar of the files lands, but for the defects that its sources name", async () => {
+    using session = await Session.open();
+    const [expected] = await session.json<{ daily: bigint; minute: bigint }>(
+      `SELECT sum("rows") FILTER (file LIKE 'bars_1d%')::BIGINT AS daily, sum("rows") FILTER (file LIKE 'bars_1m%')::BIGINT AS minute
+       FROM read_csv('${join(DATA, "MANIFEST.csv")}') WHERE part = 'open'`,
+    );
+    const landed = [...imports.values()].flatMap((report) => report.landed);
+    const inserted = (table: string): number => landed.find((one) => one.table === table)?.inserted ?? 0;
+    expect(BigInt(inserted("bars_1d"))).toBe(expected?.daily);
+    expect(BigInt(inserted("bars_1m"))).toBe(expected?.minute);
+    const rejected = [...imports.values()].flatMap((report) =>
+      report.rejected.map((count) => [count.rule, count.rows]),
+    );
+    // The source of 2011-09-30 lists twelve companies twice.
+    expect(rejected).toEqual([
+      ["duplicate_key", 12],
+      ["duplicate_key", 12],
+    ]);
+  });
+
+  test("everything that was asked for came, and nothing was set aside", () => {
+    expect(runs.map((report) => [report.pipeline, report.status, report.rejected])).toEqual([
+      ["reference", "complete", []],
+      ["daily", "complete", []],
+      ["minute", "complete", []],
+      ["financials", "complete", []],
+    ]);
+  });
+
+  test("lake A equals lake B, bar by bar and row by row", async () => {
+    const comparisons = await compareLakes(lakeA, lakeB);
+    expect(comparisons.filter((one) => one.onlyLeft + one.onlyRight > 0)).toEqual([]);
+    expect(comparisons.find((one) => one.table === "bars_1m")?.rows).toBeGreaterThan(100_000);
+    const [regions] = await b.json<{ daily: bigint; minute: bigint }>(
+      "SELECT (SELECT count(DISTINCT region) FROM bars_1d) AS daily, (SELECT count(DISTINCT region) FROM bars_1m) AS minute",
+    );
+    expect(regions).toEqual({ daily: 3n, minute: 3n });
+  });
+
+  test("asking again asks for nothing and changes nothing", async () => {
+    const versions = (await lakeB.snapshots()).map((snapshot) => snapshot.version);
+    const again = await ingestAll();
+    expect(again.map((report) => [report.pipeline, report.status, report.requests.sent])).toEqual([
+      ["reference", "complete", 0],
+      ["daily", "complete", 0],
+      ["minute", "complete", 0],
+      ["financials", "complete", 0],
+    ]);
+    expect((await lakeB.snapshots()).map((snapshot) => snapshot.version)).toEqual(versions);
+  });
+
+  test("known closes of 600519.SH are there", async () => {
+    const rows = await b.json(
+      `SELECT trade_date::VARCHAR AS date, close FROM bars_1d WHERE symbol = '600519.SH'
+         AND trade_date IN ('2012-01-04', '2012-01-05', '2012-01-06') ORDER BY date`,
+    );
+    expect(rows).toEqual([
+      { date: "2012-01-04", close: 185.27 },
+      { date: "2012-01-05", close: 183.15 },
+      { date: "2012-01-06", close: 186.64 },
+    ]);
+  });
+
+  test("ex-dividend days are told by prev_close", async () => {
+    const rows = await b.json<{ date: string }>(
+      `SELECT trade_date::VARCHAR AS date FROM bars_1d WHERE symbol = '600519.SH'
+       QUALIFY abs(prev_close - lag(close) OVER (ORDER BY trade_date)) > 0.005 ORDER BY date`,
+    );
+    // The dividends of 2011 to 2021, with the bonus shares of 2014 and 2015.
+    expect(rows.map((row) => row.date)).toEqual([
+      "2012-07-05",
+      "2013-06-07",
+      "2014-06-25",
+      "2015-07-17",
+      "2016-07-01",
+      "2017-07-07",
+      "2018-06-15",
+      "2019-06-28",
+      "2020-06-24",
+      "2021-06-25",
+      "2022-06-30",
+    ]);
+  });
+
+  test("daily_fundamentals joins the newest statement that had been filed by the date", async () => {
+    const rows = await b.json(
+      `SELECT trade_date::VARCHAR AS date, balance_sheet_period_end::VARCHAR AS period, total_assets FROM daily_fundamentals
+       WHERE symbol = 'AAPL.US' AND trade_date IN ('2014-01-27', '2014-01-28', '2014-04-23', '2014-04-24') ORDER BY date`,
+    );
+    expect(rows).toEqual([
+      { date: "2014-01-27", period: null, total_assets: null },
+      { date: "2014-01-28", period: "2013-12-28", total_assets: 225_184_000_000 },
+      { date: "2014-04-23", period: "2013-12-28", total_assets: 225_184_000_000 },
+      { date: "2014-04-24", period: "2014-03-29", total_assets: 205_989_000_000 },
+    ]);
+  });
+});
