@@ -140,7 +140,7 @@ async function askUnit(
       async (body) => {
         const answer = await decodeKlines(body, { shape: "map", symbols, window: { first, last } });
         const cut = oldestOfCut(answer, window);
-        return { ...received(answer), cut, parts: partsOf(symbols, window, cut) };
+        return { ...received(answer), cut, parts: partsOf(answer, symbols, window, cut) };
       },
       async ({ answer, cut }, requestId) => {
         await store(answer, `${run.runId}/${requestId}`);
@@ -167,8 +167,13 @@ export function received(answer: KlineAnswer): Received & { readonly answer: Kli
 }
 
 /** What of a window was answered in full: all of it for most symbols, its newer part for those that were cut. */
-function partsOf(symbols: readonly string[], window: TimeRange, cut: ReadonlyMap<number, readonly string[]>) {
-  const partly = new Set([...cut.values()].flat());
+function partsOf(
+  answer: KlineAnswer,
+  symbols: readonly string[],
+  window: TimeRange,
+  cut: ReadonlyMap<number, readonly string[]>,
+) {
+  const partly = new Set([...answer.unusable, ...[...cut.values()].flat()]);
   const newer = [...cut].map(([start, group]) => ({ symbols: group, window: { start, end: window.end } }));
   return [{ symbols: symbols.filter((symbol) => !partly.has(symbol)), window }, ...newer];
 }

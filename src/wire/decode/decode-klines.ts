@@ -10,6 +10,8 @@ export interface KlineAnswer {
   readonly issues: IssueLog;
   /** Symbols that were asked for and are not in the answer, or have no bar in it. */
   readonly absent: readonly string[];
+  /** Symbols that were asked for and whose bars, being unusable, were all set aside: they may have bars after all. */
+  readonly unusable: readonly string[];
   /** Bars that each symbol of the answer had, before any was set aside; by symbol. */
   readonly received: ReadonlyMap<string, number>;
   /** Size of the body, uncompressed. */
@@ -34,7 +36,10 @@ export async function decodeKlines(
   const scanner = new JsonScanner(sink, expectation.limits ?? DEFAULT_JSON_LIMITS);
   for await (const chunk of body) scanner.push(chunk);
   scanner.end();
-  const { columns, received } = sink.finish(scanner.bytes);
-  const absent = (expectation.symbols ?? []).filter((symbol) => !received.get(symbol));
-  return { columns, issues, absent, received, bytes: scanner.bytes };
+  const { columns, received, named } = sink.finish(scanner.bytes);
+  const usable = new Set(columns.symbols);
+  const asked = expectation.symbols ?? [];
+  const unusable = asked.filter((symbol) => named.has(symbol) && !usable.has(symbol));
+  const absent = asked.filter((symbol) => !received.get(symbol) && !unusable.includes(symbol));
+  return { columns, issues, absent, unusable, received, bytes: scanner.bytes };
 }

@@ -14,6 +14,15 @@ type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
 /** Most members of the answer's outermost object. */
 const MAX_ROOT_KEYS = 100;
 
+/** What a document held. */
+interface DecodedBars {
+  readonly columns: KlineColumns;
+  /** Bars that each symbol had, before any was set aside. */
+  readonly received: ReadonlyMap<string, number>;
+  /** The symbols that stand in it, usable or not. */
+  readonly named: ReadonlySet<string>;
+}
+
 /** Understands a K-line document, and fills column buffers with it. */
 export class KlineSink implements JsonSink {
   readonly #expected: ReadonlySet<string> | undefined;
@@ -118,7 +127,7 @@ export class KlineSink implements JsonSink {
   }
 
   /** Gives what was read. @throws where the document had no `data`. */
-  finish(bytes: number): { columns: KlineColumns; received: ReadonlyMap<string, number> } {
+  finish(bytes: number): DecodedBars {
     if (!this.#hasData) {
       const { code, message } = this.#error;
       if (code !== undefined) {
@@ -126,7 +135,8 @@ export class KlineSink implements JsonSink {
       }
       throw new WireError("wrong_shape", 'answer has no "data" object', bytes);
     }
-    return this.#bars.finish();
+    const named = this.#shape === "map" ? this.#seen.data : new Set([this.#only]);
+    return { ...this.#bars.finish(), named };
   }
 
   #beginSymbol(offset: number): void {

@@ -1,0 +1,89 @@
+import type { Region } from "../../core/exchange.js";
+import type { TimeRange } from "../../core/time.js";
+import { BARS_1M } from "../../schema/bars.js";
+import { encodeKlines } from "../../wire/encode/encode-klines.js";
+import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
+import { latestDays } from "../klines/latest-days.js";
+import { readKlines } from "../klines/read-klines.js";
+import { seriesOf } from "../klines/series.js";
+import { ALL_TIME } from "../klines/wanted-bars.js";
+import type { LakeView } from "../lake-reader.js";
+import { RequestError } from "../request-error.js";
+import type { AnswerFunction } from "./answer.js";
+
+const NO_TIME: TimeRange = { start: 0, end: 0 };
+
+/** The wire's window, both ends inclusive, as a range. */
+function rangeOfWindow(startTime: number | undefined, endTime: number | undefined): TimeRange {
+  const start = Math.max(startTime ?? ALL_TIME.start, ALL_TIME.start);
+  const end = Math.min((endTime ?? ALL_TIME.end) + 1, ALL_TIME.end);
+  return start < end ? { start, end } : NO_TIME;
+}
+
+function intersection(a: TimeRange, b: TimeRange): TimeRange {
+  const range = { start: Math.max(a.start, b.start), end: Math.min(a.end, b.end) };
+  return range.start < range.end ? range : NO_TIME;
+}
+
+/** K-lines of several symbols: `GET /v1/klines/batch`. */
+export const answerKlinesBatch: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.klinesBatch, query);
+  const range = rangeOfWindow(asked.start_time, asked.end_time);
+  const { instruments } = await view.reference();
+  const columns = await readKlines(view, {
+    symbols: asked.symbols,
+    series: seriesOf(asked.period),
+    adjustment: asked.adjust,
+    count: asked.count,
+    rangeOf: () => range,
+    isKnown: (symbol) => instruments.has(symbol),
+  });
+  return encodeKlines(columns, "map");
+};
+
+/** Minutes of one symbol on its region's latest trading day: `GET /v1/klines/intraday`. */
+export const answerIntraday: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.intraday, query);
+  const days = await latestMinuteDays(view);
+  const { instruments } = await view.reference();
+  const columns = await readKlines(view, {
+    symbols: [asked.symbol],
+    series: seriesOf(asked.period),
+    adjustment: "none",
+    count: asked.count,
+    rangeOf: (region) => days.get(region) ?? NO_TIME,
+    isKnown: (symbol) => instruments.has(symbol),
+  });
+  if (columns.symbols.length === 0) {
+    throw new RequestError(
+      "SYMBOL_NOT_FOUND",
+      `symbol ${JSON.stringify(asked.symbol.slice(0, 64))} is not known`,
+    );
+  }
+  return encodeKlines(columns, "single");
+};
+
+/** Minutes of universes' members on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
+export const answerIntradayUniverse: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.intradayUniverse, query);
+  const days = await latestMinuteDays(view);
+  const window = rangeOfWindow(asked.start_time, asked.end_time);
+  const { members } = await view.reference();
+  const symbols = [...new Set(asked.universes.flatMap((id) => members.get(id) ?? []))];
+  const columns = await readKlines(view, {
+    symbols,
+    series: seriesOf(asked.period),
+    adjustment: "none",
+    count: asked.count,
+    rangeOf: (region) => intersection(days.get(region) ?? NO_TIME, window),
+    isKnown: () => true,
+  });
+  return encodeKlines(columns, "map");
+};
+
+async function latestMinuteDays(view: LakeView): Promise<ReadonlyMap<Region, TimeRange>> {
+  const snapshot = await view.version.snapshot(BARS_1M);
+  if (snapshot.files.size === 0)
+    throw new RequestError("INTRADAY_UNAVAILABLE", "the lake has no minute bars");
+  return latestDays(view.version, snapshot);
+}

@@ -1,0 +1,53 @@
+import { readColumns } from "../../arrow/scan/result-columns.js";
+import { BARS_1D } from "../../schema/bars.js";
+import type { LakeVersion } from "../lake-version.js";
+import { demandsOf, wantedSql } from "./wanted-bars.js";
+
+/** A day on which the exchange restated the previous close: a dividend, a split, a rights issue. */
+export interface ExEvent {
+  /** The ex-date, in days since 1970-01-01. */
+  readonly day: number;
+  /** Close of the bar before, divided by the previous close that the exchange states. */
+  readonly factor: number;
+  /** Close of the bar before, less the previous close that the exchange states. */
+  readonly amount: number;
+}
+
+/** Two closes that differ by less than this, relatively, are the same price read through binary fractions. */
+const SAME_PRICE = 1e-9;
+
+/**
+ * Derives the ex-events of symbols from all of their daily bars: where `prev_close` differs from the close of the bar
+ * before. A day without trades counts as a bar with its close; a close of 0 tells nothing.
+ *
+ * @returns the events of each symbol, in the symbols' order, ascending by day.
+ */
+export async function readExEvents(version: LakeVersion, symbols: readonly string[]): Promise<ExEvent[][]> {
+  const snapshot = await version.snapshot(BARS_1D);
+  const events: ExEvent[][] = symbols.map(() => []);
+  const { files, wanted } = demandsOf(snapshot, symbols);
+  if (files.length === 0) return events;
+  const read = await version.query(async (session) => {
+    const sql = `WITH ${wantedSql("$wanted")}, closes AS (
+        SELECT position, trade_date, prev_close,
+          lag(close) OVER (PARTITION BY position ORDER BY "timestamp") AS last_close
+        FROM (${await version.relation(session, snapshot, files)}) JOIN wanted USING (symbol))
+      SELECT position, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day,
+        last_close / prev_close AS factor, last_close - prev_close AS amount
+      FROM closes
+      WHERE prev_close > 0 AND last_close > 0 AND isfinite(last_close / prev_close)
+        AND abs(last_close / prev_close - 1) >= ${SAME_PRICE}
+      ORDER BY position, day`;
+    const result = await session.stream(sql, { wanted: JSON.stringify(wanted) });
+    return readColumns(result, { position: "int32", day: "int32", factor: "double", amount: "double" });
+  });
+  const { position, day, factor, amount } = read.columns;
+  for (let row = 0; row < read.rows; row++) {
+    events[position.values[row] as number]?.push({
+      day: day.values[row] as number,
+      factor: factor.values[row] as number,
+      amount: amount.values[row] as number,
+    });
+  }
+  return events;
+}

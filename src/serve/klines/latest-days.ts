@@ -1,0 +1,43 @@
+import { dayRange } from "../../calendar/sessions.js";
+import { localDate } from "../../calendar/zone.js";
+import { isRegion, REGIONS, type Region } from "../../core/exchange.js";
+import type { TimeRange } from "../../core/time.js";
+import type { DataFile, Snapshot } from "../../lake/delta-log.js";
+import type { LakeVersion } from "../lake-version.js";
+
+/** The latest trading day of each region that a table has bars of: local midnight to midnight. */
+export async function latestDays(version: LakeVersion, snapshot: Snapshot): Promise<Map<Region, TimeRange>> {
+  const newest = new Map<Region, number>();
+  const note = (region: string | null | undefined, timestamp: number): void => {
+    if (!region || !isRegion(region)) return;
+    newest.set(region, Math.max(newest.get(region) ?? Number.NEGATIVE_INFINITY, timestamp));
+  };
+  const silent: DataFile[] = [];
+  for (const file of snapshot.files.values()) {
+    const max = file.stats?.maxValues.timestamp;
+    if (max === undefined) silent.push(file);
+    else note(file.partitionValues.region, Date.parse(max));
+  }
+  for (const { region, timestamp } of await newestIn(version, snapshot, silent)) note(region, timestamp);
+  return new Map(
+    [...newest].map(([region, timestamp]) => [
+      region,
+      dayRange(region, localDate(timestamp, REGIONS[region].zone)),
+    ]),
+  );
+}
+
+/** Looks into the files that the log has no statistics of. */
+async function newestIn(
+  version: LakeVersion,
+  snapshot: Snapshot,
+  files: readonly DataFile[],
+): Promise<{ region: string; timestamp: number }[]> {
+  if (files.length === 0) return [];
+  return version.query(async (session) => {
+    const relation = await version.relation(session, snapshot, files);
+    return session.json(
+      `SELECT region, CAST(epoch_ms(max("timestamp")) AS DOUBLE) AS "timestamp" FROM (${relation}) GROUP BY region`,
+    );
+  });
+}

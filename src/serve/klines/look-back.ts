@@ -1,0 +1,40 @@
+import type { Region } from "../../core/exchange.js";
+import { DAY_MS, type TimeRange } from "../../core/time.js";
+import { reachMs, type Series } from "./series.js";
+
+/** How much further each look back goes than the one before. */
+const GROWTH = 8;
+/** Looks before everything is read. */
+const LOOKS = 3;
+
+/** What a look back starts from. */
+export interface LookBack {
+  readonly series: Series;
+  readonly region: Region;
+  readonly count: number;
+  /** Range that the bars' own timestamps must lie in. */
+  readonly labels: TimeRange;
+  /** Range of the bars that the table has. */
+  readonly available: TimeRange;
+  /** A guess at the symbol's newest bar, epoch milliseconds: where it is wrong, more is read, and nothing missed. */
+  readonly newest?: number | undefined;
+}
+
+/**
+ * The ranges of landed bars to read, one after the other, until the newest `count` bars are found; each holds the one
+ * before, and the last is all there is.
+ */
+export function lookBackRanges({ series, region, count, labels, available, newest }: LookBack): TimeRange[] {
+  const slack = series.bucketDays * DAY_MS;
+  const start = Math.max(labels.start - slack, available.start);
+  const end = Math.min(labels.end + slack, available.end);
+  if (start >= end) return [];
+  const ranges: TimeRange[] = [];
+  const from = Math.min(labels.end, end, newest ?? end) - slack;
+  for (let look = 0; look < LOOKS - 1; look++) {
+    const reached = from - reachMs(series, region, count) * GROWTH ** look;
+    if (reached <= start) break;
+    ranges.push({ start: reached, end });
+  }
+  return [...ranges, { start, end }];
+}

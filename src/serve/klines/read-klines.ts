@@ -1,0 +1,157 @@
+import { readColumns } from "../../arrow/scan/result-columns.js";
+import type { Region } from "../../core/exchange.js";
+import type { Adjustment } from "../../core/period.js";
+import { regionOf } from "../../core/symbol.js";
+import type { TimeRange } from "../../core/time.js";
+import type { DataFile, Snapshot } from "../../lake/delta-log.js";
+import type { KlineColumns } from "../../wire/kline-columns.js";
+import { fileRange } from "../file-selection.js";
+import type { LakeView } from "../lake-reader.js";
+import { landedSymbols } from "../landed-symbols.js";
+import { adjustmentSteps } from "./adjustment-steps.js";
+import { type BarRun, joinRuns, type KlineRows, runsOf } from "./bar-runs.js";
+import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
+import { lookBackRanges } from "./look-back.js";
+import type { Series } from "./series.js";
+import { ALL_TIME, demandsOf } from "./wanted-bars.js";
+
+const NO_TIME: TimeRange = { start: 0, end: 0 };
+
+/** Bars that are asked for. */
+export interface KlinesRequest {
+  /** Without repeats; the answer keeps their order. */
+  readonly symbols: readonly string[];
+  readonly series: Series;
+  readonly adjustment: Adjustment;
+  /** The newest so many bars of each symbol. */
+  readonly count: number;
+  /** Range of a region's bars, epoch milliseconds, within the years 1 to 9999. */
+  readonly rangeOf: (region: Region) => TimeRange;
+  /** Whether a symbol is known without a look at the table; known symbols have an entry even without bars. */
+  readonly isKnown: (symbol: string) => boolean;
+}
+
+/**
+ * Reads the newest bars of each symbol within a range, ascending. Symbols that are neither known nor have a bar in the
+ * table are left out of the dictionary.
+ *
+ * The newest files are read first, and older ones only for the symbols that have too few bars in them.
+ */
+export async function readKlines(view: LakeView, request: KlinesRequest): Promise<KlineColumns> {
+  const { symbols, series, count } = request;
+  const snapshot = await view.version.snapshot(series.table);
+  const runs = new Map<string, BarRun>();
+  let pending = count > 0 ? symbols.filter((symbol) => regionOf(symbol) !== undefined) : [];
+  const rangesOf = lookBacks(view, snapshot, request, pending);
+  for (let look = 0; pending.length > 0; look++) {
+    const rangeOf = (symbol: string): TimeRange => {
+      const ranges = rangesOf.get(symbol) ?? [];
+      return ranges[Math.min(look, ranges.length - 1)] ?? NO_TIME;
+    };
+    const rows = await queryBars(view, snapshot, request, pending, rangeOf);
+    const found = rows === undefined ? undefined : runsOf(rows, pending, count);
+    pending = pending.filter((symbol) => {
+      const run = found?.get(symbol);
+      if (run !== undefined) runs.set(symbol, run);
+      const isLast = look + 1 >= (rangesOf.get(symbol)?.length ?? 0);
+      return !isLast && !hasEnough(run, request);
+    });
+  }
+  noteNewest(view, request, runs);
+  return joinRuns(await knownSymbols(view, snapshot, request, runs), runs);
+}
+
+/** The oldest aggregated bar of a look may lack its beginning: one more than asked for shows that the rest is whole. */
+function hasEnough(run: BarRun | undefined, { series, count }: KlinesRequest): boolean {
+  return run !== undefined && run.found >= count + (series.bucket.kind === "landed" ? 0 : 1);
+}
+
+function lookBacks(
+  view: LakeView,
+  snapshot: Snapshot,
+  { series, count, rangeOf }: KlinesRequest,
+  symbols: readonly string[],
+): Map<string, TimeRange[]> {
+  const { files } = demandsOf(snapshot, symbols);
+  const availableIn = (region: Region): TimeRange =>
+    rangeOfFiles(files.filter((file) => file.partitionValues.region === region));
+  const available = { CN: availableIn("CN"), HK: availableIn("HK"), US: availableIn("US") };
+  return new Map(
+    symbols.map((symbol) => {
+      const region = regionOf(symbol) as Region;
+      const newest = view.newestBars.get(series.table, symbol);
+      const labels = rangeOf(region);
+      return [
+        symbol,
+        lookBackRanges({ series, region, count, labels, available: available[region], newest }),
+      ];
+    }),
+  );
+}
+
+function rangeOfFiles(files: readonly DataFile[]): TimeRange {
+  const ranges = files.map(fileRange);
+  return {
+    start: Math.min(...ranges.map((range) => range.start)),
+    end: Math.max(...ranges.map((range) => range.end)),
+  };
+}
+
+/** Keeps where each symbol's bars end, for the next look back; what a window cut off tells nothing. */
+function noteNewest(view: LakeView, request: KlinesRequest, runs: ReadonlyMap<string, BarRun>): void {
+  if (request.count === 0) return;
+  for (const symbol of request.symbols) {
+    const region = regionOf(symbol);
+    if (region === undefined || request.rangeOf(region).end < ALL_TIME.end) continue;
+    const run = runs.get(symbol);
+    const newest =
+      run === undefined ? Number.NEGATIVE_INFINITY : Number(run.rows.columns.timestamp.values[run.end - 1]);
+    view.newestBars.note(request.series.table, symbol, newest);
+  }
+}
+
+async function queryBars(
+  view: LakeView,
+  snapshot: Snapshot,
+  request: KlinesRequest,
+  symbols: readonly string[],
+  rangeOf: (symbol: string) => TimeRange,
+): Promise<KlineRows | undefined> {
+  const { files, wanted } = demandsOf(snapshot, symbols, rangeOf, request.rangeOf);
+  if (files.length === 0) return undefined;
+  const steps = await stepsOf(view, request.adjustment, symbols);
+  const adjustment = steps.length === 0 ? "none" : request.adjustment;
+  return view.version.query(async (session) => {
+    const relation = await view.version.relation(session, snapshot, files);
+    const sql = klinesSql({ relation, bucket: request.series.bucket, adjustment });
+    const bound = { wanted: JSON.stringify(wanted) };
+    const result = await session.stream(
+      sql,
+      adjustment === "none" ? bound : { ...bound, steps: JSON.stringify(steps) },
+    );
+    return readColumns(result, KLINE_SHAPE);
+  });
+}
+
+async function stepsOf(
+  view: LakeView,
+  adjustment: Adjustment,
+  symbols: readonly string[],
+): Promise<object[]> {
+  if (adjustment === "none") return [];
+  const events = await view.exEvents(symbols);
+  return events.flatMap((list, position) =>
+    adjustmentSteps(list, adjustment).map((step) => ({ position, ...step })),
+  );
+}
+
+async function knownSymbols(
+  view: LakeView,
+  snapshot: Snapshot,
+  { symbols, isKnown }: KlinesRequest,
+  runs: ReadonlyMap<string, BarRun>,
+): Promise<string[]> {
+  const doubtful = symbols.filter((symbol) => !runs.has(symbol) && !isKnown(symbol));
+  const landed = await landedSymbols(view.version, snapshot, doubtful);
+  return symbols.filter((symbol) => runs.has(symbol) || isKnown(symbol) || landed.has(symbol));
+}

@@ -1,0 +1,85 @@
+import type { Snapshot } from "../lake/delta-log.js";
+import type { Lake } from "../lake/lake.js";
+import { BARS_1D } from "../schema/bars.js";
+import { type ExEvent, readExEvents } from "./klines/ex-events.js";
+import { NewestBars } from "./klines/newest-bars.js";
+import { LakeVersion } from "./lake-version.js";
+import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
+import type { SessionPool } from "./session-pool.js";
+
+/** A lake as one request sees it, and what was derived from the versions that the request sees. */
+export interface LakeView {
+  readonly version: LakeVersion;
+  readonly newestBars: NewestBars;
+  /** Instruments, universes and exchanges. */
+  reference(): Promise<ReferenceData>;
+  /** The ex-events of symbols, in their order. */
+  exEvents(symbols: readonly string[]): Promise<(readonly ExEvent[])[]>;
+}
+
+/** Symbols whose ex-events are kept at most: whoever asks for ever new ones fills no memory. */
+const MOST_SYMBOLS = 100_000;
+
+/** A value that follows from some tables' versions. */
+interface Kept<T> {
+  readonly versions: string;
+  readonly value: T;
+}
+
+/** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
+export class LakeReader {
+  readonly #lake: Lake;
+  readonly #pool: SessionPool;
+  readonly #newestBars = new NewestBars();
+  #reference: Kept<Promise<ReferenceData>> | undefined;
+  #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
+
+  constructor(lake: Lake, pool: SessionPool) {
+    this.#lake = lake;
+    this.#pool = pool;
+  }
+
+  /** The lake as it stands now. @param signal stops the request's statements. */
+  current(signal?: AbortSignal): LakeView {
+    const version = new LakeVersion(this.#lake, this.#pool, signal);
+    return {
+      version,
+      newestBars: this.#newestBars,
+      reference: () => this.#referenceOf(version),
+      exEvents: (symbols) => this.#exEventsOf(version, symbols),
+    };
+  }
+
+  /** Concurrent requests share one load. */
+  async #referenceOf(version: LakeVersion): Promise<ReferenceData> {
+    const versions = versionsOf(await Promise.all(REFERENCE_TABLES.map((table) => version.snapshot(table))));
+    if (this.#reference?.versions === versions) return this.#reference.value;
+    const kept = { versions, value: loadReferenceData(version.shared) };
+    this.#reference = kept;
+    try {
+      return await kept.value;
+    } catch (error) {
+      if (this.#reference === kept) this.#reference = undefined;
+      throw error;
+    }
+  }
+
+  async #exEventsOf(version: LakeVersion, symbols: readonly string[]): Promise<(readonly ExEvent[])[]> {
+    const versions = versionsOf([await version.snapshot(BARS_1D)]);
+    const isFull = (this.#exEvents?.value.size ?? 0) > MOST_SYMBOLS;
+    if (isFull || this.#exEvents?.versions !== versions) this.#exEvents = { versions, value: new Map() };
+    const known = this.#exEvents.value;
+    const missing = symbols.filter((symbol) => !known.has(symbol));
+    if (missing.length > 0) {
+      const read = await readExEvents(version, missing);
+      for (const [index, symbol] of missing.entries()) known.set(symbol, read[index] ?? []);
+    }
+    return symbols.map((symbol) => known.get(symbol) ?? []);
+  }
+}
+
+function versionsOf(snapshots: readonly Snapshot[]): string {
+  return snapshots
+    .map(({ table, version, metaData }) => `${table.name}:${metaData?.id}:${version}`)
+    .join(" ");
+}

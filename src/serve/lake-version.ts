@@ -1,0 +1,51 @@
+import { parquetRelation } from "../db/parquet-relation.js";
+import type { Session } from "../db/session.js";
+import type { DataFile, Snapshot } from "../lake/delta-log.js";
+import type { Lake } from "../lake/lake.js";
+import type { TableSchema } from "../schema/column.js";
+import type { SessionPool } from "./session-pool.js";
+
+/** What a lake holds, for the length of one request: every table stands still at the version first asked for. */
+export class LakeVersion {
+  readonly #lake: Lake;
+  readonly #pool: SessionPool;
+  readonly #signal: AbortSignal | undefined;
+  readonly #snapshots: Map<string, Promise<Snapshot>>;
+
+  /** @param signal stops this request's statements. */
+  constructor(
+    lake: Lake,
+    pool: SessionPool,
+    signal?: AbortSignal,
+    snapshots = new Map<string, Promise<Snapshot>>(),
+  ) {
+    this.#lake = lake;
+    this.#pool = pool;
+    this.#signal = signal;
+    this.#snapshots = snapshots;
+  }
+
+  /** The same version for work that other requests wait for too: nothing stops it. */
+  get shared(): LakeVersion {
+    return new LakeVersion(this.#lake, this.#pool, undefined, this.#snapshots);
+  }
+
+  /** The table as its log stood when the request first asked: one look for a newer entry. */
+  snapshot(table: TableSchema): Promise<Snapshot> {
+    const known = this.#snapshots.get(table.name);
+    if (known !== undefined) return known;
+    const read = this.#lake.snapshot(table);
+    this.#snapshots.set(table.name, read);
+    return read;
+  }
+
+  /** Runs `use` with a connection that nobody else uses meanwhile. */
+  query<T>(use: (session: Session) => Promise<T>): Promise<T> {
+    return this.#pool.use(use, this.#signal);
+  }
+
+  /** A SELECT of all of a table's columns over some of its files. */
+  relation(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
+    return parquetRelation(session, this.#lake.filesOf(snapshot, files));
+  }
+}

@@ -1,0 +1,47 @@
+import { ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
+import type { AnswerFunction } from "./answers/answer.js";
+import { answerIntraday, answerIntradayUniverse, answerKlinesBatch } from "./answers/klines.js";
+import { answerQuotes } from "./answers/quotes.js";
+import {
+  answerExchangeInstruments,
+  answerExchanges,
+  answerInstruments,
+  answerInstrumentsBatch,
+  answerSymbols,
+  answerSymbolsBatch,
+  answerUniverses,
+  answerUniversesBatch,
+} from "./answers/reference.js";
+import { answerBalanceSheet, answerCashFlow } from "./answers/statements.js";
+
+/** What answers each endpoint of the interface. */
+export const ANSWERS: Readonly<Record<EndpointName, AnswerFunction>> = {
+  intraday: answerIntraday,
+  intradayUniverse: answerIntradayUniverse,
+  klinesBatch: answerKlinesBatch,
+  quotes: answerQuotes,
+  instruments: answerInstruments,
+  instrumentsBatch: answerInstrumentsBatch,
+  symbols: answerSymbols,
+  symbolsBatch: answerSymbolsBatch,
+  universes: answerUniverses,
+  universesBatch: answerUniversesBatch,
+  exchanges: answerExchanges,
+  exchangeInstruments: answerExchangeInstruments,
+  balanceSheet: answerBalanceSheet,
+  cashFlow: answerCashFlow,
+};
+
+/** The path of the health check, which needs no key. */
+export const HEALTH_PATH = "/healthz";
+
+const PATHS = [...Object.values(ENDPOINTS), { method: "GET", path: HEALTH_PATH }].map(({ method, path }) => ({
+  method,
+  pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`),
+}));
+
+/** The methods that a path answers to; none for a path that the interface does not have. */
+export function methodsOf(path: string): string[] {
+  const methods = PATHS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+  return [...new Set(methods)];
+}

@@ -1,0 +1,207 @@
+import { randomUUID } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { UsageError } from "../core/errors.js";
+import type { Clock } from "../core/time.js";
+import type { Lake } from "../lake/lake.js";
+import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
+import { keyCheck } from "./access.js";
+import { LakeReader } from "./lake-reader.js";
+import { answerOf, RequestError } from "./request-error.js";
+import { requestQuota } from "./request-quota.js";
+import { ANSWERS, HEALTH_PATH, methodsOf } from "./routes.js";
+import { SessionPool } from "./session-pool.js";
+
+/** Where the service writes its log: a pino logger is one. */
+export interface ServiceLogger {
+  info(facts: object, message: string): void;
+  error(facts: object, message: string): void;
+}
+
+export interface ServiceOptions {
+  /** @default "127.0.0.1" */
+  readonly host?: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** Keys that requests may carry in `x-api-key`; at least one. */
+  readonly apiKeys: readonly string[];
+  readonly clock: Pick<Clock, "now">;
+  /** @default none */
+  readonly logger?: ServiceLogger;
+  /** Requests that each key may make in any minute. @default unlimited */
+  readonly maxRequestsPerMinute?: number;
+  /** Requests that read the lake at the same time; the others wait. @default 4 */
+  readonly connections?: number;
+  /** Threads that DuckDB may use. @default the machine's cores */
+  readonly threads?: number;
+  /** Milliseconds after which a request is given up. @default 120000 */
+  readonly requestTimeoutMs?: number;
+}
+
+/** A running service. */
+export interface Service {
+  readonly url: string;
+  readonly port: number;
+  /** Takes no more requests, finishes those that are running, and gives everything back. */
+  close(): Promise<void>;
+}
+
+const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_URL_LENGTH = 16 * 1024;
+const REQUEST_TIMEOUT_MS = 120_000;
+
+/**
+ * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked.
+ *
+ * @throws {UsageError} without an API key.
+ */
+export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
+  if (options.apiKeys.every((key) => key === "")) {
+    throw new UsageError("service: has no API key", {
+      hint: "give at least one; every request must carry one",
+    });
+  }
+  const pool = await SessionPool.open(options.connections ?? 4, {
+    tempDirectory: join(lake.stagingFolder, "spill"),
+    ...(options.threads === undefined ? {} : { threads: options.threads }),
+  });
+  const app = makeApp(new LakeReader(lake, pool), options);
+  try {
+    await app.listen({ host: options.host ?? "127.0.0.1", port: options.port });
+  } catch (error) {
+    pool.close();
+    throw error;
+  }
+  const { address, port, family } = app.server.address() as AddressInfo;
+  return {
+    url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`,
+    port,
+    async close() {
+      await app.close();
+      pool.close();
+    },
+  };
+}
+
+function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
+  const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: timeoutMs,
+    return503OnClosing: false,
+    requestIdHeader: false,
+    genReqId: () => randomUUID(),
+    routerOptions: { maxParamLength: 100 },
+    http: { maxHeaderSize: 2 * MAX_URL_LENGTH },
+    frameworkErrors: (error, request, reply) => {
+      const { status, body } = answerOf(error, request.id);
+      void (reply as FastifyReply).code(status).header("x-request-id", request.id).send(body);
+    },
+    clientErrorHandler: (_error, socket) => {
+      if (!socket.writable) return;
+      const body =
+        '{"code":"INVALID_PARAMETER","message":"request is not valid HTTP, or its URL or headers are too long"}';
+      const head = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+      socket.end(`${head}\r\n\r\n${body}`);
+    },
+  });
+  app.removeContentTypeParser("text/plain");
+  addChecks(app, options);
+  addErrors(app, options);
+  app.get(HEALTH_PATH, () => ({ status: "ok" }));
+  for (const name of Object.keys(ENDPOINTS) as EndpointName[])
+    addEndpoint(app, name, reader, options.clock, timeoutMs);
+  return app;
+}
+
+function addEndpoint(
+  app: FastifyInstance,
+  name: EndpointName,
+  reader: LakeReader,
+  clock: Pick<Clock, "now">,
+  timeoutMs: number,
+): void {
+  const { method, path } = ENDPOINTS[name];
+  app.route({
+    method,
+    url: path,
+    async handler(request, reply) {
+      const answer = await ANSWERS[name](reader.current(abandoned(reply, timeoutMs)), {
+        query: request.query,
+        body: request.body,
+        path: request.params as Record<string, string>,
+        now: clock.now(),
+      });
+      if (!(answer instanceof Uint8Array)) return answer;
+      void reply.type("application/json; charset=utf-8");
+      return Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength);
+    },
+  });
+}
+
+/** Aborts when the client goes away before its answer, or has waited too long: nobody needs the query any more. */
+function abandoned({ raw }: FastifyReply, timeoutMs: number): AbortSignal {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), timeoutMs);
+  raw.once("close", () => {
+    clearTimeout(timer);
+    if (!raw.writableFinished) controller.abort();
+  });
+  return controller.signal;
+}
+
+/** What every request must pass before its endpoint sees it. */
+function addChecks(
+  app: FastifyInstance,
+  { apiKeys, clock, maxRequestsPerMinute, logger }: ServiceOptions,
+): void {
+  const keyOf = keyCheck(apiKeys);
+  const quota = maxRequestsPerMinute === undefined ? undefined : requestQuota(maxRequestsPerMinute);
+  app.addHook("onRequest", async (request, reply) => {
+    void reply.header("x-request-id", request.id);
+    if (request.url.length > MAX_URL_LENGTH) {
+      throw new RequestError("INVALID_PARAMETER", `URL is longer than ${MAX_URL_LENGTH} characters`);
+    }
+    if (request.routeOptions.url === HEALTH_PATH) return;
+    const header = request.headers[API_KEY_HEADER];
+    const key = typeof header === "string" ? keyOf(header) : undefined;
+    if (key === undefined)
+      throw new RequestError("UNAUTHORIZED", `${API_KEY_HEADER} is missing or not a known key`);
+    const waitMs = quota?.take(key, clock.now()) ?? 0;
+    if (waitMs > 0) {
+      const message = `more than ${maxRequestsPerMinute} requests in a minute; ask again in ${waitMs}ms`;
+      throw new RequestError("RATE_LIMITED", message, waitMs);
+    }
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const facts = { requestId: request.id, method: request.method, path: request.routeOptions.url };
+    logger?.info(
+      { ...facts, status: reply.statusCode, durationMs: Math.round(reply.elapsedTime) },
+      "request",
+    );
+  });
+}
+
+function addErrors(app: FastifyInstance, { logger }: ServiceOptions): void {
+  app.setErrorHandler((error, request, reply) => {
+    const { status, body, retryAfterMs, isFault } = answerOf(error, request.id);
+    if (isFault)
+      logger?.error({ requestId: request.id, path: request.routeOptions.url, err: error }, "request failed");
+    if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));
+    return reply.code(status).send(body);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const methods = methodsOf(pathOf(request));
+    if (methods.length === 0) throw new RequestError("NOT_FOUND", "path is not one of the interface's");
+    void reply.header("allow", methods.join(", "));
+    throw new RequestError(
+      "METHOD_NOT_ALLOWED",
+      `method ${request.method} is not one of ${methods.join(", ")}`,
+    );
+  });
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split(/[?#]/, 1)[0] ?? "";
+}

@@ -1,0 +1,404 @@
+import { expect, onTestFinished, test } from "vitest";
+import { ServiceClient } from "../../src/client/service-client.js";
+import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
+import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import { openReader } from "../../src/lake/publish.js";
+import { temporaryLake } from "../lake/temporary-lake.js";
+import { cutAfter, html, json, type Script, type Seen, startScripted } from "./scripted-service.js";
+import { virtualClock } from "./virtual-clock.js";
+
+/** A Saturday: every session before it has settled. */
+const NOW = Date.parse("2024-01-13T00:00:00Z");
+const DAY = 86_400_000;
+/** Midnight of Monday 2024-01-08 in Shanghai, and the days after. */
+const DAYS = [0, 1, 2, 3, 4].map((n) => Date.parse("2024-01-07T16:00:00Z") + n * DAY);
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
+
+interface Bars {
+  timestamp: unknown[];
+  [column: string]: unknown;
+}
+
+function bars(timestamps: readonly number[], close = 10): Bars {
+  const of = (value: number): number[] => timestamps.map(() => value);
+  return {
+    timestamp: [...timestamps],
+    open: of(close),
+    high: of(close),
+    low: of(close),
+    close: of(close),
+    volume: of(100),
+    amount: of(close * 1e4),
+  };
+}
+
+/** Answers a K-line request as a right service does: the newest `count` bars of the window. */
+function answer(
+  seen: Seen,
+  market: Readonly<Record<string, readonly number[]>>,
+  cap = 10_000,
+): Record<string, Bars> {
+  const [start, end] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
+  const count = Math.min(Number(seen.query.get("count")), cap);
+  const data: Record<string, Bars> = {};
+  for (const symbol of (seen.query.get("symbols") ?? "").split(",")) {
+    const held = market[symbol];
+    if (held) data[symbol] = bars(held.filter((ms) => ms >= start && ms <= end).slice(-count));
+  }
+  return data;
+}
+
+async function setUp(script: Script, start = NOW) {
+  const service = await startScripted(script);
+  const clock = virtualClock(start);
+  const client = new ServiceClient({
+    baseUrl: service.url,
+    apiKey: "secret-key",
+    clock,
+    retries: 2,
+    backoffMs: 1,
+    timeoutMs: 2000,
+  });
+  onTestFinished(() => client.close());
+  const lake = temporaryLake();
+  const run = (definition: PipelineDefinition, options: RunOptions = {}): Promise<RunReport> =>
+    runPipeline(definePipeline(definition), options, { lake, client, clock });
+  const query = async <Row>(sql: string): Promise<Row[]> => {
+    const { session } = await openReader(lake, { threads: 1 });
+    try {
+      return await session.json<Row>(sql);
+    } finally {
+      session.close();
+    }
+  };
+  return { service, clock, lake, run, query };
+}
+
+const SYMBOLS = ["600519.SH", "000001.SZ"];
+const MARKET = { "600519.SH": DAYS, "000001.SZ": DAYS.slice(2) };
+const right: Script = (seen, response) => json(response, 200, { data: answer(seen, MARKET) });
+const held = "SELECT symbol, count(*)::INT AS n FROM bars_1d GROUP BY symbol ORDER BY symbol";
+const WHOLE = [
+  { symbol: "000001.SZ", n: 3 },
+  { symbol: "600519.SH", n: 5 },
+];
+
+test("count and adjust=none are always sent, with both ends of the window", async () => {
+  const { service, run } = await setUp(right);
+  await run(DAILY, { symbols: SYMBOLS });
+  expect(service.seen).toHaveLength(1);
+  expect(Object.fromEntries(service.seen[0]?.query ?? [])).toEqual({
+    symbols: "000001.SZ,600519.SH",
+    period: "1d",
+    count: "10000",
+    start_time: String(Date.parse("2023-12-31T16:00:00Z")),
+    end_time: String(Date.parse("2024-01-13T16:00:00Z") - 1),
+    adjust: "none",
+  });
+});
+
+test("a run lands what it was given, and the next one asks for nothing and changes nothing", async () => {
+  const { service, lake, run, query } = await setUp(right);
+  const first = await run(DAILY, { symbols: SYMBOLS });
+  expect(first).toMatchObject({ status: "complete", rows: 8, requests: { sent: 1, answered: 1 } });
+  expect(await query(held)).toEqual(WHOLE);
+  const versions = (await lake.snapshots()).map((snapshot) => snapshot.version);
+  const second = await run(DAILY, { symbols: SYMBOLS });
+  expect(second).toMatchObject({ status: "complete", requests: { sent: 0 } });
+  expect(service.seen).toHaveLength(1);
+  expect((await lake.snapshots()).map((snapshot) => snapshot.version)).toEqual(versions);
+});
+
+test("a symbol that has nothing is not asked for again; a new one is asked for alone", async () => {
+  const { service, run, query } = await setUp(right);
+  await run(DAILY, { symbols: ["600519.SH", "601398.SH"] });
+  await run(DAILY, { symbols: ["600519.SH", "601398.SH", "000001.SZ"] });
+  expect(service.seen.map((seen) => seen.query.get("symbols"))).toEqual(["600519.SH,601398.SH", "000001.SZ"]);
+  expect(await query("SELECT absent FROM requests ORDER BY asked_at, request_id LIMIT 1")).toEqual([
+    { absent: ["601398.SH"] },
+  ]);
+});
+
+test("an earlier start asks for the new part alone", async () => {
+  const { service, run, query } = await setUp(right);
+  await run(DAILY, { symbols: ["600519.SH"], from: "2024-01-10" });
+  await run(DAILY, { symbols: ["600519.SH"], from: "2024-01-01" });
+  const windows = service.seen.map((seen) => [
+    Number(seen.query.get("start_time")),
+    Number(seen.query.get("end_time")),
+  ]);
+  expect(windows[1]).toEqual([Date.parse("2023-12-31T16:00:00Z"), (DAYS[2] as number) - 1]);
+  expect(await query(held)).toEqual([{ symbol: "600519.SH", n: 5 }]);
+});
+
+test("while a session runs its bars are not final: the next run asks for that day again and replaces it", async () => {
+  let close = 10;
+  const { service, clock, run, query } = await setUp((seen, response) => {
+    const data = answer(seen, { "600519.SH": DAYS });
+    const last = data["600519.SH"] as Bars & { close: number[]; high: number[]; timestamp: number[] };
+    const n = last.timestamp.indexOf(DAYS[4] as number);
+    if (n >= 0) last.close[n] = last.high[n] = close;
+    json(response, 200, { data });
+  }, Date.parse("2024-01-12T03:00:00Z"));
+  await run(DAILY, { symbols: ["600519.SH"] });
+  expect(await query("SELECT count(*)::INT AS n FROM bars_1d WHERE NOT is_final")).toEqual([{ n: 1 }]);
+  close = 11;
+  clock.advance(DAY);
+  const second = await run(DAILY, { symbols: ["600519.SH"] });
+  expect(Number(service.seen[1]?.query.get("start_time"))).toBe(DAYS[4]);
+  expect(second.landed).toMatchObject([{ inserted: 0, updated: 1 }]);
+  expect(await query("SELECT close, is_final FROM bars_1d ORDER BY trade_date DESC LIMIT 1")).toEqual([
+    { close: 11, is_final: true },
+  ]);
+});
+
+test.each([10_000, 5000])(
+  "a service that stops at %i bars is paged back until the window is whole",
+  async (cap) => {
+    const minutes = Array.from({ length: 12_345 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
+    const market = {
+      "600519.SH": minutes,
+      "000001.SZ": minutes.slice(0, 7000),
+      "600000.SH": minutes.slice(0, 10),
+    };
+    const { service, run, query } = await setUp((seen, response) =>
+      json(response, 200, { data: answer(seen, market, cap) }),
+    );
+    const report = await run({ ...DAILY, period: "1m" } as PipelineDefinition, {
+      symbols: Object.keys(market),
+    });
+    expect(report.status).toBe("complete");
+    expect(
+      await query("SELECT symbol, count(*)::INT AS n FROM bars_1m GROUP BY symbol ORDER BY symbol"),
+    ).toEqual([
+      { symbol: "000001.SZ", n: 7000 },
+      { symbol: "600000.SH", n: 10 },
+      { symbol: "600519.SH", n: 12_345 },
+    ]);
+    const sent = service.seen.length;
+    await run({ ...DAILY, period: "1m" } as PipelineDefinition, { symbols: Object.keys(market) });
+    expect(service.seen).toHaveLength(sent);
+  },
+);
+
+test("a page that fails leaves a gap that the next run asks for", async () => {
+  const minutes = Array.from({ length: 7000 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
+  let broken = true;
+  const { service, run, query } = await setUp((seen, response, index) => {
+    if (broken && index > 0) html(response, 502);
+    else json(response, 200, { data: answer(seen, { "600519.SH": minutes }, 5000) });
+  });
+  const first = await run({ ...DAILY, period: "1m" } as PipelineDefinition, { symbols: ["600519.SH"] });
+  expect(first.status).toBe("partial");
+  expect(await query("SELECT count(*)::INT AS n FROM bars_1m")).toEqual([{ n: 5000 }]);
+  broken = false;
+  const sent = service.seen.length;
+  const second = await run({ ...DAILY, period: "1m" } as PipelineDefinition, { symbols: ["600519.SH"] });
+  expect(second.status).toBe("complete");
+  expect(Number(service.seen[sent]?.query.get("end_time"))).toBe((minutes[2000] as number) - 1);
+  expect(await query("SELECT count(*)::INT AS n FROM bars_1m")).toEqual([{ n: 7000 }]);
+});
+
+test.each([
+  [401, "UNAUTHORIZED", "refused"],
+  [403, "NO_KLINE_BATCH_PERMISSION", "refused"],
+] as const)("a %i stops the run at once, and the lake stays as it was", async (status, code, outcome) => {
+  const { service, lake, run, query } = await setUp((_, response) =>
+    json(response, status, { code, message: "no" }),
+  );
+  const report = await run({ ...DAILY, from: "1990-01-01" } as PipelineDefinition, {
+    symbols: Array.from({ length: 900 }, (_, i) => `${600_000 + i}.SH`),
+  });
+  expect(report.status).toBe(outcome);
+  expect(service.seen.length).toBeLessThanOrEqual(4);
+  expect(report.stopped).toContain(code);
+  expect(
+    (await lake.snapshots()).filter((snapshot) => snapshot.version >= 0).map((s) => s.table.name),
+  ).toEqual(["requests"]);
+  expect(await query("SELECT DISTINCT status, http_status FROM requests")).toEqual([
+    { status: "refused", http_status: status },
+  ]);
+});
+
+test("failures in a row end the run; what failed is asked for by the next one", async () => {
+  let broken = true;
+  const { service, run, query } = await setUp((seen, response) =>
+    broken ? html(response, 502) : right(seen, response, 0),
+  );
+  const many = ["600519.SH", "000001.SZ", ...Array.from({ length: 1500 }, (_, i) => `${601_000 + i}.SH`)];
+  const report = await run(DAILY, { symbols: many });
+  expect(report.status).toBe("failed");
+  expect(report.stopped).toMatch(/failed in a row/);
+  expect(report.requests.sent).toBeLessThan(10);
+  broken = false;
+  const before = service.seen.length;
+  expect((await run(DAILY, { symbols: many })).status).toBe("complete");
+  expect(service.seen.length - before).toBe(16);
+  expect(await query(held)).toEqual(WHOLE);
+});
+
+test("a connection that breaks in the body is asked again, and nothing is doubled", async () => {
+  const { run, query, service } = await setUp((seen, response, index) => {
+    const body = JSON.stringify({ data: answer(seen, MARKET) });
+    if (index === 0) cutAfter(response, body, 200);
+    else json(response, 200, body);
+  });
+  expect((await run(DAILY, { symbols: SYMBOLS })).status).toBe("complete");
+  expect(service.seen).toHaveLength(2);
+  expect(await query(held)).toEqual(WHOLE);
+});
+
+test("of a delivery with defects the good part lands, and each defect is kept with its reason", async () => {
+  const { run, query } = await setUp((_, response) => {
+    const nulls = bars(DAYS);
+    (nulls.close as unknown[])[1] = null;
+    const unequal = bars(DAYS);
+    (unequal.high as unknown[]).pop();
+    const inverted = bars(DAYS);
+    (inverted.high as unknown[])[0] = 1;
+    const fraction = bars(DAYS);
+    (fraction.volume as unknown[])[2] = 1.5;
+    const outside = bars([...DAYS, Date.parse("2025-01-01T16:00:00Z")]);
+    json(response, 200, {
+      data: {
+        "600001.SH": nulls,
+        "600002.SH": unequal,
+        "600003.SH": inverted,
+        "600004.SH": fraction,
+        "600005.SH": outside,
+        "600006.SH": bars(DAYS),
+        "699999.SH": bars(DAYS),
+      },
+    });
+  });
+  const symbols = [1, 2, 3, 4, 5, 6].map((n) => `60000${n}.SH`);
+  const report = await run(DAILY, { symbols });
+  expect(report.status).toBe("complete");
+  expect(await query(held)).toEqual([
+    { symbol: "600001.SH", n: 4 },
+    { symbol: "600003.SH", n: 4 },
+    { symbol: "600004.SH", n: 4 },
+    { symbol: "600005.SH", n: 5 },
+    { symbol: "600006.SH", n: 5 },
+  ]);
+  const rejects = await query<{ symbol: string; rule: string }>(
+    "SELECT DISTINCT symbol, rule FROM rejects ORDER BY symbol, rule",
+  );
+  expect(rejects).toEqual([
+    { symbol: "600001.SH", rule: "null_in_required" },
+    { symbol: "600002.SH", rule: "unequal_lengths" },
+    { symbol: "600003.SH", rule: "high_below_low" },
+    { symbol: "600004.SH", rule: "fraction_in_integer" },
+    { symbol: "600005.SH", rule: "outside_window" },
+    { symbol: "699999.SH", rule: "not_requested" },
+  ]);
+});
+
+test("a symbol whose answer was unusable is not taken for one that has nothing", async () => {
+  let broken = true;
+  const { service, run, query } = await setUp((seen, response) => {
+    const data = answer(seen, MARKET);
+    if (broken) (data["600519.SH"] as Bars).close = [1];
+    json(response, 200, { data });
+  });
+  await run(DAILY, { symbols: SYMBOLS });
+  expect(await query(held)).toEqual([{ symbol: "000001.SZ", n: 3 }]);
+  broken = false;
+  await run(DAILY, { symbols: SYMBOLS });
+  expect(service.seen.at(-1)?.query.get("symbols")).toBe("600519.SH");
+  expect(await query(held)).toEqual(WHOLE);
+});
+
+test("reference data is a dated snapshot: a change makes a version, an absence ends one", async () => {
+  let name = "old";
+  const { clock, run, query } = await setUp((seen, response) => {
+    const one = (symbol: string, called: string) => ({
+      symbol,
+      code: symbol.slice(0, 6),
+      exchange: "SH",
+      region: "CN",
+      name: called,
+      type: "stock",
+      ext: { type: "cn_equity", float_shares: 5, strange: [1] },
+    });
+    if (seen.path === "/v1/exchanges")
+      return json(response, 200, { data: [{ exchange: "SH", region: "CN", count: 2 }] });
+    if (seen.path === "/v1/exchanges/SH/instruments") {
+      const list = [
+        one("600519.SH", name),
+        ...(name === "old" ? [one("600001.SH", "leaves")] : []),
+        { symbol: 5 },
+      ];
+      return json(response, 200, { count: 2, exchange: "SH", data: list });
+    }
+    const summary = { id: "U", name: "u", category: "c", region: "CN", symbol_count: 2 };
+    if (seen.path === "/v1/universes") return json(response, 200, { data: [summary] });
+    const symbols = name === "old" ? ["600519.SH", "600001.SH"] : ["600519.SH"];
+    return json(response, 200, { data: { U: { ...summary, symbols } } });
+  });
+  const first = await run({ name: "reference", kind: "reference" });
+  expect(first).toMatchObject({ status: "complete", requests: { sent: 4 } });
+  expect((await run({ name: "reference", kind: "reference" })).requests.sent).toBe(0);
+  name = "new";
+  clock.advance(DAY);
+  await run({ name: "reference", kind: "reference" });
+  expect(
+    await query(
+      "SELECT symbol, name, valid_to IS NULL AS current, ext_other FROM raw.instruments ORDER BY symbol, valid_from",
+    ),
+  ).toEqual([
+    { symbol: "600001.SH", name: "leaves", current: false, ext_other: '{"strange":[1]}' },
+    { symbol: "600519.SH", name: "old", current: false, ext_other: '{"strange":[1]}' },
+    { symbol: "600519.SH", name: "new", current: true, ext_other: '{"strange":[1]}' },
+  ]);
+  expect(await query("SELECT symbol FROM universe_members")).toEqual([{ symbol: "600519.SH" }]);
+  expect(await query("SELECT DISTINCT rule FROM rejects")).toEqual([{ rule: "wrong_type" }]);
+});
+
+test("statements: a restatement is a version of its own, unknown numeric fields land", async () => {
+  let assets = 100;
+  const { clock, run, query } = await setUp((seen, response) => {
+    const record = {
+      period_end: "2023-09-30",
+      announce_date: "2023-10-30",
+      total_assets: assets,
+      new_field: 7,
+      note: "text",
+    };
+    json(response, 200, { data: seen.path.endsWith("balance-sheet") ? { "600519.SH": [record] } : {} });
+  });
+  const financials: PipelineDefinition = { name: "financials", kind: "statements" };
+  await run(financials, { symbols: SYMBOLS });
+  expect((await run(financials, { symbols: SYMBOLS })).requests.sent).toBe(0);
+  clock.advance(DAY);
+  assets = 90;
+  const third = await run(financials, { symbols: SYMBOLS });
+  expect(third.landed).toMatchObject([{ table: "balance_sheet", inserted: 1, updated: 0 }]);
+  expect(await query("SELECT total_assets, new_field FROM raw.balance_sheet ORDER BY first_seen_at")).toEqual(
+    [
+      { total_assets: 100, new_field: 7 },
+      { total_assets: 90, new_field: 7 },
+    ],
+  );
+});
+
+test("an interrupted run keeps what it has, and the next one goes on", async () => {
+  const controller = new AbortController();
+  const { lake, clock, run, query, service } = await setUp((seen, response, index) => {
+    if (index === 1) controller.abort();
+    right(seen, response, index);
+  });
+  const client = new ServiceClient({ baseUrl: service.url, apiKey: "k", clock, retries: 0 });
+  onTestFinished(() => client.close());
+  const pipeline = definePipeline({ ...DAILY, from: "2024-01-01" } as PipelineDefinition);
+  const many = ["600519.SH", "000001.SZ", ...Array.from({ length: 900 }, (_, i) => `${601_000 + i}.SH`)];
+  const report = await runPipeline(
+    pipeline,
+    { symbols: many },
+    { lake, client, clock, signal: controller.signal },
+  );
+  expect(report.status).toBe("interrupted");
+  const again = await run(DAILY, { symbols: many });
+  expect(again.status).toBe("complete");
+  expect(await query(held)).toEqual(WHOLE);
+});
