@@ -1,7 +1,4 @@
 import { Option } from "commander";
-import { ServiceClient } from "../client/service-client.js";
-import { systemClock } from "../client/system-clock.js";
-import { UsageError } from "../core/errors.js";
 import { Lake } from "../lake/lake.js";
 
 /** Options that every command has. */
@@ -30,32 +27,4 @@ export function printJson(value: unknown): void {
   process.stdout.write(
     `${JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item))}\n`,
   );
-}
-
-/** Options of commands that ask a service. */
-export interface ServiceOptions extends CommonOptions {
-  readonly url?: string;
-  readonly rpm?: number;
-}
-
-/** `--url URL`, from BARLAKE_URL. The key is taken from the environment alone, so that it stands in no process list. */
-export function urlOption(): Option {
-  return new Option("--url <url>", "address of the service").env("BARLAKE_URL");
-}
-
-/** The client of the service that options and environment name. */
-export function openClient(options: ServiceOptions): ServiceClient {
-  const apiKey = process.env.BARLAKE_API_KEY;
-  if (!options.url) {
-    throw new UsageError("no service to ask", {
-      hint: "set BARLAKE_URL, or give --url; barlake serve is such a service",
-    });
-  }
-  if (!apiKey) throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY" });
-  return new ServiceClient({
-    baseUrl: options.url,
-    apiKey,
-    clock: systemClock,
-    requestsPerMinute: options.rpm,
-  });
 }

@@ -1,17 +1,21 @@
 import { Command, CommanderError } from "commander";
 import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.js";
 import type { Cli } from "./cli.js";
-import { addDemo } from "./commands/demo.js";
-import { addImport } from "./commands/import.js";
-import { addPlan } from "./commands/plan.js";
-import { addRun } from "./commands/run.js";
-import { addServe } from "./commands/serve.js";
-import { addSim } from "./commands/sim.js";
-import { addSql } from "./commands/sql.js";
-import { addStatus } from "./commands/status.js";
 import { EXIT } from "./exit-codes.js";
 import { paint } from "./text.js";
 import { VERSION } from "./version.js";
+
+/** Every command, in the order of the help. A command is loaded when it is asked for, so that it starts quickly. */
+const COMMANDS: Readonly<Record<string, () => Promise<(cli: Cli) => void>>> = {
+  demo: async () => (await import("./commands/demo.js")).addDemo,
+  import: async () => (await import("./commands/import.js")).addImport,
+  run: async () => (await import("./commands/run.js")).addRun,
+  plan: async () => (await import("./commands/plan.js")).addPlan,
+  status: async () => (await import("./commands/status.js")).addStatus,
+  sql: async () => (await import("./commands/sql.js")).addSql,
+  serve: async () => (await import("./commands/serve.js")).addServe,
+  sim: async () => (await import("./commands/sim.js")).addSim,
+};
 
 /** Runs the command line; gives the exit code and never throws. */
 export async function runCli(argv: string[]): Promise<number> {
@@ -49,7 +53,9 @@ Examples:
       exitCode = await work();
     },
   };
-  for (const add of [addDemo, addImport, addRun, addPlan, addStatus, addSql, addServe, addSim]) add(cli);
+  const asked = argv[2] ?? "";
+  for (const name of Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMANDS))
+    (await COMMANDS[name]?.())?.(cli);
   try {
     await program.parseAsync(argv);
     return exitCode;

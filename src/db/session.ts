@@ -129,7 +129,7 @@ export class Session implements Disposable {
     try {
       return await run();
     } catch (cause) {
-      throw new QueryError(messageOf(cause), sql, { cause });
+      throw new QueryError(messageOf(cause).replace(/^Failed to extract statements: /, ""), sql, { cause });
     }
   }
 }

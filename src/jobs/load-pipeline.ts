@@ -35,7 +35,13 @@ export async function loadPipeline(nameOrPath: string): Promise<Pipeline> {
     if (cause instanceof Error && cause.name === "UsageError") throw cause;
     throw new UsageError(`pipeline file ${file} cannot be loaded: ${messageOf(cause)}`, { cause });
   }
-  const { default: definition } = exported;
+  const definition = unwrap(exported.default);
   if (definition === undefined) throw new UsageError(`pipeline file ${file} has no default export`);
   return definePipeline(definition as PipelineDefinition);
+}
+
+/** A file that is loaded as CommonJS, as outside a package of ES modules, has its default export one level deeper. */
+function unwrap(exported: unknown): unknown {
+  const isModule = typeof exported === "object" && exported !== null && "__esModule" in exported;
+  return isModule && "default" in exported ? exported.default : exported;
 }

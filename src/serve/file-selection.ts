@@ -21,11 +21,22 @@ export function selectFiles(files: Iterable<DataFile>, demands: readonly FileDem
   return [...files].filter((file) => demands.some((demand) => couldHold(file, demand)));
 }
 
+/** Ranges by file: a log's files are asked for theirs at every request. */
+const RANGES = new WeakMap<DataFile, TimeRange>();
+
 /**
  * The range of timestamps that a file of bars can have, as tight as the log tells; unbounded where it tells nothing.
  * `end` is exclusive.
  */
 export function fileRange(file: DataFile): TimeRange {
+  const known = RANGES.get(file);
+  if (known !== undefined) return known;
+  const range = rangeToldOf(file);
+  RANGES.set(file, range);
+  return range;
+}
+
+function rangeToldOf(file: DataFile): TimeRange {
   const min = file.stats?.minValues.timestamp;
   const max = file.stats?.maxValues.timestamp;
   // Other writers cut a maximum to whole milliseconds: one more is the first instant that is surely later.

@@ -5,17 +5,10 @@ import { loadPipeline } from "../../jobs/load-pipeline.js";
 import type { Cli } from "../cli.js";
 import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { exitOfRun } from "../exit-codes.js";
-import {
-  jsonOption,
-  lakeOption,
-  openClient,
-  openLake,
-  printJson,
-  type ServiceOptions,
-  urlOption,
-} from "../lake-option.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView } from "../progress.js";
 import { runSummary } from "../report-text.js";
+import { openClient, type ServiceOptions, urlOption } from "../service-option.js";
 import { printPlan } from "./plan.js";
 
 interface Options extends ServiceOptions, DemandOptions {

@@ -32,7 +32,8 @@ export function lookBackRanges({ series, region, count, labels, available, newes
   const ranges: TimeRange[] = [];
   const from = Math.min(labels.end, end, newest ?? end) - slack;
   for (let look = 0; look < LOOKS - 1; look++) {
-    const reached = from - reachMs(series, region, count) * GROWTH ** look;
+    // Whole days: symbols whose bars end within one day then share a range, and the choice of files.
+    const reached = Math.floor((from - reachMs(series, region, count) * GROWTH ** look) / DAY_MS) * DAY_MS;
     if (reached <= start) break;
     ranges.push({ start: reached, end });
   }

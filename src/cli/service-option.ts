@@ -1,0 +1,33 @@
+import { Option } from "commander";
+import { ServiceClient } from "../client/service-client.js";
+import { systemClock } from "../client/system-clock.js";
+import { UsageError } from "../core/errors.js";
+import type { CommonOptions } from "./lake-option.js";
+
+/** Options of commands that ask a service. */
+export interface ServiceOptions extends CommonOptions {
+  readonly url?: string;
+  readonly rpm?: number;
+}
+
+/** `--url URL`, from BARLAKE_URL. The key is taken from the environment alone, so that it stands in no process list. */
+export function urlOption(): Option {
+  return new Option("--url <url>", "address of the service").env("BARLAKE_URL");
+}
+
+/** The client of the service that options and environment name. */
+export function openClient(options: ServiceOptions): ServiceClient {
+  const apiKey = process.env.BARLAKE_API_KEY;
+  if (!options.url) {
+    throw new UsageError("no service to ask", {
+      hint: "set BARLAKE_URL, or give --url; barlake serve is such a service",
+    });
+  }
+  if (!apiKey) throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY" });
+  return new ServiceClient({
+    baseUrl: options.url,
+    apiKey,
+    clock: systemClock,
+    requestsPerMinute: options.rpm,
+  });
+}

@@ -1,0 +1,41 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  /** Called as output comes, with all of it so far; may end the child. */
+  readonly onOutput?: (stdout: string, child: ChildProcess) => void;
+}
+
+/** Runs the built command line in a process of its own, as a user does. */
+export function runCli(parameters: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("BARLAKE_"));
+  const child = spawn(process.execPath, [MAIN, ...parameters], {
+    cwd: options.cwd,
+    env: { ...Object.fromEntries(inherited), NO_COLOR: "1", ...options.env },
+    stdio: "pipe",
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (piece: Buffer) => {
+    stdout += piece.toString("utf8");
+    options.onOutput?.(stdout, child);
+  });
+  child.stderr.on("data", (piece: Buffer) => {
+    stderr += piece.toString("utf8");
+  });
+  child.stdin.end(options.input ?? "");
+  return new Promise((resolve) => {
+    child.on("close", (code) => resolve({ code, stdout, stderr }));
+  });
+}

@@ -1,0 +1,93 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+import { runCli } from "./run-cli.js";
+
+const COMMANDS = ["demo", "import", "run", "plan", "status", "sql", "serve", "sim"];
+
+test.each(COMMANDS)("%s --help shows what it takes, with examples", async (command) => {
+  const { code, stdout } = await runCli([command, "--help"]);
+  expect(code).toBe(0);
+  expect(stdout).toContain(`Usage: barlake ${command}`);
+  expect(stdout).toMatch(/Examples?:/);
+});
+
+test("without a command the help is shown", async () => {
+  const { stdout, stderr } = await runCli([]);
+  for (const command of COMMANDS) expect(stdout + stderr).toContain(command);
+});
+
+const folder = (): string => temporaryFolder();
+
+test.each<[string, string[], RegExp]>([
+  ["an unknown command", ["rum"], /unknown command 'rum'[\s\S]*Did you mean run/],
+  ["an unknown option", ["status", "--frobnicate"], /unknown option '--frobnicate'/],
+  ["import without a table", ["import"], /missing required argument 'table'/],
+  ["import into an unknown table", ["import", "nope", "x.csv"], /Allowed choices are bars_1d/],
+  [
+    "import of a file of unknown format",
+    ["import", "bars_1d", "x.xls"],
+    /ending tells no format[\s\S]*hint:/,
+  ],
+  [
+    "import with a bad unit",
+    ["import", "bars_1d", "x.csv", "--volume-unit", "kilos"],
+    /Allowed choices are shares, lots/,
+  ],
+  [
+    "import with a bad map",
+    ["import", "bars_1d", "x.csv", "--map", "open"],
+    /--map open: is not of the form/,
+  ],
+  ["run of an unknown pipeline", ["run", "nightly"], /pipeline "nightly" is not known[\s\S]*reference/],
+  ["run without a service", ["run", "daily"], /no service to ask[\s\S]*BARLAKE_URL/],
+  ["run without a key", ["run", "daily", "--url", "http://127.0.0.1:1"], /no API key[\s\S]*BARLAKE_API_KEY/],
+  ["run with a bad date", ["run", "daily", "--from", "2024-02-30"], /must be a date/],
+  ["run with a bad region", ["run", "daily", "--region", "CN,MARS"], /MARS is not one of/],
+  [
+    "run with a symbol that is none",
+    ["plan", "daily", "--symbols", "600519"],
+    /symbol "600519" is not of the form/,
+  ],
+  ["plan without instruments", ["plan", "daily"], /the lake knows no instruments[\s\S]*reference/],
+  ["sql with a mistake", ["sql", "selec 1"], /syntax error/],
+  ["sql of a table that is not there", ["sql", "from nowhere"], /nowhere does not exist/],
+  ["Parquet to the terminal", ["sql", "from bars_1d", "--format", "parquet"], /give it a name with -o/],
+  ["serve to the world without keys", ["serve", "--host", "0.0.0.0"], /no keys[\s\S]*BARLAKE_SERVE_KEYS/],
+  ["serve on a bad port", ["serve", "--port", "99999"], /must be 0 to 65535/],
+  ["sim of a half instrument", ["sim", "--symbols", "1.5"], /must be a whole number/],
+])("%s: exit code 2, and what to do", async (_, parameters, message) => {
+  const { code, stderr } = await runCli(parameters, { env: { BARLAKE_LAKE: join(folder(), "lake") } });
+  expect(stderr).toMatch(message);
+  expect(stderr).not.toMatch(/^ {4}at /m);
+  expect(code).toBe(2);
+});
+
+test("a pipeline file with a wrong field gets an error that names it", async () => {
+  const place = folder();
+  writeFileSync(
+    join(place, "mine.ts"),
+    'export default { name: "mine", kind: "bars", period: "2d", from: "2024-01-01" };\n',
+  );
+  const { code, stderr } = await runCli(["plan", "./mine.ts"], { cwd: place });
+  expect(stderr).toMatch(/pipeline mine: period/);
+  expect(code).toBe(2);
+});
+
+test("an empty lake says how to begin, and reading it makes no tables", async () => {
+  const place = folder();
+  const { code, stdout } = await runCli(["status", "--lake", join(place, "lake")]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/holds nothing yet; begin with/);
+  expect(existsSync(join(place, "lake", "bars_1d"))).toBe(false);
+});
+
+test("the demo leaves a folder alone that it did not make", async () => {
+  const place = folder();
+  writeFileSync(join(place, "precious.txt"), "mine");
+  const { code, stderr } = await runCli(["demo", "--lake", place]);
+  expect(stderr).toMatch(/is not empty, and the demo did not make it/);
+  expect(code).toBe(2);
+  expect(existsSync(join(place, "precious.txt"))).toBe(true);
+});
