@@ -1,5 +1,7 @@
-import { mkdirSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
 import {
   type DuckDBConnection,
   DuckDBInstance,
@@ -19,10 +21,10 @@ export interface SessionOptions {
   readonly path?: string;
   /** Opens the file without the right to change it. @default false */
   readonly readOnly?: boolean;
-  /** Most memory before DuckDB spills to `tempDirectory`, as DuckDB writes it. @default "4GB" */
+  /** Most memory before DuckDB spills to disk, as DuckDB writes it. @default "4GB" */
   readonly memoryLimit?: string;
-  /** Where spilled data goes; made if missing. @default DuckDB's own */
-  readonly tempDirectory?: string;
+  /** Where the session may spill: it makes a folder of its own there, and deletes it in the end. @default the system's */
+  readonly spillUnder?: string;
   /** @default the machine's cores */
   readonly threads?: number;
 }
@@ -32,33 +34,34 @@ export class Session implements Disposable {
   readonly #instance: DuckDBInstance;
   readonly #connection: DuckDBConnection;
   readonly #scans: BatchScans;
-  /** Whether closing this session closes the database. */
-  readonly #owner: boolean;
+  /** Where the database spills; undefined in a session that does not own the database. */
+  readonly #spillFolder: string | undefined;
 
   private constructor(
     instance: DuckDBInstance,
     connection: DuckDBConnection,
     scans: BatchScans,
-    owner: boolean,
+    spillFolder: string | undefined,
   ) {
     this.#instance = instance;
     this.#connection = connection;
     this.#scans = scans;
-    this.#owner = owner;
+    this.#spillFolder = spillFolder;
   }
 
   static async open(options: SessionOptions = {}): Promise<Session> {
-    if (options.tempDirectory) mkdirSync(options.tempDirectory, { recursive: true });
+    if (options.spillUnder) mkdirSync(options.spillUnder, { recursive: true });
+    const spillFolder = join(options.spillUnder ?? tmpdir(), `spill-${randomUUID()}`);
     const instance = await DuckDBInstance.create(options.path ?? ":memory:", {
       threads: String(options.threads ?? availableParallelism()),
       memory_limit: options.memoryLimit ?? "4GB",
+      temp_directory: spillFolder,
       autoinstall_known_extensions: "false",
       ...(options.readOnly ? { access_mode: "READ_ONLY" } : {}),
-      ...(options.tempDirectory ? { temp_directory: options.tempDirectory } : {}),
     });
     const connection = await instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
-    return new Session(instance, connection, registerBatchScan(connection), true);
+    return new Session(instance, connection, registerBatchScan(connection), spillFolder);
   }
 
   /** Runs one statement. @throws {QueryError} with the statement. */
@@ -113,12 +116,14 @@ export class Session implements Disposable {
   async sibling(): Promise<Session> {
     const connection = await this.#instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
-    return new Session(this.#instance, connection, this.#scans, false);
+    return new Session(this.#instance, connection, this.#scans, undefined);
   }
 
   close(): void {
     this.#connection.closeSync();
-    if (this.#owner) this.#instance.closeSync();
+    if (this.#spillFolder === undefined) return;
+    this.#instance.closeSync();
+    rmSync(this.#spillFolder, { recursive: true, force: true });
   }
 
   [Symbol.dispose](): void {

@@ -34,7 +34,7 @@ const OWN_TO_A_LAKE = new Set([
  * dated tables what holds now. The service's answers carry no more than that.
  */
 export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
-  using session = await Session.open({ tempDirectory: `${right.stagingFolder}/spill` });
+  using session = await Session.open({ spillUnder: right.stagingFolder });
   const results: TableComparison[] = [];
   for (const table of TABLES) {
     if (table === REQUESTS) continue;

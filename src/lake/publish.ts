@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { literal } from "../db/quote.js";
@@ -14,7 +15,8 @@ export async function openReader(
   options: SessionOptions = {},
 ): Promise<{ session: Session; snapshots: readonly Snapshot[] }> {
   const snapshots = await lake.snapshots();
-  const session = await Session.open({ tempDirectory: join(lake.stagingFolder, "spill"), ...options });
+  const spill = existsSync(lake.folder) ? { spillUnder: lake.stagingFolder } : {};
+  const session = await Session.open({ ...spill, ...options });
   try {
     await layViews(session, lake, snapshots);
   } catch (error) {

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
@@ -63,7 +62,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     });
   }
   const pool = await SessionPool.open(options.connections ?? 4, {
-    tempDirectory: join(lake.stagingFolder, "spill"),
+    spillUnder: lake.stagingFolder,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });
   const app = makeApp(new LakeReader(lake, pool), options);

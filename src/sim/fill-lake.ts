@@ -47,7 +47,7 @@ const REGION_NAMES = Object.keys(REGIONS) as Region[];
  * of the newest days. Memory is bounded whatever the size; a repeat changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
-  using session = await Session.open({ tempDirectory: `${lake.stagingFolder}/spill` });
+  using session = await Session.open({ spillUnder: lake.stagingFolder });
   await openRejects(session);
   const { onStep = () => {} } = options;
   await fillReference(session, lake, market, options);

@@ -13,6 +13,8 @@ export interface CliOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Kills the process outright (SIGKILL) once it has run for so long; its exit code is then null. */
+  readonly killAfterMs?: number;
   /** Called as output comes, with all of it so far; may end the child. */
   readonly onOutput?: (stdout: string, child: ChildProcess) => void;
 }
@@ -34,8 +36,15 @@ export function runCli(parameters: readonly string[], options: CliOptions = {}):
   child.stderr.on("data", (piece: Buffer) => {
     stderr += piece.toString("utf8");
   });
+  const killer =
+    options.killAfterMs === undefined
+      ? undefined
+      : setTimeout(() => child.kill("SIGKILL"), options.killAfterMs);
   child.stdin.end(options.input ?? "");
   return new Promise((resolve) => {
-    child.on("close", (code) => resolve({ code, stdout, stderr }));
+    child.on("close", (code) => {
+      clearTimeout(killer);
+      resolve({ code, stdout, stderr });
+    });
   });
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -79,7 +79,7 @@ describe("connections", () => {
 
   test("to a file: what was written is there after closing, and a reader cannot change it", async () => {
     const path = join(folder, "test.duckdb");
-    const writer = await Session.open({ path, tempDirectory: join(folder, "spill", "deep") });
+    const writer = await Session.open({ path });
     await writer.run("CREATE TABLE t AS SELECT 7 AS x");
     writer.close();
     using reader = await Session.open({ path, readOnly: true });
@@ -88,10 +88,19 @@ describe("connections", () => {
   });
 
   test("respect their settings", async () => {
-    using session = await Session.open({ threads: 1, memoryLimit: "256MB", tempDirectory: folder });
+    using session = await Session.open({ threads: 1, memoryLimit: "256MB" });
     const rows = await session.json(
-      "SELECT current_setting('threads')::INTEGER AS threads, current_setting('temp_directory') AS temp",
+      "SELECT current_setting('threads')::INTEGER AS threads, current_setting('memory_limit') AS memory",
     );
-    expect(rows).toEqual([{ threads: 1, temp: folder }]);
+    expect(rows).toEqual([{ threads: 1, memory: "244.1 MiB" }]);
+  });
+
+  test("spill to a folder of their own, which goes with them", async () => {
+    const under = join(folder, "deep", "staging");
+    const session = await Session.open({ threads: 1, memoryLimit: "60MB", spillUnder: under });
+    await session.run("CREATE TEMP TABLE t AS SELECT i, hash(i) AS h FROM range(8_000_000) r(i)");
+    expect(readdirSync(under)).toHaveLength(1);
+    session.close();
+    expect(readdirSync(under)).toEqual([]);
   });
 });

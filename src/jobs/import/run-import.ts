@@ -59,7 +59,7 @@ export async function runImport(
   onFile: (done: number) => void = () => {},
 ): Promise<ImportReport> {
   const table = tableNamed(name) as TableSchema;
-  using session = await Session.open({ tempDirectory: `${lake.stagingFolder}/spill` });
+  using session = await Session.open({ spillUnder: lake.stagingFolder });
   await openRejects(session);
   await stage(session, table);
   const remarks: string[] = [];

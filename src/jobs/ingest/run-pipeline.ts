@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, messageOf, UsageError } from "../../core/errors.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
@@ -74,7 +73,7 @@ export async function runPipeline(
 ): Promise<RunReport> {
   const { lake, client, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
-  using session = await Session.open({ tempDirectory: join(lake.stagingFolder, "spill") });
+  using session = await Session.open({ spillUnder: lake.stagingFolder });
   await openRejects(session);
   const run = new Run({
     lake,

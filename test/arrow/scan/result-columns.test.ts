@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ResultColumn, readColumns } from "../../../src/arrow/scan/result-columns.js";
+import { Session } from "../../../src/db/session.js";
+
+let session: Session;
+beforeAll(async () => {
+  session = await Session.open({ threads: 2 });
+});
+afterAll(() => session.close());
+
+function isPresent({ validity }: Pick<ResultColumn<"double">, "validity">, row: number): boolean {
+  return validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0;
+}
+
+test("reads every width, over several vectors, with nulls where they are", async () => {
+  const rows = 2048 * 3 + 17;
+  const result = await session.stream(
+    `SELECT CAST(i AS INTEGER) AS i, CASE WHEN i % 7 = 3 THEN NULL ELSE -i * 4294967297 END AS l,
+       CASE WHEN i BETWEEN 2000 AND 2100 THEN NULL ELSE i / 3 END AS d
+     FROM range(${rows}) t(i) ORDER BY i`,
+  );
+  const read = await readColumns(result, { i: "int32", l: "int64", d: "double" });
+  expect(read.rows).toBe(rows);
+  const { i, l, d } = read.columns;
+  expect(i.validity).toBeUndefined();
+  for (let row = 0; row < rows; row++) {
+    expect(i.values[row]).toBe(row);
+    expect(isPresent(l, row)).toBe(row % 7 !== 3);
+    if (row % 7 !== 3) expect(l.values[row]).toBe(BigInt(-row) * 4294967297n);
+    expect(isPresent(d, row)).toBe(row < 2000 || row > 2100);
+    if (isPresent(d, row)) expect(d.values[row]).toBe(row / 3);
+  }
+});
+
+test("gives doubles and 64-bit integers bit for bit", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ d: fc.double(), l: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }) }), {
+        minLength: 1,
+        maxLength: 20,
+      }),
+      async (rows) => {
+        const values = rows.map((_, i) => `($d${i}::VARCHAR::DOUBLE, $l${i}::BIGINT)`).join(", ");
+        const bound = Object.fromEntries(
+          rows.flatMap(({ d, l }, i) => [
+            [`d${i}`, Object.is(d, -0) ? "-0.0" : String(d)],
+            [`l${i}`, l],
+          ]),
+        );
+        const result = await session.stream(`SELECT * FROM (VALUES ${values}) t(d, l)`, bound);
+        const { columns } = await readColumns(result, { d: "double", l: "int64" });
+        for (const [i, { d, l }] of rows.entries()) {
+          expect(columns.d.values[i]).toBe(d);
+          expect(columns.l.values[i]).toBe(l);
+        }
+      },
+    ),
+    { numRuns: 30 },
+  );
+});
+
+test("reads chunks of any size, one behind the other", async () => {
+  const parts = [1, 5, 2048, 3, 700].map(
+    (rows, part) =>
+      `SELECT ${part} AS part, CASE WHEN i % 2 = 0 THEN i::DOUBLE END AS d FROM range(${rows}) t(i)`,
+  );
+  const result = await session.stream(`SELECT part, d FROM (${parts.join(" UNION ALL ")}) ORDER BY part, d`);
+  const { rows, columns } = await readColumns(result, { part: "int32", d: "double" });
+  expect(rows).toBe(1 + 5 + 2048 + 3 + 700);
+  const present = Array.from({ length: rows }, (_, row) => isPresent(columns.d, row)).filter(Boolean);
+  expect(present).toHaveLength(1 + 3 + 1024 + 2 + 350);
+});
+
+test("gives empty columns of an empty result", async () => {
+  const read = await readColumns(await session.stream("SELECT 1 AS a WHERE false"), { a: "int32" });
+  expect(read.rows).toBe(0);
+  expect(read.columns.a).toEqual({ values: new Int32Array(0), validity: undefined });
+});
+
+test("refuses a result of other columns or types", async () => {
+  const query = () => session.stream("SELECT 1 AS a, 2.5::DOUBLE AS b");
+  await expect(query().then((result) => readColumns(result, { a: "int32" }))).rejects.toThrow(
+    "result has the columns a, b; expected a",
+  );
+  await expect(query().then((result) => readColumns(result, { b: "double", a: "int32" }))).rejects.toThrow(
+    TypeError,
+  );
+  await expect(query().then((result) => readColumns(result, { a: "int64", b: "double" }))).rejects.toThrow(
+    "column a: is INTEGER; expected int64",
+  );
+});

@@ -1,0 +1,45 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/client/system-clock.js";
+import type { TradingDate } from "../../src/core/time.js";
+import { compareLakes } from "../../src/jobs/compare-lakes.js";
+import { Lake } from "../../src/lake/lake.js";
+import { startService } from "../../src/serve/service.js";
+import { fillLake } from "../../src/sim/fill-lake.js";
+import { simulateMarket } from "../../src/sim/market.js";
+import { runCli } from "../cli/run-cli.js";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+
+test("runs that are killed at any moment lose nothing and double nothing; the next one goes on", async () => {
+  const folder = temporaryFolder();
+  const served = new Lake(join(folder, "served"));
+  const market = simulateMarket({ seed: 3, symbols: 120, days: 120, end: "2026-11-20" as TradingDate });
+  await fillLake(served, market, { minuteDays: 10, runId: "sim", now: systemClock.now() });
+  const service = await startService(served, { port: 0, apiKeys: ["key"], clock: systemClock });
+  onTestFinished(() => service.close());
+
+  const target = join(folder, "target");
+  const env = { BARLAKE_URL: service.url, BARLAKE_API_KEY: "key", BARLAKE_LAKE: target };
+  const symbols = `@${join(folder, "symbols")}`;
+  writeFileSync(
+    join(folder, "symbols"),
+    market.instruments.map((instrument) => instrument.symbol).join("\n"),
+  );
+  const steps = [
+    ["run", "reference"],
+    ["run", "daily", "--from", "2026-01-01", "--symbols", symbols],
+    ["run", "minute", "--from", "2026-10-01"],
+    ["run", "financials", "--symbols", symbols],
+  ];
+  for (const step of steps) {
+    for (const delayMs of [500, 650, 800, 1000, 1300]) {
+      const { code } = await runCli(step, { env, killAfterMs: delayMs });
+      if (code === null) await new Lake(target).snapshots();
+    }
+    expect([step[1], (await runCli(step, { env })).code]).toEqual([step[1], 0]);
+  }
+  const comparisons = await compareLakes(served, new Lake(target));
+  expect(comparisons.filter((one) => one.onlyLeft + one.onlyRight > 0)).toEqual([]);
+  expect(comparisons.find((one) => one.table === "bars_1m")?.rows).toBeGreaterThan(100_000);
+}, 180_000);
