@@ -1,3 +1,5 @@
+import { TZDate } from "@date-fns/tz";
+import { isWeekend } from "date-fns";
 import { REGIONS, type Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { instantOf, localDate } from "./zone.js";
@@ -47,8 +49,7 @@ export function closeMinute(region: Region): number {
 
 /** Says whether a date is a Monday to Friday; holidays are not known here, and answer with no bars. */
 export function isWeekday(date: TradingDate): boolean {
-  const weekday = (((epochDay(date) + 4) % 7) + 7) % 7;
-  return weekday !== 0 && weekday !== 6;
+  return !isWeekend(new TZDate(`${date}T00:00:00Z`, "UTC"));
 }
 
 /** The date that lies `days` days after (or, negative, before) a date. */

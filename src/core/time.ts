@@ -1,3 +1,4 @@
+import { millisecondsInDay as DAY_MS, millisecondsInMinute as MINUTE_MS } from "date-fns/constants";
 import { UsageError } from "./errors.js";
 
 /** A half-open range of time: `start` inclusive, `end` exclusive, both epoch milliseconds. */
@@ -9,8 +10,7 @@ export interface TimeRange {
 /** A calendar date of an exchange, `YYYY-MM-DD`. Only {@link parseTradingDate} and the calendar make one. */
 export type TradingDate = string & { readonly __brand: "TradingDate" };
 
-export const MINUTE_MS = 60_000;
-export const DAY_MS = 86_400_000;
+export { DAY_MS, MINUTE_MS };
 
 /** Where the outer world's time comes from; tests pass their own. */
 export interface Clock {

@@ -52,7 +52,7 @@ const LANDING = "landing_bars";
 /**
  * Lands staged bars: derives region, trade date and finality, sets aside what breaks a rule, and merges the rest.
  *
- * @param staged a table made by {@link stageBars}.
+ * @param staged a table made by {@link stageBars}; it is dropped, so that the bars are not held twice.
  */
 export async function landBars(
   session: Session,
@@ -75,6 +75,7 @@ export async function landBars(
       SELECT *, ${tradeDateSql("timestamp", "region")} AS trade_date
       FROM (SELECT *, ${regionSql("symbol")} AS region FROM ${ident(staged)})
     )`);
+  await session.run(`DROP TABLE ${ident(staged)}`);
   try {
     await setAsideBroken(session, table, options.runId);
     await setAsideRepeats(session, table, options.runId);

@@ -114,7 +114,7 @@ test("a symbol that has nothing is not asked for again; a new one is asked for a
   await run(DAILY, { symbols: ["600519.SH", "601398.SH"] });
   await run(DAILY, { symbols: ["600519.SH", "601398.SH", "000001.SZ"] });
   expect(service.seen.map((seen) => seen.query.get("symbols"))).toEqual(["600519.SH,601398.SH", "000001.SZ"]);
-  expect(await query("SELECT absent FROM requests ORDER BY asked_at, request_id LIMIT 1")).toEqual([
+  expect(await query("SELECT absent FROM requests WHERE list_contains(symbols, '601398.SH')")).toEqual([
     { absent: ["601398.SH"] },
   ]);
 });
@@ -164,9 +164,12 @@ test.each([10_000, 5000])(
     const { service, run, query } = await setUp((seen, response) =>
       json(response, 200, { data: answer(seen, market, cap) }),
     );
-    const report = await run({ ...DAILY, period: "1m" } as PipelineDefinition, {
-      symbols: Object.keys(market),
-    });
+    const report = await run(
+      { ...DAILY, period: "1m" },
+      {
+        symbols: Object.keys(market),
+      },
+    );
     expect(report.status).toBe("complete");
     expect(
       await query("SELECT symbol, count(*)::INT AS n FROM bars_1m GROUP BY symbol ORDER BY symbol"),
@@ -176,7 +179,7 @@ test.each([10_000, 5000])(
       { symbol: "600519.SH", n: 12_345 },
     ]);
     const sent = service.seen.length;
-    await run({ ...DAILY, period: "1m" } as PipelineDefinition, { symbols: Object.keys(market) });
+    await run({ ...DAILY, period: "1m" }, { symbols: Object.keys(market) });
     expect(service.seen).toHaveLength(sent);
   },
 );
@@ -188,12 +191,12 @@ test("a page that fails leaves a gap that the next run asks for", async () => {
     if (broken && index > 0) html(response, 502);
     else json(response, 200, { data: answer(seen, { "600519.SH": minutes }, 5000) });
   });
-  const first = await run({ ...DAILY, period: "1m" } as PipelineDefinition, { symbols: ["600519.SH"] });
+  const first = await run({ ...DAILY, period: "1m" }, { symbols: ["600519.SH"] });
   expect(first.status).toBe("partial");
   expect(await query("SELECT count(*)::INT AS n FROM bars_1m")).toEqual([{ n: 5000 }]);
   broken = false;
   const sent = service.seen.length;
-  const second = await run({ ...DAILY, period: "1m" } as PipelineDefinition, { symbols: ["600519.SH"] });
+  const second = await run({ ...DAILY, period: "1m" }, { symbols: ["600519.SH"] });
   expect(second.status).toBe("complete");
   expect(Number(service.seen[sent]?.query.get("end_time"))).toBe((minutes[2000] as number) - 1);
   expect(await query("SELECT count(*)::INT AS n FROM bars_1m")).toEqual([{ n: 7000 }]);
@@ -206,9 +209,12 @@ test.each([
   const { service, lake, run, query } = await setUp((_, response) =>
     json(response, status, { code, message: "no" }),
   );
-  const report = await run({ ...DAILY, from: "1990-01-01" } as PipelineDefinition, {
-    symbols: Array.from({ length: 900 }, (_, i) => `${600_000 + i}.SH`),
-  });
+  const report = await run(
+    { ...DAILY, from: "1990-01-01" },
+    {
+      symbols: Array.from({ length: 900 }, (_, i) => `${600_000 + i}.SH`),
+    },
+  );
   expect(report.status).toBe(outcome);
   expect(service.seen.length).toBeLessThanOrEqual(4);
   expect(report.stopped).toContain(code);
@@ -390,7 +396,7 @@ test("an interrupted run keeps what it has, and the next one goes on", async () 
   });
   const client = new ServiceClient({ baseUrl: service.url, apiKey: "k", clock, retries: 0 });
   onTestFinished(() => client.close());
-  const pipeline = definePipeline({ ...DAILY, from: "2024-01-01" } as PipelineDefinition);
+  const pipeline = definePipeline({ ...DAILY, from: "2024-01-01" });
   const many = ["600519.SH", "000001.SZ", ...Array.from({ length: 900 }, (_, i) => `${601_000 + i}.SH`)];
   const report = await runPipeline(
     pipeline,

@@ -1,10 +1,11 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Option } from "commander";
+import { subHours } from "date-fns";
+import { localDate } from "../../calendar/zone.js";
 import { ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
-import type { TradingDate } from "../../core/time.js";
 import { compareLakes } from "../../jobs/compare-lakes.js";
 import { newRunId, type RunOptions, type RunReport, runPipeline } from "../../jobs/ingest/run-pipeline.js";
 import { definePipeline, type Pipeline } from "../../jobs/pipeline.js";
@@ -102,7 +103,7 @@ async function prepareFolder(folder: string): Promise<void> {
 /** Fills the lake; gives the symbols of every instrument ever listed, which no service tells of once it is delisted. */
 async function fill(lake: Lake, signal: AbortSignal): Promise<{ bars: number; symbols: string[] }> {
   const now = systemClock.now();
-  const end = new Date(now - 86_400_000).toISOString().slice(0, 10) as TradingDate;
+  const end = localDate(subHours(now, 24).getTime(), "UTC");
   const { minuteDays, ...spec } = MARKET;
   const market = simulateMarket({ ...spec, end });
   let bars = 0;

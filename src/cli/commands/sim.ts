@@ -1,7 +1,9 @@
 import { InvalidArgumentError } from "commander";
+import { subHours } from "date-fns";
+import { localDate } from "../../calendar/zone.js";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
-import { parseTradingDate, type TradingDate } from "../../core/time.js";
+import { parseTradingDate } from "../../core/time.js";
 import { newRunId } from "../../jobs/ingest/run-pipeline.js";
 import { fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
@@ -44,7 +46,7 @@ export function addSim(cli: Cli): void {
         }
         const startedAt = performance.now();
         const now = systemClock.now();
-        const yesterday = new Date(now - 86_400_000).toISOString().slice(0, 10) as TradingDate;
+        const yesterday = localDate(subHours(now, 24).getTime(), "UTC");
         const end = options.end ? parseTradingDate(options.end) : yesterday;
         const { symbols, days, minuteDays, seed } = options;
         const view = progressView("sim");

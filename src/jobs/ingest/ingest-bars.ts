@@ -16,7 +16,7 @@ import { CONCURRENCY, type Received, type Run } from "./run.js";
 
 const STAGED = "staged_bars";
 /** Most bars, as planned, and most requests that are landed at once: bounds the memory, and what a crash asks again. */
-const GROUP_BARS = 4_000_000;
+const GROUP_BARS = 2_000_000;
 const GROUP_UNITS = 64;
 
 /** What bars are asked for. */

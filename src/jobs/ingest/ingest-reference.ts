@@ -1,3 +1,4 @@
+import { subHours } from "date-fns";
 import { exchangeOf, isSymbol } from "../../core/symbol.js";
 import { literal } from "../../db/quote.js";
 import { landVersions } from "../../lake/land-versions.js";
@@ -19,11 +20,10 @@ import { lastAnswers } from "./ledger.js";
 import type { Received, Run } from "./run.js";
 
 const STAGED = "staged_versions";
-const HOUR_MS = 3_600_000;
 
 /** Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
-  const oldest = run.clock.now() - refreshHours * HOUR_MS;
+  const oldest = subHours(run.clock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
   if (!run.halted) await ingestUniverses(run, oldest);
   await run.landLedger();

@@ -1,3 +1,4 @@
+import { subHours } from "date-fns";
 import pMap from "p-map";
 import { z } from "zod";
 import type { Region } from "../../core/exchange.js";
@@ -14,7 +15,6 @@ import { receivedRecords } from "./ingest-reference.js";
 import { lastAnswers } from "./ledger.js";
 import { CONCURRENCY, type Run } from "./run.js";
 
-const HOUR_MS = 3_600_000;
 const STAGED = "staged_statements";
 const STATEMENTS = {
   balance_sheet: { table: BALANCE_SHEET, endpoint: ENDPOINTS.balanceSheet },
@@ -31,7 +31,7 @@ export interface StatementsDemand {
 
 /** Asks for the statements of every symbol, and keeps each version that was not seen before. */
 export async function ingestStatements(run: Run, demand: StatementsDemand): Promise<void> {
-  const oldest = run.clock.now() - demand.refreshHours * HOUR_MS;
+  const oldest = subHours(run.clock.now(), demand.refreshHours).getTime();
   const symbols = [...demand.symbols.values()].flat().sort();
   for (const name of demand.tables) {
     const { table, endpoint } = STATEMENTS[name];

@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { TZDate } from "@date-fns/tz";
+import { format } from "date-fns";
 import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, messageOf, UsageError } from "../../core/errors.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
@@ -115,7 +117,7 @@ export async function planPipeline(
 
 /** A name for a run that sorts by time and is unique among machines. */
 export function newRunId(now: number): string {
-  return `${new Date(now).toISOString().replaceAll(/[-:]/g, "").slice(0, 15)}Z-${randomBytes(3).toString("hex")}`;
+  return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
 }
 
 async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promise<void> {
