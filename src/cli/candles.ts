@@ -33,10 +33,11 @@ export function candleChart(candles: readonly Candle[], height = 14): string {
   for (let line = height - 1; line >= 0; line--) {
     const cells = candles.map((candle) => {
       const [upper, lower] = [inkAt(candle, line * 2 + 1, level), inkAt(candle, line * 2, level)];
-      return paint(candle.close >= candle.open ? "green" : "red", CELLS[upper]?.[lower] ?? " ");
+      const cell = CELLS[upper]?.[lower] ?? " ";
+      return cell === " " ? cell : paint(candle.close >= candle.open ? "green" : "red", cell);
     });
     const label = line % 3 === 1 ? (low + step * (line * 2 + 0.5)).toFixed(digits) : "";
-    lines.push(`${paint("dim", label.padStart(margin))} ${cells.join("")}`);
+    lines.push(`${paint("dim", label.padStart(margin))} ${cells.join("").trimEnd()}`);
   }
   const most = Math.max(...candles.map((c) => c.volume), 1);
   const volumes = candles.map((c) => BARS[Math.ceil((c.volume / most) * (BARS.length - 1))]);

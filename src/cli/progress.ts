@@ -1,9 +1,21 @@
 import { SingleBar } from "cli-progress";
 import { pino } from "pino";
-import type { Progress } from "../jobs/ingest/run.js";
+import type { Progress as RunProgress } from "../jobs/ingest/run.js";
 import { count, duration, size } from "./text.js";
 
-/** Shows how a run goes on. */
+/** How far a command has come. */
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+  /** What is counted: requests, files, steps. */
+  readonly unit: string;
+  readonly rows: number;
+  readonly bytes?: number;
+  /** What is being done, in a few words. */
+  readonly doing: string;
+}
+
+/** Shows how a command goes on. */
 export interface ProgressView {
   update(progress: Progress): void;
   stop(): void;
@@ -11,6 +23,7 @@ export interface ProgressView {
 
 /** Time between two lines of a log. */
 const LINE_EVERY_MS = 5000;
+const BAR_WIDTH = 24;
 
 /** A bar with rate and time left on a terminal; JSON lines on standard error otherwise. */
 export function progressView(title: string): ProgressView {
@@ -23,22 +36,24 @@ function barView(title: string): ProgressView {
     stream: process.stderr,
     hideCursor: true,
     clearOnComplete: true,
-    format: (options, params, payload: Partial<Progress>) => {
-      const part = params.total > 0 ? Math.min(1, params.value / params.total) : 0;
-      const width = 24;
-      const full = Math.round(part * width);
+    format: (_, { value, total }, payload: Partial<Progress>) => {
+      const { unit = "", rows = 0, bytes = 0, doing = "" } = payload;
+      const part = total > 0 ? Math.min(1, value / total) : 0;
+      const full = Math.round(part * BAR_WIDTH);
       const elapsed = performance.now() - startedAt;
-      const left = part > 0 && part < 1 ? ` · ${duration((elapsed / part) * (1 - part))} left` : "";
-      const rate = `${count(((payload.rows ?? 0) / Math.max(elapsed, 1)) * 1000)} rows/s`;
-      const cells = `${options.barCompleteString?.slice(0, full)}${options.barIncompleteString?.slice(0, width - full)}`;
-      return `${title} ${cells} ${params.value}/${params.total} requests · ${count(payload.rows ?? 0)} rows · ${size(payload.bytes ?? 0)} · ${rate}${left} · ${payload.doing ?? ""}`;
+      const facts = [`${value}/${total} ${unit}`];
+      if (rows > 0) facts.push(`${count(rows)} rows`, `${count((rows / elapsed) * 1000)} rows/s`);
+      if (bytes > 0) facts.push(size(bytes));
+      if (part > 0 && part < 1) facts.push(`${duration((elapsed / part) * (1 - part))} left`);
+      facts.push(doing);
+      return `   ${title.padEnd(10)} ${"█".repeat(full)}${"░".repeat(BAR_WIDTH - full)} ${facts.join(" · ")}`;
     },
   });
   bar.start(0, 0, {});
   return {
     update: (progress) => {
-      bar.setTotal(progress.requestsTotal);
-      bar.update(progress.requestsDone, progress);
+      bar.setTotal(progress.total);
+      bar.update(progress.done, progress);
     },
     stop: () => bar.stop(),
   };
@@ -55,4 +70,10 @@ function logView(title: string): ProgressView {
     },
     stop: () => {},
   };
+}
+
+/** Shows the progress of an ingest. */
+export function showRun(view: ProgressView | undefined): (progress: RunProgress) => void {
+  return ({ requestsDone, requestsTotal, ...rest }) =>
+    view?.update({ ...rest, done: requestsDone, total: requestsTotal, unit: "requests" });
 }

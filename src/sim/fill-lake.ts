@@ -19,6 +19,15 @@ import { instrumentRow } from "../wire/instrument-row.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import type { Market } from "./market.js";
 
+/** How a fill goes on. */
+export interface FillProgress {
+  readonly done: number;
+  readonly steps: number;
+  /** Bars landed so far. */
+  readonly bars: number;
+  readonly doing: string;
+}
+
 /** How much of a market is put into a lake. */
 export interface FillOptions {
   /** Newest trading days that get minute bars beside their daily ones. 0: none. */
@@ -31,8 +40,8 @@ export interface FillOptions {
   readonly now: number;
   /** Stops between two landings. */
   readonly signal?: AbortSignal;
-  /** Told after each step: bars landed so far, and what was done. */
-  readonly onStep?: (bars: number, doing: string) => void;
+  /** Told before each landing, and at the end. */
+  readonly onStep?: (progress: FillProgress) => void;
 }
 
 /** Bars that are made and landed at once: about 400 MB of columns. */
@@ -42,6 +51,13 @@ const BARS_A_BATCH = 500_000;
 const STAGED = "staged_market";
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
+/** One landing of the fill. */
+interface Step {
+  readonly doing: string;
+  /** @returns the bars that it landed. */
+  run(session: Session): Promise<number>;
+}
+
 /**
  * Fills a lake with a simulated market: dated reference data, every statement version, daily bars, and the minute bars
  * of the newest days. Memory is bounded whatever the size; a repeat changes nothing.
@@ -49,36 +65,50 @@ const REGION_NAMES = Object.keys(REGIONS) as Region[];
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
   using session = await Session.open({ spillUnder: lake.stagingFolder });
   await openRejects(session);
-  const { onStep = () => {} } = options;
-  await fillReference(session, lake, market, options);
-  onStep(0, "reference data");
-  await fillStatements(session, lake, market, options);
-  onStep(0, "statements");
+  const steps = planFill(lake, market, options);
   let bars = 0;
+  for (const [done, step] of steps.entries()) {
+    if (options.signal?.aborted) return;
+    options.onStep?.({ done, steps: steps.length, bars, doing: step.doing });
+    bars += await step.run(session);
+  }
+  options.onStep?.({ done: steps.length, steps: steps.length, bars, doing: "views" });
+  await publish(lake);
+}
+
+function planFill(lake: Lake, market: Market, options: FillOptions): Step[] {
   const { end } = market.spec;
   const symbols = market.instruments.map((instrument) => instrument.symbol);
+  const steps: Step[] = [
+    {
+      doing: "reference data",
+      run: (session) => fillReference(session, lake, market, options).then(() => 0),
+    },
+    { doing: "statements", run: (session) => fillStatements(session, lake, market, options).then(() => 0) },
+  ];
   for (const group of groupsOf(symbols, market.tradingDays("CN").length)) {
-    if (options.signal?.aborted) return;
-    bars += await landMarket(session, lake, BARS_1D, group, market, options, (batch) =>
-      market.dailyBars(batch, firstDay(market), end),
-    );
-    onStep(bars, "daily bars");
+    const bars = (batch: readonly string[]): KlineColumns => market.dailyBars(batch, firstDay(market), end);
+    steps.push({
+      doing: "daily bars",
+      run: (session) => landMarket(session, lake, BARS_1D, group, market, options, bars),
+    });
   }
   for (const region of options.minuteRegions ?? (["CN"] as const)) {
     const days = options.minuteDays === 0 ? [] : market.tradingDays(region).slice(-options.minuteDays);
     const members = market.instruments.filter((one) => one.region === region).map((one) => one.symbol);
     for (const month of monthsOf(days)) {
+      const [from, to] = [month[0], month.at(-1)] as [TradingDate, TradingDate];
+      const bars = (batch: readonly string[]): KlineColumns => market.minuteBars(batch, from, to);
       for (const group of groupsOf(members, month.length * 250)) {
-        if (options.signal?.aborted) return;
-        const [from, to] = [month[0], month.at(-1)] as [TradingDate, TradingDate];
-        bars += await landMarket(session, lake, BARS_1M, group, market, options, (batch) =>
-          market.minuteBars(batch, from, to),
-        );
-        onStep(bars, `minute bars of ${region}`);
+        const doing = `minute bars of ${region}, ${from.slice(0, 7)}`;
+        steps.push({
+          doing,
+          run: (session) => landMarket(session, lake, BARS_1M, group, market, options, bars),
+        });
       }
     }
   }
-  await publish(lake);
+  return steps;
 }
 
 async function landMarket(

@@ -13,12 +13,12 @@ import { byteCount, Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { startService } from "../../serve/service.js";
-import { fillLake } from "../../sim/fill-lake.js";
+import { type FillProgress, fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
 import { type Candle, candleChart } from "../candles.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { progressView } from "../progress.js";
+import { progressView, showRun } from "../progress.js";
 import { count, duration, paint, size, table } from "../text.js";
 
 const MARKER = ".barlake-demo";
@@ -106,11 +106,17 @@ async function fill(lake: Lake, signal: AbortSignal): Promise<{ bars: number; sy
   const end = localDate(subHours(now, 24).getTime(), "UTC");
   const { minuteDays, ...spec } = MARKET;
   const market = simulateMarket({ ...spec, end });
+  const view = progressView("sim");
   let bars = 0;
-  const onStep = (landed: number): void => {
+  const onStep = ({ done, steps, bars: landed, doing }: FillProgress): void => {
     bars = landed;
+    view.update({ done, total: steps, unit: "steps", rows: landed, doing });
   };
-  await fillLake(lake, market, { minuteDays, runId: newRunId(now), now, signal, onStep });
+  try {
+    await fillLake(lake, market, { minuteDays, runId: newRunId(now), now, signal, onStep });
+  } finally {
+    view.stop();
+  }
   return { bars, symbols: market.instruments.map((instrument) => instrument.symbol) };
 }
 
@@ -155,7 +161,7 @@ async function runShown(
     return await runPipeline(pipeline, demand, {
       ...environment,
       clock: systemClock,
-      onProgress: (progress) => view.update(progress),
+      onProgress: showRun(view),
     });
   } finally {
     view.stop();

@@ -59,7 +59,6 @@ Examples:
     .action((table: ImportTable, files: string[], options: Options) =>
       cli.action(async () => {
         const view = progressView(`import ${table}`);
-        const doing = plural(files.length, "file");
         const { map, volumeUnit, barLabel } = options;
         const report = await runImport(
           openLake(options),
@@ -67,8 +66,7 @@ Examples:
           files,
           { map, volumeUnit, barLabel, runId: newRunId(systemClock.now()) },
           systemClock,
-          (done) =>
-            view.update({ requestsDone: done, requestsTotal: files.length, rows: 0, bytes: 0, doing }),
+          (done) => view.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
         ).finally(() => view.stop());
         if (options.json) printJson(report);
         else print(report, options);

@@ -6,7 +6,7 @@ import type { Cli } from "../cli.js";
 import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { exitOfRun } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { progressView } from "../progress.js";
+import { progressView, showRun } from "../progress.js";
 import { runSummary } from "../report-text.js";
 import { openClient, type ServiceOptions, urlOption } from "../service-option.js";
 import { printPlan } from "./plan.js";
@@ -44,9 +44,7 @@ Examples:
         const client = openClient(options);
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         try {
-          const onProgress = view
-            ? (progress: Parameters<typeof view.update>[0]) => view.update(progress)
-            : () => {};
+          const onProgress = showRun(view);
           const environment = { lake, client, clock: systemClock, signal: cli.signal, onProgress };
           const report = await runPipeline(pipeline, demand, environment);
           view?.stop();

@@ -56,9 +56,9 @@ export function addSim(cli: Cli): void {
           runId: newRunId(now),
           now,
           signal: cli.signal,
-          onStep: (landed, doing) => {
+          onStep: ({ done, steps, bars: landed, doing }) => {
             bars = landed;
-            view.update({ requestsDone: 0, requestsTotal: 0, rows: landed, bytes: 0, doing });
+            view.update({ done, total: steps, unit: "steps", rows: landed, doing });
           },
         }).finally(() => view.stop());
         const ms = performance.now() - startedAt;

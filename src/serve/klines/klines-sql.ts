@@ -70,7 +70,7 @@ function priceSql(name: string, adjustment: Adjustment): string {
       return `CASE WHEN step IS NULL THEN ${price} ELSE ${price} * step END`;
     case "forward_additive":
     case "backward_additive":
-      return `CASE WHEN step IS NULL THEN ${price} ELSE ${price} + step END`;
+      return `CASE WHEN step IS NULL OR ${price} = 0 THEN ${price} ELSE ${price} + step END`;
   }
 }
 
