@@ -75,5 +75,10 @@ function exitOfError(error: unknown, signal: AbortSignal): number {
   if (error instanceof BarlakeError && error.hint)
     process.stderr.write(`${paint("dim", "hint:")}  ${error.hint}\n`);
   if (!(error instanceof BarlakeError) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
-  return error instanceof UsageError || error instanceof QueryError ? EXIT.usage : EXIT.partial;
+  return error instanceof UsageError || isWrongQuery(error) ? EXIT.usage : EXIT.partial;
+}
+
+/** Says whether a query failed for what it says, and not for what it met (a full disk, say). */
+function isWrongQuery(error: unknown): boolean {
+  return error instanceof QueryError && /^(Parser|Binder|Catalog|Conversion) Error/.test(error.message);
 }

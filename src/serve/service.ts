@@ -108,6 +108,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
   app.removeContentTypeParser("text/plain");
   addChecks(app, options);
   addErrors(app, options);
+  addFarewell(app);
   app.get(HEALTH_PATH, () => ({ status: "ok" }));
   for (const name of Object.keys(ENDPOINTS) as EndpointName[])
     addEndpoint(app, name, reader, options.clock, timeoutMs);
@@ -198,6 +199,20 @@ function addErrors(app: FastifyInstance, { logger }: ServiceOptions): void {
       "METHOD_NOT_ALLOWED",
       `method ${request.method} is not one of ${methods.join(", ")}`,
     );
+  });
+}
+
+/** Ends kept-alive connections once their last answer is sent: closing would wait for clients to let go of them. */
+function addFarewell(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook("preClose", async () => {
+    isClosing = true;
+  });
+  app.addHook("onSend", async (_request, reply) => {
+    if (isClosing) void reply.header("connection", "close");
+  });
+  app.addHook("onResponse", async () => {
+    if (isClosing) setImmediate(() => app.server.closeIdleConnections());
   });
 }
 

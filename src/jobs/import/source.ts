@@ -1,3 +1,4 @@
+import { access } from "node:fs/promises";
 import { basename } from "node:path";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
@@ -42,17 +43,21 @@ export async function openSource(
       hint: "name it .csv, .tsv, .parquet, .json, .ndjson or .jsonl; text may be .gz or .zst",
     });
   }
+  await access(path).catch((cause: unknown) => {
+    throw new UsageError(`file ${path}: cannot be read`, { hint: "check the path", cause });
+  });
+  const file = literal(exactPath(path));
   if (format === "parquet")
-    return describe(session, path, `SELECT * FROM read_parquet(${literal(path)})`, "row_number() OVER ()");
+    return describe(session, path, `SELECT * FROM read_parquet(${file})`, "row_number() OVER ()");
   if (format.includes("json")) {
-    const sql = `SELECT * FROM read_json(${literal(path)}, maximum_object_size = 1073741824, convert_strings_to_integers = false)`;
+    const sql = `SELECT * FROM read_json(${file}, maximum_object_size = 1073741824, convert_strings_to_integers = false)`;
     return describe(session, path, sql, "row_number() OVER ()");
   }
   await session.run("CREATE OR REPLACE TEMP TABLE csv_rows AS SELECT 1");
   await session.run("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans");
   await session.run(
     `CREATE OR REPLACE TEMP TABLE csv_rows AS SELECT *, row_number() OVER () + 1 AS ${ident(LINE)}
-     FROM read_csv(${literal(path)}, header = true, all_varchar = true, store_rejects = true)`,
+     FROM read_csv(${file}, header = true, all_varchar = true, store_rejects = true)`,
   );
   return describe(
     session,
@@ -63,6 +68,11 @@ export async function openSource(
 }
 
 const LINE = "__line";
+
+/** A path that DuckDB takes for this one file, whatever characters it has, and not for a pattern. */
+function exactPath(path: string): string {
+  return path.replaceAll(/[*?[]/g, "[$&]");
+}
 
 /** Moves the lines that the CSV reader refused to the rejects; gives the SQL of the true line of the others. */
 async function keepMalformed(
