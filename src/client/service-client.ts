@@ -75,12 +75,14 @@ export class ServiceClient {
    * Sends a request, and again while that can heal, and reads its answer.
    *
    * @param read takes the uncompressed body as it arrives; it runs anew with each attempt.
+   * @param onSend is told of each attempt, also of those that fail.
    * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} no right answer.
    */
   async ask<T>(
     ask: Ask,
     read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
     signal?: AbortSignal,
+    onSend: (attempt: number) => void = () => {},
   ): Promise<Answered<T>> {
     const started = this.#options.clock.now();
     const gate = this.#gate(ask.endpoint.group);
@@ -89,7 +91,7 @@ export class ServiceClient {
     const value = await pRetry(
       async () => {
         await gate.enter(signal);
-        attempts += 1;
+        onSend(++attempts);
         return this.#once(ask, read, signal);
       },
       {

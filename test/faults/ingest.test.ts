@@ -236,6 +236,8 @@ test("failures in a row end the run; what failed is asked for by the next one", 
   expect(report.status).toBe("failed");
   expect(report.stopped).toMatch(/failed in a row/);
   expect(report.requests.sent).toBeLessThan(10);
+  const counted = await query<{ attempts: number }>("SELECT sum(attempts)::INT AS attempts FROM requests");
+  expect(counted).toEqual([{ attempts: service.seen.length }]);
   broken = false;
   const before = service.seen.length;
   expect((await run(DAILY, { symbols: many })).status).toBe("complete");

@@ -141,9 +141,12 @@ export class Run {
     const askedAt = this.clock.now();
     const endpoint = `${ask.endpoint.method} ${ask.endpoint.path}`;
     const entry = { requestId, endpoint, askedAt, ...purpose };
+    let attempts = 0;
     this.requests.sent += 1;
     try {
-      const { value, attempts, durationMs } = await this.client.ask(ask, read, this.signal);
+      const { value, durationMs } = await this.client.ask(ask, read, this.signal, (attempt) => {
+        attempts = attempt;
+      });
       const stored = await this.exclusive(async () => {
         await rejectIssues(
           this.session,
@@ -177,7 +180,7 @@ export class Run {
       return stored;
     } catch (error) {
       if (this.signal.aborted || !isServiceFault(error)) throw error;
-      this.#fail(entry, error);
+      this.#fail(entry, attempts, error);
       return undefined;
     } finally {
       this.#tell();
@@ -198,6 +201,7 @@ export class Run {
 
   #fail(
     entry: Pick<RequestRecord, "requestId" | "endpoint" | "askedAt"> & Purpose,
+    attempts: number,
     error: ServiceError | TransportError | WireError,
   ): void {
     const refused =
@@ -215,7 +219,7 @@ export class Run {
       ...entry,
       status,
       httpStatus: error instanceof ServiceError ? error.status : undefined,
-      attempts: 1,
+      attempts,
       rows: 0,
       rejected: 0,
       bytes: 0,
