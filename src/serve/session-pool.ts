@@ -6,6 +6,8 @@ import { Session, type SessionOptions } from "../db/session.js";
  */
 const IN_FILTER_SYMBOLS = 1000;
 
+const INTERRUPT_EVERY_MS = 20;
+
 /** Connections to one in-memory database, lent to one statement at a time. */
 export class SessionPool {
   readonly #root: Session;
@@ -36,13 +38,19 @@ export class SessionPool {
    */
   async use<T>(use: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const session = await this.#take();
-    const stop = (): void => session.interrupt();
+    let stopping: NodeJS.Timeout | undefined;
+    // An interrupt between two statements, or while one is being prepared, is lost: it is repeated.
+    const stop = (): void => {
+      session.interrupt();
+      stopping = setInterval(() => session.interrupt(), INTERRUPT_EVERY_MS);
+    };
     signal?.addEventListener("abort", stop, { once: true });
     try {
       signal?.throwIfAborted();
       return await use(session);
     } finally {
       signal?.removeEventListener("abort", stop);
+      clearInterval(stopping);
       this.#giveBack(session);
     }
   }

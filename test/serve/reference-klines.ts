@@ -207,12 +207,12 @@ function minuteGroup(bar: Bar, minutes: number): { key: string; label: number } 
 /** Walks the grid of ends, minute by minute, until one covers the bar. */
 function endOfGroup(minute: number, minutes: number, { sessions, hasAuction }: Market): number {
   const next = sessions.find(([, close]) => minute <= close);
-  const [open, close] = next ?? (sessions.at(-1) as readonly [number, number]);
+  const [open, close] = next ?? sessions[sessions.length - 1] ?? [0, 1440];
   const onGrid = (at: number): boolean => (((at - open) % minutes) + minutes) % minutes === 0;
-  let at = minute;
-  if (minute === open && hasAuction) at += 1;
-  while (!onGrid(at) && !(next !== undefined && at === close) && at < 1440) at += 1;
-  return at;
+  const isEnd = (at: number): boolean => onGrid(at) || (next !== undefined && at === close) || at >= 1440;
+  let end = minute === open && hasAuction ? minute + 1 : minute;
+  while (!isEnd(end)) end += 1;
+  return end;
 }
 
 function columns(bars: readonly LandedBar[]): Klines {

@@ -109,7 +109,7 @@ export async function landFinancials(
   await landStatements(session, lake, table, "staged", { ...OPTIONS, now });
 }
 
-export interface Reply<T> {
+interface Reply<T> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: T;
@@ -119,9 +119,9 @@ export interface Reply<T> {
 export interface Served {
   readonly service: Service;
   /** The key is sent unless headers say otherwise. */
-  ask<T = unknown>(path: string, init?: RequestInit): Promise<Reply<T>>;
+  readonly ask: <T = unknown>(path: string, init?: RequestInit) => Promise<Reply<T>>;
   /** Sends a JSON body. */
-  post<T = unknown>(path: string, body: unknown): Promise<Reply<T>>;
+  readonly post: <T = unknown>(path: string, body: unknown) => Promise<Reply<T>>;
 }
 
 /** Starts a service on a free port. */

@@ -1,7 +1,7 @@
 import type { LakeView } from "../lake-reader.js";
 
 /** A request, as far as an answer depends on it. */
-export interface Asked {
+interface Asked {
   /** Parsed query; values are texts, or lists of texts where a name stands more than once. */
   readonly query: unknown;
   /** Parsed JSON body; undefined where there is none. */

@@ -66,8 +66,8 @@ async function readRecords(
   });
   for (const { symbol, ...record } of rows) {
     const list = records.get(symbol);
-    if (list === undefined) records.set(symbol, [record as StatementRecord]);
-    else list.push(record as StatementRecord);
+    if (list === undefined) records.set(symbol, [record]);
+    else list.push(record);
   }
   return records;
 }

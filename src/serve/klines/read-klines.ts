@@ -2,7 +2,7 @@ import { readColumns } from "../../arrow/scan/result-columns.js";
 import type { Region } from "../../core/exchange.js";
 import type { Adjustment } from "../../core/period.js";
 import { regionOf } from "../../core/symbol.js";
-import type { TimeRange } from "../../core/time.js";
+import { DAY_MS, type TimeRange } from "../../core/time.js";
 import type { DataFile, Snapshot } from "../../lake/delta-log.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import { fileRange } from "../file-selection.js";
@@ -72,7 +72,11 @@ function lookBacks(
   { series, count, rangeOf }: KlinesRequest,
   symbols: readonly string[],
 ): Map<string, TimeRange[]> {
-  const { files } = demandsOf(snapshot, symbols);
+  const slack = series.bucketDays * DAY_MS;
+  const { files } = demandsOf(snapshot, symbols, (symbol) => {
+    const { start, end } = rangeOf(regionOf(symbol) as Region);
+    return { start: start - slack, end: end + slack };
+  });
   const availableIn = (region: Region): TimeRange =>
     rangeOfFiles(files.filter((file) => file.partitionValues.region === region));
   const available = { CN: availableIn("CN"), HK: availableIn("HK"), US: availableIn("US") };
@@ -104,6 +108,7 @@ function noteNewest(view: LakeView, request: KlinesRequest, runs: ReadonlyMap<st
     const region = regionOf(symbol);
     if (region === undefined || request.rangeOf(region).end < ALL_TIME.end) continue;
     const run = runs.get(symbol);
+    if (run === undefined && request.rangeOf(region).start > ALL_TIME.start) continue;
     const newest =
       run === undefined ? Number.NEGATIVE_INFINITY : Number(run.rows.columns.timestamp.values[run.end - 1]);
     view.newestBars.note(request.series.table, symbol, newest);

@@ -5,7 +5,7 @@ import type { DataFile, Snapshot } from "../../lake/delta-log.js";
 import { selectFiles } from "../file-selection.js";
 
 /** A symbol that a query wants bars of, as the query gets it: bound, as JSON. */
-export interface WantedSymbol {
+interface WantedSymbol {
   readonly symbol: string;
   /** Index in the requested list: what the query gives instead of the symbol. */
   readonly position: number;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../src/core/period.js";
-import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
-import { type Klines, type Question, referenceKlines } from "./reference-klines.js";
-import { type LandedBar, landRows, newLake, type Served, serve } from "./served-lake.js";
+import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../src/core/period.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { type Klines, type Question, referenceKlines } from "../reference-klines.js";
+import { type LandedBar, landRows, newLake, type Served, serve } from "../served-lake.js";
 
 const DAY = 86_400_000;
 /** Offsets of the zones from UTC over the days of these tests, which no change of clocks touches. */
@@ -130,7 +130,7 @@ const anyQuestion: fc.Arbitrary<Question> = fc.record(
 
 function pathOf(symbols: readonly string[], { period, adjust, count, start, end }: Question): string {
   const window = `${start === undefined ? "" : `&start_time=${start}`}${end === undefined ? "" : `&end_time=${end}`}`;
-  return `/v1/klines/batch?symbols=${symbols}&period=${period}&adjust=${adjust}&count=${count}${window}`;
+  return `/v1/klines/batch?symbols=${symbols.join()}&period=${period}&adjust=${adjust}&count=${count}${window}`;
 }
 
 /** Sums and products may be formed in another order; what is only picked or cut off must be equal. */

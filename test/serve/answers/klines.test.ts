@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
-import { INSTRUMENTS } from "../../src/schema/reference.js";
-import type { Klines } from "./reference-klines.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { INSTRUMENTS } from "../../../src/schema/reference.js";
+import type { Klines } from "../reference-klines.js";
 import {
   type LandedBar,
   landReference,
@@ -10,7 +10,7 @@ import {
   type Served,
   serve,
   serveForTest,
-} from "./served-lake.js";
+} from "../served-lake.js";
 
 const DAY = 86_400_000;
 /** Local midnight in Shanghai of 2024-01-01. */
@@ -152,12 +152,12 @@ describe("symbols", () => {
 
   test("are 100 at most", async () => {
     const names = Array.from({ length: 101 }, (_, n) => `${600000 + n}.SH`);
-    expect(Object.keys(await batch(`symbols=${names.slice(0, 100)}&count=1`))).toEqual([
+    expect(Object.keys(await batch(`symbols=${names.slice(0, 100).join()}&count=1`))).toEqual([
       "600000.SH",
       "600001.SH",
       "600003.SH",
     ]);
-    const { status, body } = await served.ask(`/v1/klines/batch?symbols=${names}`);
+    const { status, body } = await served.ask(`/v1/klines/batch?symbols=${names.join()}`);
     expect(status).toBe(400);
     expect(body).toEqual({ code: "INVALID_PARAMETER", message: "symbols has more than 100 entries" });
   });

@@ -1,0 +1,96 @@
+import type { TradingDate } from "../src/core/time.js";
+import { simulateMarket } from "../src/sim/market.js";
+import { encodeKlines } from "../src/wire/encode/encode-klines.js";
+import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../src/wire/kline-columns.js";
+import type { Size } from "./harness.js";
+
+/** The last day of every simulated market here. */
+export const LAST_DAY = "2026-03-31" as TradingDate;
+
+/** Fewest minutes of a Chinese trading day. */
+const MINUTES_A_DAY = 240;
+
+/** How many bars are made. */
+export interface BarsSpec {
+  readonly symbols: number;
+  readonly barsPerSymbol: number;
+  /** Symbols of one batch. @default all */
+  readonly symbolsPerBatch?: number;
+}
+
+/** A K-line answer: its bytes, and the bars that they stand for. */
+export interface KlineBody {
+  readonly columns: KlineColumns;
+  readonly bytes: Uint8Array;
+}
+
+/** The answer of one full request: 100 symbols with 5,000 one-minute bars each. */
+export function klineBody(size: Size): KlineBody {
+  const spec = size === "full" ? { symbols: 100, barsPerSymbol: 5000 } : { symbols: 10, barsPerSymbol: 480 };
+  const [columns] = simulatedBars(spec);
+  if (columns === undefined) throw new TypeError("no bars were made");
+  return { columns, bytes: encodeKlines(columns, "map") };
+}
+
+/** One-minute bars of a simulated Chinese market, equal from run to run; every symbol has as many. */
+export function simulatedBars({
+  symbols,
+  barsPerSymbol,
+  symbolsPerBatch = symbols,
+}: BarsSpec): KlineColumns[] {
+  const days = Math.ceil(barsPerSymbol / MINUTES_A_DAY);
+  const market = simulateMarket({ seed: 7, symbols: symbols * 2 + 20, days: days + 20, end: LAST_DAY });
+  const [first = LAST_DAY] = market.tradingDays("CN").slice(-days);
+  const traded = market.instruments.filter(
+    ({ region, delisted, listed }) => region === "CN" && delisted === undefined && listed < first,
+  );
+  const batches: KlineColumns[] = [];
+  let candidates = traded.map((instrument) => instrument.symbol);
+  for (let missing = symbols; missing > 0; missing -= symbolsPerBatch) {
+    const wanted = Math.min(symbolsPerBatch, missing);
+    const whole: string[] = [];
+    while (whole.length < wanted) {
+      const group = candidates.slice(0, wanted - whole.length);
+      if (group.length === 0)
+        throw new RangeError(`the market has fewer than ${symbols} symbols that trade each day`);
+      candidates = candidates.slice(group.length);
+      whole.push(...symbolsWith(market.minuteBars(group, first, LAST_DAY), barsPerSymbol));
+    }
+    batches.push(newestBars(market.minuteBars(whole, first, LAST_DAY), barsPerSymbol));
+  }
+  return batches;
+}
+
+/** The symbols that have at least so many bars: one that was suspended has fewer. */
+function symbolsWith({ symbols, symbolIndex }: KlineColumns, bars: number): string[] {
+  const counts = new Uint32Array(symbols.length);
+  for (const index of symbolIndex) counts[index] = (counts[index] as number) + 1;
+  return symbols.filter((_, index) => (counts[index] as number) >= bars);
+}
+
+/** The newest `count` bars of each symbol. */
+function newestBars(columns: KlineColumns, count: number): KlineColumns {
+  const { symbols, symbolIndex } = columns;
+  const starts = symbols.map((_, index) => symbolIndex.lastIndexOf(index) + 1 - count);
+  const pick = <T extends Float64Array | BigInt64Array | Int32Array>(from: T, to: T): T => {
+    for (const [index, start] of starts.entries())
+      to.set(from.subarray(start, start + count) as never, index * count);
+    return to;
+  };
+  const rows = symbols.length * count;
+  const doubles = DOUBLE_COLUMNS.map((name): [string, NumberColumn] => {
+    const { values, validity } = columns.doubles[name];
+    return [
+      name,
+      { values: pick(values, new Float64Array(rows)), validity: validity?.slice(0, Math.ceil(rows / 8)) },
+    ];
+  });
+  return {
+    rows,
+    symbols,
+    symbolIndex: pick(symbolIndex, new Int32Array(rows)),
+    timestamp: pick(columns.timestamp, new BigInt64Array(rows)),
+    volume: pick(columns.volume, new BigInt64Array(rows)),
+    doubles: Object.fromEntries(doubles) as KlineColumns["doubles"],
+  };
+}

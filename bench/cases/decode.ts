@@ -1,0 +1,168 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Float64, Int64, TimestampMillisecond, Utf8, type Vector, vectorFromArray } from "apache-arrow";
+import { literal } from "../../src/db/quote.js";
+import { Session } from "../../src/db/session.js";
+import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
+import { klineBody } from "../body.js";
+import { barChecks, columnChecks, sqlChecks } from "../checksum.js";
+import type { Benchmark, Case } from "../harness.js";
+import { barRows, type ParsedBody } from "../plain-duckdb.js";
+import { temporaryFolder } from "../temporary-folder.js";
+
+/** Bytes of a piece of the body, as sockets give them. */
+const CHUNK_BYTES = 65_536;
+const NAMES = ["open", "high", "low", "close", "volume", "amount"] as const;
+
+/** One K-line answer, from its bytes to columns. */
+export const decode: Benchmark = {
+  name: "decode",
+  doc: "bytes of one K-line answer -> columns in memory",
+  async prepare(size) {
+    const { bytes, columns } = klineBody(size);
+    const folder = temporaryFolder();
+    const file = join(folder.path, "body.json");
+    writeFileSync(file, bytes);
+    const session = await Session.open();
+    return {
+      summary: `${columns.symbols.length} symbols, ${columns.rows} bars, ${(bytes.length / 1e6).toFixed(1)} MB of JSON`,
+      work: { "bars/s": columns.rows, "MB/s": bytes.length / 1e6 },
+      cases: [
+        typedArrays(bytes),
+        arrowVectors(bytes),
+        readJson(session, file),
+        streaming(bytes, columns.symbols),
+      ],
+      async close() {
+        session.close();
+        folder[Symbol.dispose]();
+      },
+    };
+  },
+};
+
+function streaming(bytes: Uint8Array, symbols: readonly string[]): Case {
+  return {
+    name: "barlake, in chunks of 64 KiB",
+    async run(timed) {
+      const answer = await timed(() => decodeKlines(chunks(bytes), { shape: "map", symbols }));
+      return { checks: columnChecks(answer.columns) };
+    },
+  };
+}
+
+function* chunks(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+}
+
+function parse(bytes: Uint8Array): ParsedBody {
+  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as ParsedBody;
+}
+
+/** All columns as doubles: the quickest that can be done with JSON.parse. */
+function typedArrays(bytes: Uint8Array): Case {
+  return {
+    name: "JSON.parse, typed arrays",
+    async run(timed) {
+      const { symbols, columns } = await timed(() => {
+        const parts = Object.entries(parse(bytes).data);
+        const rows = parts.reduce((sum, [, bars]) => sum + bars.timestamp.length, 0);
+        const gather = (name: (typeof NAMES)[number] | "timestamp"): Float64Array => {
+          const values = new Float64Array(rows);
+          let at = 0;
+          for (const [, bars] of parts) {
+            values.set(bars[name], at);
+            at += bars[name].length;
+          }
+          return values;
+        };
+        return {
+          symbols: parts.length,
+          columns: {
+            timestamp: gather("timestamp"),
+            open: gather("open"),
+            high: gather("high"),
+            low: gather("low"),
+            close: gather("close"),
+            volume: gather("volume"),
+            amount: gather("amount"),
+          },
+        };
+      });
+      return { checks: barChecks(symbols, columns) };
+    },
+  };
+}
+
+function arrowVectors(bytes: Uint8Array): Case {
+  return {
+    name: "JSON.parse, row objects, apache-arrow vectors",
+    async run(timed) {
+      const { symbol, timestamp, volume, doubles } = await timed(() => {
+        const rows = barRows(parse(bytes));
+        const doublesOf = (name: "open" | "high" | "low" | "close" | "amount"): Vector<Float64> =>
+          vectorFromArray(
+            rows.map((row) => row[name]),
+            new Float64(),
+          );
+        return {
+          symbol: vectorFromArray(
+            rows.map((row) => row.symbol),
+            new Utf8(),
+          ),
+          timestamp: vectorFromArray(
+            rows.map((row) => row.timestamp),
+            new TimestampMillisecond(),
+          ),
+          volume: vectorFromArray(
+            rows.map((row) => BigInt(row.volume)),
+            new Int64(),
+          ),
+          doubles: {
+            open: doublesOf("open"),
+            high: doublesOf("high"),
+            low: doublesOf("low"),
+            close: doublesOf("close"),
+            amount: doublesOf("amount"),
+          },
+        };
+      });
+      const { open, high, low, close, amount } = doubles;
+      const checks = barChecks(new Set(symbol).size, {
+        timestamp: timestamp.toArray(),
+        volume: volume.toArray(),
+        open: open.toArray(),
+        high: high.toArray(),
+        low: low.toArray(),
+        close: close.toArray(),
+        amount: amount.toArray(),
+      });
+      return { checks };
+    },
+  };
+}
+
+/** DuckDB reads the whole body from a file in the page cache, and gives a table. */
+function readJson(session: Session, file: string): Case {
+  const members = [
+    "timestamp BIGINT[]",
+    ...NAMES.map((name) => `${name} ${name === "volume" ? "BIGINT" : "DOUBLE"}[]`),
+  ];
+  const lists = NAMES.map((name) => `unnest(bars.${name}) AS ${name}`).join(", ");
+  return {
+    name: "DuckDB read_json",
+    async run(timed) {
+      await timed(() =>
+        session.run(
+          `CREATE OR REPLACE TEMP TABLE decoded AS
+           SELECT symbol, make_timestamp(unnest(bars.timestamp) * 1000) AS timestamp, ${lists}
+           FROM (SELECT entry.key AS symbol, entry.value AS bars
+             FROM (SELECT unnest(map_entries(data)) AS entry
+               FROM read_json(${literal(file)}, format = 'unstructured', maximum_object_size = 1073741824,
+                 columns = {data: 'MAP(VARCHAR, STRUCT(${members.join(", ")}))'})))`,
+        ),
+      );
+      return { checks: await sqlChecks(session, "decoded") };
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { crc32 } from "node:zlib";
+import { encodeKlines } from "../../src/wire/encode/encode-klines.js";
+import type { KlineColumns } from "../../src/wire/kline-columns.js";
+import { klineBody } from "../body.js";
+import type { Benchmark, Case } from "../harness.js";
+import type { BarArrays } from "../plain-duckdb.js";
+
+/** One K-line answer, from columns to its bytes. */
+export const encode: Benchmark = {
+  name: "encode",
+  doc: "columns in memory -> bytes of one K-line answer",
+  async prepare(size) {
+    const { columns, bytes } = klineBody(size);
+    return {
+      summary: `${columns.symbols.length} symbols, ${columns.rows} bars, ${(bytes.length / 1e6).toFixed(1)} MB of JSON`,
+      work: { "bars/s": columns.rows, "MB/s": bytes.length / 1e6 },
+      cases: [
+        bytesCase("JSON.stringify of the columns", () => stringify(bodyOf(columns))),
+        arraysAtHand(columns),
+        bytesCase("barlake", () => encodeKlines(columns, "map")),
+      ],
+    };
+  },
+};
+
+/** Both write the shortest decimals that read back to the same doubles: the bytes must be the same ones. */
+function bytesCase(name: string, write: () => Uint8Array): Case {
+  return {
+    name,
+    async run(timed) {
+      const bytes = await timed(write);
+      return { checks: { bytes: bytes.length, crc32: crc32(bytes) } };
+    },
+  };
+}
+
+function arraysAtHand(columns: KlineColumns): Case {
+  const body = bodyOf(columns);
+  return bytesCase("JSON.stringify alone, from arrays at hand", () => stringify(body));
+}
+
+function stringify(body: object): Uint8Array {
+  return Buffer.from(JSON.stringify(body));
+}
+
+/** The columns as the arrays that JSON.stringify takes. */
+function bodyOf({ symbols, symbolIndex, timestamp, volume, doubles }: KlineColumns): object {
+  const data: Record<string, BarArrays> = {};
+  for (const [index, symbol] of symbols.entries()) {
+    const [start, end] = [symbolIndex.indexOf(index), symbolIndex.lastIndexOf(index) + 1];
+    const part = (name: "open" | "high" | "low" | "close" | "amount"): number[] =>
+      Array.from(doubles[name].values.subarray(start, end));
+    data[symbol] = {
+      timestamp: Array.from(timestamp.subarray(start, end), Number),
+      open: part("open"),
+      high: part("high"),
+      low: part("low"),
+      close: part("close"),
+      volume: Array.from(volume.subarray(start, end), Number),
+      amount: part("amount"),
+    };
+  }
+  return { data };
+}

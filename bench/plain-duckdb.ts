@@ -1,0 +1,93 @@
+import { type DuckDBConnection, DuckDBInstance, DuckDBTimestampValue } from "@duckdb/node-api";
+
+/** A database as DuckDB's Node client opens it, without anything of this project. */
+export interface PlainDatabase extends Disposable {
+  readonly connection: DuckDBConnection;
+}
+
+export async function openPlainDatabase(): Promise<PlainDatabase> {
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  await connection.run("SET TimeZone = 'UTC'");
+  return {
+    connection,
+    [Symbol.dispose]() {
+      connection.closeSync();
+      instance.closeSync();
+    },
+  };
+}
+
+/** A bar as a row object, the way most programs have it. */
+export interface BarRow {
+  readonly symbol: string;
+  /** Epoch milliseconds. */
+  readonly timestamp: number;
+  readonly open: number;
+  readonly high: number;
+  readonly low: number;
+  readonly close: number;
+  readonly volume: number;
+  readonly amount: number;
+}
+
+/** The members of Compact K-line data that every answer has. */
+export interface BarArrays {
+  readonly timestamp: number[];
+  readonly open: number[];
+  readonly high: number[];
+  readonly low: number[];
+  readonly close: number[];
+  readonly volume: number[];
+  readonly amount: number[];
+}
+
+/** A K-line answer as JSON.parse gives it. */
+export interface ParsedBody {
+  readonly data: Readonly<Record<string, BarArrays>>;
+}
+
+/** Turns a parsed answer into row objects. */
+export function barRows({ data }: ParsedBody): BarRow[] {
+  const rows: BarRow[] = [];
+  for (const [symbol, bars] of Object.entries(data)) {
+    for (const [i, timestamp] of bars.timestamp.entries()) {
+      rows.push({
+        symbol,
+        timestamp,
+        open: bars.open[i] as number,
+        high: bars.high[i] as number,
+        low: bars.low[i] as number,
+        close: bars.close[i] as number,
+        volume: bars.volume[i] as number,
+        amount: bars.amount[i] as number,
+      });
+    }
+  }
+  return rows;
+}
+
+/** Makes, or empties, the table `bars`. */
+export async function makeBarsTable(connection: DuckDBConnection): Promise<void> {
+  await connection.run(
+    `CREATE OR REPLACE TABLE bars (symbol VARCHAR, timestamp TIMESTAMP, open DOUBLE, high DOUBLE, low DOUBLE,
+       close DOUBLE, volume BIGINT, amount DOUBLE)`,
+  );
+}
+
+/** Appends rows to the table `bars`, value by value. */
+export async function appendRows(connection: DuckDBConnection, rows: Iterable<BarRow>): Promise<void> {
+  const appender = await connection.createAppender("bars");
+  for (const row of rows) {
+    appender.appendVarchar(row.symbol);
+    appender.appendTimestamp(new DuckDBTimestampValue(BigInt(row.timestamp) * 1000n));
+    appender.appendDouble(row.open);
+    appender.appendDouble(row.high);
+    appender.appendDouble(row.low);
+    appender.appendDouble(row.close);
+    appender.appendBigInt(BigInt(row.volume));
+    appender.appendDouble(row.amount);
+    appender.endRow();
+  }
+  appender.closeSync();
+}

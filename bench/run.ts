@@ -1,0 +1,98 @@
+import { parseArgs } from "node:util";
+import { decode } from "./cases/decode.js";
+import { encode } from "./cases/encode.js";
+import { ingest } from "./cases/ingest.js";
+import { land } from "./cases/land.js";
+import { scan } from "./cases/scan.js";
+import { type Benchmark, type HarnessOptions, machine, measure, WrongResult } from "./harness.js";
+import { reportJson, reportTable } from "./report.js";
+
+const BENCHMARKS: readonly Benchmark[] = [decode, encode, scan, land, ingest];
+const DEFAULT_RUNS = 7;
+
+const USAGE = `Usage: npm run bench -- [NAME...] [--runs N] [--json] [--smoke]
+
+  --runs N   measured runs of each case (default ${DEFAULT_RUNS})
+  --json     one JSON object a benchmark, a line each; with: npm run --silent bench -- --json
+  --smoke    small inputs, one run: shows that every case is right, not how fast it is
+
+${BENCHMARKS.map(({ name, doc }) => `  ${name.padEnd(9)}${doc}`).join("\n")}`;
+
+class WrongUsage extends Error {
+  override readonly name = "WrongUsage";
+}
+
+interface Command {
+  readonly benchmarks: readonly Benchmark[];
+  readonly options: HarnessOptions;
+  readonly json: boolean;
+  readonly help: boolean;
+}
+
+process.once("SIGINT", () => process.exit(130));
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const { benchmarks, options, json, help } = parseCommand(args);
+    if (help) console.log(USAGE);
+    else await runAll(benchmarks, options, json);
+    return 0;
+  } catch (error) {
+    if (error instanceof WrongUsage) {
+      console.error(`${error.message}\n\n${USAGE}`);
+      return 2;
+    }
+    console.error(error instanceof WrongResult ? error.message : error);
+    return 1;
+  }
+}
+
+async function runAll(
+  benchmarks: readonly Benchmark[],
+  options: HarnessOptions,
+  json: boolean,
+): Promise<void> {
+  if (!json) console.log(`${machine()}\n`);
+  for (const benchmark of benchmarks) {
+    const report = await measure(benchmark, options);
+    console.log(json ? reportJson(report, machine()) : reportTable(report));
+  }
+}
+
+function parseCommand(args: readonly string[]): Command {
+  const { values, positionals } = parsed(args);
+  const { smoke, json, help } = values;
+  const runs = Number(values.runs ?? DEFAULT_RUNS);
+  if (!Number.isSafeInteger(runs) || runs < 1)
+    throw new WrongUsage(`--runs ${values.runs} is not an integer of at least 1`);
+  return {
+    benchmarks: positionals.length === 0 ? BENCHMARKS : positionals.map(benchmarkOf),
+    options: smoke ? { size: "smoke", runs: 1, warmUps: 0 } : { size: "full", runs, warmUps: 1 },
+    json,
+    help,
+  };
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        runs: { type: "string" },
+        json: { type: "boolean", default: false },
+        smoke: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+  } catch (cause) {
+    throw new WrongUsage(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+function benchmarkOf(name: string): Benchmark {
+  const found = BENCHMARKS.find((benchmark) => benchmark.name === name);
+  if (found === undefined) throw new WrongUsage(`benchmark ${name} does not exist`);
+  return found;
+}

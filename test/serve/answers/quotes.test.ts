@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import {
+  type LandedBar,
+  landReference,
+  landRows,
+  newLake,
+  type Served,
+  serve,
+  serveForTest,
+} from "../served-lake.js";
+
+interface Quote {
+  readonly symbol: string;
+  readonly last_price: number;
+  readonly prev_close: number | null;
+  readonly volume: number;
+  readonly timestamp: number;
+  readonly ext: Readonly<Record<string, unknown>>;
+}
+type Answer = { readonly data: readonly Quote[] };
+
+const cn = (text: string): number => Date.parse(`${text}+08:00`);
+const bar = (symbol: string, timestamp: number, close: number, more: Partial<LandedBar> = {}): LandedBar => ({
+  symbol,
+  timestamp,
+  open: close - 0.5,
+  high: close + 1,
+  low: close - 1,
+  close,
+  volume: 20,
+  amount: 2000,
+  ...more,
+});
+
+const { lake, remove } = newLake();
+let served: Served;
+beforeAll(async () => {
+  await landRows(lake, BARS_1D, [
+    bar("600000.SH", cn("2024-03-14T00:00"), 9),
+    bar("600000.SH", cn("2024-03-15T00:00"), 10, { prev_close: 8 }),
+    bar("600001.SH", cn("2024-03-14T00:00"), 20),
+    bar("600001.SH", cn("2024-03-15T00:00"), 25),
+    bar("600002.SH", cn("2024-03-14T00:00"), 5),
+    bar("600003.SH", cn("2024-03-15T00:00"), 5),
+    bar("00700.HK", cn("2024-03-15T00:00"), 300, { volume: 12_345 }),
+  ]);
+  await landRows(lake, BARS_1M, [
+    bar("600000.SH", cn("2024-03-15T14:57"), 11),
+    bar("600002.SH", cn("2024-03-15T09:31"), 6, { volume: 3 }),
+    bar("600002.SH", cn("2024-03-15T09:32"), 7, { volume: 4 }),
+  ]);
+  await landReference(lake, INSTRUMENTS, [
+    {
+      symbol: "600000.SH",
+      code: "600000",
+      exchange: "SH",
+      region: "CN",
+      type: "stock",
+      name: "Bank",
+      float_shares: 1e6,
+    },
+    { symbol: "600009.SH", code: "600009", exchange: "SH", region: "CN", type: "stock" },
+  ]);
+  await landReference(lake, UNIVERSES, [
+    { id: "u", name: "U", category: "x", symbol_count: 2, region: "CN" },
+  ]);
+  await landReference(
+    lake,
+    UNIVERSE_MEMBERS,
+    ["600001.SH", "600003.SH"].map((symbol) => ({ id: "u", symbol, region: "CN" })),
+  );
+  served = await serve(lake);
+});
+afterAll(async () => {
+  await served.service.close();
+  remove();
+});
+
+const quotes = async (body: object): Promise<readonly Quote[]> =>
+  (await served.post<Answer>("/v1/quotes", body)).body.data;
+
+describe("a quote", () => {
+  test("of a finished day is its daily bar, timed with its last minute", async () => {
+    expect(await quotes({ symbols: ["600000.SH"] })).toEqual([
+      {
+        symbol: "600000.SH",
+        last_price: 10,
+        open: 9.5,
+        high: 11,
+        low: 9,
+        prev_close: 8,
+        volume: 20,
+        amount: 2000,
+        timestamp: cn("2024-03-15T14:57"),
+        ext: {
+          type: "cn_equity",
+          change_amount: 2,
+          change_pct: 0.25,
+          amplitude: 0.25,
+          turnover_rate: 0.002,
+          name: "Bank",
+        },
+      },
+    ]);
+  });
+
+  test("takes the close before where the exchange states none, and the session's close as its time", async () => {
+    const [quote] = await quotes({ symbols: ["600001.SH"] });
+    expect(quote).toMatchObject({ last_price: 25, prev_close: 20, timestamp: cn("2024-03-15T15:00") });
+    expect(quote?.ext).toEqual({
+      type: "cn_equity",
+      change_amount: 5,
+      change_pct: 0.25,
+      amplitude: 0.1,
+      turnover_rate: null,
+    });
+  });
+
+  test("of a day that has minutes alone is made of them", async () => {
+    const [quote] = await quotes({ symbols: ["600002.SH"] });
+    expect(quote).toMatchObject({
+      open: 5.5,
+      high: 8,
+      low: 5,
+      last_price: 7,
+      volume: 7,
+      amount: 4000,
+      prev_close: 5,
+    });
+    expect(quote?.timestamp).toBe(cn("2024-03-15T09:32"));
+  });
+
+  test("without a day before has no change", async () => {
+    const [quote, hk] = await quotes({ symbols: ["600003.SH", "00700.HK"] });
+    expect(quote).toMatchObject({ prev_close: null });
+    expect(quote?.ext).toMatchObject({ change_amount: null, change_pct: null, amplitude: null });
+    expect(hk).toMatchObject({
+      volume: 12_345,
+      timestamp: cn("2024-03-15T16:00"),
+      ext: { type: "hk_equity" },
+    });
+  });
+});
+
+test("symbols and universes are joined; what has no bar is left out", async () => {
+  const symbols = async (body: object) => (await quotes(body)).map((quote) => quote.symbol);
+  expect(
+    await symbols({ symbols: ["600003.SH", "600009.SH", "x", "600000.SH"], universes: ["u", "nope"] }),
+  ).toEqual(["600003.SH", "600000.SH", "600001.SH"]);
+  expect(await symbols({ universes: ["u"] })).toEqual(["600001.SH", "600003.SH"]);
+});
+
+test("one of both is required, and both are bounded", async () => {
+  for (const [body, message] of [
+    [{}, "symbols or universes is required"],
+    [{ symbols: [], universes: [] }, "symbols or universes is required"],
+    [{ symbols: Array.from({ length: 1001 }, (_, n) => `${n}.SH`) }, "symbols has more than 1000 entries"],
+    [{ universes: "u" }, "universes is not an array of strings"],
+  ] as const) {
+    const reply = await served.post("/v1/quotes", body);
+    expect([reply.status, reply.body]).toEqual([400, { code: "INVALID_PARAMETER", message }]);
+  }
+});
+
+test("while the day still runs, its minutes go before its daily bar", async () => {
+  let now = cn("2024-03-15T14:30");
+  const fill = async (own: typeof lake): Promise<void> => {
+    await landRows(own, BARS_1D, [
+      bar("600000.SH", cn("2024-03-14T00:00"), 9),
+      bar("600000.SH", cn("2024-03-15T00:00"), 10, { prev_close: 8 }),
+      bar("600001.SH", cn("2024-03-15T00:00"), 30),
+    ]);
+    await landRows(own, BARS_1M, [bar("600000.SH", cn("2024-03-15T14:29"), 11)]);
+  };
+  const { post } = await serveForTest(fill, { clock: { now: () => now } });
+  const ask = async () =>
+    (await post<Answer>("/v1/quotes", { symbols: ["600000.SH", "600001.SH"] })).body.data;
+  expect(await ask()).toMatchObject([
+    { last_price: 11, prev_close: 8, timestamp: cn("2024-03-15T14:29") },
+    { last_price: 30, timestamp: now },
+  ]);
+  now = cn("2024-03-15T17:01");
+  expect(await ask()).toMatchObject([
+    { last_price: 10, prev_close: 8 },
+    { timestamp: cn("2024-03-15T15:00") },
+  ]);
+});

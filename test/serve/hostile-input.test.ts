@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
+import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
+import { BALANCE_SHEET } from "../../src/schema/statements.js";
+import { ENDPOINTS } from "../../src/wire/endpoints.js";
+import {
+  type LandedBar,
+  landFinancials,
+  landReference,
+  landRows,
+  newLake,
+  type Served,
+  serve,
+} from "./served-lake.js";
+
+const bar: LandedBar = {
+  symbol: "600000.SH",
+  timestamp: Date.parse("2024-01-01T16:00:00Z"),
+  open: 1,
+  high: 1,
+  low: 1,
+  close: 1,
+  volume: 1,
+  amount: 1,
+};
+const KLINES = "/v1/klines/batch?symbols=600000.SH";
+
+const { lake, remove } = newLake();
+let served: Served;
+beforeAll(async () => {
+  await landRows(lake, BARS_1D, [bar]);
+  await landRows(lake, BARS_1M, [bar]);
+  await landReference(lake, INSTRUMENTS, [
+    { symbol: "600000.SH", code: "600000", exchange: "SH", region: "CN", type: "stock" },
+  ]);
+  await landReference(lake, UNIVERSE_MEMBERS, [{ id: "__proto__", symbol: "600000.SH", region: "CN" }]);
+  await landFinancials(lake, BALANCE_SHEET, [{ symbol: "600000.SH", period_end: "2023-12-31", goodwill: 1 }]);
+  served = await serve(lake);
+});
+afterAll(async () => {
+  await served.service.close();
+  remove();
+});
+
+describe("hostile inputs are answered with data or a refusal, never with a fault", () => {
+  const nasty = fc.oneof(
+    fc.constantFrom(
+      "'; DROP TABLE bars_1d; --",
+      "600000.SH' OR '1'='1",
+      '"]}',
+      "../../etc/passwd",
+      "\u0000",
+      "%00",
+      "$wanted",
+      "999999999999999999999",
+      "-1",
+      "1e308",
+      "NaN",
+      "0000-01-01",
+      "9999-12-31",
+      "2024-02-30",
+      "__proto__",
+      "constructor",
+      "\ud800",
+      "𠮷.SH",
+      "600000.SH",
+      "600000.SH,600000.SH",
+      "1m",
+      "1Y",
+      "none",
+      "9223372036854775807",
+      "-9223372036854775808",
+      "8640000000000001",
+    ),
+    fc.string({ unit: "binary" }),
+    fc.string(),
+    fc.bigInt().map(String),
+  );
+  const names = [
+    "symbols",
+    "symbol",
+    "period",
+    "count",
+    "start_time",
+    "end_time",
+    "adjust",
+    "universes",
+    "type",
+    "latest",
+  ];
+  const query = fc.dictionary(fc.constantFrom(...names, "start_date", "end_date"), nasty);
+  const encoded = (text: string): string => encodeURIComponent(Buffer.from(text).toString());
+
+  test("in queries and paths", async () => {
+    const gets = Object.values(ENDPOINTS).filter((endpoint) => endpoint.method === "GET");
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...gets), query, nasty, async (endpoint, parameters, exchange) => {
+        const text = Object.entries(parameters).map(([name, value]) => `${name}=${encoded(value)}`);
+        const path = endpoint.path.replace(":exchange", encoded(exchange) || "x");
+        const { status, body } = await served.ask<object>(`${path}?${text.join("&")}`);
+        expect([200, 400, 404]).toContain(status);
+        if (status !== 200) expect(Object.keys(body)).toEqual(["code", "message"]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("in bodies", async () => {
+    const posts = Object.values(ENDPOINTS).filter((endpoint) => endpoint.method === "POST");
+    const value = fc.oneof(fc.array(nasty, { maxLength: 5 }), nasty, fc.jsonValue());
+    const members = fc.dictionary(fc.constantFrom("symbols", "universes", "ids", "x"), value);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...posts),
+        fc.oneof(members, fc.jsonValue()),
+        async (endpoint, body) => {
+          const { status } = await served.post(endpoint.path, body);
+          expect([200, 400]).toContain(status);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test("in parameters that stand more than once", async () => {
+    for (const name of names) {
+      const { status } = await served.ask(`${KLINES}&${name}=1&${name}=2`);
+      expect([200, 400]).toContain(status);
+    }
+  });
+});
