@@ -1,6 +1,6 @@
 import type { Session } from "../src/db/session.js";
 import type { KlineColumns } from "../src/wire/kline-columns.js";
-import type { Outcome } from "./harness.js";
+import type { Outcome } from "./benchmark.js";
 
 type Checks = Outcome["checks"];
 

@@ -1,46 +1,8 @@
 import { availableParallelism, cpus } from "node:os";
 import { version as duckdbVersion } from "@duckdb/node-api";
+import type { Benchmark, Size } from "./benchmark.js";
+import { type CaseRunner, prepareApart, prepareHere, type Run, type WorkloadFacts } from "./case-runner.js";
 import { median } from "./median.js";
-
-/** How much a benchmark works on: enough for figures, or just enough to show that every case is right. */
-export type Size = "full" | "smoke";
-
-/** What one run of a case came to. */
-export interface Outcome {
-  /** Counts and sums of the result, by name; those of every case must equal the baseline's. */
-  readonly checks: Readonly<Record<string, number>>;
-  /** Figures other than speed, by unit. */
-  readonly figures?: Readonly<Record<string, number>>;
-}
-
-/** Runs the part of a case that is measured: everything before and after is free. Called once a run. */
-export type Timed = <T>(work: () => T | Promise<T>) => Promise<T>;
-
-/** One way to do the work. */
-export interface Case {
-  readonly name: string;
-  run(timed: Timed): Promise<Outcome>;
-}
-
-/** The work, made once, and the ways to do it. */
-export interface Workload {
-  /** What is worked on, in a few words. */
-  readonly summary: string;
-  /** Amount of work of a run, by the unit of its rate: bars by "bars/s", say. The first is the one tables compare. */
-  readonly work: Readonly<Record<string, number>>;
-  /** The baseline stands first. */
-  readonly cases: readonly [Case, ...Case[]];
-  /** Gives back what the workload holds. */
-  close?(): Promise<void>;
-}
-
-/** A question about speed. */
-export interface Benchmark {
-  readonly name: string;
-  /** What is measured, in one sentence. */
-  readonly doc: string;
-  prepare(size: Size): Promise<Workload>;
-}
 
 /** A figure of a case: the median of its runs, and its quotient by the baseline's. */
 interface Figure {
@@ -49,6 +11,7 @@ interface Figure {
   readonly ratio: number;
 }
 
+/** What a case came to. */
 export interface CaseReport {
   readonly name: string;
   /** Milliseconds of each run, ascending. */
@@ -57,18 +20,23 @@ export interface CaseReport {
   readonly figures: readonly Figure[];
 }
 
+/** What a benchmark came to. */
 export interface BenchmarkReport {
   readonly name: string;
   readonly summary: string;
+  /** The baseline stands first. */
   readonly cases: readonly CaseReport[];
 }
 
+/** How a benchmark is run. */
 export interface HarnessOptions {
   readonly size: Size;
   /** Measured runs of each case. */
   readonly runs: number;
-  /** Runs of each case before the measured ones, so that the code is compiled. */
-  readonly warmUps: number;
+  /** Time that each case runs, at least once, before it is measured: until then its code is being compiled. 0: none. */
+  readonly warmUpMs: number;
+  /** Gives each case a process of its own. */
+  readonly apart: boolean;
 }
 
 /** A case's result is not the baseline's. */
@@ -82,26 +50,25 @@ const TOLERANCE = 1e-9;
 /**
  * Runs the cases of a benchmark in turns, so that a machine that slows down slows all of them.
  *
- * Garbage is not collected between runs: a full collection while no decoder is alive makes V8 drop the shapes of its
- * objects, and with them the code that was compiled for them (measured: a third of the decoder's speed).
- *
  * @throws {WrongResult} when a case's result differs from the baseline's.
  */
 export async function measure(benchmark: Benchmark, options: HarnessOptions): Promise<BenchmarkReport> {
-  const workload = await benchmark.prepare(options.size);
+  const { size, apart } = options;
+  const runner = await (apart ? prepareApart(benchmark, size) : prepareHere(benchmark, size));
   try {
+    const { facts } = runner;
+    for (const index of facts.names.keys()) await warmUp(runner, index, options.warmUpMs);
     const turns: Run[][] = [];
-    for (let turn = 0; turn < options.warmUps + options.runs; turn++) {
+    for (let turn = 0; turn < options.runs; turn++) {
       const runs: Run[] = [];
-      for (const index of turned(workload.cases.length, turn))
-        runs[index] = await runOnce(workload.cases[index] as Case);
-      checkTurn(benchmark.name, workload, runs);
-      if (turn >= options.warmUps) turns.push(runs);
+      for (const index of orderOf(facts.names.length, turn)) runs[index] = await runner.run(index);
+      compareResults(benchmark.name, facts.names, runs);
+      turns.push(runs);
     }
-    const runs = workload.cases.map((_, index) => turns.map((turn) => turn[index] as Run));
-    return { name: benchmark.name, summary: workload.summary, cases: reports(workload, runs) };
+    const runs = facts.names.map((_, index) => turns.map((turn) => turn[index] as Run));
+    return { name: benchmark.name, summary: facts.summary, cases: reports(facts, runs) };
   } finally {
-    await workload.close?.();
+    await runner.close();
   }
 }
 
@@ -111,38 +78,24 @@ export function machine(): string {
   return `${availableParallelism()} cores of ${model}, ${process.platform} ${process.arch}, Node ${process.versions.node}, DuckDB ${duckdbVersion()}`;
 }
 
-interface Run {
-  readonly ms: number;
-  readonly outcome: Outcome;
-}
-
-async function runOnce(one: Case): Promise<Run> {
-  let ms: number | undefined;
-  const outcome = await one.run(async (work) => {
-    const start = performance.now();
-    const result = await work();
-    ms = performance.now() - start;
-    return result;
-  });
-  if (ms === undefined) throw new TypeError(`case ${one.name} timed nothing`);
-  return { ms, outcome };
+async function warmUp(runner: CaseRunner, index: number, leastMs: number): Promise<void> {
+  for (let ms = 0; ms < leastMs; ) ms += (await runner.run(index)).ms;
 }
 
 /** Indices from 0 to `length`; another first in each turn, and every other turn backwards, so that neighbours change. */
-function turned(length: number, turn: number): number[] {
+function orderOf(length: number, turn: number): number[] {
   const order = Array.from({ length }, (_, k) => (k + turn) % length);
   return turn % 2 === 0 ? order : order.reverse();
 }
 
-/** Compares the results of a turn with the baseline's. */
-function checkTurn(name: string, { cases }: Workload, runs: readonly Run[]): void {
+function compareResults(benchmark: string, names: readonly string[], runs: readonly Run[]): void {
   const expected = runs[0]?.outcome.checks ?? {};
-  for (const [index, one] of cases.entries()) {
+  for (const [index, name] of names.entries()) {
     const found = runs[index]?.outcome.checks ?? {};
     for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
       if (isSame(expected[key], found[key])) continue;
       throw new WrongResult(
-        `benchmark ${name}: case "${one.name}" has ${key} ${found[key]}; case "${cases[0].name}" has ${expected[key]}`,
+        `benchmark ${benchmark}: case "${name}" has ${key} ${found[key]}; case "${names[0]}" has ${expected[key]}`,
       );
     }
   }
@@ -153,7 +106,7 @@ function isSame(a: number | undefined, b: number | undefined): boolean {
   return Math.abs(a - b) <= TOLERANCE * Math.max(Math.abs(a), Math.abs(b));
 }
 
-function reports({ cases, work }: Workload, runs: readonly Run[][]): CaseReport[] {
+function reports({ names, work }: WorkloadFacts, runs: readonly Run[][]): CaseReport[] {
   const values = runs.map((own) => {
     const seconds = median(own.map((run) => run.ms)) / 1000;
     const rates = Object.entries(work).map(([unit, amount]) => [unit, amount / seconds] as const);
@@ -163,7 +116,7 @@ function reports({ cases, work }: Workload, runs: readonly Run[][]): CaseReport[
     );
     return new Map([...rates, ...others]);
   });
-  return cases.map(({ name }, index) => ({
+  return names.map((name, index) => ({
     name,
     times: (runs[index] ?? []).map((run) => run.ms).sort((a, b) => a - b),
     figures: [...(values[index] ?? [])].map(([unit, value]) => ({

@@ -4,9 +4,9 @@ import { Float64, Int64, TimestampMillisecond, Utf8, type Vector, vectorFromArra
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
+import type { Benchmark, Case } from "../benchmark.js";
 import { klineBody } from "../body.js";
 import { barChecks, columnChecks, sqlChecks } from "../checksum.js";
-import type { Benchmark, Case } from "../harness.js";
 import { barRows, type ParsedBody } from "../plain-duckdb.js";
 import { temporaryFolder } from "../temporary-folder.js";
 

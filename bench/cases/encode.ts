@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 import { encodeKlines } from "../../src/wire/encode/encode-klines.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
+import type { Benchmark, Case } from "../benchmark.js";
 import { klineBody } from "../body.js";
-import type { Benchmark, Case } from "../harness.js";
 import type { BarArrays } from "../plain-duckdb.js";
 
 /** One K-line answer, from columns to its bytes. */

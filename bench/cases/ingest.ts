@@ -15,9 +15,9 @@ import { type Service, startService } from "../../src/serve/service.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import { API_KEY_HEADER, ENDPOINTS, LIMITS } from "../../src/wire/endpoints.js";
+import type { Benchmark, Case, Outcome, Size } from "../benchmark.js";
 import { LAST_DAY } from "../body.js";
 import { sqlChecks } from "../checksum.js";
-import type { Benchmark, Case, Outcome, Size } from "../harness.js";
 import { appendRows, barRows, makeBarsTable, openPlainDatabase, type ParsedBody } from "../plain-duckdb.js";
 import { temporaryFolder } from "../temporary-folder.js";
 

@@ -9,9 +9,9 @@ import { openRejects } from "../../src/lake/rejects.js";
 import { stageKlines } from "../../src/lake/stage-klines.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
+import type { Benchmark, Case } from "../benchmark.js";
 import { LAST_DAY, simulatedBars } from "../body.js";
 import { sqlChecks } from "../checksum.js";
-import type { Benchmark, Case } from "../harness.js";
 import { temporaryFolder } from "../temporary-folder.js";
 
 const STAGED = "staged_bars";

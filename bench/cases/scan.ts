@@ -1,9 +1,9 @@
 import { klineBatch } from "../../src/arrow/kline-batch.js";
 import { Session } from "../../src/db/session.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
+import type { Benchmark, Case } from "../benchmark.js";
 import { klineBody } from "../body.js";
 import { checksSql, sqlChecks } from "../checksum.js";
-import type { Benchmark, Case } from "../harness.js";
 import { appendRows, type BarRow, makeBarsTable, openPlainDatabase } from "../plain-duckdb.js";
 
 /** Bars in memory, to an aggregate by symbol that DuckDB computes. */

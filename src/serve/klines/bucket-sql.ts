@@ -1,12 +1,25 @@
 import { SESSION_HOURS } from "../../calendar/sessions.js";
-import type { Region } from "../../core/exchange.js";
-import { MINUTE_MS } from "../../core/time.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import { DAY_MS, MINUTE_MS } from "../../core/time.js";
+import { literalList } from "../../db/quote.js";
 import { perRegion } from "../../db/region-sql.js";
 
 const MIDNIGHT = 1440;
 
-/** Milliseconds since local midnight of the trading date at which a bar is labelled. */
-export const LOCAL_MS_SQL = `(epoch_ms(${perRegion("region", ({ zone }) => `timezone('${zone}', "timestamp")`)}) - epoch_ms(CAST(trade_date AS TIMESTAMP)))`;
+/**
+ * The CTE `days`: for each region and date that a wanted bar can have, `day_start`: the instant, epoch milliseconds,
+ * that local times of the day count from. It is taken from the offset at noon, which holds in all trading hours, even
+ * on the day of a change of clocks; and once a day, as an offset from the zone's tables is dear.
+ */
+export const DAYS_SQL = `days AS (
+    SELECT region AS day_region, CAST(day AS DATE) AS day,
+      epoch_ms(${perRegion("region", ({ zone }) => `timezone('${zone}', day + INTERVAL 12 HOUR)`)}) - ${DAY_MS / 2} AS day_start
+    FROM (
+      SELECT unnest(generate_series(
+        date_trunc('day', min(range_start) AT TIME ZONE 'UTC') - INTERVAL 1 DAY,
+        max(range_end) AT TIME ZONE 'UTC' + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day
+      FROM wanted)
+    CROSS JOIN (SELECT unnest(${literalList(Object.keys(REGIONS))}) AS region))`;
 
 /**
  * The label of the bar that a minute bar goes into: milliseconds since local midnight.
@@ -15,7 +28,7 @@ export const LOCAL_MS_SQL = `(epoch_ms(${perRegion("region", ({ zone }) => `time
  * before a part, or after the last, goes to the bar whose end on that grid covers it; the opening auction's bar,
  * labelled with the opening itself, goes into the first bar.
  *
- * @param local SQL of {@link LOCAL_MS_SQL}'s value.
+ * @param local SQL of the bar's own label: milliseconds since `day_start` of {@link DAYS_SQL}.
  */
 export function labelSql(local: string, minutes: number): string {
   return perRegion("region", ({ region }) => sessionLabelSql(region, local, minutes));

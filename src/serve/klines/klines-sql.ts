@@ -1,6 +1,6 @@
 import type { Adjustment } from "../../core/period.js";
 import { ident } from "../../db/quote.js";
-import { LOCAL_MS_SQL, labelSql } from "./bucket-sql.js";
+import { DAYS_SQL, labelSql } from "./bucket-sql.js";
 import type { Bucket } from "./series.js";
 import { wantedSql } from "./wanted-bars.js";
 
@@ -40,6 +40,7 @@ export function klinesSql({ relation, bucket, adjustment }: KlinesSqlParts): str
       FROM (SELECT unnest(from_json($steps, '${STEPS}')) AS s))`);
   }
   ctes.push(`bars AS (${barsSql(relation, adjustment)})`);
+  if (bucket.kind === "minutes") ctes.push(DAYS_SQL);
   return `WITH ${ctes.join(", ")} ${bucket.kind === "landed" ? LANDED : aggregatedSql(bucket)} ORDER BY position, "timestamp"`;
 }
 
@@ -93,7 +94,11 @@ function aggregatedSql(bucket: Exclude<Bucket, { kind: "landed" }>): string {
       ? `${labelSql("local_ms", bucket.minutes)} - local_ms + epoch_ms("timestamp")`
       : `date_trunc('${bucket.unit}', trade_date)`;
   const label = bucket.kind === "minutes" ? "bucket" : 'max(epoch_ms("timestamp"))';
-  const local = bucket.kind === "minutes" ? `, ${LOCAL_MS_SQL} AS local_ms` : "";
+  const source =
+    bucket.kind === "minutes"
+      ? `(SELECT *, epoch_ms("timestamp") - day_start AS local_ms
+          FROM bars JOIN days ON day = trade_date AND day_region = region)`
+      : "bars";
   // In a bar without trades some feeds set prices to 0: its close stands for them.
   const stated = (name: string): string => `CASE WHEN ${name} = 0 THEN close ELSE ${name} END`;
   return `
@@ -102,7 +107,7 @@ function aggregatedSql(bucket: Exclude<Bucket, { kind: "landed" }>): string {
     arg_max(close, "timestamp") AS close, ${unitsSql(`sum(${SHARES})`)} AS volume, sum(amount) AS amount,
     arg_max_null(open_interest, "timestamp") AS open_interest, arg_min_null(prev_close, "timestamp") AS prev_close,
     arg_max_null(settlement_price, "timestamp") AS settlement_price
-  FROM (SELECT *, ${key} AS bucket FROM (SELECT *${local} FROM bars))
+  FROM (SELECT *, ${key} AS bucket FROM ${source})
   GROUP BY position, unit, bucket, label_start, label_end
   HAVING ${label} >= label_start AND ${label} < label_end`;
 }

@@ -124,7 +124,7 @@ async function queryBars(
 ): Promise<KlineRows | undefined> {
   const { files, wanted } = demandsOf(snapshot, symbols, rangeOf, request.rangeOf);
   if (files.length === 0) return undefined;
-  const steps = await stepsOf(view, request.adjustment, symbols);
+  const steps = await stepsOf(view, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
   return view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
@@ -142,12 +142,18 @@ async function stepsOf(
   view: LakeView,
   adjustment: Adjustment,
   symbols: readonly string[],
+  rangeOf: (symbol: string) => TimeRange,
 ): Promise<object[]> {
   if (adjustment === "none") return [];
   const events = await view.exEvents(symbols);
-  return events.flatMap((list, position) =>
-    adjustmentSteps(list, adjustment).map((step) => ({ position, ...step })),
-  );
+  return events.flatMap((list, position) => {
+    // A trading date lies within a day of its UTC date.
+    const { start, end } = rangeOf(symbols[position] as string);
+    const [first, last] = [Math.floor(start / DAY_MS) - 1, Math.ceil(end / DAY_MS) + 1];
+    return adjustmentSteps(list, adjustment)
+      .filter((step) => step.start <= last && step.end >= first)
+      .map((step) => ({ position, ...step }));
+  });
 }
 
 async function knownSymbols(

@@ -1,0 +1,39 @@
+/** How much a benchmark works on: enough for figures, or just enough to show that every case is right. */
+export type Size = "full" | "smoke";
+
+/** What one run of a case came to. */
+export interface Outcome {
+  /** Counts and sums of the result, by name; those of every case must equal the baseline's. */
+  readonly checks: Readonly<Record<string, number>>;
+  /** Figures other than speed, by unit. */
+  readonly figures?: Readonly<Record<string, number>>;
+}
+
+/** Runs the part of a case that is measured: everything before and after is free. Called once a run. */
+export type Timed = <T>(work: () => T | Promise<T>) => Promise<T>;
+
+/** One way to do the work. */
+export interface Case {
+  readonly name: string;
+  run(timed: Timed): Promise<Outcome>;
+}
+
+/** The work, and the ways to do it. */
+export interface Workload {
+  /** What is worked on, in a few words. */
+  readonly summary: string;
+  /** Amount of work of a run, by the unit of its rate: bars by "bars/s", say. Tables compare the first. */
+  readonly work: Readonly<Record<string, number>>;
+  /** The baseline stands first. */
+  readonly cases: readonly [Case, ...Case[]];
+  /** Gives back what the workload holds. */
+  close?(): Promise<void>;
+}
+
+/** A question about speed. Its workload is equal each time it is prepared. */
+export interface Benchmark {
+  readonly name: string;
+  /** What is measured. */
+  readonly doc: string;
+  prepare(size: Size): Promise<Workload>;
+}

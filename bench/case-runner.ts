@@ -1,0 +1,121 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { Benchmark, Case, Outcome, Size, Workload } from "./benchmark.js";
+
+/** One run of a case. */
+export interface Run {
+  readonly ms: number;
+  readonly outcome: Outcome;
+}
+
+/** What is known of a workload without its cases. */
+export interface WorkloadFacts extends Pick<Workload, "summary" | "work"> {
+  /** Names of the cases, the baseline's first. */
+  readonly names: readonly string[];
+}
+
+/** Prepared cases, wherever they run. */
+export interface CaseRunner {
+  readonly facts: WorkloadFacts;
+  run(index: number): Promise<Run>;
+  close(): Promise<void>;
+}
+
+/** What a case's process tells. */
+export type CaseMessage =
+  | { readonly kind: "ready"; readonly facts: WorkloadFacts }
+  | { readonly kind: "ran"; readonly run: Run }
+  | { readonly kind: "failed"; readonly reason: string };
+
+/** What a case's process is told. */
+export type CaseCommand = "run" | "close";
+
+/** Runs a case once, and times what it says is to be timed. */
+export async function runCase(one: Case): Promise<Run> {
+  let ms: number | undefined;
+  const outcome = await one.run(async (work) => {
+    const start = performance.now();
+    const result = await work();
+    ms = performance.now() - start;
+    return result;
+  });
+  if (ms === undefined) throw new TypeError(`case ${one.name} timed nothing`);
+  return { ms, outcome };
+}
+
+export function factsOf({ summary, work, cases }: Workload): WorkloadFacts {
+  return { summary, work, names: cases.map((one) => one.name) };
+}
+
+/** Prepares all cases in this process: soon ready, but each pays for the garbage of the others. */
+export async function prepareHere(benchmark: Benchmark, size: Size): Promise<CaseRunner> {
+  const workload = await benchmark.prepare(size);
+  return {
+    facts: factsOf(workload),
+    run: (index) => runCase(workload.cases[index] as Case),
+    close: async () => workload.close?.(),
+  };
+}
+
+/** Prepares each case in a process of its own, with its own heap and its own compiled code. */
+export async function prepareApart(benchmark: Benchmark, size: Size): Promise<CaseRunner> {
+  const children: ChildProcess[] = [];
+  const start = async (index: number): Promise<WorkloadFacts> => {
+    const child = fork(fileURLToPath(new URL("case-process.ts", import.meta.url)), [
+      benchmark.name,
+      String(index),
+      size,
+    ]);
+    children.push(child);
+    const message = await nextMessage(child);
+    if (message.kind !== "ready") throw new TypeError(`case process answered ${message.kind}, not ready`);
+    return message.facts;
+  };
+  const close = async (): Promise<void> => {
+    await Promise.all(children.map((child) => closed(child)));
+  };
+  try {
+    const facts = await start(0);
+    for (let index = 1; index < facts.names.length; index++) await start(index);
+    return {
+      facts,
+      async run(index) {
+        const child = children[index] as ChildProcess;
+        const message = nextMessage(child);
+        child.send("run" satisfies CaseCommand);
+        const answer = await message;
+        if (answer.kind !== "ran") throw new TypeError(`case process answered ${answer.kind}, not ran`);
+        return answer.run;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** @throws {Error} when the process failed, or is gone. */
+async function nextMessage(child: ChildProcess): Promise<CaseMessage> {
+  return new Promise((resolve, reject) => {
+    const gone = (code: number | null, signal: string | null): void => {
+      child.off("message", told);
+      reject(new Error(`case process ended with ${signal ?? code}`));
+    };
+    const told = (message: unknown): void => {
+      child.off("exit", gone);
+      const answer = message as CaseMessage;
+      if (answer.kind === "failed") reject(new Error(answer.reason));
+      else resolve(answer);
+    };
+    child.once("exit", gone);
+    child.once("message", told);
+  });
+}
+
+async function closed(child: ChildProcess): Promise<void> {
+  if (!child.connected) return;
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  child.send("close" satisfies CaseCommand);
+  await exited;
+}
