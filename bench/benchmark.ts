@@ -10,7 +10,7 @@ export interface Outcome {
 }
 
 /** Runs the part of a case that is measured: everything before and after is free. Called once a run. */
-export type Timed = <T>(work: () => T | Promise<T>) => Promise<T>;
+type Timed = <T>(work: () => T | Promise<T>) => Promise<T>;
 
 /** One way to do the work. */
 export interface Case {

@@ -6,6 +6,7 @@ import { type CaseCommand, type CaseMessage, factsOf, runCase } from "./case-run
 const [name = "", index = "", size] = process.argv.slice(2);
 
 process.once("SIGINT", () => process.exit(130));
+process.once("SIGTERM", () => process.exit(143));
 process.once("disconnect", () => process.exit());
 await answering(prepare);
 
