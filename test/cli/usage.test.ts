@@ -1,8 +1,8 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../lake/temporary-lake.js";
-import { runCli } from "./run-cli.js";
+import { MAIN, runCli } from "./run-cli.js";
 
 const COMMANDS = ["demo", "import", "run", "plan", "status", "sql", "serve", "sim"];
 
@@ -11,6 +11,10 @@ test.each(COMMANDS)("%s --help shows what it takes, with examples", async (comma
   expect(code).toBe(0);
   expect(stdout).toContain(`Usage: barlake ${command}`);
   expect(stdout).toMatch(/Examples?:/);
+});
+
+test("the build leaves the command executable, as npx needs it", () => {
+  expect(() => accessSync(MAIN, constants.X_OK)).not.toThrow();
 });
 
 test("without a command the help is shown", async () => {
