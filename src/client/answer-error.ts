@@ -1,8 +1,10 @@
 import { BarlakeError, messageOf, ServiceError, TransportError, WireError } from "../core/errors.js";
-import { PERMISSION_CODES, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
+import { type ErrorCode, PERMISSION_CODES, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
 
 /** Longest error body that is read. */
 const MAX_ERROR_BYTES = 65_536;
+
+const NOT_OFFERED = "INTRADAY_UNAVAILABLE" satisfies ErrorCode;
 
 interface Refusal {
   readonly status: number;
@@ -51,9 +53,15 @@ export function withRequest(what: string, error: unknown): unknown {
   });
 }
 
+/** Says whether the service does not offer this at all: a 503 that no waiting heals. */
+export function isNotOffered(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === NOT_OFFERED;
+}
+
 /** Says whether asking again can help. */
 export function canHeal(error: unknown): boolean {
   if (error instanceof TransportError) return true;
+  if (isNotOffered(error)) return false;
   if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
   return (
     error instanceof ServiceError && (error.status === 429 || error.status >= 500 || error.status === 408)
@@ -63,6 +71,8 @@ export function canHeal(error: unknown): boolean {
 function hintFor(status: number, code: string): string | undefined {
   const permission = PERMISSION_CODES[code];
   if (permission !== undefined) return permission;
+  if (code === NOT_OFFERED)
+    return "this service has no intraday data; the pipeline minute asks for minutes by window";
   if (status === 401) return "set BARLAKE_API_KEY to a key that this service knows";
   if (status === 403)
     return "the key has no permission for this; ask the service's owner, or leave this pipeline out";

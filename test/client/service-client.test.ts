@@ -66,6 +66,7 @@ test.each([
   [403, "NO_KLINE_BATCH_PERMISSION", /several symbols at once/],
   [404, "SYMBOL_NOT_FOUND", undefined],
   [400, "INVALID_PERIOD", undefined],
+  [503, "INTRADAY_UNAVAILABLE", /no intraday data/],
 ])("a %i with %s is refused at once, and says what to do", async (status, code, hint) => {
   const { service, bars } = await setUp((_, response) => json(response, status, { code, message: "no" }));
   const error = await bars().catch((caught: unknown) => caught);

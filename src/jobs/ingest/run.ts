@@ -1,4 +1,5 @@
 import { finalEnd } from "../../calendar/sessions.js";
+import { isNotOffered } from "../../client/answer-error.js";
 import type { Ask, ServiceClient } from "../../client/service-client.js";
 import { messageOf, ServiceError, TransportError, WireError } from "../../core/errors.js";
 import type { Region } from "../../core/exchange.js";
@@ -205,7 +206,8 @@ export class Run {
     error: ServiceError | TransportError | WireError,
   ): void {
     const refused =
-      error instanceof ServiceError && error.status >= 400 && error.status < 500 && error.status !== 429;
+      isNotOffered(error) ||
+      (error instanceof ServiceError && error.status >= 400 && error.status < 500 && error.status !== 429);
     const status = refused ? "refused" : "failed";
     const reason = error.hint ? `${error.message}; ${error.hint}` : error.message;
     this.requests[status] += 1;
