@@ -4,6 +4,7 @@ import { Float64, Int64, TimestampMillisecond, Utf8, type Vector, vectorFromArra
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
+import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
 import type { Benchmark, Case } from "../benchmark.js";
 import { klineBody } from "../body.js";
 import { barChecks, columnChecks, sqlChecks } from "../checksum.js";
@@ -42,10 +43,11 @@ export const decode: Benchmark = {
 };
 
 function streaming(bytes: Uint8Array, symbols: readonly string[]): Case {
+  const pool = new KlineBufferPool();
   return {
     name: "barlake, in chunks of 64 KiB",
     async run(timed) {
-      const answer = await timed(() => decodeKlines(chunks(bytes), { shape: "map", symbols }));
+      using answer = await timed(() => decodeKlines(chunks(bytes), { shape: "map", symbols }, pool));
       return { checks: columnChecks(answer.columns) };
     },
   };

@@ -124,6 +124,7 @@ async function askUnit(
     const finalEnd = run.finalEnds[unit.region];
     const first = window.start;
     const last = window.end - 1;
+    const expectation = { shape: "map", symbols, window: { first, last } } as const;
     const older = await run.ask(
       {
         endpoint: ENDPOINTS.klinesBatch,
@@ -138,12 +139,13 @@ async function askUnit(
       },
       { dataset: table.name, symbols, window, finalEnd },
       async (body) => {
-        const answer = await decodeKlines(body, { shape: "map", symbols, window: { first, last } });
+        const answer = await decodeKlines(body, expectation, run.buffers);
         const cut = oldestOfCut(answer, window);
         return { ...received(answer), cut, parts: partsOf(answer, symbols, window, cut) };
       },
       async ({ answer, cut }, requestId) => {
-        await store(answer, `${run.runId}/${requestId}`);
+        using bars = answer;
+        await store(bars, `${run.runId}/${requestId}`);
         return cut;
       },
     );

@@ -29,9 +29,10 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
     await run.ask(
       { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
       { dataset: BARS_1M.name, symbols: [id] },
-      async (body) => received(await decodeKlines(body, { shape: "map" })),
+      async (body) => received(await decodeKlines(body, { shape: "map" }, run.buffers)),
       async ({ answer }, requestId) => {
-        await stageKlines(run.session, STAGED, answer.columns, `${run.runId}/${requestId}`);
+        using bars = answer;
+        await stageKlines(run.session, STAGED, bars.columns, `${run.runId}/${requestId}`);
         const options = { ...run.landOptions(), finalEnd: run.finalEnds };
         run.landed.push(await landBars(run.session, run.lake, BARS_1M, STAGED, options));
         await stageBars(run.session, STAGED);

@@ -9,6 +9,7 @@ import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { type RejectCount, rejectIssues } from "../../lake/rejects.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
+import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import { landRequests, type RequestRecord } from "./ledger.js";
 
 /** What a run tells while it goes on. */
@@ -67,6 +68,8 @@ export class Run {
   readonly pipeline: string;
   readonly signal: AbortSignal;
   readonly #onProgress: (progress: Progress) => void;
+  /** Column buffers for K-line answers: lent by each to the next. */
+  readonly buffers = new KlineBufferPool();
   readonly requests = { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 };
   readonly landed: LandReport[] = [];
   readonly failures: { readonly request: string; readonly reason: string; readonly symbols: number }[] = [];

@@ -1,76 +1,101 @@
-import { type DecimalRun, decimalAt } from "./decimal-run.js";
-
 const FIRST_CAPACITY = 4096;
 const TWO_32 = 2 ** 32;
 
-/** Doubles that grow by doubling, with a validity bitmap that exists only once a null was seen. */
+/** Doubles that grow by doubling, with Arrow's validity bitmap (1 = present) once a null was seen. */
 export class GrowingDoubles {
   values = new Float64Array(FIRST_CAPACITY);
   length = 0;
-  #nulls: Uint8Array | undefined;
+  #bitmap: Uint8Array | undefined;
+  /** Whether the bitmap counts: one that is left from an earlier use does not. */
+  #hasNulls = false;
 
   push(value: number): void {
     if (this.length === this.values.length) this.#grow(this.length + 1);
+    if (this.#hasNulls) this.#mark(this.length, this.length + 1, true);
     this.values[this.length++] = value;
   }
 
-  pushRun(run: DecimalRun): void {
+  pushRun(run: Float64Array): void {
     const end = this.length + run.length;
     if (end > this.values.length) this.#grow(end);
-    const { values, length } = this;
-    for (let k = 0; k < run.length; k++) values[length + k] = decimalAt(run, k);
+    if (this.#hasNulls) this.#mark(this.length, end, true);
+    this.values.set(run, this.length);
     this.length = end;
   }
 
   /** Appends nulls; their value is NaN. */
   pushNulls(count: number): void {
+    if (count === 0) return;
     const end = this.length + count;
     if (end > this.values.length) this.#grow(end);
-    this.#nulls ??= new Uint8Array(this.values.length);
+    if (!this.#hasNulls) this.#beginNulls();
+    this.#mark(this.length, end, false);
     this.values.fill(Number.NaN, this.length, end);
-    this.#nulls.fill(1, this.length, end);
     this.length = end;
   }
 
   /** Moves the entry at `from` to `to`. */
   move(from: number, to: number): void {
     this.values[to] = this.values[from] as number;
-    if (this.#nulls) this.#nulls[to] = this.#nulls[from] as number;
+    if (this.#hasNulls) this.#mark(to, to + 1, this.#isPresent(from));
   }
 
   /** Reorders the entries from `start` on: entry `start + k` becomes what `order[k]` was. */
   permute(start: number, order: Uint32Array): void {
-    const values = Float64Array.from(order, (from) => this.values[from] as number);
-    this.values.set(values, start);
-    if (this.#nulls) {
-      const nulls = this.#nulls;
-      nulls.set(
-        Uint8Array.from(order, (from) => nulls[from] as number),
-        start,
-      );
-    }
+    this.values.set(
+      Float64Array.from(order, (from) => this.values[from] as number),
+      start,
+    );
+    if (!this.#hasNulls) return;
+    const present = Uint8Array.from(order, (from) => (this.#isPresent(from) ? 1 : 0));
+    for (const [k, bit] of present.entries()) this.#mark(start + k, start + k + 1, bit === 1);
   }
 
   truncate(length: number): void {
-    if (this.#nulls) this.#nulls.fill(0, length, this.length);
     this.length = length;
+    if (length === 0) this.#hasNulls = false;
   }
 
-  /** Arrow's validity bitmap, or undefined where every entry is present. */
-  validity(): Uint8Array | undefined {
-    const nulls = this.#nulls;
-    if (nulls === undefined || !nulls.subarray(0, this.length).includes(1)) return undefined;
-    const bitmap = new Uint8Array(Math.ceil(this.length / 8));
-    for (let i = 0; i < this.length; i++) {
-      if (nulls[i] === 0) bitmap[i >> 3] = (bitmap[i >> 3] as number) | (1 << (i & 7));
+  /** The validity bitmap of the first `rows` entries, or undefined where all of them are present. */
+  validity(rows: number): Uint8Array | undefined {
+    if (!this.#hasNulls || this.#bitmap === undefined) return undefined;
+    const bitmap = this.#bitmap.subarray(0, Math.ceil(rows / 8));
+    const last = rows & 7;
+    if (last !== 0) bitmap[rows >> 3] = (bitmap[rows >> 3] as number) & (0xff >> (8 - last));
+    const isWhole = (byte: number, at: number): boolean =>
+      byte === (at === rows >> 3 ? 0xff >> (8 - last) : 0xff);
+    return bitmap.every(isWhole) ? undefined : bitmap;
+  }
+
+  #isPresent(index: number): boolean {
+    const byte = (this.#bitmap as Uint8Array)[index >> 3] as number;
+    return (byte & (1 << (index & 7))) !== 0;
+  }
+
+  #beginNulls(): void {
+    const bytes = Math.ceil(this.values.length / 8);
+    if (this.#bitmap === undefined || this.#bitmap.length < bytes) this.#bitmap = new Uint8Array(bytes);
+    this.#hasNulls = true;
+    this.#mark(0, this.length, true);
+  }
+
+  /** Sets or clears the bits from `start` to `end`, exclusive. */
+  #mark(start: number, end: number, present: boolean): void {
+    const bitmap = this.#bitmap as Uint8Array;
+    let bit = start;
+    for (; bit < end && (bit & 7) !== 0; bit++) setBit(bitmap, bit, present);
+    const whole = end & ~7;
+    if (bit < whole) {
+      bitmap.fill(present ? 0xff : 0, bit >> 3, whole >> 3);
+      bit = whole;
     }
-    return bitmap;
+    for (; bit < end; bit++) setBit(bitmap, bit, present);
   }
 
   #grow(atLeast: number): void {
     const capacity = Math.max(atLeast, this.values.length * 2);
     this.values = resized(this.values, new Float64Array(capacity));
-    if (this.#nulls) this.#nulls = resized(this.#nulls, new Uint8Array(capacity));
+    if (this.#bitmap) this.#bitmap = resized(this.#bitmap, new Uint8Array(Math.ceil(capacity / 8)));
   }
 }
 
@@ -82,38 +107,22 @@ export class GrowingInt64 {
 
   /** Appends an integer that a double holds exactly. */
   pushSmall(value: number): void {
-    if (this.length === this.values.length) this.#grow();
+    if (this.length === this.values.length) this.#grow(this.length + 1);
     const high = Math.floor(value / TWO_32);
     this.#words[this.length * 2] = value - high * TWO_32;
     this.#words[this.length * 2 + 1] = high >>> 0;
     this.length += 1;
   }
 
-  /** Appends entries of a run from `start` on; returns the index of the first that is no integer, or the run's length. */
-  pushRun(run: DecimalRun, start: number): number {
-    const end = run.length;
-    while (this.length + end - start > this.values.length) this.#grow();
-    const words = this.#words;
-    const { digits, scales } = run;
-    let at = this.length * 2;
-    let k = start;
-    for (; k < end; k++) {
-      let value = digits[k] as number;
-      if (scales[k] !== 0) {
-        value = decimalAt(run, k);
-        if (!Number.isInteger(value)) break;
-      }
-      const high = Math.floor(value / TWO_32);
-      words[at] = value - high * TWO_32;
-      words[at + 1] = high >>> 0;
-      at += 2;
-    }
-    this.length = at / 2;
-    return k;
+  pushRun(run: BigInt64Array): void {
+    const end = this.length + run.length;
+    if (end > this.values.length) this.#grow(end);
+    this.values.set(run, this.length);
+    this.length = end;
   }
 
   pushBig(value: bigint): void {
-    if (this.length === this.values.length) this.#grow();
+    if (this.length === this.values.length) this.#grow(this.length + 1);
     this.values[this.length++] = value;
   }
 
@@ -139,10 +148,16 @@ export class GrowingInt64 {
     this.length = length;
   }
 
-  #grow(): void {
-    this.values = resized(this.values, new BigInt64Array(this.values.length * 2));
+  #grow(atLeast: number): void {
+    this.values = resized(this.values, new BigInt64Array(Math.max(atLeast, this.values.length * 2)));
     this.#words = new Uint32Array(this.values.buffer);
   }
+}
+
+function setBit(bitmap: Uint8Array, bit: number, present: boolean): void {
+  const mask = 1 << (bit & 7);
+  const byte = bitmap[bit >> 3] as number;
+  bitmap[bit >> 3] = present ? byte | mask : byte & ~mask;
 }
 
 function resized<T extends Float64Array | BigInt64Array | Uint8Array>(from: T, to: T): T {

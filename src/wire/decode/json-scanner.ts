@@ -1,34 +1,7 @@
 import { WireError } from "../../core/errors.js";
-import { DecimalRun } from "./decimal-run.js";
+import { numberKernel } from "../kernel/number-kernel.js";
+import { DEFAULT_JSON_LIMITS, type JsonLimits, type JsonSink, type NumberRuns } from "./json-sink.js";
 import { NumberToken } from "./number-token.js";
-
-/** What a {@link JsonScanner} tells as it reads. Offsets count bytes of the whole document, from 0. */
-export interface JsonSink {
-  startObject(offset: number): void;
-  endObject(): void;
-  startArray(offset: number): void;
-  endArray(): void;
-  key(text: string, offset: number): void;
-  /** Elements of an array, as if each had been given to `number`. The run is valid only during the call. */
-  decimals(run: DecimalRun): void;
-  /** The token is valid only during the call. */
-  number(token: NumberToken, offset: number): void;
-  /** `read` gives the text; a sink that does not need it does not pay for it. */
-  string(read: () => string, offset: number): void;
-  literal(value: boolean | null, offset: number): void;
-}
-
-/** Bounds that keep a hostile document small. */
-export interface JsonLimits {
-  /** Deepest nesting of objects and arrays. @default 64 */
-  readonly maxDepth: number;
-  /** Longest string or number, in bytes. @default 65536 */
-  readonly maxTokenBytes: number;
-  /** Longest document, in bytes. @default 2 GiB */
-  readonly maxBytes: number;
-}
-
-export const DEFAULT_JSON_LIMITS: JsonLimits = { maxDepth: 64, maxTokenBytes: 65_536, maxBytes: 2 ** 31 };
 
 /** What may come next. Small integers, since it is compared once a token. */
 const VALUE = 0;
@@ -40,7 +13,11 @@ const COMMA_OR_END = 5;
 const NOTHING = 6;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const EMPTY = new Uint8Array(0);
+/** What is scanned: the end of the last piece, where a token was cut, then a part of the next one. */
+const bytes = numberKernel.input;
+/** Bounds of `maxTokenBytes`: the kernel reads numbers of up to 64 bytes; a token must leave room for more bytes. */
+const MIN_TOKEN_BYTES = 64;
+const MAX_TOKEN_BYTES = bytes.length / 2;
 const LITERALS: readonly (readonly [string, boolean | null])[] = [
   ["true", true],
   ["false", false],
@@ -57,51 +34,69 @@ export class JsonScanner {
   readonly #sink: JsonSink;
   readonly #limits: JsonLimits;
   readonly #number = new NumberToken();
-  readonly #run = new DecimalRun();
   /** One entry an open container: true for an object. */
   readonly #stack: boolean[] = [];
+  /** Of the innermost container, where it is an array that has one. */
+  #runs: NumberRuns | undefined;
   #expect = VALUE;
-  #carry: Uint8Array = EMPTY;
-  /** Offset in the document of the first byte of the buffer at hand. */
+  /** The token that the last piece was cut in. */
+  #carry = new Uint8Array(64);
+  #carried = 0;
+  /** Offset in the document of the first byte that is scanned. */
   #base = 0;
+  /** How many bytes there are to scan. */
+  #end = 0;
 
   constructor(sink: JsonSink, limits: JsonLimits = DEFAULT_JSON_LIMITS) {
+    const { maxTokenBytes } = limits;
+    if (!(maxTokenBytes >= MIN_TOKEN_BYTES && maxTokenBytes <= MAX_TOKEN_BYTES)) {
+      throw new RangeError(`maxTokenBytes ${maxTokenBytes} is not ${MIN_TOKEN_BYTES} to ${MAX_TOKEN_BYTES}`);
+    }
     this.#sink = sink;
     this.#limits = limits;
   }
 
   /** Bytes taken so far. */
   get bytes(): number {
-    return this.#base + this.#carry.length;
+    return this.#base + this.#carried;
   }
 
   /** Takes the next piece of the document. */
   push(chunk: Uint8Array): void {
-    const buffer = this.#carry.length === 0 ? chunk : concat(this.#carry, chunk);
-    if (this.#base + buffer.length > this.#limits.maxBytes) {
-      throw new WireError(
-        "limit",
-        `answer is longer than ${this.#limits.maxBytes} bytes`,
-        this.#limits.maxBytes,
-      );
+    const { maxBytes } = this.#limits;
+    if (this.bytes + chunk.length > maxBytes)
+      throw new WireError("limit", `answer is longer than ${maxBytes} bytes`, maxBytes);
+    for (let at = 0; at < chunk.length; ) {
+      this.#restore();
+      const length = Math.min(chunk.length - at, bytes.length - this.#end);
+      bytes.set(length === chunk.length ? chunk : chunk.subarray(at, at + length), this.#end);
+      this.#end += length;
+      at += length;
+      this.#keep(this.#scan(false));
     }
-    this.#consume(buffer, this.#scan(buffer, false));
   }
 
   /** Says that the document is over. */
   end(): void {
-    const buffer = this.#carry;
-    this.#consume(buffer, this.#scan(buffer, true));
-    if (this.#carry.length > 0 || this.#expect !== NOTHING) {
+    this.#restore();
+    this.#keep(this.#scan(true));
+    if (this.#carried > 0 || this.#expect !== NOTHING)
       throw new WireError("truncated", "answer ends before its JSON does", this.bytes);
-    }
   }
 
-  #consume(buffer: Uint8Array, taken: number): void {
-    this.#base += taken;
-    const rest = buffer.length - taken;
-    this.#checkLength(0, rest);
-    this.#carry = rest === 0 ? EMPTY : buffer.slice(taken);
+  /** Puts what was kept back in front: other scanners may have used the bytes in between. */
+  #restore(): void {
+    for (let i = 0; i < this.#carried; i++) bytes[i] = this.#carry[i] as number;
+    this.#end = this.#carried;
+  }
+
+  /** Keeps what stands from `from` on until there is more. */
+  #keep(from: number): void {
+    this.#checkLength(from, this.#end);
+    this.#base += from;
+    this.#carried = this.#end - from;
+    if (this.#carried > this.#carry.length) this.#carry = new Uint8Array(this.#carried * 2);
+    for (let i = 0; i < this.#carried; i++) this.#carry[i] = bytes[from + i] as number;
   }
 
   #checkLength(start: number, end: number): void {
@@ -114,24 +109,24 @@ export class JsonScanner {
     );
   }
 
-  /** Reads as many whole tokens as the buffer has; returns the index of the first byte that was not used. */
-  #scan(buffer: Uint8Array, final: boolean): number {
+  /** Reads as many whole tokens as there are; returns the index of the first byte that was not used. */
+  #scan(final: boolean): number {
     let i = 0;
-    while (i < buffer.length) {
-      const byte = buffer[i] as number;
+    while (i < this.#end) {
+      const byte = bytes[i] as number;
       if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) {
         i += 1;
         continue;
       }
-      const next = this.#token(buffer, i, byte, final);
+      const next = this.#token(i, byte, final);
       if (next < 0) return i;
       i = next;
     }
     return i;
   }
 
-  /** Reads the token at `i`; returns the index after it, or -1 when the buffer ends inside it. */
-  #token(buffer: Uint8Array, i: number, byte: number, final: boolean): number {
+  /** Reads the token at `i`; returns the index after it, or -1 when the bytes end inside it. */
+  #token(i: number, byte: number, final: boolean): number {
     switch (this.#expect) {
       case COMMA_OR_END:
         if (byte !== 0x2c) return this.#close(i, byte);
@@ -143,27 +138,27 @@ export class JsonScanner {
         return i + 1;
       case KEY_OR_END:
         if (byte === 0x7d) return this.#close(i, byte);
-        return this.#key(buffer, i, byte);
+        return this.#key(i, byte);
       case KEY:
-        return this.#key(buffer, i, byte);
+        return this.#key(i, byte);
       case VALUE_OR_END:
         if (byte === 0x5d) return this.#close(i, byte);
-        return this.#value(buffer, i, byte, final);
+        return this.#value(i, byte, final);
       case VALUE:
-        return this.#value(buffer, i, byte, final);
+        return this.#value(i, byte, final);
       default:
         return this.#fail(i, byte, "the end");
     }
   }
 
-  #value(buffer: Uint8Array, i: number, byte: number, final: boolean): number {
+  #value(i: number, byte: number, final: boolean): number {
     const offset = this.#base + i;
-    if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) return this.#numberAt(buffer, i, byte, final);
+    if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) return this.#numberAt(i, byte, final);
     if (byte === 0x22) {
-      const end = this.#stringEnd(buffer, i);
+      const end = this.#stringEnd(i);
       if (end < 0) return -1;
       this.#checkLength(i, end);
-      this.#sink.string(() => this.#text(buffer, i, end), offset);
+      this.#sink.string(() => this.#text(i, end), offset);
       this.#afterValue();
       return end;
     }
@@ -174,22 +169,19 @@ export class JsonScanner {
       const isObject = byte === 0x7b;
       this.#stack.push(isObject);
       this.#expect = isObject ? KEY_OR_END : VALUE_OR_END;
+      this.#runs = isObject ? undefined : this.#sink.startArray(offset);
       if (isObject) this.#sink.startObject(offset);
-      else this.#sink.startArray(offset);
       return i + 1;
     }
-    return this.#literal(buffer, i, byte);
+    return this.#literal(i, byte);
   }
 
-  #numberAt(buffer: Uint8Array, i: number, byte: number, final: boolean): number {
-    const inArray = this.#stack.at(-1) === false;
-    const next = inArray ? this.#run.scan(buffer, i, this.#base) : i;
-    if (next > i) {
-      this.#sink.decimals(this.#run);
-      this.#expect = VALUE;
-      return next;
+  #numberAt(i: number, byte: number, final: boolean): number {
+    if (this.#runs !== undefined) {
+      const next = this.#numbersAt(i, this.#runs);
+      if (next > i) return next;
     }
-    const result = this.#number.scan(buffer, i, final);
+    const result = this.#number.scan(bytes, i, this.#end, final);
     if (result === "incomplete") return -1;
     if (result === "invalid") return this.#fail(i, byte, "a number");
     this.#checkLength(i, this.#number.end);
@@ -198,12 +190,26 @@ export class JsonScanner {
     return this.#number.end;
   }
 
-  #literal(buffer: Uint8Array, i: number, byte: number): number {
+  /** Hands on as many numbers as the kernel reads; returns the index after them. */
+  #numbersAt(i: number, runs: NumberRuns): number {
+    const { type, room } = runs;
+    const values =
+      type === "double"
+        ? numberKernel.scanDoubles(i, this.#end, room)
+        : numberKernel.scanIntegers(i, this.#end, room);
+    if (values.length === 0) return i;
+    this.#expect = numberKernel.closed ? COMMA_OR_END : VALUE;
+    const next = numberKernel.stoppedAt;
+    runs.push(values);
+    return next;
+  }
+
+  #literal(i: number, byte: number): number {
     for (const [text, value] of LITERALS) {
       if (text.charCodeAt(0) !== byte) continue;
       for (let k = 1; k < text.length; k++) {
-        if (i + k >= buffer.length) return -1;
-        if (buffer[i + k] !== text.charCodeAt(k)) return this.#fail(i + k, buffer[i + k] as number, text);
+        if (i + k >= this.#end) return -1;
+        if (bytes[i + k] !== text.charCodeAt(k)) return this.#fail(i + k, bytes[i + k] as number, text);
       }
       this.#sink.literal(value, this.#base + i);
       this.#afterValue();
@@ -212,37 +218,37 @@ export class JsonScanner {
     return this.#fail(i, byte, "a value");
   }
 
-  #key(buffer: Uint8Array, i: number, byte: number): number {
+  #key(i: number, byte: number): number {
     if (byte !== 0x22) return this.#fail(i, byte, "a key");
-    const end = this.#stringEnd(buffer, i);
+    const end = this.#stringEnd(i);
     if (end < 0) return -1;
     this.#checkLength(i, end);
-    this.#sink.key(this.#text(buffer, i, end), this.#base + i);
+    this.#sink.key(this.#text(i, end), this.#base + i);
     this.#expect = COLON;
     return end;
   }
 
   /** Checks a string that begins at `start`; returns the index after its closing quote, or -1 when it is cut. */
-  #stringEnd(buffer: Uint8Array, start: number): number {
+  #stringEnd(start: number): number {
     let i = start + 1;
-    while (i < buffer.length) {
-      const byte = buffer[i] as number;
+    while (i < this.#end) {
+      const byte = bytes[i] as number;
       if (byte === 0x22) return i + 1;
       if (byte < 0x20) return this.#fail(i, byte, "a string without control characters");
       if (byte !== 0x5c) {
         i += 1;
         continue;
       }
-      const escape = buffer[i + 1];
-      if (escape === undefined) return -1;
+      if (i + 1 >= this.#end) return -1;
+      const escape = bytes[i + 1] as number;
       if (escape !== 0x75) {
         if (!'"\\/bfnrt'.includes(String.fromCharCode(escape))) return this.#fail(i + 1, escape, "an escape");
         i += 2;
         continue;
       }
       for (let k = i + 2; k < i + 6; k++) {
-        const hex = buffer[k];
-        if (hex === undefined) return -1;
+        if (k >= this.#end) return -1;
+        const hex = bytes[k] as number;
         if (!/[0-9a-fA-F]/.test(String.fromCharCode(hex)))
           return this.#fail(k, hex, "four hexadecimal digits");
       }
@@ -251,10 +257,9 @@ export class JsonScanner {
     return -1;
   }
 
-  #text(buffer: Uint8Array, start: number, end: number): string {
-    const bytes = buffer.subarray(start + 1, end - 1);
+  #text(start: number, end: number): string {
     try {
-      const raw = utf8.decode(bytes);
+      const raw = utf8.decode(bytes.subarray(start + 1, end - 1));
       return raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
     } catch (cause) {
       throw new WireError("not_json", "string is not valid UTF-8", this.#base + start, { cause });
@@ -267,6 +272,7 @@ export class JsonScanner {
       return this.#fail(i, byte, isObject ? '"," or "}"' : '"," or "]"');
     }
     this.#stack.pop();
+    this.#runs = undefined;
     if (isObject) this.#sink.endObject();
     else this.#sink.endArray();
     this.#afterValue();
@@ -282,11 +288,4 @@ export class JsonScanner {
       byte >= 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;
     throw new WireError("not_json", `answer is not JSON: ${found} where ${wanted} belongs`, this.#base + i);
   }
-}
-
-function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const joined = new Uint8Array(a.length + b.length);
-  joined.set(a);
-  joined.set(b, a.length);
-  return joined;
 }

@@ -1,4 +1,4 @@
-import type { JsonLimits } from "./json-scanner.js";
+import type { JsonLimits } from "./json-sink.js";
 
 /** What was asked for, so that an answer which is something else is noticed; and how large it may be. */
 export interface KlineExpectation {

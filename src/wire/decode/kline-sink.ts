@@ -2,8 +2,8 @@ import { ServiceError, WireError } from "../../core/errors.js";
 import type { IssueLog } from "../../core/issue.js";
 import { isSymbol } from "../../core/symbol.js";
 import { type KlineColumns, OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
-import type { DecimalRun } from "./decimal-run.js";
-import type { JsonSink } from "./json-scanner.js";
+import type { JsonSink, NumberRuns } from "./json-sink.js";
+import type { KlineBuffers } from "./kline-buffers.js";
 import type { KlineExpectation } from "./kline-expectation.js";
 import type { NumberToken } from "./number-token.js";
 import { SymbolBars } from "./symbol-bars.js";
@@ -42,13 +42,19 @@ export class KlineSink implements JsonSink {
   readonly #seen: Record<"root" | "data", Set<string>> = { root: new Set(), data: new Set() };
   #error: { code?: string; message?: string } = {};
 
-  constructor(expectation: KlineExpectation, issues: IssueLog) {
+  /** @param buffers empty ones. */
+  constructor(expectation: KlineExpectation, issues: IssueLog, buffers: KlineBuffers) {
     this.#shape = expectation.shape;
     this.#only = expectation.symbols?.[0] ?? "";
     this.#expected = expectation.symbols && new Set(expectation.symbols);
     this.#maxSymbols = expectation.maxSymbols ?? 20_000;
     this.#issues = issues;
-    this.#bars = new SymbolBars(issues, expectation.maxBarsPerSymbol ?? 1_000_000, expectation.window);
+    this.#bars = new SymbolBars(
+      buffers,
+      issues,
+      expectation.maxBarsPerSymbol ?? 1_000_000,
+      expectation.window,
+    );
   }
 
   startObject(offset: number): void {
@@ -75,13 +81,14 @@ export class KlineSink implements JsonSink {
     else this.#place = "before";
   }
 
-  startArray(offset: number): void {
+  startArray(offset: number): NumberRuns | undefined {
     if (this.#place === "kline" && this.#bars.beginColumn(this.#key, this.#keyOffset)) {
       this.#place = "column";
-      return;
+      return this.#bars;
     }
     this.#unexpected("an array", offset);
     this.#enterSkip();
+    return undefined;
   }
 
   endArray(): void {
@@ -99,10 +106,6 @@ export class KlineSink implements JsonSink {
       if (seen.size >= most) throw new WireError("limit", `answer has more than ${most} keys`, offset);
       seen.add(text);
     } else if (this.#place === "kline") this.#bars.key(text, offset);
-  }
-
-  decimals(run: DecimalRun): void {
-    if (this.#place === "column") this.#bars.decimals(run);
   }
 
   number(token: NumberToken, offset: number): void {

@@ -14,7 +14,7 @@ const UPPER_E = 0x45;
 
 const latin1 = new TextDecoder("latin1");
 
-/** Why {@link NumberToken.scan} stopped. `incomplete`: the buffer ends where the number, or more of it, may go on. */
+/** Why {@link NumberToken.scan} stopped. `incomplete`: the bytes end where the number, or more of it, may go on. */
 export type ScanResult = "number" | "incomplete" | "invalid";
 
 /**
@@ -37,11 +37,10 @@ export class NumberToken {
   #hasExponent = false;
 
   /**
-   * Scans a number that begins at `start`. A number that reaches the end of the buffer is "incomplete", unless it is
-   * whole and the buffer is `final`.
+   * Scans a number that begins at `start`, in bytes that end at `length`. A number that reaches their end is
+   * "incomplete", unless it is whole and the bytes are the `final` ones.
    */
-  scan(bytes: Uint8Array, start: number, final: boolean): ScanResult {
-    const length = bytes.length;
+  scan(bytes: Uint8Array, start: number, length: number, final: boolean): ScanResult {
     const negative = bytes[start] === MINUS;
     const first = negative ? start + 1 : start;
     let i = first;
@@ -68,7 +67,7 @@ export class NumberToken {
     }
     let hasExponent = false;
     if ((byte === LOWER_E || byte === UPPER_E) && i < length) {
-      const result = this.#skipExponent(bytes, i + 1, final);
+      const result = this.#skipExponent(bytes, i + 1, length, final);
       if (result !== "number") return result;
       hasExponent = true;
       i = this.end;
@@ -85,10 +84,9 @@ export class NumberToken {
   }
 
   /** Scans the sign and the digits of an exponent; sets `end`. */
-  #skipExponent(bytes: Uint8Array, start: number, final: boolean): ScanResult {
-    const length = bytes.length;
+  #skipExponent(bytes: Uint8Array, start: number, length: number, final: boolean): ScanResult {
     let i = start;
-    if (bytes[i] === PLUS || bytes[i] === MINUS) i += 1;
+    if (i < length && (bytes[i] === PLUS || bytes[i] === MINUS)) i += 1;
     const first = i;
     while (i < length && (bytes[i] as number) >= ZERO && (bytes[i] as number) <= NINE) i += 1;
     if (i === length && (i === first || !final)) return "incomplete";

@@ -1,38 +1,27 @@
 import { WireError } from "../../core/errors.js";
 import type { IssueLog, IssueRule } from "../../core/issue.js";
-import {
-  DOUBLE_COLUMNS,
-  type DoubleColumn,
-  type KlineColumns,
-  type NumberColumn,
-  OPTIONAL_COLUMNS,
-  WIRE_COLUMNS,
-} from "../kline-columns.js";
-import { type DecimalRun, decimalAt } from "./decimal-run.js";
-import { GrowingDoubles, GrowingInt64 } from "./growing-column.js";
+import { type KlineColumns, OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
+import { GrowingDoubles, type GrowingInt64 } from "./growing-column.js";
+import type { NumberRuns } from "./json-sink.js";
+import type { KlineBuffers } from "./kline-buffers.js";
 import type { NumberToken } from "./number-token.js";
 
 /** 1900-01-01 and 2200-01-01: a bar outside is a unit mix-up (seconds or microseconds), not history. */
 const EARLIEST_MS = -2_208_988_800_000;
 const LATEST_MS = 7_258_118_400_000;
 
-const isInteger = (column: string): boolean => column === "timestamp" || column === "volume";
-
 /**
- * The column buffers of an answer, and the symbol that is being read into them.
+ * Reads symbols into the column buffers of an answer.
  *
  * A symbol is taken whole when its object ends: if its columns do not fit together it is cut off again, bars with a
  * defect are taken out, and unsorted ones sorted; each with an issue.
  */
-export class SymbolBars {
+export class SymbolBars implements NumberRuns {
   readonly #issues: IssueLog;
   readonly #maxBars: number;
   readonly #first: number;
   readonly #last: number;
-  readonly #doubles = new Map<string, GrowingDoubles>(
-    DOUBLE_COLUMNS.map((name) => [name, new GrowingDoubles()]),
-  );
-  readonly #int64 = { timestamp: new GrowingInt64(), volume: new GrowingInt64() };
+  readonly #buffers: KlineBuffers;
   readonly #symbols: string[] = [];
   /** Row at which each taken symbol ends. */
   readonly #ends: number[] = [];
@@ -44,14 +33,22 @@ export class SymbolBars {
   /** The first rule that sets the whole symbol aside. */
   #failed: IssueRule | undefined;
   #column = "";
-  #target: GrowingDoubles | GrowingInt64 = this.#int64.timestamp;
+  #target: GrowingDoubles | GrowingInt64;
   readonly #keys = new Set<string>();
   /** The columns read so far, and where their keys stand. */
   readonly #columns = new Map<string, number>();
   /** Rows (counted from the symbol's first) that have a defect. */
   readonly #bad = new Set<number>();
 
-  constructor(issues: IssueLog, maxBars: number, window: { first: number; last: number } | undefined) {
+  /** @param buffers empty ones. */
+  constructor(
+    buffers: KlineBuffers,
+    issues: IssueLog,
+    maxBars: number,
+    window: { first: number; last: number } | undefined,
+  ) {
+    this.#buffers = buffers;
+    this.#target = buffers.timestamp;
     this.#issues = issues;
     this.#maxBars = maxBars;
     this.#first = Math.max(window?.first ?? EARLIEST_MS, EARLIEST_MS);
@@ -77,24 +74,24 @@ export class SymbolBars {
 
   /** Makes `name` the column that values go to; false where it is none of the interface. */
   beginColumn(name: string, offset: number): boolean {
-    if (!WIRE_COLUMNS.includes(name)) return false;
+    const target = this.#buffers.column(name);
+    if (target === undefined) return false;
     this.#column = name;
     this.#columns.set(name, offset);
-    this.#target = this.#doubles.get(name) ?? this.#int64[name as "timestamp" | "volume"];
+    this.#target = target;
     return true;
   }
 
-  decimals(run: DecimalRun): void {
-    const room = this.#maxBars - (this.#target.length - this.#rows);
-    if (run.length > room) this.#full(run.offsets[room] as number);
-    const target = this.#target;
-    if (target instanceof GrowingDoubles) return target.pushRun(run);
-    let k = target.pushRun(run, 0);
-    while (k < run.length) {
-      const text = `is ${decimalAt(run, k)}, not an integer`;
-      this.#defect("fraction_in_integer", text, run.offsets[k] as number);
-      k = target.pushRun(run, k + 1);
-    }
+  get type(): "double" | "int64" {
+    return this.#target instanceof GrowingDoubles ? "double" : "int64";
+  }
+
+  get room(): number {
+    return this.#maxBars - (this.#target.length - this.#rows);
+  }
+
+  push(values: Float64Array | BigInt64Array): void {
+    this.#target.pushRun(values as never);
   }
 
   number(token: NumberToken, offset: number): void {
@@ -132,48 +129,30 @@ export class SymbolBars {
   }
 
   end(): void {
-    const rows = this.#int64.timestamp.length - this.#rows;
-    const longest = Math.max(...this.#all().map((column) => column.length)) - this.#rows;
+    const { timestamp, all, doubles } = this.#buffers;
+    const rows = timestamp.length - this.#rows;
+    const longest = Math.max(...all.map((column) => column.length)) - this.#rows;
     this.#received.set(this.#symbol, longest);
     this.#checkColumns(rows, longest);
-    if (this.#failed) return this.#truncate(this.#rows);
-    for (const [name, column] of this.#doubles) if (!this.#columns.has(name)) column.pushNulls(rows);
-    this.#checkTimestamps(rows);
-    this.#takeOut(rows);
-    this.#sort();
+    if (this.#failed) return this.#buffers.truncate(this.#rows);
+    for (const [name, column] of doubles) if (!this.#columns.has(name)) column.pushNulls(rows);
+    if (!this.#isInOrder()) {
+      this.#checkTimestamps(rows);
+      this.#takeOut(rows);
+      this.#sort();
+    } else if (this.#bad.size > 0) this.#takeOut(rows);
     this.#symbols.push(this.#symbol);
-    this.#rows = this.#int64.timestamp.length;
+    this.#rows = timestamp.length;
     this.#ends.push(this.#rows);
   }
 
   finish(): { columns: KlineColumns; received: ReadonlyMap<string, number> } {
-    const rows = this.#rows;
-    const symbolIndex = new Int32Array(rows);
-    let start = 0;
-    for (const [index, end] of this.#ends.entries()) {
-      symbolIndex.fill(index, start, end);
-      start = end;
-    }
-    const doubles = Object.fromEntries(
-      DOUBLE_COLUMNS.map((name): [DoubleColumn, NumberColumn] => {
-        const column = this.#doubles.get(name) as GrowingDoubles;
-        return [name, { values: column.values.subarray(0, rows), validity: column.validity() }];
-      }),
-    ) as Record<DoubleColumn, NumberColumn>;
-    const timestamp = this.#int64.timestamp.values.subarray(0, rows);
-    const volume = this.#int64.volume.values.subarray(0, rows);
-    return {
-      columns: { rows, symbols: this.#symbols, symbolIndex, timestamp, volume, doubles },
-      received: this.#received,
-    };
+    return { columns: this.#buffers.columns(this.#symbols, this.#ends), received: this.#received };
   }
 
   #checkRoom(offset: number): void {
-    if (this.#target.length - this.#rows >= this.#maxBars) this.#full(offset);
-  }
-
-  #full(offset: number): never {
-    throw new WireError("limit", `${this.#symbol} has more than ${this.#maxBars} bars`, offset);
+    if (this.room <= 0)
+      throw new WireError("limit", `${this.#symbol} has more than ${this.#maxBars} bars`, offset);
   }
 
   /** Notes a defect of one bar, and keeps its place in the column so that the others stay aligned. */
@@ -203,7 +182,7 @@ export class SymbolBars {
         this.fail("missing_column", "is missing", name, this.#offset);
         continue;
       }
-      const length = this.#lengthOf(name) - this.#rows;
+      const length = (this.#buffers.column(name)?.length ?? 0) - this.#rows;
       if (length === rows) continue;
       this.fail("unequal_lengths", `has ${length} entries where timestamp has ${rows}`, name, offset);
     }
@@ -217,8 +196,20 @@ export class SymbolBars {
     });
   }
 
+  /** Whether the symbol's timestamps ascend strictly and are all within the window, as nearly always. */
+  #isInOrder(): boolean {
+    const { timestamp } = this.#buffers;
+    let last = this.#first - 1;
+    for (let row = this.#rows; row < timestamp.length; row++) {
+      const ms = timestamp.at(row);
+      if (ms <= last) return false;
+      last = ms;
+    }
+    return last <= this.#last;
+  }
+
   #checkTimestamps(rows: number): void {
-    const { timestamp } = this.#int64;
+    const { timestamp } = this.#buffers;
     for (let k = 0; k < rows; k++) {
       const ms = timestamp.at(this.#rows + k);
       if ((ms >= this.#first && ms <= this.#last) || this.#bad.has(k)) continue;
@@ -238,18 +229,19 @@ export class SymbolBars {
 
   #takeOut(rows: number): void {
     if (this.#bad.size === 0) return;
+    const { all } = this.#buffers;
     let to = this.#rows;
     for (let k = 0; k < rows; k++) {
       if (this.#bad.has(k)) continue;
-      for (const column of this.#all()) column.move(this.#rows + k, to);
+      for (const column of all) column.move(this.#rows + k, to);
       to += 1;
     }
-    this.#truncate(to);
+    this.#buffers.truncate(to);
   }
 
   /** Sorts the symbol's bars by timestamp where they are not, and keeps the last delivered of equal ones. */
   #sort(): void {
-    const { timestamp } = this.#int64;
+    const { timestamp, all } = this.#buffers;
     const start = this.#rows;
     const end = timestamp.length;
     let sorted = true;
@@ -262,8 +254,8 @@ export class SymbolBars {
       (row, k) => k + 1 === order.length || timestamp.at(row) !== timestamp.at(order[k + 1] as number),
     );
     const repeats = order.length - kept.length;
-    for (const column of this.#all()) column.permute(start, kept);
-    this.#truncate(start + kept.length);
+    for (const column of all) column.permute(start, kept);
+    this.#buffers.truncate(start + kept.length);
     this.#issues.add({
       rule: repeats > 0 ? "duplicate_key" : "unsorted",
       symbol: this.#symbol,
@@ -275,19 +267,5 @@ export class SymbolBars {
       byteOffset: this.#offset,
       rejected: repeats,
     });
-  }
-
-  #all(): (GrowingDoubles | GrowingInt64)[] {
-    return [this.#int64.timestamp, this.#int64.volume, ...this.#doubles.values()];
-  }
-
-  #truncate(length: number): void {
-    for (const column of this.#all()) column.truncate(length);
-  }
-
-  #lengthOf(name: string): number {
-    return isInteger(name)
-      ? this.#int64[name as "timestamp" | "volume"].length
-      : (this.#doubles.get(name) as GrowingDoubles).length;
   }
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WireError } from "../../../src/core/errors.js";
-import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json-scanner.js";
+import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json-sink.js";
 import { anyCuts, cutAt, cutEvery, utf8 } from "../chunks.js";
 import { readJson } from "./read-json.js";
 
@@ -203,19 +203,35 @@ describe("what is wrong is told", () => {
 });
 
 describe("limits hold, however the document is cut", () => {
-  const limits = { ...DEFAULT_JSON_LIMITS, maxDepth: 3, maxTokenBytes: 10, maxBytes: 40 };
+  const limits = { ...DEFAULT_JSON_LIMITS, maxDepth: 3, maxTokenBytes: 64, maxBytes: 90 };
   test.each([
     ["[[[1]]]", "[[[[1]]]]"],
     ['{"a":{"b":{}}}', '{"a":{"b":{"c":[]}}}'],
-    ['["12345678"]', '["123456789"]'],
-    ['{"12345678":1}', '{"123456789":1}'],
-    ["[1234567890]", "[12345678901]"],
-    ["[1e00000000,2]", "[1e000000001,2]"],
-    [`[${"1,".repeat(18)}1 ]`, `[${"1,".repeat(18)}1  ]`],
+    [`["${"a".repeat(62)}"]`, `["${"a".repeat(63)}"]`],
+    [`{"${"a".repeat(62)}":1}`, `{"${"a".repeat(63)}":1}`],
+    [`[${"1".repeat(64)}]`, `[${"1".repeat(65)}]`],
+    [`[0.${"0".repeat(62)},2]`, `[0.${"0".repeat(63)},2]`],
+    [`[1e${"0".repeat(62)},2]`, `[1e${"0".repeat(63)},2]`],
+    [`[${"1,".repeat(43)}1 ]`, `[${"1,".repeat(43)}1  ]`],
   ])("%s is read, %s is not", (inside, outside) => {
     for (const size of [1, 3, 7, 100]) {
       expect(readJson(cutEvery(utf8(inside), size), limits)).toEqual(JSON.parse(inside));
       expect(caught(() => readJson(cutEvery(utf8(outside), size), limits)).kind).toBe("limit");
+    }
+  });
+
+  test.each([63, 131_073])("maxTokenBytes of %d is refused", (maxTokenBytes) => {
+    expect(() => readJson([utf8("[1]")], { ...limits, maxTokenBytes })).toThrow(RangeError);
+  });
+
+  test("a token as long as permitted, in pieces longer than the scanner's own buffer", () => {
+    const text = JSON.stringify({
+      a: "x".repeat(131_070),
+      b: Array.from({ length: 90_000 }, (_, k) => k / 8),
+    });
+    const most = { ...DEFAULT_JSON_LIMITS, maxTokenBytes: 131_072 };
+    for (const size of [100_000, 262_144, 1_000_000]) {
+      expect(readJson(cutEvery(utf8(text), size), most)).toEqual(JSON.parse(text));
     }
   });
 });

@@ -1,15 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DecimalRun, decimalAt } from "../../../src/wire/decode/decimal-run.js";
-import { NumberToken } from "../../../src/wire/decode/number-token.js";
+import { NumberToken, type ScanResult } from "../../../src/wire/decode/number-token.js";
 import { utf8 } from "../chunks.js";
 
 const MIN_INT64 = -(2n ** 63n);
 const MAX_INT64 = 2n ** 63n - 1n;
 
+function scan(token: NumberToken, text: string, start: number, final: boolean): ScanResult {
+  const bytes = utf8(text);
+  return token.scan(bytes, start, bytes.length, final);
+}
+
 function scanned(text: string): NumberToken {
   const token = new NumberToken();
-  expect(token.scan(utf8(text), 0, true)).toBe("number");
+  expect(scan(token, text, 0, true)).toBe("number");
   expect(token.end).toBe(text.length);
   return token;
 }
@@ -139,70 +143,33 @@ describe("scanning", () => {
   test.each(["01,", "-01,", "-x", "1.x", "1.e2", "1ex", "1e+x", "--1"])(
     "%s is invalid, final or not",
     (text) => {
-      for (const final of [true, false]) expect(new NumberToken().scan(utf8(text), 0, final)).toBe("invalid");
+      for (const final of [true, false]) expect(scan(new NumberToken(), text, 0, final)).toBe("invalid");
     },
   );
 
   test.each(["-", "1.", "1e", "1e-", "-0."])("%s is incomplete, final or not", (text) => {
-    for (const final of [true, false])
-      expect(new NumberToken().scan(utf8(text), 0, final)).toBe("incomplete");
+    for (const final of [true, false]) expect(scan(new NumberToken(), text, 0, final)).toBe("incomplete");
   });
 
   test("a number that reaches the end is whole only where nothing follows", () => {
     for (const text of ["0", "-1", "1.5", "1e5", "12345678901234567890"]) {
-      expect(new NumberToken().scan(utf8(text), 0, false)).toBe("incomplete");
-      expect(new NumberToken().scan(utf8(`${text} `), 0, false)).toBe("number");
-      expect(new NumberToken().scan(utf8(`x${text}`), 1, true)).toBe("number");
+      expect(scan(new NumberToken(), text, 0, false)).toBe("incomplete");
+      expect(scan(new NumberToken(), `${text} `, 0, false)).toBe("number");
+      expect(scan(new NumberToken(), `x${text}`, 1, true)).toBe("number");
+    }
+  });
+
+  test("bytes after the end are not read", () => {
+    for (const text of ["1", "1.", "1e", "1e+", "-"]) {
+      const bytes = utf8(`${text}+5.5,`);
+      expect(new NumberToken().scan(bytes, 0, text.length, false)).toBe("incomplete");
     }
   });
 
   test("its text is what was scanned", () => {
     const token = new NumberToken();
-    expect(token.scan(utf8("[-1.50e+3,2]"), 1, false)).toBe("number");
+    expect(scan(token, "[-1.50e+3,2]", 1, false)).toBe("number");
     expect(token.text()).toBe("-1.50e+3");
     expect(token.end).toBe(9);
-  });
-});
-
-describe("a run of decimals", () => {
-  /** What makes the end of the buffer, where a run takes nothing, no part of the test. */
-  const margin = " ".repeat(64);
-
-  test("holds what it took, bit-equal to JSON.parse, and leaves the rest where it stands", () => {
-    const anyElement = fc.oneof(
-      anyNumberText,
-      fc.float({ noNaN: true }).map(String),
-      fc.constantFrom("null", "01", "-", "1.", '"a"'),
-    );
-    fc.assert(
-      fc.property(fc.array(anyElement), fc.constantFrom(",", ", ", " ,"), (elements, comma) => {
-        const text = `${elements.join(comma)}${margin}`;
-        const run = new DecimalRun();
-        const taken = run.scan(utf8(text), 0, 1000);
-        const read = text.slice(0, taken).split(",").slice(0, -1);
-        expect(run.length).toBe(read.length);
-        for (const [k, element] of read.entries()) {
-          expect(decimalAt(run, k)).toBe(JSON.parse(element));
-          const at = (run.offsets[k] as number) - 1000;
-          expect(text.slice(at, at + element.trim().length)).toBe(element.trim());
-        }
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  test("takes every short decimal that a comma follows, up to its capacity", () => {
-    const run = new DecimalRun();
-    const text = `${"1.25,".repeat(5000)}${margin}`;
-    let from = 0;
-    let total = 0;
-    while (from < text.length - margin.length) {
-      from = run.scan(utf8(text), from, 0);
-      total += run.length;
-      expect(run.length).toBeGreaterThan(0);
-    }
-    expect(total).toBe(5000);
-    expect(run.scan(utf8("7"), 0, 0)).toBe(0);
-    expect(run.length).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
-import { decimalAt } from "../../../src/wire/decode/decimal-run.js";
-import { type JsonLimits, JsonScanner, type JsonSink } from "../../../src/wire/decode/json-scanner.js";
+import { JsonScanner } from "../../../src/wire/decode/json-scanner.js";
+import type { JsonLimits, JsonSink, NumberRuns } from "../../../src/wire/decode/json-sink.js";
 
 interface Open {
   readonly value: Map<string, unknown> | unknown[];
@@ -25,16 +25,21 @@ export function readJson(chunks: readonly Uint8Array[], limits?: JsonLimits): un
     key = outer;
     put(Array.isArray(value) ? value : Object.fromEntries(value));
   };
+  const runs: NumberRuns = {
+    type: "double",
+    room: Number.MAX_SAFE_INTEGER,
+    push: (values) => values.forEach(put),
+  };
   const sink: JsonSink = {
     startObject: () => begin(new Map()),
     endObject: close,
-    startArray: () => begin([]),
+    startArray: () => {
+      begin([]);
+      return runs;
+    },
     endArray: close,
     key: (text) => {
       key = text;
-    },
-    decimals: (run) => {
-      for (let k = 0; k < run.length; k++) put(decimalAt(run, k));
     },
     number: (token) => put(token.toDouble()),
     string: (read) => put(read()),

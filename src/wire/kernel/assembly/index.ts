@@ -1,0 +1,29 @@
+/*
+ * The number kernel: text of numbers in JSON arrays to values, and values to text. Written in AssemblyScript, a dialect
+ * of TypeScript for WebAssembly, for the sake of vectors and of 64-bit integers without boxes.
+ */
+import { fillTables } from "./layout";
+import { scanNumbers } from "./scan-numbers";
+
+export {
+  CLOSED,
+  INPUT,
+  INPUT_BYTES,
+  LEAST_POWER_OF_FIVE,
+  POWER_OF_FIVE,
+  RUN_VALUES,
+  STOPPED_AT,
+  TEXT,
+  TEXT_END,
+  VALUES,
+} from "./layout";
+
+export function scanDoubles(from: usize, end: usize, room: u32): u32 {
+  return scanNumbers<f64>(from, end, room);
+}
+
+export function scanIntegers(from: usize, end: usize, room: u32): u32 {
+  return scanNumbers<i64>(from, end, room);
+}
+
+fillTables();

@@ -1,0 +1,70 @@
+/*
+ * Where things stand in the kernel's memory. All of it is fixed: nothing is ever allocated.
+ *
+ *   0       control   what a call tells besides its result
+ *   64      tables    filled once, by the module itself and (powers of five) by its host
+ *   16384   input     bytes of JSON to read from; reads go up to 64 bytes before and after what is asked for
+ *   +256 K  values    what was read, or is to be written: 8 bytes each
+ *   +...    text      bytes of JSON that were written
+ */
+
+/** Values of one call at most. */
+export const RUN_VALUES: usize = 2048;
+/** Values that a window of 64 bytes can hold. */
+export const WINDOW_VALUES: usize = 32;
+
+/** Byte at which a scan stopped. */
+export const STOPPED_AT: usize = 0;
+/** 1 where the last value of a scan was the last of its array. */
+export const CLOSED: usize = 4;
+/** End of the text that was written. */
+export const TEXT_END: usize = 8;
+
+/** 16 times 0x00, then 16 times 0xff: a load at `KEEP + n` keeps the last n bytes of a vector. */
+export const KEEP: usize = 64;
+/** 10^(n - 1) as a double, from n = 1 on; 1 for n = 0, a number without a point. */
+export const SCALE: usize = 128;
+/** 10^n as a double, n up to 22. */
+export const POWER_OF_TEN: usize = 320;
+/** 10^n as a 64-bit integer, n up to 19. */
+export const INTEGER_POWER: usize = 512;
+/** Shuffles that close the gap of a point which stands n bytes before the end of a vector; n = 0: none. */
+export const WITHOUT_POINT: usize = 1024;
+/** Shuffles that move a vector's bytes to its start, with a gap for a point after n bytes. */
+export const WITH_POINT: usize = 1536;
+/** Vectors with a point after n bytes and nothing else. */
+export const POINT: usize = 2048;
+/** 128 bits of 5^q, from q = {@link LEAST_POWER_OF_FIVE} to its negative. */
+export const POWER_OF_FIVE: usize = 4096;
+export const LEAST_POWER_OF_FIVE: i32 = -64;
+
+export const INPUT: usize = 16_384;
+export const INPUT_BYTES: usize = 262_144;
+export const VALUES: usize = INPUT + INPUT_BYTES + 64;
+export const TEXT: usize = VALUES + RUN_VALUES * 8 + 64;
+/** Longest text of a value with its comma, and the slack of a vector store. */
+export const TEXT_BYTES: usize = RUN_VALUES * 24 + 64;
+
+/** Fills the tables that take no arithmetic beyond 64 bits. */
+export function fillTables(): void {
+  memory.fill(KEEP, 0, 16);
+  memory.fill(KEEP + 16, 0xff, 16);
+  let power: f64 = 1;
+  let integer: u64 = 1;
+  store<f64>(SCALE, 1);
+  for (let n: usize = 0; n <= 22; n++) {
+    if (n < 22) store<f64>(SCALE + 8 + (n << 3), power);
+    store<f64>(POWER_OF_TEN + (n << 3), power);
+    if (n < 20) store<u64>(INTEGER_POWER + (n << 3), integer);
+    power *= 10;
+    integer *= 10;
+  }
+  for (let n: usize = 0; n <= 16; n++) {
+    for (let at: usize = 0; at < 16; at++) {
+      const moved: usize = n > 0 && at <= 16 - n ? at - 1 : at;
+      store<u8>(WITHOUT_POINT + (n << 4) + at, <u8>moved);
+      store<u8>(WITH_POINT + (n << 4) + at, <u8>(at < n ? at : at == n ? 0x80 : at - 1));
+      store<u8>(POINT + (n << 4) + at, at == n ? 0x2e : 0);
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import { CLOSED, KEEP, SCALE, STOPPED_AT, VALUES, WINDOW_VALUES, WITHOUT_POINT } from "./layout";
+import { scanNumber } from "./scan-number";
+
+const COMMA: u8 = 0x2c;
+const DOT: u8 = 0x2e;
+const ZERO: u8 = 0x30;
+const CLOSE: u8 = 0x5d;
+
+/** Bytes that are looked at together. */
+const WINDOW: usize = 64;
+
+/**
+ * Reads elements of an array that begins at `from`, each with a comma or the closing bracket after it, up to `room` of them.
+ *
+ * It stops before what is no number, or none that is exact here, and where the input ends inside of one.
+ *
+ * @returns how many values were stored at VALUES; where it stopped stands at STOPPED_AT.
+ */
+export function scanNumbers<T>(from: usize, end: usize, room: u32): u32 {
+  const limit = VALUES + ((<usize>room) << 3);
+  let at = from;
+  let to = VALUES;
+  store<u8>(end, 0);
+  store<u32>(CLOSED, 0);
+  while (at < end && to < limit) {
+    const count = scanWindows<T>(at, end, to, limit);
+    to += count << 3;
+    at = load<u32>(STOPPED_AT);
+    const windowEnd = at + WINDOW;
+    while (at < windowEnd && to < limit) {
+      const stop = scanNumber<T>(at, to);
+      if (stop == 0) break;
+      to += 8;
+      at = stop + 1;
+      if (load<u8>(stop) == CLOSE) {
+        store<u32>(CLOSED, 1);
+        at = stop;
+        break;
+      }
+    }
+    if (at < windowEnd) break;
+  }
+  store<u32>(STOPPED_AT, <u32>at);
+  return <u32>((to - VALUES) >> 3);
+}
+
+/**
+ * Reads numbers of one window after the other, each of 64 bytes and beginning with a number: those that have their comma
+ * in it, two at a time and without a branch for each. The grammar is checked on bitmaps of the window, a bit a byte.
+ *
+ * It stops before a window that has anything but short decimals: such a one is for {@link scanNumber}.
+ */
+function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usize {
+  let at = from;
+  let to = out;
+  while (at < end && to + WINDOW_VALUES * 8 <= limit) {
+    const a = v128.load(at);
+    const b = v128.load(at, 16);
+    const c = v128.load(at, 32);
+    const d = v128.load(at, 48);
+    let commas = equal(a, b, c, d, COMMA);
+    if (end - at < WINDOW) commas &= ((<u64>1) << (end - at)) - 1;
+    if (commas == 0) break;
+    const region = <u64>-1 >> clz(commas);
+    const points = equal(a, b, c, d, DOT) & region;
+    const digits = digitsIn(a, b, c, d);
+    const others = region & ~(digits | points | commas);
+    const bare = (points & ~((digits << 1) & (digits >> 1))) | (commas & ~(digits << 1));
+    const leadingZeros = ((commas << 1) | 1) & equal(a, b, c, d, ZERO) & (digits >> 1) & region;
+    // Each point borrows up to the next comma; a second point on the way finds its bit taken.
+    const secondPoints = ((commas - points) & points) ^ points;
+    const unfit = others | bare | leadingZeros | secondPoints | runsOf16(~commas & region);
+    if (unfit != 0 || (isInteger<T>() && points != 0)) break;
+
+    let first: usize = 0;
+    let left = commas;
+    do {
+      const stopA = <usize>ctz(left);
+      left &= left - 1;
+      // The last of an odd number is computed twice, and stored once.
+      const single = left == 0;
+      const stopB = select<usize>(stopA, <usize>ctz(left), single);
+      left &= left - 1;
+      const lengthA = stopA - first;
+      const lengthB = select<usize>(lengthA, stopB - stopA - 1, single);
+      first = stopB + 1;
+      if (isFloat<T>()) {
+        const pointA = pointBefore(points, stopA, lengthA);
+        const pointB = pointBefore(points, stopB, lengthB);
+        const halves = eightDigits(
+          decimal(at + stopA, lengthA, pointA),
+          decimal(at + stopB, lengthB, pointB),
+        );
+        const upper = f64x2.convert_low_i32x4_s(i32x4.shuffle(halves, halves, 0, 2, 0, 2));
+        const lower = f64x2.convert_low_i32x4_s(i32x4.shuffle(halves, halves, 1, 3, 1, 3));
+        const scaled = f64x2.add(f64x2.mul(upper, f64x2.splat(1e8)), lower);
+        const powers = v128.load64_lane(pointB << 3, v128.load64_zero(pointA << 3, SCALE), 1, SCALE);
+        v128.store(to, f64x2.div(scaled, powers));
+      } else {
+        const halves = eightDigits(integer(at + stopA, lengthA), integer(at + stopB, lengthB));
+        const upper = i32x4.shuffle(halves, halves, 0, 2, 0, 2);
+        const lower = i64x2.extend_low_i32x4_u(i32x4.shuffle(halves, halves, 1, 3, 1, 3));
+        v128.store(to, i64x2.add(i64x2.extmul_low_i32x4_u(upper, i32x4.splat(100_000_000)), lower));
+      }
+      to += select<usize>(8, 16, single);
+    } while (left != 0);
+    at += first;
+  }
+  store<u32>(STOPPED_AT, <u32>at);
+  return (to - out) >> 3;
+}
+
+/** How many bytes before `stop` the point of the number before it stands, or 0 where it has none. */
+function pointBefore(points: u64, stop: usize, length: usize): usize {
+  const distance = <usize>clz(points << (63 - stop));
+  return select<usize>(distance, 0, distance < length);
+}
+
+/** Digits of the number that ends at `stop`, four of them in each lane; its point is taken out. */
+function decimal(stop: usize, length: usize, point: usize): v128 {
+  const bytes = i8x16.sub(v128.load(stop - 16), i8x16.splat(ZERO));
+  const joined = i8x16.swizzle(bytes, v128.load(point << 4, WITHOUT_POINT));
+  return fourDigits(v128.and(joined, v128.load(length - <usize>(point != 0), KEEP)));
+}
+
+/** Digits of the number that ends at `stop`, four of them in each lane. */
+function integer(stop: usize, length: usize): v128 {
+  const bytes = i8x16.sub(v128.load(stop - 16), i8x16.splat(ZERO));
+  return fourDigits(v128.and(bytes, v128.load(length, KEEP)));
+}
+
+/** Sixteen bytes of 0 to 9 as four lanes of 0 to 9999. */
+function fourDigits(bytes: v128): v128 {
+  const tens = i16x8.mul(v128.and(bytes, i16x8.splat(0xff)), i16x8.splat(10));
+  return i32x4.dot_i16x8_s(i16x8.add(tens, i16x8.shr_u(bytes, 8)), i16x8(100, 1, 100, 1, 100, 1, 100, 1));
+}
+
+/** Two numbers of four lanes of 0 to 9999 each, as two lanes of 0 to 99999999 each. */
+function eightDigits(a: v128, b: v128): v128 {
+  return i32x4.dot_i16x8_s(i16x8.narrow_i32x4_u(a, b), i16x8(10_000, 1, 10_000, 1, 10_000, 1, 10_000, 1));
+}
+
+/** Bits that have their 15 upper neighbours set as well. */
+function runsOf16(bits: u64): u64 {
+  let runs = bits & (bits >> 1);
+  runs &= runs >> 2;
+  runs &= runs >> 4;
+  return runs & (runs >> 8);
+}
+
+/** Bits of a window's bytes that are the given one. */
+function equal(a: v128, b: v128, c: v128, d: v128, byte: u8): u64 {
+  const wanted = i8x16.splat(byte);
+  return bitmap(i8x16.eq(a, wanted), i8x16.eq(b, wanted), i8x16.eq(c, wanted), i8x16.eq(d, wanted));
+}
+
+/** Bits of a window's bytes that are 0 to 9. */
+function digitsIn(a: v128, b: v128, c: v128, d: v128): u64 {
+  const zero = i8x16.splat(ZERO);
+  const nine = i8x16.splat(9);
+  return bitmap(
+    i8x16.le_u(i8x16.sub(a, zero), nine),
+    i8x16.le_u(i8x16.sub(b, zero), nine),
+    i8x16.le_u(i8x16.sub(c, zero), nine),
+    i8x16.le_u(i8x16.sub(d, zero), nine),
+  );
+}
+
+function bitmap(a: v128, b: v128, c: v128, d: v128): u64 {
+  return (
+    <u64>i8x16.bitmask(a) |
+    ((<u64>i8x16.bitmask(b)) << 16) |
+    ((<u64>i8x16.bitmask(c)) << 32) |
+    ((<u64>i8x16.bitmask(d)) << 48)
+  );
+}

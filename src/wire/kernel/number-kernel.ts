@@ -1,0 +1,110 @@
+import { KERNEL_BINARY } from "./kernel-binary.js";
+import { fillPowersOfFive } from "./powers-of-five.js";
+
+/** The part of the global that is used here; Node's own types leave it to the DOM's. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object) => { readonly exports: unknown };
+};
+
+/** What the compiled module gives; places are byte offsets in its memory. */
+interface Exports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly INPUT: Place;
+  readonly INPUT_BYTES: Place;
+  readonly VALUES: Place;
+  readonly RUN_VALUES: Place;
+  readonly STOPPED_AT: Place;
+  readonly CLOSED: Place;
+  readonly POWER_OF_FIVE: Place;
+  readonly LEAST_POWER_OF_FIVE: Place;
+  scanDoubles(from: number, end: number, room: number): number;
+  scanIntegers(from: number, end: number, room: number): number;
+}
+
+interface Place {
+  readonly value: number;
+}
+
+/** Typed arrays that share their first element, by their length; each is made once. */
+class Prefixes<T extends Float64Array | BigInt64Array> {
+  readonly #whole: T;
+  readonly #made: T[] = [];
+
+  constructor(whole: T) {
+    this.#whole = whole;
+  }
+
+  of(length: number): T {
+    return (this.#made[length] ??= this.#whole.subarray(0, length) as T);
+  }
+}
+
+/**
+ * The text of numbers to values, and values to text, many at a call.
+ *
+ * It is one for the thread, and has no state between calls: whoever fills its buffers uses them up before anybody else can.
+ */
+class NumberKernel {
+  readonly #exports: Exports;
+  /** Bytes that can be scanned: the caller's to fill. */
+  readonly input: Uint8Array;
+  readonly #doubleRuns: Prefixes<Float64Array>;
+  readonly #integerRuns: Prefixes<BigInt64Array>;
+  readonly #words: Uint32Array;
+  readonly #inputAt: number;
+  /** Values of one call at most. */
+  readonly #most: number;
+  readonly #stoppedWord: number;
+  readonly #closedWord: number;
+
+  constructor(exports: Exports) {
+    const { memory, INPUT, INPUT_BYTES, VALUES, RUN_VALUES } = exports;
+    const { buffer } = memory;
+    this.#exports = exports;
+    this.#inputAt = INPUT.value;
+    this.input = new Uint8Array(buffer, INPUT.value, INPUT_BYTES.value);
+    this.#most = RUN_VALUES.value;
+    this.#doubleRuns = new Prefixes(new Float64Array(buffer, VALUES.value, this.#most));
+    this.#integerRuns = new Prefixes(new BigInt64Array(buffer, VALUES.value, this.#most));
+    this.#words = new Uint32Array(buffer, 0, 16);
+    this.#stoppedWord = exports.STOPPED_AT.value / 4;
+    this.#closedWord = exports.CLOSED.value / 4;
+    const least = exports.LEAST_POWER_OF_FIVE.value;
+    fillPowersOfFive(new BigUint64Array(buffer, exports.POWER_OF_FIVE.value, (1 - 2 * least) * 2), least);
+  }
+
+  /**
+   * Reads elements of an array as doubles, from byte `from` of the input up to `end`, at most `room` of them.
+   *
+   * It stops where {@link stoppedAt} says: after a comma, at the bracket that closes the array (then {@link closed}), or
+   * before an element that it leaves to others: no number, not whole, or hard to round.
+   */
+  scanDoubles(from: number, end: number, room: number): Float64Array {
+    const most = Math.min(room, this.#most);
+    const count = this.#exports.scanDoubles(this.#inputAt + from, this.#inputAt + end, most);
+    return this.#doubleRuns.of(count);
+  }
+
+  /** As {@link scanDoubles}, for 64-bit integers; it also stops before a fraction, and before one of more bits. */
+  scanIntegers(from: number, end: number, room: number): BigInt64Array {
+    const most = Math.min(room, this.#most);
+    const count = this.#exports.scanIntegers(this.#inputAt + from, this.#inputAt + end, most);
+    return this.#integerRuns.of(count);
+  }
+
+  /** Index in the input at which the last scan stopped. */
+  get stoppedAt(): number {
+    return (this.#words[this.#stoppedWord] as number) - this.#inputAt;
+  }
+
+  /** Whether the last scan stopped at the bracket that closes the array. */
+  get closed(): boolean {
+    return this.#words[this.#closedWord] !== 0;
+  }
+}
+
+const compiled = new WebAssembly.Module(Buffer.from(KERNEL_BINARY, "base64"));
+
+/** The kernel of this thread. */
+export const numberKernel = new NumberKernel(new WebAssembly.Instance(compiled).exports as Exports);
