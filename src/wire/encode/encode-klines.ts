@@ -40,30 +40,25 @@ function writeBars(out: ByteWriter, columns: KlineColumns, start: number, end: n
   let separator = 0x7b;
   for (const name of WIRE_COLUMNS) {
     const doubles = isDouble(name) ? columns.doubles[name] : undefined;
-    if (doubles && OPTIONAL_COLUMNS.has(name) && !hasValue(doubles, start, end)) continue;
+    if (doubles && OPTIONAL_COLUMNS.has(name) && nextPresent(doubles, start, end) === end) continue;
     out.byte(separator);
     separator = 0x2c;
     out.ascii(`"${name}":[`);
     if (doubles) writeDoubles(out, doubles, start, end);
-    else writeInt64(out, name === "timestamp" ? columns.timestamp : columns.volume, start, end);
+    else out.integers(columns[name as "timestamp" | "volume"].subarray(start, end));
+    if (end > start) out.dropByte();
     out.byte(0x5d);
   }
   out.byte(0x7d);
 }
 
 function writeDoubles(out: ByteWriter, column: NumberColumn, start: number, end: number): void {
-  for (let i = start; i < end; i++) {
-    if (i > start) out.byte(0x2c);
-    if (isPresent(column, i)) out.double(column.values[i] as number);
-    else out.ascii("null");
-  }
-}
-
-function writeInt64(out: ByteWriter, values: BigInt64Array, start: number, end: number): void {
-  const words = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
-  for (let i = start; i < end; i++) {
-    if (i > start) out.byte(0x2c);
-    out.int64(values, words, i);
+  for (let at = start; at < end; ) {
+    const present = nextPresent(column, at, end);
+    for (; at < present; at++) out.ascii("null,");
+    const absent = nextAbsent(column, at, end);
+    out.doubles(column.values.subarray(at, absent));
+    at = absent;
   }
 }
 
@@ -76,7 +71,17 @@ function isPresent(column: NumberColumn, index: number): boolean {
   return validity === undefined || ((validity[index >> 3] as number) & (1 << (index & 7))) !== 0;
 }
 
-function hasValue(column: NumberColumn, start: number, end: number): boolean {
-  for (let i = start; i < end; i++) if (isPresent(column, i)) return true;
-  return false;
+/** The first row from `start` on that has a value; `end` where none before it has. */
+function nextPresent(column: NumberColumn, start: number, end: number): number {
+  let row = start;
+  while (row < end && !isPresent(column, row)) row += column.validity?.[row >> 3] === 0 ? 8 - (row & 7) : 1;
+  return Math.min(row, end);
+}
+
+/** The first row from `start` on that has none; `end` where all before it have. */
+function nextAbsent(column: NumberColumn, start: number, end: number): number {
+  if (column.validity === undefined) return end;
+  let row = start;
+  while (row < end && isPresent(column, row)) row += 1;
+  return row;
 }

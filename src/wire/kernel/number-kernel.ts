@@ -14,12 +14,17 @@ interface Exports {
   readonly INPUT_BYTES: Place;
   readonly VALUES: Place;
   readonly RUN_VALUES: Place;
+  readonly TEXT: Place;
+  readonly TEXT_BYTES: Place;
+  readonly TEXT_END: Place;
   readonly STOPPED_AT: Place;
   readonly CLOSED: Place;
   readonly POWER_OF_FIVE: Place;
   readonly LEAST_POWER_OF_FIVE: Place;
   scanDoubles(from: number, end: number, room: number): number;
   scanIntegers(from: number, end: number, room: number): number;
+  writeDoubles(from: number, end: number): number;
+  writeIntegers(from: number, end: number): number;
 }
 
 interface Place {
@@ -53,8 +58,11 @@ class NumberKernel {
   readonly #integerRuns: Prefixes<BigInt64Array>;
   readonly #words: Uint32Array;
   readonly #inputAt: number;
+  readonly #textAt: number;
+  readonly #text: Uint8Array;
+  readonly #textEndWord: number;
   /** Values of one call at most. */
-  readonly #most: number;
+  readonly most: number;
   readonly #stoppedWord: number;
   readonly #closedWord: number;
 
@@ -64,12 +72,15 @@ class NumberKernel {
     this.#exports = exports;
     this.#inputAt = INPUT.value;
     this.input = new Uint8Array(buffer, INPUT.value, INPUT_BYTES.value);
-    this.#most = RUN_VALUES.value;
-    this.#doubleRuns = new Prefixes(new Float64Array(buffer, VALUES.value, this.#most));
-    this.#integerRuns = new Prefixes(new BigInt64Array(buffer, VALUES.value, this.#most));
+    this.most = RUN_VALUES.value;
+    this.#doubleRuns = new Prefixes(new Float64Array(buffer, VALUES.value, this.most));
+    this.#integerRuns = new Prefixes(new BigInt64Array(buffer, VALUES.value, this.most));
     this.#words = new Uint32Array(buffer, 0, 16);
     this.#stoppedWord = exports.STOPPED_AT.value / 4;
     this.#closedWord = exports.CLOSED.value / 4;
+    this.#textEndWord = exports.TEXT_END.value / 4;
+    this.#textAt = exports.TEXT.value;
+    this.#text = new Uint8Array(buffer, this.#textAt, exports.TEXT_BYTES.value);
     const least = exports.LEAST_POWER_OF_FIVE.value;
     fillPowersOfFive(new BigUint64Array(buffer, exports.POWER_OF_FIVE.value, (1 - 2 * least) * 2), least);
   }
@@ -81,14 +92,14 @@ class NumberKernel {
    * before an element that it leaves to others: no number, not whole, or hard to round.
    */
   scanDoubles(from: number, end: number, room: number): Float64Array {
-    const most = Math.min(room, this.#most);
+    const most = Math.min(room, this.most);
     const count = this.#exports.scanDoubles(this.#inputAt + from, this.#inputAt + end, most);
     return this.#doubleRuns.of(count);
   }
 
   /** As {@link scanDoubles}, for 64-bit integers; it also stops before a fraction, and before one of more bits. */
   scanIntegers(from: number, end: number, room: number): BigInt64Array {
-    const most = Math.min(room, this.#most);
+    const most = Math.min(room, this.most);
     const count = this.#exports.scanIntegers(this.#inputAt + from, this.#inputAt + end, most);
     return this.#integerRuns.of(count);
   }
@@ -101,6 +112,37 @@ class NumberKernel {
   /** Whether the last scan stopped at the bracket that closes the array. */
   get closed(): boolean {
     return this.#words[this.#closedWord] !== 0;
+  }
+
+  /** Takes values, at most {@link most} of them, to be written by {@link writeDoubles}. */
+  loadDoubles(values: Float64Array): void {
+    this.#doubleRuns.of(values.length).set(values);
+  }
+
+  /**
+   * Writes the loaded values from index `from` up to `end`, each with a comma: the text that String() gives, but "-0" for
+   * negative zero.
+   *
+   * @returns the index at which it stopped: `end`, or that of a value with more than 15 digits, with an exponent, or not
+   * finite. What was written is {@link text}.
+   */
+  writeDoubles(from: number, end: number): number {
+    return this.#exports.writeDoubles(from, end);
+  }
+
+  /** As {@link loadDoubles}, for {@link writeIntegers}. */
+  loadIntegers(values: BigInt64Array): void {
+    this.#integerRuns.of(values.length).set(values);
+  }
+
+  /** As {@link writeDoubles}, for 64-bit integers; it stops before one of more than 15 digits. */
+  writeIntegers(from: number, end: number): number {
+    return this.#exports.writeIntegers(from, end);
+  }
+
+  /** What the last call wrote; valid until the next. */
+  get text(): Uint8Array {
+    return this.#text.subarray(0, (this.#words[this.#textEndWord] as number) - this.#textAt);
   }
 }
 

@@ -10,31 +10,47 @@ function written(write: (out: ByteWriter) => void): string {
   return new TextDecoder().decode(out.view());
 }
 
+/** As ECMAScript writes it, but with the sign of negative zero. */
+const textOf = (value: number): string => (Object.is(value, -0) ? "-0" : String(value));
+
+function doublesText(values: readonly number[]): string {
+  return written((out) => out.doubles(Float64Array.from(values)));
+}
+
+function integersText(values: readonly bigint[]): string {
+  return written((out) => out.integers(BigInt64Array.from(values)));
+}
+
 describe("doubles", () => {
-  test("short decimals are written as short as can be, in any order", () => {
+  test("any finite double is written as String() writes it, in any order", () => {
     const anyDecimal = fc
-      .tuple(fc.integer({ min: -1e9, max: 1e9 }), fc.nat(6))
+      .tuple(fc.integer({ min: -1e9, max: 1e9 }), fc.nat(12))
       .map(([n, scale]) => n / 10 ** scale);
+    const anyDouble = fc.double({ noNaN: true, noDefaultInfinity: true });
+    const anyOf15Digits = fc
+      .tuple(fc.integer({ min: -999_999_999_999_999, max: 999_999_999_999_999 }), fc.nat(22))
+      .map(([n, scale]) => Number(`${n}e-${scale}`));
     fc.assert(
-      fc.property(
-        fc.array(fc.oneof(anyDecimal, fc.double({ noNaN: true, noDefaultInfinity: true }))),
-        (values) => {
-          const texts = written((out) => {
-            for (const value of values) {
-              out.double(value);
-              out.byte(0x20);
-            }
-          }).split(" ");
-          for (const [i, value] of values.entries()) {
-            expect(Number(texts[i])).toBe(value);
-            if (Math.abs(value) < 1e15 && Number.isInteger(value * 1e6)) {
-              expect(texts[i]?.replace(/^-/, "")).toBe(plainDecimal(Math.abs(value)));
-            }
-          }
-        },
-      ),
-      { numRuns: 500 },
+      fc.property(fc.array(fc.oneof(anyDecimal, anyDecimal, anyOf15Digits, anyDouble)), (values) => {
+        expect(doublesText(values)).toBe(values.map((value) => `${textOf(value)},`).join(""));
+      }),
+      { numRuns: 3000 },
     );
+  });
+
+  test("every price with up to four decimals, and every number of digits", () => {
+    const prices = Array.from({ length: 60_000 }, (_, k) => (k * 7919) / 10 ** (k % 5));
+    const powers = Array.from({ length: 40 }, (_, k) => Number(`1e${k - 18}`)).flatMap((power) => [
+      power,
+      power * 9,
+      -power,
+      1 - power,
+      power + 1,
+      123_456_789 * power,
+    ]);
+    const all = [...prices, ...powers, 0, -0];
+    const texts = doublesText(all).split(",");
+    expect(all.filter((value, k) => texts[k] !== textOf(value))).toEqual([]);
   });
 
   test.each([
@@ -42,57 +58,58 @@ describe("doubles", () => {
     [-0, "-0"],
     [0.1, "0.1"],
     [10, "10"],
-    [1200, "1200"],
     [1200.5, "1200.5"],
     [0.000001, "0.000001"],
-    [999_999_999.25, "999999999.25"],
-    [1_000_000_000, "1000000000"],
+    [0.000000999999, "9.99999e-7"],
+    [99_999_999, "99999999"],
+    [100_000_000, "100000000"],
+    [0.99999999, "0.99999999"],
     [123_456_789_012.34, "123456789012.34"],
     [999_999_999_999_999, "999999999999999"],
+    [0.123456789012345, "0.123456789012345"],
     [1e15, "1000000000000000"],
     [1e21, "1e+21"],
     [5e-324, "5e-324"],
     [0.1 + 0.2, "0.30000000000000004"],
     [-1.7976931348623157e308, "-1.7976931348623157e+308"],
   ])("%d", (value, text) => {
-    expect(written((out) => out.double(value))).toBe(text);
+    expect(doublesText([value])).toBe(`${text},`);
+    expect(doublesText([1.25, value, 3])).toBe(`1.25,${text},3,`);
+  });
+
+  test.each([Number.NaN, Infinity, -Infinity])("%d has no JSON form", (value) => {
+    expect(() => doublesText([1, value])).toThrow(RangeError);
+  });
+
+  test("more values than the kernel takes at once, hard ones among them", () => {
+    const values = Array.from({ length: 10_000 }, (_, k) => (k % 1000 === 999 ? Math.sqrt(k) : k / 100));
+    const texts = doublesText(values).split(",");
+    expect(values.filter((value, k) => texts[k] !== String(value))).toEqual([]);
+    expect(texts).toHaveLength(values.length + 1);
   });
 });
 
-/** A double as a plain decimal, without an exponent: the platform's shortest digits. */
-function plainDecimal(value: number): string {
-  return Math.abs(value) < 1e-6 && value !== 0 ? value.toFixed(20).replace(/0+$/, "") : String(value);
-}
-
 describe("integers", () => {
   test("every int64 is exact", () => {
+    const anyInteger = fc
+      .tuple(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.nat(64))
+      .map(([value, shift]) => value >> BigInt(shift));
     fc.assert(
-      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.nat(64), (value, shift) => {
-        const values = BigInt64Array.of(0n, value >> BigInt(shift));
-        const words = new Int32Array(values.buffer);
-        expect(written((out) => out.int64(values, words, 1))).toBe(String(values[1]));
+      fc.property(fc.array(anyInteger), (values) => {
+        expect(integersText(values)).toBe(values.map((value) => `${value},`).join(""));
       }),
       { numRuns: 1000 },
     );
   });
 
-  test("the ends of what is exact in a double, and of 64 bits", () => {
-    const all = [
-      2n ** 53n,
-      2n ** 53n + 1n,
-      2n ** 53n - 1n,
-      2n ** 63n - 1n,
-      10n ** 9n,
-      10n ** 9n - 1n,
-      10n ** 15n,
-      0n,
-    ];
-    for (const value of all.flatMap((one) => [one, -one])) {
-      const values = BigInt64Array.of(value);
-      expect(written((out) => out.int64(values, new Int32Array(values.buffer), 0))).toBe(String(value));
-    }
-    const least = BigInt64Array.of(-(2n ** 63n));
-    expect(written((out) => out.int64(least, new Int32Array(least.buffer), 0))).toBe("-9223372036854775808");
+  test("the ends of every number of digits, of what a double holds, and of 64 bits", () => {
+    const powers = Array.from({ length: 19 }, (_, k) => 10n ** BigInt(k)).flatMap((power) => [
+      power,
+      power - 1n,
+    ]);
+    const ends = [...powers, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n].flatMap((one) => [one, -one]);
+    const all = [...ends, -(2n ** 63n)];
+    expect(integersText(all)).toBe(all.map((value) => `${value},`).join(""));
   });
 });
 

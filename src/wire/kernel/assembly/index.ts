@@ -4,6 +4,7 @@
  */
 import { fillTables } from "./layout";
 import { scanNumbers } from "./scan-numbers";
+import { writeNumbers } from "./write-numbers";
 
 export {
   CLOSED,
@@ -14,6 +15,7 @@ export {
   RUN_VALUES,
   STOPPED_AT,
   TEXT,
+  TEXT_BYTES,
   TEXT_END,
   VALUES,
 } from "./layout";
@@ -24,6 +26,14 @@ export function scanDoubles(from: usize, end: usize, room: u32): u32 {
 
 export function scanIntegers(from: usize, end: usize, room: u32): u32 {
   return scanNumbers<i64>(from, end, room);
+}
+
+export function writeDoubles(from: usize, end: usize): usize {
+  return writeNumbers<f64>(from, end);
+}
+
+export function writeIntegers(from: usize, end: usize): usize {
+  return writeNumbers<i64>(from, end);
 }
 
 fillTables();

@@ -1,0 +1,123 @@
+import { POINT, POWER_OF_TEN, TEXT, TEXT_END, VALUES, WITH_POINT } from "./layout";
+
+/** Most digits after the point: with one before it, and the point itself, they fill a vector. */
+const MAX_SCALE: i32 = 14;
+/** Whole numbers below are exact in a double, and have at most 15 digits. */
+const TOO_LARGE: f64 = 1e15;
+/** Added to a double below 2^51, it leaves the nearest integer in the lower bits. */
+const TO_INTEGER: f64 = 4_503_599_627_370_496;
+const INTEGER_BITS: u64 = (1 << 52) - 1;
+
+const COMMA: u8 = 0x2c;
+const MINUS: u8 = 0x2d;
+const DOT: u8 = 0x2e;
+const ZERO: u8 = 0x30;
+
+/** Digits after the point that the last double needed: the next one of its column mostly needs as many. */
+let scale: i32 = 0;
+
+/**
+ * Writes the values from VALUES on, `from` to `end`, each with a comma: doubles as the shortest decimal that reads back.
+ *
+ * It stops before a value with more than 15 digits, and before a double that ECMAScript writes with an exponent.
+ *
+ * @returns the index at which it stopped; the text ends at TEXT_END.
+ */
+export function writeNumbers<T>(from: usize, end: usize): usize {
+  let out = TEXT;
+  let index = from;
+  let digits = isFloat<T>() ? scale : 0;
+  for (; index < end; index++) {
+    let integer: u64;
+    let whole: f64;
+    let sign: u64;
+    if (isFloat<T>()) {
+      const value = load<f64>(VALUES + (index << 3));
+      const size = abs(value);
+      let shifted = shift(size, digits);
+      if (!isShort(size, shifted, digits)) {
+        digits = scaleOf(size);
+        if (digits < 0) break;
+        shifted = shift(size, digits);
+      }
+      integer = reinterpret<u64>(shifted) & INTEGER_BITS;
+      whole = shifted - TO_INTEGER;
+      sign = reinterpret<u64>(value) >> 63;
+    } else {
+      const value = load<i64>(VALUES + (index << 3));
+      integer = abs(value);
+      if (integer >= <u64>TOO_LARGE) break;
+      whole = <f64>integer;
+      sign = <u64>value >> 63;
+    }
+    store<u8>(out, MINUS);
+    out += <usize>sign;
+    if (integer < 100_000_000 && digits < 8) {
+      const bytes = eightDigits(integer);
+      const point = 8 - digits;
+      const first = min(<i32>ctz(bytes) >> 3, point - 1);
+      const length = point - first;
+      const fraction = max(8 - (<i32>clz(bytes) >> 3) - point, 0);
+      const text = (bytes | 0x3030303030303030) >> ((<u64>first) << 3);
+      store<u64>(out, text);
+      store<u8>(out + <usize>length, DOT);
+      store<u64>(out + <usize>length + 1, text >> ((<u64>length) << 3));
+      out += <usize>(length + fraction + <i32>(fraction > 0));
+    } else {
+      const upper = <u64>(<i64>(whole / 1e8));
+      const bytes = i64x2.replace_lane(
+        i64x2.splat(eightDigits(upper)),
+        1,
+        eightDigits(integer - upper * 100_000_000),
+      );
+      const significant = <u32>i8x16.bitmask(i8x16.ne(bytes, i8x16.splat(0)));
+      const point = 16 - digits;
+      const first = min(<i32>ctz(significant | 0x10000), point - 1);
+      const length = point - first;
+      const fraction = max(32 - <i32>clz(significant) - point, 0);
+      const order = i8x16.add(v128.load((<usize>length) << 4, WITH_POINT), i8x16.splat(<i8>first));
+      const text = i8x16.swizzle(i8x16.add(bytes, i8x16.splat(ZERO)), order);
+      v128.store(out, v128.or(text, v128.load((<usize>length) << 4, POINT)));
+      out += <usize>(length + fraction + <i32>(fraction > 0));
+    }
+    store<u8>(out++, COMMA);
+  }
+  if (isFloat<T>()) scale = max(digits, 0);
+  store<u32>(TEXT_END, <u32>out);
+  return index;
+}
+
+/** `size * 10^digits`, rounded to an integer, in the lower bits of a double. */
+function shift(size: f64, digits: i32): f64 {
+  return size * load<f64>((<usize>digits) << 3, POWER_OF_TEN) + TO_INTEGER;
+}
+
+/** Whether a size reads back from what {@link shift} gave, as a decimal of at most 15 digits without an exponent. */
+function isShort(size: f64, shifted: f64, digits: i32): bool {
+  const whole = shifted - TO_INTEGER;
+  return whole < TOO_LARGE && whole / load<f64>((<usize>digits) << 3, POWER_OF_TEN) == size && isPlain(size);
+}
+
+/** Whether ECMAScript writes the size without an exponent, as far as small ones go. */
+function isPlain(size: f64): bool {
+  return size >= 1e-6 || size == 0;
+}
+
+/** The fewest digits after the point with which a size {@link isShort}; -1: none do. */
+function scaleOf(size: f64): i32 {
+  for (let digits: i32 = 0; digits <= MAX_SCALE; digits++) {
+    if (isShort(size, shift(size, digits), digits)) return digits;
+  }
+  return -1;
+}
+
+/** A number below 10^8 as a byte a digit, 0 to 9, the first digit in the lowest byte. */
+function eightDigits(number: u64): u64 {
+  // The quotients by 10^4, 100 and 10 are products with reciprocals, exact for all that can occur.
+  const upper4 = (number * 109_951_163) >> 40;
+  const fours = upper4 | ((number - upper4 * 10_000) << 32);
+  const upper2 = ((fours * 5243) >> 19) & 0x0000007f_0000007f;
+  const twos = upper2 | ((fours - upper2 * 100) << 16);
+  const upper1 = ((twos * 103) >> 10) & 0x000f000f_000f000f;
+  return upper1 | ((twos - upper1 * 10) << 8);
+}
