@@ -30,6 +30,16 @@ interface Scan {
   readonly columns: readonly ScanColumn[];
 }
 
+/** A scan that is going on: the columns that the query asks for, in its order, and the next row. */
+interface Cursor {
+  readonly rows: number;
+  readonly fills: readonly Fill[];
+  next: number;
+}
+
+/** Threads of one query: they take turns in getting their rows here, and do the rest of it side by side. */
+const MAX_THREADS = 16;
+
 /** Record batches that one connection's SQL can read. */
 export interface BatchScans {
   /**
@@ -60,11 +70,11 @@ export function registerBatchScan(connection: DuckDBConnection): BatchScans {
         bind.setBindData(scan);
       },
       initFunction: (init) => {
-        init.setMaxThreads(1);
-        init.setInitData({ next: 0 });
+        init.setMaxThreads(MAX_THREADS);
+        init.setInitData(cursorOf(init.bindData as Scan, init.getColumnIndexes()));
       },
-      mainFunction: (info, chunk) =>
-        fillChunk(info.bindData as Scan, info.initData as { next: number }, chunk),
+      mainFunction: (info, chunk) => fillChunk(info.initData as Cursor, chunk),
+      supportsProjectionPushdown: true,
     }),
   );
   return {
@@ -81,14 +91,19 @@ export function registerBatchScan(connection: DuckDBConnection): BatchScans {
   };
 }
 
-function fillChunk(scan: Scan, cursor: { next: number }, chunk: DuckDBDataChunk): void {
-  const rows = Math.min(VECTOR_ROWS, scan.rows - cursor.next);
+function cursorOf({ rows, columns }: Scan, indexes: readonly number[]): Cursor {
+  return { rows, fills: indexes.map((index) => columns[index]?.fill ?? noColumn), next: 0 };
+}
+
+function fillChunk(cursor: Cursor, chunk: DuckDBDataChunk): void {
+  const { next, fills } = cursor;
+  const rows = Math.min(VECTOR_ROWS, cursor.rows - next);
   chunk.rowCount = rows;
   if (rows === 0) return;
-  for (const [i, column] of scan.columns.entries()) {
-    column.fill(duckdb.data_chunk_get_vector(chunk.chunk, i), cursor.next, rows);
-  }
   cursor.next += rows;
+  for (let i = 0; i < fills.length; i++) {
+    (fills[i] as Fill)(duckdb.data_chunk_get_vector(chunk.chunk, i), next, rows);
+  }
 }
 
 function scanColumn(name: string, data: Data): ScanColumn {
@@ -160,6 +175,9 @@ function withValidity(data: Data, fill: Fill): Fill {
     copyValidity(target, bitmap, from, rows);
   };
 }
+
+/** A query that only counts rows asks for a column that is none. */
+const noColumn: Fill = () => {};
 
 const markAllNull: Fill = (target, from, rows) => {
   copyValidity(target, new Uint8Array(Math.ceil((from + rows) / 8)), from, rows);

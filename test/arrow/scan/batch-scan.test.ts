@@ -198,6 +198,47 @@ describe("a scan's life", () => {
     expect(rows).toEqual([{ n: 3000n }]);
   });
 
+  test("a query gets the columns that it asks for, in its order; also none, and one twice", async () => {
+    const bars = Array.from({ length: 5000 }, (_, k) => ({
+      timestamp: k,
+      volume: BigInt(k),
+      close: k / 4,
+      open: 1,
+    }));
+    const checked = await session.withBatch(klineBatch(columnsOf({ "A.US": bars })), (table) =>
+      Promise.all([
+        session.rows(`SELECT count(*) AS n FROM ${table}`),
+        session.rows(
+          `SELECT max(volume) AS v, max(close) AS c, min("timestamp")::VARCHAR AS t FROM ${table}`,
+        ),
+        session.rows(
+          `SELECT close AS a, volume AS v, close AS b FROM ${table} WHERE open = 1 AND volume >= 4998`,
+        ),
+      ]),
+    );
+    expect(checked).toEqual([
+      [{ n: 5000n }],
+      [{ v: 4999n, c: 1249.75, t: "1970-01-01 00:00:00" }],
+      [
+        { a: 1249.5, v: 4998n, b: 1249.5 },
+        { a: 1249.75, v: 4999n, b: 1249.75 },
+      ],
+    ]);
+  });
+
+  test("rows keep their order where no other is asked for, and each comes once, whatever the threads", async () => {
+    const bars = Array.from({ length: 100_000 }, (_, k) => ({ timestamp: k, volume: BigInt(k) }));
+    await session.withBatch(klineBatch(columnsOf({ "A.US": bars })), async (table) => {
+      await session.run(`CREATE OR REPLACE TEMP TABLE copied AS SELECT volume FROM ${table}`);
+      const [row] = await session.rows(`SELECT count(*) AS n, count(DISTINCT volume) AS m,
+          count(*) FILTER (volume <> rowid) AS moved FROM copied`);
+      expect(row).toEqual({ n: 100_000n, m: 100_000n, moved: 0n });
+      expect(await session.rows(`SELECT sum(volume)::BIGINT AS s, count(*) AS n FROM ${table}`)).toEqual([
+        { s: 4_999_950_000n, n: 100_000n },
+      ]);
+    });
+  });
+
   test("once it is over the batch cannot be read, after an error neither", async () => {
     const batch = klineBatch(columnsOf({ "A.US": [{ timestamp: 1, volume: 1n }] }));
     let name = "";
