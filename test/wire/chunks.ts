@@ -20,5 +20,6 @@ export function cutEvery(bytes: Uint8Array, size: number): Uint8Array[] {
 /** Cuts of a document: anywhere, or between all bytes. */
 export const anyCuts = fc.oneof(
   fc.array(fc.nat(400), { maxLength: 12 }),
+  fc.array(fc.nat(4000), { maxLength: 12 }),
   fc.constant(Array.from({ length: 4000 }, (_, i) => i)),
 );

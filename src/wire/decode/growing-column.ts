@@ -136,6 +136,18 @@ export class GrowingInt64 {
     return ((this.#words[index * 2 + 1] as number) | 0) * TWO_32 + (this.#words[index * 2] as number);
   }
 
+  /** Whether the entries from `start` on ascend strictly, from `least` to `most`: as timestamps nearly always do. */
+  ascendsWithin(start: number, least: number, most: number): boolean {
+    const words = this.#words;
+    let last = least - 1;
+    for (let word = start * 2; word < this.length * 2; word += 2) {
+      const value = ((words[word + 1] as number) | 0) * TWO_32 + (words[word] as number);
+      if (value <= last) return false;
+      last = value;
+    }
+    return last <= most;
+  }
+
   permute(start: number, order: Uint32Array): void {
     const values = BigInt64Array.from(
       { length: order.length },

@@ -18,12 +18,6 @@ const bytes = numberKernel.input;
 /** Bounds of `maxTokenBytes`: the kernel reads numbers of up to 64 bytes; a token must leave room for more bytes. */
 const MIN_TOKEN_BYTES = 64;
 const MAX_TOKEN_BYTES = bytes.length / 2;
-const LITERALS: readonly (readonly [string, boolean | null])[] = [
-  ["true", true],
-  ["false", false],
-  ["null", null],
-];
-
 /**
  * A strict JSON reader (RFC 8259) for a document that arrives in pieces, cut anywhere. It checks the grammar and tells
  * a sink what it meets; it keeps nothing but the token that a piece was cut in.
@@ -39,6 +33,12 @@ export class JsonScanner {
   /** Of the innermost container, where it is an array that has one. */
   #runs: NumberRuns | undefined;
   #expect = VALUE;
+  /** Where the string stands that a sink may read. */
+  #textStart = 0;
+  #textEnd = 0;
+  readonly #readText = (): string => this.#text(this.#textStart, this.#textEnd);
+  /** Of the string that was checked last: one that is not must be valid UTF-8, even if nobody reads it. */
+  #isAscii = true;
   /** The token that the last piece was cut in. */
   #carry = new Uint8Array(64);
   #carried = 0;
@@ -158,7 +158,10 @@ export class JsonScanner {
       const end = this.#stringEnd(i);
       if (end < 0) return -1;
       this.#checkLength(i, end);
-      this.#sink.string(() => this.#text(i, end), offset);
+      if (!this.#isAscii) this.#text(i, end);
+      this.#textStart = i;
+      this.#textEnd = end;
+      this.#sink.string(this.#readText, offset);
       this.#afterValue();
       return end;
     }
@@ -205,17 +208,20 @@ export class JsonScanner {
   }
 
   #literal(i: number, byte: number): number {
-    for (const [text, value] of LITERALS) {
-      if (text.charCodeAt(0) !== byte) continue;
-      for (let k = 1; k < text.length; k++) {
-        if (i + k >= this.#end) return -1;
-        if (bytes[i + k] !== text.charCodeAt(k)) return this.#fail(i + k, bytes[i + k] as number, text);
-      }
-      this.#sink.literal(value, this.#base + i);
-      this.#afterValue();
-      return i + text.length;
-    }
+    if (byte === 0x74) return this.#word(i, "true", true);
+    if (byte === 0x66) return this.#word(i, "false", false);
+    if (byte === 0x6e) return this.#word(i, "null", null);
     return this.#fail(i, byte, "a value");
+  }
+
+  #word(i: number, text: string, value: boolean | null): number {
+    for (let k = 1; k < text.length; k++) {
+      if (i + k >= this.#end) return -1;
+      if (bytes[i + k] !== text.charCodeAt(k)) return this.#fail(i + k, bytes[i + k] as number, text);
+    }
+    this.#sink.literal(value, this.#base + i);
+    this.#afterValue();
+    return i + text.length;
   }
 
   #key(i: number, byte: number): number {
@@ -231,11 +237,13 @@ export class JsonScanner {
   /** Checks a string that begins at `start`; returns the index after its closing quote, or -1 when it is cut. */
   #stringEnd(start: number): number {
     let i = start + 1;
+    this.#isAscii = true;
     while (i < this.#end) {
       const byte = bytes[i] as number;
       if (byte === 0x22) return i + 1;
       if (byte < 0x20) return this.#fail(i, byte, "a string without control characters");
       if (byte !== 0x5c) {
+        if (byte >= 0x80) this.#isAscii = false;
         i += 1;
         continue;
       }

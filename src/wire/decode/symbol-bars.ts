@@ -136,7 +136,7 @@ export class SymbolBars implements NumberRuns {
     this.#checkColumns(rows, longest);
     if (this.#failed) return this.#buffers.truncate(this.#rows);
     for (const [name, column] of doubles) if (!this.#columns.has(name)) column.pushNulls(rows);
-    if (!this.#isInOrder()) {
+    if (!timestamp.ascendsWithin(this.#rows, this.#first, this.#last)) {
       this.#checkTimestamps(rows);
       this.#takeOut(rows);
       this.#sort();
@@ -194,18 +194,6 @@ export class SymbolBars implements NumberRuns {
       byteOffset: this.#offset,
       rejected: longest,
     });
-  }
-
-  /** Whether the symbol's timestamps ascend strictly and are all within the window, as nearly always. */
-  #isInOrder(): boolean {
-    const { timestamp } = this.#buffers;
-    let last = this.#first - 1;
-    for (let row = this.#rows; row < timestamp.length; row++) {
-      const ms = timestamp.at(row);
-      if (ms <= last) return false;
-      last = ms;
-    }
-    return last <= this.#last;
   }
 
   #checkTimestamps(rows: number): void {

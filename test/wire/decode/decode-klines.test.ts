@@ -427,30 +427,6 @@ describe("answers that are none", () => {
     expect((await decodeKlines([bytes], { shape: "map" })).columns.rows).toBe(2);
   });
 
-  test("any damage is refused with an error of this project, or leaves whole columns", async () => {
-    const bytes = utf8(document({ "A.US": kline({ prev_close: [null, 1] }), "B.US": kline() }));
-    const anyDamage = fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(255)), {
-      minLength: 1,
-      maxLength: 4,
-    });
-    await fc.assert(
-      fc.asyncProperty(anyDamage, async (damage) => {
-        const damaged = bytes.slice();
-        for (const [place, byte] of damage) damaged[place] = byte;
-        const answer = await decodeKlines([damaged], { shape: "map" }).catch((error: unknown) => error);
-        if (answer instanceof BarlakeError) return;
-        const { columns } = answer as KlineAnswer;
-        const arrays = [columns.symbolIndex, columns.timestamp, columns.volume, columns.doubles.open.values];
-        expect(arrays.map((array) => array.length)).toEqual(arrays.map(() => columns.rows));
-        for (const bars of Object.values(barsOf(columns))) {
-          const stamps = bars.map((bar) => bar.timestamp);
-          expect(stamps).toEqual([...new Set(stamps)].sort((a, b) => a - b));
-        }
-      }),
-      { numRuns: 1000 },
-    );
-  });
-
   test("a body that breaks off throws what broke it", async () => {
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield await Promise.resolve(utf8('{"data":'));

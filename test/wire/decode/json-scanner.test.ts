@@ -3,63 +3,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WireError } from "../../../src/core/errors.js";
 import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json-sink.js";
+import { anyText } from "../any-json.js";
 import { anyCuts, cutAt, cutEvery, utf8 } from "../chunks.js";
 import { readJson } from "./read-json.js";
-
-/** Documents with much of what is awkward: odd numbers, escapes, all sorts of whitespace. */
-const anyNumberText = fc
-  .tuple(
-    fc.constantFrom("", "-"),
-    fc.oneof(fc.constant("0"), fc.bigInt({ min: 1n, max: 10n ** 22n }).map(String)),
-    fc.oneof(fc.constant(""), fc.stringMatching(/^\.[0-9]{1,24}$/)),
-    fc.oneof(fc.constant(""), fc.stringMatching(/^[eE][+-]?[0-9]{1,3}$/)),
-  )
-  .map((parts) => parts.join(""));
-const anyStringText = fc.oneof(
-  fc.string({ unit: "binary" }).map((text) => JSON.stringify(text)),
-  fc
-    .array(
-      fc.constantFrom(
-        "a",
-        "é",
-        "😀",
-        "\\n",
-        '\\"',
-        "\\\\",
-        "\\/",
-        "\\u0041",
-        "\\uD83D\\uDE00",
-        "\\ud800",
-        "\\u0000",
-      ),
-    )
-    .map((parts) => `"${parts.join("")}"`),
-);
-const anySpace = fc.constantFrom("", "", "", " ", "\n", "\t\r ");
-const { anyText } = fc.letrec<{ anyText: string; anyArray: string; anyObject: string }>((tie) => ({
-  anyText: fc.oneof(
-    { maxDepth: 4, withCrossShrink: true },
-    fc.oneof(anyNumberText, anyStringText, fc.constantFrom("true", "false", "null")),
-    tie("anyArray"),
-    tie("anyObject"),
-    fc.array(anyNumberText, { maxLength: 40 }).map((numbers) => `[${numbers.join(",")}]`),
-    fc.array(fc.integer().map(String)).map((numbers) => `[${numbers.join(", ")}]`),
-  ),
-  anyArray: fc
-    .array(fc.tuple(anySpace, tie("anyText"), anySpace))
-    .map((items) => `[${items.map((item) => item.join("")).join(",")}]`),
-  anyObject: fc
-    .uniqueArray(fc.tuple(anySpace, anyStringText, anySpace, tie("anyText")), {
-      selector: ([, key]) => JSON.parse(key) as string,
-    })
-    .map(
-      (members) =>
-        `{${members.map(([space, key, gap, value]) => `${space}${key}${gap}:${space}${value}`).join(",")}}`,
-    ),
-}));
-
-/** Documents that end at once, and such that end long after their value: the fast way through numbers keeps off the end. */
-const anyDocument = fc.tuple(anyText, fc.constantFrom("", " ".repeat(64))).map((parts) => parts.join(""));
 
 /** Runs a reader; a WireError is a verdict, any other exception is passed on. */
 function verdict(read: () => unknown): { value: unknown } | "refused" {
@@ -92,48 +38,11 @@ function caught(read: () => unknown): WireError {
 }
 
 describe("against JSON.parse", () => {
-  test("any document, cut anywhere, is the same value", () => {
-    fc.assert(
-      fc.property(anyDocument, anyCuts, (text, cuts) => {
-        expect(readJson(cutAt(utf8(text), cuts))).toStrictEqual(JSON.parse(text));
-      }),
-      { numRuns: 400 },
-    );
-  });
-
   test("any text that JSON.stringify writes is the same value", () => {
     fc.assert(
       fc.property(fc.json({ stringUnit: "binary" }), anyCuts, (text, cuts) => {
         expect(readJson(cutAt(utf8(text), cuts))).toStrictEqual(JSON.parse(text));
       }),
-    );
-  });
-
-  test("a document with changed bytes gets the same verdict, and never another exception", () => {
-    const anyChange = fc.tuple(
-      fc.nat(),
-      fc.oneof(fc.nat(255), fc.constantFrom(...utf8('{}[]",:\\-+.0123eEu '))),
-      fc.constantFrom("replace", "insert", "delete"),
-    );
-    fc.assert(
-      fc.property(
-        anyDocument,
-        fc.array(anyChange, { minLength: 1, maxLength: 3 }),
-        anyCuts,
-        (text, changes, cuts) => {
-          const bytes = [...utf8(text)];
-          for (const [place, byte, how] of changes) {
-            bytes.splice(
-              place % (bytes.length + 1),
-              how === "insert" ? 0 : 1,
-              ...(how === "delete" ? [] : [byte]),
-            );
-          }
-          const changed = Uint8Array.from(bytes);
-          expect(verdict(() => readJson(cutAt(changed, cuts)))).toStrictEqual(reference(changed));
-        },
-      ),
-      { numRuns: 2000 },
     );
   });
 

@@ -65,7 +65,7 @@ function scanWindows<T>(from: usize, end: usize, out: usize, limit: usize): usiz
     const points = equal(a, b, c, d, DOT) & region;
     const digits = digitsIn(a, b, c, d);
     const others = region & ~(digits | points | commas);
-    const bare = (points & ~((digits << 1) & (digits >> 1))) | (commas & ~(digits << 1));
+    const bare = (points | commas) & ~(digits << 1);
     const leadingZeros = ((commas << 1) | 1) & equal(a, b, c, d, ZERO) & (digits >> 1) & region;
     // Each point borrows up to the next comma; a second point on the way finds its bit taken.
     const secondPoints = ((commas - points) & points) ^ points;

@@ -1,0 +1,51 @@
+import { getHeapStatistics } from "node:v8";
+import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
+import { KlineBufferPool } from "../../../src/wire/decode/kline-buffers.js";
+import { encodeKlines } from "../../../src/wire/encode/encode-klines.js";
+import { columnsOf } from "../any-kline-columns.js";
+
+/*
+ * Prints how many bytes of JavaScript objects the decoding of an answer allocates, as JSON. It runs in a process of its
+ * own, with a young generation so large that nothing is collected between the two readings, and --expose-gc.
+ */
+
+const SYMBOLS = 10;
+const CHUNK_BYTES = 65_536;
+const [barsPerSymbol = 0] = process.argv.slice(2).map(Number);
+const pool = new KlineBufferPool();
+const body = makeBody();
+
+for (const end = Date.now() + 1500; Date.now() < end; ) await decodeOnce();
+globalThis.gc?.();
+const before = getHeapStatistics().used_heap_size;
+const rows = await decodeOnce();
+const allocated = getHeapStatistics().used_heap_size - before;
+console.log(JSON.stringify({ rows, chunks: Math.ceil(body.length / CHUNK_BYTES), allocated }));
+
+async function decodeOnce(): Promise<number> {
+  using answer = await decodeKlines(chunksOf(body), { shape: "map" }, pool);
+  return answer.columns.rows;
+}
+
+function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+}
+
+function makeBody(): Uint8Array {
+  const bars = Object.fromEntries(
+    Array.from({ length: SYMBOLS }, (_, symbol) => [
+      `${600_000 + symbol}.SH`,
+      Array.from({ length: barsPerSymbol }, (_row, k) => ({
+        timestamp: 1_700_000_000_000 + k * 60_000,
+        open: 10 + (k % 977) / 100,
+        high: 20 + (k % 977) / 100,
+        low: 5 + (k % 977) / 100,
+        close: 11 + (k % 977) / 100,
+        volume: BigInt(k * 100),
+        amount: k * 1234.5,
+        prev_close: k % 3 === 0 ? undefined : 10.5 + (k % 7) / 3,
+      })),
+    ]),
+  );
+  return encodeKlines(columnsOf(bars), "map");
+}

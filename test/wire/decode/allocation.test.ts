@@ -1,0 +1,33 @@
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+interface Probed {
+  readonly rows: number;
+  readonly chunks: number;
+  /** Bytes of JavaScript objects. */
+  readonly allocated: number;
+}
+
+function probe(barsPerSymbol: number): Probed {
+  const script = fileURLToPath(new URL("allocation-probe.ts", import.meta.url));
+  const flags = ["--expose-gc", "--max-semi-space-size=512", "--import", "tsx"];
+  const output = execFileSync(process.execPath, [...flags, script, String(barsPerSymbol)], {
+    encoding: "utf8",
+  });
+  return JSON.parse(output) as Probed;
+}
+
+/** What an answer may allocate, and each chunk of it: an object for each value would take 96 MB of a million bars. */
+const ANSWER_BYTES = 1_000_000;
+const CHUNK_BYTES = 4000;
+
+test.each([1000, 100_000])(
+  "decoding 10 symbols of %d bars allocates for its chunks, not for its bars",
+  (bars) => {
+    const { rows, chunks, allocated } = probe(bars);
+    expect(rows).toBe(10 * bars);
+    expect(allocated).toBeGreaterThan(0);
+    expect(allocated).toBeLessThan(ANSWER_BYTES + chunks * CHUNK_BYTES);
+  },
+);
