@@ -10,6 +10,9 @@ export const LAST_DAY = "2026-03-31" as TradingDate;
 /** Fewest minutes of a Chinese trading day. */
 const MINUTES_A_DAY = 240;
 
+/** Bytes of a piece of a body, as sockets give them. */
+const CHUNK_BYTES = 65_536;
+
 /** How many bars are made. */
 export interface BarsSpec {
   readonly symbols: number;
@@ -30,6 +33,11 @@ export function klineBody(size: Size): KlineBody {
   const [columns] = simulatedBars(spec);
   if (columns === undefined) throw new TypeError("no bars were made");
   return { columns, bytes: encodeKlines(columns, "map") };
+}
+
+/** A body as it arrives. */
+export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }
 
 /** One-minute bars of a simulated Chinese market, equal from run to run; every symbol has as many. */

@@ -7,7 +7,7 @@ type Checks = Outcome["checks"];
 const DAY_MS = 86_400_000;
 
 /** A bar by its numbers; the timestamp in epoch milliseconds. */
-interface BarNumbers {
+export interface BarNumbers {
   readonly timestamp: ArrayLike<number | bigint>;
   readonly open: ArrayLike<number>;
   readonly high: ArrayLike<number>;

@@ -6,13 +6,12 @@ import { Session } from "../../src/db/session.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
 import type { Benchmark, Case } from "../benchmark.js";
-import { klineBody } from "../body.js";
+import { chunksOf, klineBody } from "../body.js";
 import { barChecks, columnChecks, sqlChecks } from "../checksum.js";
-import { barRows, type ParsedBody } from "../plain-duckdb.js";
+import { barRows } from "../plain-duckdb.js";
+import { parseArrays, parseBody } from "../plain-json.js";
 import { temporaryFolder } from "../temporary-folder.js";
 
-/** Bytes of a piece of the body, as sockets give them. */
-const CHUNK_BYTES = 65_536;
 const NAMES = ["open", "high", "low", "close", "volume", "amount"] as const;
 
 /** One K-line answer, from its bytes to columns. */
@@ -47,18 +46,10 @@ function streaming(bytes: Uint8Array, symbols: readonly string[]): Case {
   return {
     name: "barlake, in chunks of 64 KiB",
     async run(timed) {
-      using answer = await timed(() => decodeKlines(chunks(bytes), { shape: "map", symbols }, pool));
+      using answer = await timed(() => decodeKlines(chunksOf(bytes), { shape: "map", symbols }, pool));
       return { checks: columnChecks(answer.columns) };
     },
   };
-}
-
-function* chunks(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
-}
-
-function parse(bytes: Uint8Array): ParsedBody {
-  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as ParsedBody;
 }
 
 /** All columns as doubles: the quickest that can be done with JSON.parse. */
@@ -66,31 +57,7 @@ function typedArrays(bytes: Uint8Array): Case {
   return {
     name: "JSON.parse, typed arrays",
     async run(timed) {
-      const { symbols, columns } = await timed(() => {
-        const parts = Object.entries(parse(bytes).data);
-        const rows = parts.reduce((sum, [, bars]) => sum + bars.timestamp.length, 0);
-        const gather = (name: (typeof NAMES)[number] | "timestamp"): Float64Array => {
-          const values = new Float64Array(rows);
-          let at = 0;
-          for (const [, bars] of parts) {
-            values.set(bars[name], at);
-            at += bars[name].length;
-          }
-          return values;
-        };
-        return {
-          symbols: parts.length,
-          columns: {
-            timestamp: gather("timestamp"),
-            open: gather("open"),
-            high: gather("high"),
-            low: gather("low"),
-            close: gather("close"),
-            volume: gather("volume"),
-            amount: gather("amount"),
-          },
-        };
-      });
+      const { symbols, columns } = await timed(() => parseArrays(bytes));
       return { checks: barChecks(symbols, columns) };
     },
   };
@@ -101,7 +68,7 @@ function arrowVectors(bytes: Uint8Array): Case {
     name: "JSON.parse, row objects, apache-arrow vectors",
     async run(timed) {
       const { symbol, timestamp, volume, doubles } = await timed(() => {
-        const rows = barRows(parse(bytes));
+        const rows = barRows(parseBody(bytes));
         const doublesOf = (name: "open" | "high" | "low" | "close" | "amount"): Vector<Float64> =>
           vectorFromArray(
             rows.map((row) => row[name]),

@@ -1,11 +1,10 @@
-import type { Duplex } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import pRetry from "p-retry";
 import { Agent, request } from "undici";
 import { ServiceError, TransportError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { canHeal, refusalError, withRequest } from "./answer-error.js";
+import { ACCEPTED_ENCODINGS, decodedBody } from "./content-encoding.js";
 import { RateGate } from "./rate-gate.js";
 
 export interface ServiceClientOptions {
@@ -44,13 +43,6 @@ export interface Answered<T> {
 
 /** Most times that one request obeys a told wait before it gives up. */
 const MAX_TOLD_WAITS = 20;
-
-const DECOMPRESSORS: Readonly<Record<string, () => Duplex>> = {
-  gzip: createGunzip,
-  "x-gzip": createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};
 
 /** Asks one service, obeys its quota, and asks again where that can heal. It hands on bytes and never decodes. */
 export class ServiceClient {
@@ -130,14 +122,14 @@ export class ServiceClient {
         headers: {
           [API_KEY_HEADER]: this.#options.apiKey,
           accept: "application/json",
-          "accept-encoding": "gzip, deflate, br",
+          "accept-encoding": ACCEPTED_ENCODINGS,
           ...(ask.body === undefined ? {} : { "content-type": "application/json" }),
         },
         ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),
         ...(signal ? { signal } : {}),
       });
       const header = (name: string): string | undefined => String(answer.headers[name] ?? "") || undefined;
-      const body = decompressed(answer.body, header("content-encoding"));
+      const body = decodedBody(answer.body, header("content-encoding"));
       if (answer.statusCode !== 200) {
         const contentType = header("content-type") ?? "";
         const refusal = { status: answer.statusCode, contentType, retryAfter: header("retry-after"), body };
@@ -170,18 +162,6 @@ export class ServiceClient {
 
 function isToldWait(error: unknown): error is ServiceError & { readonly retryAfterMs: number } {
   return error instanceof ServiceError && error.status === 429 && error.retryAfterMs !== undefined;
-}
-
-function decompressed(
-  body: AsyncIterable<Uint8Array> & NodeJS.ReadableStream,
-  encoding: string | undefined,
-): AsyncIterable<Uint8Array> {
-  if (encoding === undefined || encoding === "identity") return body;
-  const make = DECOMPRESSORS[encoding];
-  if (make === undefined) throw new TransportError(`answer has the unknown content-encoding "${encoding}"`);
-  const decompressor = make();
-  body.on("error", (error) => decompressor.destroy(error));
-  return body.pipe(decompressor);
 }
 
 function parseBase(text: string): URL {

@@ -1,5 +1,4 @@
 import { inspect } from "node:util";
-import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { ServiceError, TransportError, UsageError, WireError } from "../../src/core/errors.js";
@@ -188,17 +187,6 @@ test("an error body with status 200 is an error", async () => {
     json(response, 200, { code: "SYMBOL_NOT_FOUND", message: "no such" }),
   );
   await expect(bars()).rejects.toThrow(/SYMBOL_NOT_FOUND: no such/);
-});
-
-test("compressed answers are read, and a compressed answer that is cut is asked for again", async () => {
-  const packed = gzipSync(BARS);
-  const { bars } = await setUp((_, response, index) => {
-    response.writeHead(200, { "content-encoding": "gzip" });
-    response.end(index === 0 ? packed.subarray(0, packed.length - 12) : packed);
-  });
-  const { value, attempts } = await bars();
-  expect(value.columns.rows).toBe(2);
-  expect(attempts).toBe(2);
 });
 
 test("a service that cannot be reached, or an address that is none, is told plainly", async () => {

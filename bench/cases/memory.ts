@@ -1,0 +1,83 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
+import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
+import type { Benchmark, Case, Outcome } from "../benchmark.js";
+import { chunksOf, klineBody } from "../body.js";
+import { barChecks, columnChecks } from "../checksum.js";
+import { parseArrays } from "../plain-json.js";
+
+const FEW = 5;
+const MANY = 50;
+
+/** Answers one after the other: does the memory grow with their number? */
+export const memory: Benchmark = {
+  name: "memory",
+  doc: "peak memory while answers are decoded one after the other; ratio of the peaks",
+  async prepare(size) {
+    const { bytes, columns } = klineBody(size);
+    return {
+      summary: `answers of ${columns.rows} bars, ${(bytes.length / 1e6).toFixed(1)} MB of JSON each; ratio: of the peaks`,
+      work: {},
+      cases: [streaming(bytes, FEW), streaming(bytes, MANY), parsing(bytes, FEW)],
+    };
+  },
+};
+
+function streaming(bytes: Uint8Array, answers: number): Case {
+  const pool = new KlineBufferPool();
+  return peakCase(`barlake: ${answers} answers`, answers, async (look, check) => {
+    using answer = await decodeKlines(lookedAt(chunksOf(bytes), look), { shape: "map" }, pool);
+    return check(() => columnChecks(answer.columns));
+  });
+}
+
+function parsing(bytes: Uint8Array, answers: number): Case {
+  return peakCase(`JSON.parse, typed arrays: ${answers} answers`, answers, async (_, check) => {
+    const { symbols, columns } = parseArrays(bytes);
+    return check(() => barChecks(symbols, columns));
+  });
+}
+
+type Checks = Outcome["checks"];
+
+/** Decodes so many answers; the figure is the process's largest resident set meanwhile. */
+function peakCase(
+  name: string,
+  answers: number,
+  decode: (look: () => void, check: (of: () => Checks) => Checks) => Promise<Checks>,
+): Case {
+  return {
+    name,
+    async run(timed) {
+      collectGarbage();
+      let peak = 0;
+      const look = (): void => {
+        peak = Math.max(peak, process.memoryUsage.rss());
+      };
+      const later = (): Checks => ({});
+      await timed(async () => {
+        for (let answer = 1; answer < answers; answer++) {
+          await decode(look, later);
+          look();
+        }
+      });
+      const checks = await decode(look, (of) => of());
+      return { checks, figures: { "peak MB": peak / 1e6 } };
+    },
+  };
+}
+
+/** So that what was made before does not count. */
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+}
+
+/** Looks at the memory at each piece. */
+function* lookedAt(chunks: Iterable<Uint8Array>, look: () => void): Generator<Uint8Array> {
+  for (const chunk of chunks) {
+    look();
+    yield chunk;
+  }
+}

@@ -1,0 +1,68 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
+import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
+import type { KlineColumns } from "../../src/wire/kline-columns.js";
+import type { Benchmark, Case } from "../benchmark.js";
+import { chunksOf, klineBody } from "../body.js";
+import { columnChecks } from "../checksum.js";
+import type { DecodeMessage } from "../decode-thread.js";
+
+/** Does it pay to decode in a thread of its own? */
+export const thread: Benchmark = {
+  name: "thread",
+  doc: "decode on the main thread, and in a thread of its own",
+  async prepare(size) {
+    const { bytes, columns } = klineBody(size);
+    const worker = startThread(new URL("../decode-thread.ts", import.meta.url));
+    return {
+      summary: `${columns.symbols.length} symbols, ${columns.rows} bars, ${(bytes.length / 1e6).toFixed(1)} MB of JSON`,
+      work: { "bars/s": columns.rows },
+      cases: [onMainThread(bytes), inThread(bytes, worker)],
+      async close() {
+        await worker.terminate();
+      },
+    };
+  },
+};
+
+/** A thread knows nothing of the loader that the main one was started with. */
+function startThread(module: URL): Worker {
+  const code = `import("tsx/esm/api").then(({ register }) => { register(); return import("${module.href}"); })`;
+  return new Worker(code, { eval: true });
+}
+
+function onMainThread(bytes: Uint8Array): Case {
+  const pool = new KlineBufferPool();
+  return busyCase("main thread", async () => {
+    using answer = await decodeKlines(chunksOf(bytes), { shape: "map" }, pool);
+    return answer.columns;
+  });
+}
+
+/** Pieces are copied, since a socket's buffer is the socket's; columns are handed over. */
+function inThread(bytes: Uint8Array, worker: Worker): Case {
+  return busyCase("a thread of its own: pieces copied, columns handed over", async () => {
+    const decoded = once(worker, "message") as Promise<[KlineColumns]>;
+    for (const chunk of chunksOf(bytes)) {
+      const piece = chunk.slice();
+      worker.postMessage(piece satisfies DecodeMessage, [piece.buffer]);
+    }
+    worker.postMessage("end" satisfies DecodeMessage);
+    const [columns] = await decoded;
+    return columns;
+  });
+}
+
+/** The figure is the time for which the main thread could do nothing else. */
+function busyCase(name: string, decode: () => Promise<KlineColumns>): Case {
+  return {
+    name,
+    async run(timed) {
+      const before = performance.eventLoopUtilization();
+      const columns = await timed(decode);
+      const { active } = performance.eventLoopUtilization(before);
+      return { checks: columnChecks(columns), figures: { "main thread ms": active } };
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import { Duplex, pipeline, Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
+import { TransportError } from "../core/errors.js";
+
+/** Bytes that a decompressor gives at a time; its default is a quarter of that. */
+const OPTIONS = { chunkSize: 65_536 };
+/** More codings one over the other than any honest service uses. */
+const MAX_CODINGS = 2;
+
+const DECODERS: Readonly<Record<string, () => Duplex>> = {
+  gzip: () => createGunzip(OPTIONS),
+  "x-gzip": () => createGunzip(OPTIONS),
+  deflate: () => Duplex.from(inflated),
+  br: () => createBrotliDecompress(OPTIONS),
+};
+
+/** The codings that {@link decodedBody} undoes, as a request tells them. */
+export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
+
+/**
+ * A body without its content codings, as it arrives; whoever stops reading ends the body, too.
+ *
+ * @param header the answer's content-encoding.
+ * @throws {TransportError} for a coding that is not known; a body that breaks off throws while it is read.
+ */
+export function decodedBody(body: Readable, header: string | undefined): AsyncIterable<Uint8Array> {
+  const names = (header ?? "").toLowerCase().split(",");
+  const codings = names.map((name) => name.trim()).filter((name) => name !== "" && name !== "identity");
+  if (codings.length === 0) return body;
+  const decoders = codings
+    .toReversed()
+    .map((name) => (Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined));
+  if (decoders.length > MAX_CODINGS || decoders.includes(undefined)) {
+    body.destroy();
+    throw new TransportError(`answer has the unknown content-encoding "${header?.slice(0, 64)}"`);
+  }
+  let decoded: Readable = body;
+  for (const decoder of decoders) decoded = pipeline(decoded, (decoder as () => Duplex)(), ignore);
+  return decoded;
+}
+
+/** Undoes "deflate": RFC 9110 means the zlib format by it, yet some services send bare deflate data. */
+async function* inflated(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  if (first.done === true) return;
+  const whole = async function* (): AsyncGenerator<Uint8Array> {
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  };
+  const inflate = isZlib(first.value) ? createInflate(OPTIONS) : createInflateRaw(OPTIONS);
+  yield* pipeline(Readable.from(whole()), inflate, ignore) as AsyncIterable<Uint8Array>;
+}
+
+/** The lower half of a zlib header's first byte names the method: 8 is deflate. */
+function isZlib(start: Uint8Array): boolean {
+  return ((start[0] ?? 0) & 0x0f) === 8;
+}
+
+/** What went wrong reaches the reader as well. */
+function ignore(): void {}
