@@ -15,6 +15,7 @@ const NOTHING = 6;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** What is scanned: the end of the last piece, where a token was cut, then a part of the next one. */
 const bytes = numberKernel.input;
+const latin1 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 /** Bounds of `maxTokenBytes`: the kernel reads numbers of up to 64 bytes; a token must leave room for more bytes. */
 const MIN_TOKEN_BYTES = 64;
 const MAX_TOKEN_BYTES = bytes.length / 2;
@@ -37,8 +38,8 @@ export class JsonScanner {
   #textStart = 0;
   #textEnd = 0;
   readonly #readText = (): string => this.#text(this.#textStart, this.#textEnd);
-  /** Of the string that was checked last: one that is not must be valid UTF-8, even if nobody reads it. */
-  #isAscii = true;
+  /** Of the string that was checked last: ASCII without escapes. Any other must be valid UTF-8, even if nobody reads it. */
+  #isPlain = true;
   /** The token that the last piece was cut in. */
   #carry = new Uint8Array(64);
   #carried = 0;
@@ -102,11 +103,8 @@ export class JsonScanner {
   #checkLength(start: number, end: number): void {
     const { maxTokenBytes } = this.#limits;
     if (end - start <= maxTokenBytes) return;
-    throw new WireError(
-      "limit",
-      `string or number is longer than ${maxTokenBytes} bytes`,
-      this.#base + start,
-    );
+    const message = `string or number is longer than ${maxTokenBytes} bytes`;
+    throw new WireError("limit", message, this.#base + start);
   }
 
   /** Reads as many whole tokens as there are; returns the index of the first byte that was not used. */
@@ -158,7 +156,7 @@ export class JsonScanner {
       const end = this.#stringEnd(i);
       if (end < 0) return -1;
       this.#checkLength(i, end);
-      if (!this.#isAscii) this.#text(i, end);
+      if (!this.#isPlain) this.#text(i, end);
       this.#textStart = i;
       this.#textEnd = end;
       this.#sink.string(this.#readText, offset);
@@ -237,16 +235,17 @@ export class JsonScanner {
   /** Checks a string that begins at `start`; returns the index after its closing quote, or -1 when it is cut. */
   #stringEnd(start: number): number {
     let i = start + 1;
-    this.#isAscii = true;
+    this.#isPlain = true;
     while (i < this.#end) {
       const byte = bytes[i] as number;
       if (byte === 0x22) return i + 1;
       if (byte < 0x20) return this.#fail(i, byte, "a string without control characters");
       if (byte !== 0x5c) {
-        if (byte >= 0x80) this.#isAscii = false;
+        if (byte >= 0x80) this.#isPlain = false;
         i += 1;
         continue;
       }
+      this.#isPlain = false;
       if (i + 1 >= this.#end) return -1;
       const escape = bytes[i + 1] as number;
       if (escape !== 0x75) {
@@ -266,6 +265,7 @@ export class JsonScanner {
   }
 
   #text(start: number, end: number): string {
+    if (this.#isPlain) return latin1.toString("latin1", start + 1, end - 1);
     try {
       const raw = utf8.decode(bytes.subarray(start + 1, end - 1));
       return raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;

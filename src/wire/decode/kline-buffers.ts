@@ -1,4 +1,4 @@
-import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../kline-columns.js";
+import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns, WIRE_COLUMNS } from "../kline-columns.js";
 import { GrowingDoubles, GrowingInt64 } from "./growing-column.js";
 
 /** Most bytes that a pool keeps for later: the buffers of a few full answers. */
@@ -11,18 +11,13 @@ export class KlineBuffers {
   readonly doubles: ReadonlyMap<DoubleColumn, GrowingDoubles> = new Map(
     DOUBLE_COLUMNS.map((name) => [name, new GrowingDoubles()]),
   );
-  readonly all: readonly (GrowingDoubles | GrowingInt64)[] = [
-    this.timestamp,
-    this.volume,
-    ...this.doubles.values(),
-  ];
+  /** Every column, in the interface's order. */
+  readonly all: readonly (GrowingDoubles | GrowingInt64)[] = WIRE_COLUMNS.map((name) =>
+    name === "timestamp" || name === "volume"
+      ? this[name]
+      : (this.doubles.get(name as DoubleColumn) as GrowingDoubles),
+  );
   #symbolIndex = new Int32Array(0);
-
-  /** The column of a wire name, or undefined where it is none of the interface. */
-  column(name: string): GrowingDoubles | GrowingInt64 | undefined {
-    if (name === "timestamp" || name === "volume") return this[name];
-    return this.doubles.get(name as DoubleColumn);
-  }
 
   /** Bytes of memory that are held. */
   get bytes(): number {

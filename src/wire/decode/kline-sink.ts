@@ -1,7 +1,7 @@
 import { ServiceError, WireError } from "../../core/errors.js";
 import type { IssueLog } from "../../core/issue.js";
 import { isSymbol } from "../../core/symbol.js";
-import { type KlineColumns, OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
+import type { KlineColumns } from "../kline-columns.js";
 import type { JsonSink, NumberRuns } from "./json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 import type { KlineExpectation } from "./kline-expectation.js";
@@ -82,7 +82,8 @@ export class KlineSink implements JsonSink {
   }
 
   startArray(offset: number): NumberRuns | undefined {
-    if (this.#place === "kline" && this.#bars.beginColumn(this.#key, this.#keyOffset)) {
+    if (this.#place === "kline" && this.#bars.isColumn) {
+      this.#bars.beginColumn();
       this.#place = "column";
       return this.#bars;
     }
@@ -124,9 +125,7 @@ export class KlineSink implements JsonSink {
     if (this.#place === "column") {
       if (value === null) this.#bars.null(offset);
       else this.#bars.wrongType("a boolean", offset);
-    } else if (!(this.#place === "kline" && value === null && OPTIONAL_COLUMNS.has(this.#key))) {
-      this.#unexpected(value === null ? "null" : "a boolean", offset);
-    }
+    } else this.#unexpected(value === null ? "null" : "a boolean", offset);
   }
 
   /** Gives what was read. @throws where the document had no `data`. */
@@ -172,8 +171,8 @@ export class KlineSink implements JsonSink {
         byteOffset: offset,
         rejected: 0,
       });
-    } else if (this.#place === "kline" && WIRE_COLUMNS.includes(this.#key)) {
-      this.#bars.fail("wrong_type", `is ${kind}, not an array`, this.#key, offset);
+    } else if (this.#place === "kline" && this.#bars.isColumn) {
+      this.#bars.notAnArray(kind, offset);
     } else if (this.#place === "column") this.#bars.wrongType(kind, offset);
   }
 

@@ -10,6 +10,11 @@ import type { NumberToken } from "./number-token.js";
 const EARLIEST_MS = -2_208_988_800_000;
 const LATEST_MS = 7_258_118_400_000;
 
+/** Place of each column in {@link WIRE_COLUMNS}. */
+const INDEX: ReadonlyMap<string, number> = new Map(WIRE_COLUMNS.map((name, index) => [name, index]));
+const NO_COLUMN = -1;
+const TIMESTAMP = WIRE_COLUMNS.indexOf("timestamp");
+
 /**
  * Reads symbols into the column buffers of an answer.
  *
@@ -32,11 +37,14 @@ export class SymbolBars implements NumberRuns {
   #offset = 0;
   /** The first rule that sets the whole symbol aside. */
   #failed: IssueRule | undefined;
-  #column = "";
+  /** The column whose key was read last, by its place in the interface. */
+  #index = NO_COLUMN;
   #target: GrowingDoubles | GrowingInt64;
-  readonly #keys = new Set<string>();
-  /** The columns read so far, and where their keys stand. */
-  readonly #columns = new Map<string, number>();
+  /** A bit for each column whose key was read, and for each that was read as an array. */
+  #keys = 0;
+  #columns = 0;
+  /** Where the columns' keys stand. */
+  readonly #keyOffsets = WIRE_COLUMNS.map(() => 0);
   /** Rows (counted from the symbol's first) that have a defect. */
   readonly #bad = new Set<number>();
 
@@ -59,27 +67,31 @@ export class SymbolBars implements NumberRuns {
     this.#symbol = symbol;
     this.#offset = offset;
     this.#failed = undefined;
-    this.#keys.clear();
-    this.#columns.clear();
-    this.#bad.clear();
+    this.#keys = 0;
+    this.#columns = 0;
+    if (this.#bad.size > 0) this.#bad.clear();
   }
 
   key(text: string, offset: number): void {
-    if (!WIRE_COLUMNS.includes(text)) return;
-    if (this.#keys.has(text)) {
+    this.#index = INDEX.get(text) ?? NO_COLUMN;
+    if (this.#index === NO_COLUMN) return;
+    const bit = 1 << this.#index;
+    if (this.#keys & bit) {
       throw new WireError("malformed", `${this.#symbol} repeats the column "${text}"`, offset);
     }
-    this.#keys.add(text);
+    this.#keys |= bit;
+    this.#keyOffsets[this.#index] = offset;
   }
 
-  /** Makes `name` the column that values go to; false where it is none of the interface. */
-  beginColumn(name: string, offset: number): boolean {
-    const target = this.#buffers.column(name);
-    if (target === undefined) return false;
-    this.#column = name;
-    this.#columns.set(name, offset);
-    this.#target = target;
-    return true;
+  /** Whether the key that was read last is that of a column. */
+  get isColumn(): boolean {
+    return this.#index !== NO_COLUMN;
+  }
+
+  /** Sends values to the column whose key was read last. */
+  beginColumn(): void {
+    this.#columns |= 1 << this.#index;
+    this.#target = this.#buffers.all[this.#index] as GrowingDoubles | GrowingInt64;
   }
 
   get type(): "double" | "int64" {
@@ -121,21 +133,30 @@ export class SymbolBars implements NumberRuns {
     this.#defect("wrong_type", `is ${kind}, not a number`, offset);
   }
 
+  /** Notes a column whose value is none, unless it may be absent and is null. */
+  notAnArray(kind: string, offset: number): void {
+    if (kind === "null" && OPTIONAL_COLUMNS.has(this.#column)) return;
+    this.#fail("wrong_type", `is ${kind}, not an array`, this.#column, offset);
+  }
+
   /** Sets the whole symbol aside. */
-  fail(rule: IssueRule, text: string, column: string, byteOffset: number): void {
+  #fail(rule: IssueRule, text: string, column: string, byteOffset: number): void {
     this.#failed ??= rule;
     const message = `${this.#symbol}: ${column} ${text}`;
     this.#issues.add({ rule, symbol: this.#symbol, column, message, byteOffset, rejected: 0 });
   }
 
   end(): void {
-    const { timestamp, all, doubles } = this.#buffers;
+    const { timestamp, all } = this.#buffers;
     const rows = timestamp.length - this.#rows;
-    const longest = Math.max(...all.map((column) => column.length)) - this.#rows;
+    let longest = 0;
+    for (const column of all) longest = Math.max(longest, column.length - this.#rows);
     this.#received.set(this.#symbol, longest);
     this.#checkColumns(rows, longest);
     if (this.#failed) return this.#buffers.truncate(this.#rows);
-    for (const [name, column] of doubles) if (!this.#columns.has(name)) column.pushNulls(rows);
+    for (const column of all) {
+      if (column.length < timestamp.length) (column as GrowingDoubles).pushNulls(rows);
+    }
     if (!timestamp.ascendsWithin(this.#rows, this.#first, this.#last)) {
       this.#checkTimestamps(rows);
       this.#takeOut(rows);
@@ -153,6 +174,10 @@ export class SymbolBars implements NumberRuns {
   #checkRoom(offset: number): void {
     if (this.room <= 0)
       throw new WireError("limit", `${this.#symbol} has more than ${this.#maxBars} bars`, offset);
+  }
+
+  get #column(): string {
+    return WIRE_COLUMNS[this.#index] ?? "";
   }
 
   /** Notes a defect of one bar, and keeps its place in the column so that the others stay aligned. */
@@ -175,16 +200,17 @@ export class SymbolBars implements NumberRuns {
   }
 
   #checkColumns(rows: number, longest: number): void {
-    for (const name of WIRE_COLUMNS) {
-      const offset = this.#columns.get(name);
-      if (offset === undefined) {
-        if (OPTIONAL_COLUMNS.has(name) || this.#keys.has(name)) continue;
-        this.fail("missing_column", "is missing", name, this.#offset);
+    for (const [index, name] of WIRE_COLUMNS.entries()) {
+      const bit = 1 << index;
+      if (!(this.#columns & bit)) {
+        if (OPTIONAL_COLUMNS.has(name) || this.#keys & bit) continue;
+        this.#fail("missing_column", "is missing", name, this.#offset);
         continue;
       }
-      const length = (this.#buffers.column(name)?.length ?? 0) - this.#rows;
+      const length = (this.#buffers.all[index]?.length ?? 0) - this.#rows;
       if (length === rows) continue;
-      this.fail("unequal_lengths", `has ${length} entries where timestamp has ${rows}`, name, offset);
+      const text = `has ${length} entries where timestamp has ${rows}`;
+      this.#fail("unequal_lengths", text, name, this.#keyOffsets[index] as number);
     }
     if (this.#failed === undefined || longest === 0) return;
     this.#issues.add({
@@ -209,7 +235,7 @@ export class SymbolBars implements NumberRuns {
         column: "timestamp",
         index: k,
         message: `${this.#symbol}: timestamp[${k}] is ${ms}, ${outOfTime ? "not epoch milliseconds of 1900 to 2200" : `outside the window ${this.#first} to ${this.#last}`}`,
-        byteOffset: this.#columns.get("timestamp") ?? this.#offset,
+        byteOffset: this.#keyOffsets[TIMESTAMP] as number,
         rejected: 1,
       });
     }
