@@ -6,6 +6,7 @@ export type IssueRule =
   | "out_of_range"
   | "unequal_lengths"
   | "missing_column"
+  | "too_many_bars"
   | "high_below_low"
   | "duplicate_key"
   | "unsorted"

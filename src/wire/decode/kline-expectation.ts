@@ -8,7 +8,7 @@ export interface KlineExpectation {
   readonly symbols?: readonly string[] | undefined;
   /** First and last timestamp asked for, both inclusive, epoch milliseconds; a bar outside is set aside. */
   readonly window?: { readonly first: number; readonly last: number } | undefined;
-  /** Most bars of one symbol. @default 1000000 */
+  /** Most bars of one symbol; one with more is set aside. @default 1000000 */
   readonly maxBarsPerSymbol?: number;
   /** Most symbols of one answer. @default 20000 */
   readonly maxSymbols?: number;

@@ -43,6 +43,9 @@ export class SymbolBars implements NumberRuns {
   /** A bit for each column whose key was read, and for each that was read as an array. */
   #keys = 0;
   #columns = 0;
+  /** Entries that the column at hand did not take, and the most that any column of the symbol did not. */
+  #left = 0;
+  #mostLeft = 0;
   /** Where the columns' keys stand. */
   readonly #keyOffsets = WIRE_COLUMNS.map(() => 0);
   /** Rows (counted from the symbol's first) that have a defect. */
@@ -69,6 +72,7 @@ export class SymbolBars implements NumberRuns {
     this.#failed = undefined;
     this.#keys = 0;
     this.#columns = 0;
+    this.#mostLeft = 0;
     if (this.#bad.size > 0) this.#bad.clear();
   }
 
@@ -90,6 +94,7 @@ export class SymbolBars implements NumberRuns {
 
   /** Sends values to the column whose key was read last. */
   beginColumn(): void {
+    this.#left = 0;
     this.#columns |= 1 << this.#index;
     this.#target = this.#buffers.all[this.#index] as GrowingDoubles | GrowingInt64;
   }
@@ -107,7 +112,7 @@ export class SymbolBars implements NumberRuns {
   }
 
   number(token: NumberToken, offset: number): void {
-    this.#checkRoom(offset);
+    if (this.#isFull(offset)) return;
     const target = this.#target;
     if (target instanceof GrowingDoubles) {
       const value = token.toDouble();
@@ -123,13 +128,13 @@ export class SymbolBars implements NumberRuns {
   }
 
   null(offset: number): void {
-    this.#checkRoom(offset);
+    if (this.#isFull(offset)) return;
     if (OPTIONAL_COLUMNS.has(this.#column)) (this.#target as GrowingDoubles).pushNulls(1);
     else this.#defect("null_in_required", "is null in a required column", offset);
   }
 
   wrongType(kind: string, offset: number): void {
-    this.#checkRoom(offset);
+    if (this.#isFull(offset)) return;
     this.#defect("wrong_type", `is ${kind}, not a number`, offset);
   }
 
@@ -151,6 +156,7 @@ export class SymbolBars implements NumberRuns {
     const rows = timestamp.length - this.#rows;
     let longest = 0;
     for (const column of all) longest = Math.max(longest, column.length - this.#rows);
+    longest += this.#mostLeft;
     this.#received.set(this.#symbol, longest);
     this.#checkColumns(rows, longest);
     if (this.#failed) return this.#buffers.truncate(this.#rows);
@@ -171,9 +177,18 @@ export class SymbolBars implements NumberRuns {
     return { columns: this.#buffers.columns(this.#symbols, this.#ends), received: this.#received };
   }
 
-  #checkRoom(offset: number): void {
-    if (this.room <= 0)
-      throw new WireError("limit", `${this.#symbol} has more than ${this.#maxBars} bars`, offset);
+  /** Whether the column takes no more; what it does not take is counted. */
+  #isFull(offset: number): boolean {
+    if (this.room > 0) return false;
+    if (this.#left === 0) {
+      const where = { symbol: this.#symbol, column: this.#column, index: this.#maxBars };
+      const message = `${this.#symbol}: ${this.#column} has more than ${this.#maxBars} entries`;
+      this.#issues.add({ rule: "too_many_bars", ...where, message, byteOffset: offset, rejected: 0 });
+      this.#failed ??= "too_many_bars";
+    }
+    this.#left += 1;
+    this.#mostLeft = Math.max(this.#mostLeft, this.#left);
+    return true;
   }
 
   get #column(): string {

@@ -442,13 +442,30 @@ describe("limits", () => {
     ["nulls", [null, null, null]],
     ["strings", ["a", "b", "c"]],
     ["numbers that are not short", [1e-30, 1e-30, 1e-30]],
-  ])("bars of a symbol, as %s", async (_, column) => {
-    const text = document({ "A.US": { prev_close: column } });
-    const error = await caught(text, { maxBarsPerSymbol: 2 });
-    expect(error).toMatchObject({ kind: "limit" });
-    expect(error.message).toContain("A.US has more than 2 bars");
-    const third = text.indexOf(JSON.stringify(column)) + JSON.stringify(column.slice(0, 2)).length;
-    expect((error as WireError).byteOffset).toBe(third);
+  ])("a symbol with more bars than permitted is set aside, and the others land: %s", async (_, column) => {
+    const text = document({ "A.US": kline(), "BAD.US": { ...kline(), prev_close: column }, "Z.US": kline() });
+    const answer = await decode(text, { maxBarsPerSymbol: 2, symbols: ["A.US", "BAD.US", "Z.US"] });
+    expect(answer.columns.symbols).toEqual(["A.US", "Z.US"]);
+    expect(answer.columns.rows).toBe(4);
+    expect(answer.unusable).toEqual(["BAD.US"]);
+    expect(answer.received.get("BAD.US")).toBe(3);
+    const issues = answer.issues.kept.filter(({ rule }) => rule === "too_many_bars");
+    expect(issues).toMatchObject([
+      { symbol: "BAD.US", column: "prev_close", index: 2, rejected: 0 },
+      { symbol: "BAD.US", message: "BAD.US: 3 bars set aside", rejected: 3 },
+    ]);
+    const third = JSON.stringify(column[2]);
+    expect(textAt(text, issues[0], third.length)).toBe(third);
+  });
+
+  test("of a symbol with many more bars than permitted all are counted, and its next columns are read on", async () => {
+    const long = Array.from({ length: 10_000 }, (_, k) => k);
+    const columns = Object.fromEntries(Object.keys(kline()).map((name) => [name, long]));
+    const answer = await decode(document({ "A.US": columns, "B.US": kline() }), { maxBarsPerSymbol: 3000 });
+    expect(answer.columns.symbols).toEqual(["B.US"]);
+    expect(answer.received.get("A.US")).toBe(10_000);
+    expect(answer.issues.rejected).toBe(10_000);
+    expect(answer.issues.total).toBe(8);
   });
 
   test("as many bars as permitted", async () => {
