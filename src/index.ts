@@ -1,3 +1,5 @@
+export { klineBatch } from "./arrow/kline-batch.js";
+export { klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
 export { ServiceClient, type ServiceClientOptions } from "./client/service-client.js";
 export { systemClock } from "./client/system-clock.js";
 export * from "./core/errors.js";
@@ -12,5 +14,6 @@ export { Lake } from "./lake/lake.js";
 export { openReader, publish } from "./lake/publish.js";
 export { TABLES } from "./schema/tables.js";
 export { decodeKlines, type KlineAnswer } from "./wire/decode/decode-klines.js";
+export { KlineBufferPool } from "./wire/decode/kline-buffers.js";
 export { encodeKlines } from "./wire/encode/encode-klines.js";
 export type { KlineColumns } from "./wire/kline-columns.js";

@@ -7,7 +7,7 @@ export interface NumberColumn {
 }
 
 /**
- * Bars of one or more symbols as columns, ordered by symbol, then timestamp (strictly ascending within a symbol).
+ * Bars of one or more symbols as columns, in the order of `symbols`, and by timestamp within (strictly ascending).
  * Every array has `rows` entries; `volume` and `timestamp` are exact.
  */
 export interface KlineColumns {

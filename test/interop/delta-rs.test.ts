@@ -1,5 +1,3 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { TradingDate } from "../../src/core/time.js";
 import { rowCount } from "../../src/lake/lake.js";
@@ -8,12 +6,9 @@ import { TABLES } from "../../src/schema/tables.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import { liveRows, openSession, T0, temporaryLake } from "../lake/temporary-lake.js";
+import { pythonHas, runPython } from "./python.js";
 
-/** A Python that has the packages deltalake and pyarrow: independent readers of the same format. */
-const PYTHON = process.env.BARLAKE_PYTHON ?? "python3";
-const ready = spawnSync(PYTHON, ["-c", "import deltalake, pyarrow"]).status === 0;
-if (!ready)
-  console.warn(`skipped: ${PYTHON} cannot import deltalake and pyarrow; set BARLAKE_PYTHON to one that can`);
+const ready = pythonHas("deltalake", "pyarrow");
 
 const ARROW_TYPE = {
   string: "string",
@@ -41,11 +36,8 @@ test.skipIf(!ready)(
     await fillLake(lake, market, { minuteDays: 3, runId: "sim", now: T0 });
     const snapshots = (await lake.snapshots()).filter((snapshot) => snapshot.version >= 0);
     expect(snapshots).toHaveLength(TABLES.length - 1);
-    const script = fileURLToPath(new URL("read_tables.py", import.meta.url));
     const names = snapshots.map((snapshot) => snapshot.table.name);
-    const found = JSON.parse(
-      execFileSync(PYTHON, [script, lake.folder, ...names], { encoding: "utf8" }),
-    ) as Record<string, Found>;
+    const found = runPython("read_tables.py", lake.folder, ...names) as Record<string, Found>;
     for (const snapshot of snapshots) {
       expect(found[snapshot.table.name]).toEqual({
         version: snapshot.version,

@@ -1,0 +1,284 @@
+import {
+  type Data,
+  DataType,
+  Precision,
+  Table,
+  type Timestamp,
+  TimeUnit,
+  tableFromIPC,
+  tableToIPC,
+  Vector,
+} from "apache-arrow";
+import { messageOf } from "../core/errors.js";
+import { BARS_1D } from "../schema/bars.js";
+import { columnOf } from "../schema/column.js";
+import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../wire/kline-columns.js";
+import { klineBatch } from "./kline-batch.js";
+
+/** Writes bars as an Arrow IPC file of one record batch, with the columns that {@link klineBatch} declares. */
+export function klinesToIpc(columns: KlineColumns): Uint8Array {
+  const batch = klineBatch({ ...columns, doubles: withoutOverlap(columns.doubles) });
+  return tableToIPC(new Table([batch]), "file");
+}
+
+/**
+ * Reads bars from an uncompressed Arrow IPC file or stream, whoever wrote it: the inverse of {@link klinesToIpc}.
+ *
+ * Columns are found by name; others are passed over, and a nullable one that is absent is null in all rows. `symbol` is
+ * text or a dictionary of text. `timestamp` has any unit, and any zone: with one, Arrow keeps UTC; without, no instant.
+ * Symbols are given in the order of their rows; those of a dictionary that have no rows are kept.
+ *
+ * Of one record batch, a column that has {@link klineBatch}'s type is not copied: it lies in `bytes`.
+ *
+ * @throws {TypeError} for bytes that are no such file; and, naming the column and the row (from 0, over all batches),
+ * for a column that is missing, twice there, cut short or of another type, a null where none may be, a timestamp that
+ * equals no int64 of milliseconds, and rows not grouped by symbol or not strictly ascending by timestamp within.
+ */
+export function klinesFromIpc(bytes: Uint8Array): KlineColumns {
+  const table = openTable(bytes);
+  const { symbols, symbolIndex } = inRowOrder(readSymbols(chunksOf(table, "symbol", SYMBOL_TYPES, isSymbol)));
+  const timestamp = readTimestamps(chunksOf(table, "timestamp", "Timestamp with a zone", isInstant));
+  checkAscending(symbolIndex, timestamp);
+  const volume = valuesOf(chunksOf(table, "volume", "Int64", isInt64), BigInt64Array);
+  const doubles = DOUBLE_COLUMNS.map((name) => [name, readDoubles(table, name)]);
+  return {
+    rows: table.numRows,
+    symbols,
+    symbolIndex,
+    timestamp,
+    volume,
+    doubles: Object.fromEntries(doubles) as KlineColumns["doubles"],
+  };
+}
+
+const SYMBOL_TYPES = "text, or a dictionary of text with indices of at most 32 bits";
+const isText = (type: DataType): boolean =>
+  DataType.isUtf8(type) || DataType.isLargeUtf8(type) || DataType.isUtf8View(type);
+const isSymbol = (type: DataType): boolean =>
+  DataType.isDictionary(type) ? type.indices.bitWidth <= 32 && isText(type.dictionary) : isText(type);
+const isInstant = (type: DataType): boolean => DataType.isTimestamp(type) && Boolean(type.timezone);
+const isInt64 = (type: DataType): boolean => DataType.isInt(type) && type.isSigned && type.bitWidth === 64;
+const isDouble = (type: DataType): boolean => DataType.isFloat(type) && type.precision === Precision.DOUBLE;
+
+function openTable(bytes: Uint8Array): Table {
+  try {
+    return tableFromIPC(bytes);
+  } catch (cause) {
+    throw new TypeError(`bytes cannot be read as Arrow IPC: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** The column in its record batches: of the expected type, whole, and without nulls unless it is declared nullable. */
+function chunksOf(
+  table: Table,
+  name: string,
+  expected: string,
+  fits: (type: DataType) => boolean,
+): readonly Data[] {
+  const [field, second] = table.schema.fields.filter((one) => one.name === name);
+  if (field === undefined) throw new TypeError(`column ${name}: is missing`);
+  if (second !== undefined) throw new TypeError(`column ${name}: is there twice`);
+  if (!fits(field.type)) {
+    throw new TypeError(`column ${name}: is ${String(field.type)}; expected ${expected}`);
+  }
+  const chunks = table.getChild(name)?.data ?? [];
+  let start = 0;
+  for (const chunk of chunks) {
+    if (!isText(field.type) && chunk.values.length < chunk.length) {
+      throw new TypeError(`column ${name}, row ${start + chunk.values.length}: its buffer ends before it`);
+    }
+    if (!isNullable(name) && chunk.nullCount > 0) {
+      throw new TypeError(`column ${name}, row ${start + firstNull(chunk)}: is null`);
+    }
+    start += chunk.length;
+  }
+  return chunks;
+}
+
+function isNullable(name: string): boolean {
+  return columnOf(BARS_1D, name).nullable === true;
+}
+
+function firstNull(chunk: Data): number {
+  let row = 0;
+  while (row < chunk.length && chunk.getValid(row)) row++;
+  return row;
+}
+
+/** A column's values, without the padding of their buffers; copied where there are several. */
+function valuesOf<Values extends Settable<Values>>(
+  chunks: readonly Data[],
+  make: new (length: number) => Values,
+): Values {
+  return joined(
+    chunks.map((chunk) => chunk.values.subarray(0, chunk.length) as Values),
+    make,
+  );
+}
+
+interface Settable<Self> {
+  readonly length: number;
+  set(values: Self, at: number): void;
+}
+
+/** The parts one after another; one part as it is. */
+function joined<Values extends Settable<Values>>(
+  parts: readonly Values[],
+  make: new (length: number) => Values,
+): Values {
+  if (parts.length === 1) return parts[0] as Values;
+  const all = new make(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+type Symbols = Pick<KlineColumns, "symbols" | "symbolIndex">;
+
+/** Symbols in the order in which they are met; the index of a row can be out of bounds. */
+function readSymbols(chunks: readonly Data[]): Symbols {
+  const indexes = new Map<string, number>();
+  const indexOf = (symbol: string): number => {
+    const index = indexes.get(symbol) ?? indexes.size;
+    indexes.set(symbol, index);
+    return index;
+  };
+  const parts = chunks.map((chunk) =>
+    DataType.isDictionary(chunk.type) ? dictionaryIndexes(chunk, indexOf) : textIndexes(chunk, indexOf),
+  );
+  return { symbolIndex: joined(parts, Int32Array), symbols: [...indexes.keys()] };
+}
+
+/** An entry of a dictionary can be null, and be there twice; another batch can have another dictionary. */
+function dictionaryIndexes(chunk: Data, indexOf: (symbol: string) => number): Int32Array {
+  const words = [...(chunk.dictionary ?? [])] as (string | null)[];
+  const indexes = words.map((word) => (word === null ? -1 : indexOf(word)));
+  const values = (chunk.values as Int32Array | Int16Array | Int8Array).subarray(0, chunk.length);
+  if (values instanceof Int32Array && indexes.every((index, i) => index === i)) return values;
+  const found = new Int32Array(values.length);
+  for (let row = 0; row < found.length; row++) found[row] = indexes[values[row] as number] ?? -1;
+  return found;
+}
+
+function textIndexes(chunk: Data, indexOf: (symbol: string) => number): Int32Array {
+  const texts = new Vector([chunk]);
+  const found = new Int32Array(chunk.length);
+  for (let row = 0; row < found.length; row++) {
+    found[row] = repeatsText(chunk, row) ? (found[row - 1] as number) : indexOf(texts.get(row) as string);
+  }
+  return found;
+}
+
+/** Whether a row's text has the bytes of the row before: rows are many, symbols few, and decoding is slow. */
+function repeatsText(chunk: Data, row: number): boolean {
+  const { values, valueOffsets } = chunk as { values: Uint8Array; valueOffsets?: ArrayLike<number | bigint> };
+  if (row === 0 || valueOffsets === undefined) return false;
+  const start = Number(valueOffsets[row]);
+  const length = start - Number(valueOffsets[row - 1]);
+  if (Number(valueOffsets[row + 1]) - start !== length) return false;
+  for (let at = start; at < start + length; at++) if (values[at] !== values[at - length]) return false;
+  return true;
+}
+
+/** Puts symbols in the order of their rows, and those without rows last; changes nothing where the rows are in theirs. */
+function inRowOrder({ symbols, symbolIndex }: Symbols): Symbols {
+  const rank = new Int32Array(symbols.length).fill(-1);
+  let ranks = 0;
+  let ascending = true;
+  for (let row = 0; row < symbolIndex.length; row++) {
+    const index = symbolIndex[row] as number;
+    const last = row === 0 ? -1 : (symbolIndex[row - 1] as number);
+    if (row > 0 && index === last) continue;
+    if (rank[index] === undefined) throw new TypeError(`column symbol, row ${row}: has no dictionary entry`);
+    if (rank[index] !== -1) {
+      throw new TypeError(`column symbol, row ${row}: ${symbols[index]} is back after another symbol`);
+    }
+    rank[index] = ranks++;
+    ascending &&= index > last;
+  }
+  if (ascending) return { symbols, symbolIndex };
+  const ordered: string[] = [];
+  for (const [index, symbol] of symbols.entries()) {
+    if (rank[index] === -1) rank[index] = ranks++;
+    ordered[rank[index] as number] = symbol;
+  }
+  return { symbols: ordered, symbolIndex: symbolIndex.map((index) => rank[index] as number) };
+}
+
+/** How a unit becomes milliseconds. */
+const MILLISECONDS: Readonly<Record<TimeUnit, { readonly times: bigint; readonly per: bigint }>> = {
+  [TimeUnit.SECOND]: { times: 1000n, per: 1n },
+  [TimeUnit.MILLISECOND]: { times: 1n, per: 1n },
+  [TimeUnit.MICROSECOND]: { times: 1n, per: 1000n },
+  [TimeUnit.NANOSECOND]: { times: 1n, per: 1_000_000n },
+};
+
+function readTimestamps(chunks: readonly Data[]): BigInt64Array {
+  const values = valuesOf(chunks, BigInt64Array);
+  const unit = (chunks[0]?.type as Timestamp | undefined)?.unit ?? TimeUnit.MILLISECOND;
+  if (unit === TimeUnit.MILLISECOND) return values;
+  const { times, per } = MILLISECONDS[unit];
+  const timestamp = new BigInt64Array(values.length);
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row] as bigint;
+    timestamp[row] = (value * times) / per;
+    if ((timestamp[row] as bigint) * per !== value * times) {
+      const text = `${value} ${TimeUnit[unit].toLowerCase()}s`;
+      throw new TypeError(`column timestamp, row ${row}: ${text} are no int64 of milliseconds`);
+    }
+  }
+  return timestamp;
+}
+
+function checkAscending(symbolIndex: Int32Array, timestamp: BigInt64Array): void {
+  for (let row = 1; row < timestamp.length; row++) {
+    if (symbolIndex[row] !== symbolIndex[row - 1]) continue;
+    const [before, at] = [timestamp[row - 1] as bigint, timestamp[row] as bigint];
+    if (at <= before) throw new TypeError(`column timestamp, row ${row}: ${at} is not after ${before}`);
+  }
+}
+
+function readDoubles(table: Table, name: string): NumberColumn {
+  const rows = table.numRows;
+  const absent = !table.schema.fields.some((field) => field.name === name);
+  if (absent && isNullable(name)) {
+    return { values: new Float64Array(rows), validity: new Uint8Array(Math.ceil(rows / 8)) };
+  }
+  const chunks = chunksOf(table, name, "Float64", isDouble);
+  return { values: valuesOf(chunks, Float64Array), validity: readValidity(chunks, rows) };
+}
+
+function readValidity(chunks: readonly Data[], rows: number): Uint8Array | undefined {
+  if (chunks.every((chunk) => chunk.nullCount === 0)) return undefined;
+  const bytes = Math.ceil(rows / 8);
+  const [first, second] = chunks;
+  if (first !== undefined && second === undefined) return first.nullBitmap.subarray(0, bytes);
+  const validity = new Uint8Array(bytes);
+  let at = 0;
+  for (const { nullBitmap, nullCount, length } of chunks) {
+    for (let row = 0; row < length; row++, at++) {
+      const present = nullCount === 0 || ((nullBitmap[row >> 3] as number) & (1 << (row & 7))) !== 0;
+      if (present) validity[at >> 3] = (validity[at >> 3] as number) | (1 << (at & 7));
+    }
+  }
+  return validity;
+}
+
+/** Arrow's writer takes neighbours that overlap in memory for parts of one range, and drops what they share. */
+function withoutOverlap(doubles: KlineColumns["doubles"]): KlineColumns["doubles"] {
+  const taken: Float64Array[] = [];
+  const apart = Object.entries(doubles).map(([name, { values, validity }]) => {
+    const shared = taken.some((other) => overlap(other, values));
+    taken.push(values);
+    return [name, { values: shared ? values.slice() : values, validity }];
+  });
+  return Object.fromEntries(apart) as KlineColumns["doubles"];
+}
+
+function overlap(a: Float64Array, b: Float64Array): boolean {
+  if (a.buffer !== b.buffer) return false;
+  return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
+}
