@@ -48,7 +48,7 @@ function inThread(bytes: Uint8Array, worker: Worker): Case {
       const piece = chunk.slice();
       worker.postMessage(piece satisfies DecodeMessage, [piece.buffer]);
     }
-    worker.postMessage("end" satisfies DecodeMessage);
+    worker.postMessage("end" satisfies DecodeMessage, []);
     const [columns] = await decoded;
     return columns;
   });

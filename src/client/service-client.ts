@@ -1,6 +1,6 @@
 import pRetry from "p-retry";
 import { Agent, request } from "undici";
-import { ServiceError, TransportError, UsageError } from "../core/errors.js";
+import { ServiceError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { canHeal, refusalError, withRequest } from "./answer-error.js";
