@@ -1,7 +1,9 @@
 import { WireError } from "../../core/errors.js";
 import { numberKernel } from "../kernel/number-kernel.js";
 import { DEFAULT_JSON_LIMITS, type JsonLimits, type JsonSink, type NumberRuns } from "./json-sink.js";
+import { notJson } from "./not-json.js";
 import { NumberToken } from "./number-token.js";
+import { StringToken } from "./string-token.js";
 
 /** What may come next. Small integers, since it is compared once a token. */
 const VALUE = 0;
@@ -12,12 +14,11 @@ const COLON = 4;
 const COMMA_OR_END = 5;
 const NOTHING = 6;
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** What is scanned: the end of the last piece, where a token was cut, then a part of the next one. */
 const bytes = numberKernel.input;
-const latin1 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-/** Bounds of `maxTokenBytes`: the kernel reads numbers of up to 64 bytes; a token must leave room for more bytes. */
-const MIN_TOKEN_BYTES = 64;
+/** Bound of `maxTokenBytes`: a token must leave room for more bytes. */
+/** More digits than a double, written out in full, has. */
+const MAX_NUMBER_BYTES = 4096;
 const MAX_TOKEN_BYTES = bytes.length / 2;
 /**
  * A strict JSON reader (RFC 8259) for a document that arrives in pieces, cut anywhere. It checks the grammar and tells
@@ -34,12 +35,8 @@ export class JsonScanner {
   /** Of the innermost container, where it is an array that has one. */
   #runs: NumberRuns | undefined;
   #expect = VALUE;
-  /** Where the string stands that a sink may read. */
-  #textStart = 0;
-  #textEnd = 0;
-  readonly #readText = (): string => this.#text(this.#textStart, this.#textEnd);
-  /** Of the string that was checked last: ASCII without escapes. Any other must be valid UTF-8, even if nobody reads it. */
-  #isPlain = true;
+  readonly #string = new StringToken(bytes);
+  readonly #readText = (): string => this.#string.text();
   /** The token that the last piece was cut in. */
   #carry = new Uint8Array(64);
   #carried = 0;
@@ -50,8 +47,8 @@ export class JsonScanner {
 
   constructor(sink: JsonSink, limits: JsonLimits = DEFAULT_JSON_LIMITS) {
     const { maxTokenBytes } = limits;
-    if (!(maxTokenBytes >= MIN_TOKEN_BYTES && maxTokenBytes <= MAX_TOKEN_BYTES)) {
-      throw new RangeError(`maxTokenBytes ${maxTokenBytes} is not ${MIN_TOKEN_BYTES} to ${MAX_TOKEN_BYTES}`);
+    if (!(maxTokenBytes >= 1 && maxTokenBytes <= MAX_TOKEN_BYTES)) {
+      throw new RangeError(`maxTokenBytes ${maxTokenBytes} is not 1 to ${MAX_TOKEN_BYTES}`);
     }
     this.#sink = sink;
     this.#limits = limits;
@@ -87,7 +84,7 @@ export class JsonScanner {
 
   /** Puts what was kept back in front: other scanners may have used the bytes in between. */
   #restore(): void {
-    for (let i = 0; i < this.#carried; i++) bytes[i] = this.#carry[i] as number;
+    copy(this.#carry, 0, bytes, this.#carried);
     this.#end = this.#carried;
   }
 
@@ -97,13 +94,14 @@ export class JsonScanner {
     this.#base += from;
     this.#carried = this.#end - from;
     if (this.#carried > this.#carry.length) this.#carry = new Uint8Array(this.#carried * 2);
-    for (let i = 0; i < this.#carried; i++) this.#carry[i] = bytes[from + i] as number;
+    copy(bytes, from, this.#carry, this.#carried);
   }
 
   #checkLength(start: number, end: number): void {
-    const { maxTokenBytes } = this.#limits;
-    if (end - start <= maxTokenBytes) return;
-    const message = `string or number is longer than ${maxTokenBytes} bytes`;
+    const isString = bytes[start] === 0x22;
+    const most = isString ? this.#limits.maxTokenBytes : MAX_NUMBER_BYTES;
+    if (end - start <= most) return;
+    const message = `${isString ? "string" : "number"} is longer than ${most} bytes`;
     throw new WireError("limit", message, this.#base + start);
   }
 
@@ -153,15 +151,12 @@ export class JsonScanner {
     const offset = this.#base + i;
     if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) return this.#numberAt(i, byte, final);
     if (byte === 0x22) {
-      const end = this.#stringEnd(i);
-      if (end < 0) return -1;
-      this.#checkLength(i, end);
-      if (!this.#isPlain) this.#text(i, end);
-      this.#textStart = i;
-      this.#textEnd = end;
+      if (!this.#string.scan(i, this.#end, offset)) return -1;
+      this.#checkLength(i, this.#string.end);
+      this.#string.checkText();
       this.#sink.string(this.#readText, offset);
       this.#afterValue();
-      return end;
+      return this.#string.end;
     }
     if (byte === 0x7b || byte === 0x5b) {
       if (this.#stack.length >= this.#limits.maxDepth) {
@@ -224,54 +219,12 @@ export class JsonScanner {
 
   #key(i: number, byte: number): number {
     if (byte !== 0x22) return this.#fail(i, byte, "a key");
-    const end = this.#stringEnd(i);
-    if (end < 0) return -1;
-    this.#checkLength(i, end);
-    this.#sink.key(this.#text(i, end), this.#base + i);
+    const offset = this.#base + i;
+    if (!this.#string.scan(i, this.#end, offset)) return -1;
+    this.#checkLength(i, this.#string.end);
+    this.#sink.key(this.#string.text(), offset);
     this.#expect = COLON;
-    return end;
-  }
-
-  /** Checks a string that begins at `start`; returns the index after its closing quote, or -1 when it is cut. */
-  #stringEnd(start: number): number {
-    let i = start + 1;
-    this.#isPlain = true;
-    while (i < this.#end) {
-      const byte = bytes[i] as number;
-      if (byte === 0x22) return i + 1;
-      if (byte < 0x20) return this.#fail(i, byte, "a string without control characters");
-      if (byte !== 0x5c) {
-        if (byte >= 0x80) this.#isPlain = false;
-        i += 1;
-        continue;
-      }
-      this.#isPlain = false;
-      if (i + 1 >= this.#end) return -1;
-      const escape = bytes[i + 1] as number;
-      if (escape !== 0x75) {
-        if (!'"\\/bfnrt'.includes(String.fromCharCode(escape))) return this.#fail(i + 1, escape, "an escape");
-        i += 2;
-        continue;
-      }
-      for (let k = i + 2; k < i + 6; k++) {
-        if (k >= this.#end) return -1;
-        const hex = bytes[k] as number;
-        if (!/[0-9a-fA-F]/.test(String.fromCharCode(hex)))
-          return this.#fail(k, hex, "four hexadecimal digits");
-      }
-      i += 6;
-    }
-    return -1;
-  }
-
-  #text(start: number, end: number): string {
-    if (this.#isPlain) return latin1.toString("latin1", start + 1, end - 1);
-    try {
-      const raw = utf8.decode(bytes.subarray(start + 1, end - 1));
-      return raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
-    } catch (cause) {
-      throw new WireError("not_json", "string is not valid UTF-8", this.#base + start, { cause });
-    }
+    return this.#string.end;
   }
 
   #close(i: number, byte: number): number {
@@ -292,8 +245,11 @@ export class JsonScanner {
   }
 
   #fail(i: number, byte: number, wanted: string): never {
-    const found =
-      byte >= 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;
-    throw new WireError("not_json", `answer is not JSON: ${found} where ${wanted} belongs`, this.#base + i);
+    throw notJson(byte, wanted, this.#base + i);
   }
+}
+
+function copy(from: Uint8Array, start: number, to: Uint8Array, length: number): void {
+  if (length > 64) to.set(from.subarray(start, start + length));
+  else for (let i = 0; i < length; i++) to[i] = from[start + i] as number;
 }

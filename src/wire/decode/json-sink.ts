@@ -28,7 +28,7 @@ export interface JsonSink {
 export interface JsonLimits {
   /** Deepest nesting of objects and arrays. @default 64 */
   readonly maxDepth: number;
-  /** Longest string or number, in bytes; 64 to 131072. @default 65536 */
+  /** Longest string, in bytes; at most 131072. A number may have 4096. @default 65536 */
   readonly maxTokenBytes: number;
   /** Longest document, in bytes. @default 2 GiB */
   readonly maxBytes: number;

@@ -51,11 +51,16 @@ describe("against JSON.parse", () => {
     const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
     expect(files.filter((name) => name.startsWith("accept_")).length).toBeGreaterThan(15);
     expect(files.filter((name) => name.startsWith("reject_")).length).toBeGreaterThan(30);
+    expect(files.filter((name) => name.startsWith("either_")).length).toBeGreaterThan(3);
     for (const name of files) {
       const bytes = new Uint8Array(readFileSync(new URL(name, folder)));
       const expected = reference(bytes);
       expect(expected === "refused", name).toBe(name.startsWith("reject_"));
-      for (const chunks of [[bytes], cutEvery(bytes, 1), cutEvery(bytes, 3)]) {
+      for (const chunks of [[bytes], cutEvery(bytes, bytes.length > 1000 ? 997 : 1), cutEvery(bytes, 3)]) {
+        if (name.startsWith("either_")) {
+          expect(caught(() => readJson(chunks)).kind, name).toBe("limit");
+          continue;
+        }
         expect(
           verdict(() => readJson(chunks)),
           name,
@@ -118,9 +123,6 @@ describe("limits hold, however the document is cut", () => {
     ['{"a":{"b":{}}}', '{"a":{"b":{"c":[]}}}'],
     [`["${"a".repeat(62)}"]`, `["${"a".repeat(63)}"]`],
     [`{"${"a".repeat(62)}":1}`, `{"${"a".repeat(63)}":1}`],
-    [`[${"1".repeat(64)}]`, `[${"1".repeat(65)}]`],
-    [`[0.${"0".repeat(62)},2]`, `[0.${"0".repeat(63)},2]`],
-    [`[1e${"0".repeat(62)},2]`, `[1e${"0".repeat(63)},2]`],
     [`[${"1,".repeat(43)}1 ]`, `[${"1,".repeat(43)}1  ]`],
   ])("%s is read, %s is not", (inside, outside) => {
     for (const size of [1, 3, 7, 100]) {
@@ -129,7 +131,15 @@ describe("limits hold, however the document is cut", () => {
     }
   });
 
-  test.each([63, 131_073])("maxTokenBytes of %d is refused", (maxTokenBytes) => {
+  test("digits of a number", () => {
+    for (const size of [1, 100, 5000]) {
+      const read = (count: number): unknown => readJson(cutEvery(utf8(`[${"1".repeat(count)},2]`), size));
+      expect(read(4096)).toEqual([Infinity, 2]);
+      expect(caught(() => read(4097)).kind).toBe("limit");
+    }
+  });
+
+  test.each([0, 131_073])("maxTokenBytes of %d is refused", (maxTokenBytes) => {
     expect(() => readJson([utf8("[1]")], { ...limits, maxTokenBytes })).toThrow(RangeError);
   });
 

@@ -1,0 +1,8 @@
+import { WireError } from "../../core/errors.js";
+
+/** The error of a byte that stands where something else belongs. */
+export function notJson(byte: number, wanted: string, offset: number): WireError {
+  const found =
+    byte >= 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;
+  return new WireError("not_json", `answer is not JSON: ${found} where ${wanted} belongs`, offset);
+}

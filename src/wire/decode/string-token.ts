@@ -1,0 +1,102 @@
+import { WireError } from "../../core/errors.js";
+import { notJson } from "./not-json.js";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const LOWER_U = 0x75;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * One JSON string in a byte buffer: checked as it arrives, and made a text only for those who read it.
+ *
+ * The object is reused from token to token.
+ */
+export class StringToken {
+  readonly #bytes: Uint8Array;
+  readonly #latin1: Buffer;
+  /** Bytes that were checked of a string that is cut: it is gone on with from there. */
+  #checked = 0;
+  /** ASCII without escapes. */
+  #isPlain = true;
+  #start = 0;
+  /** Index of the first byte after the closing quote; meaningful after a scan that found it. */
+  end = 0;
+  /** Offset in the document of the opening quote. */
+  #offset = 0;
+
+  /** @param bytes the only buffer that is ever scanned. */
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#latin1 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  }
+
+  /**
+   * Checks a string whose quote stands at `start`, in bytes that end at `length`.
+   *
+   * @param offset of the quote in the document.
+   * @returns false where the bytes end inside of it: then the next scan must be of the same string, with more bytes.
+   * @throws {WireError} for what no string may have.
+   */
+  scan(start: number, length: number, offset: number): boolean {
+    const bytes = this.#bytes;
+    if (this.#checked === 0) this.#isPlain = true;
+    let i = start + Math.max(this.#checked, 1);
+    this.#checked = 0;
+    while (i < length) {
+      const byte = bytes[i] as number;
+      if (byte === QUOTE) {
+        this.#start = start;
+        this.#offset = offset;
+        this.end = i + 1;
+        return true;
+      }
+      if (byte === BACKSLASH) {
+        this.#isPlain = false;
+        const size = this.#escapeSize(i, length, offset - start);
+        if (size === 0) break;
+        i += size;
+      } else {
+        if (byte < 0x20) throw notJson(byte, "a string without control characters", offset + i - start);
+        if (byte >= 0x80) this.#isPlain = false;
+        i += 1;
+      }
+    }
+    this.#checked = i - start;
+    return false;
+  }
+
+  /** The string's text. @throws {WireError} where it is not UTF-8. */
+  text(): string {
+    if (this.#isPlain) return this.#latin1.toString("latin1", this.#start + 1, this.end - 1);
+    try {
+      const raw = utf8.decode(this.#bytes.subarray(this.#start + 1, this.end - 1));
+      return raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
+    } catch (cause) {
+      throw new WireError("not_json", "string is not valid UTF-8", this.#offset, { cause });
+    }
+  }
+
+  /** Checks that the string is UTF-8, which `text` does for those that somebody reads. */
+  checkText(): void {
+    if (!this.#isPlain) this.text();
+  }
+
+  /** Bytes of the escape at `i`, or 0 where it is cut. */
+  #escapeSize(i: number, length: number, base: number): number {
+    if (i + 1 >= length) return 0;
+    const escape = this.#bytes[i + 1] as number;
+    if (escape !== LOWER_U) {
+      if (!'"\\/bfnrt'.includes(String.fromCharCode(escape)))
+        throw notJson(escape, "an escape", base + i + 1);
+      return 2;
+    }
+    for (let k = i + 2; k < i + 6; k++) {
+      if (k >= length) return 0;
+      const digit = this.#bytes[k] as number;
+      if (!/[0-9a-fA-F]/.test(String.fromCharCode(digit)))
+        throw notJson(digit, "four hexadecimal digits", base + k);
+    }
+    return 6;
+  }
+}
