@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(cli: Cli) => void>>> = {
   run: async () => (await import("./commands/run.js")).addRun,
   plan: async () => (await import("./commands/plan.js")).addPlan,
   status: async () => (await import("./commands/status.js")).addStatus,
+  history: async () => (await import("./commands/history.js")).addHistory,
   sql: async () => (await import("./commands/sql.js")).addSql,
   serve: async () => (await import("./commands/serve.js")).addServe,
   sim: async () => (await import("./commands/sim.js")).addSim,
@@ -33,6 +34,7 @@ export async function runCli(argv: string[]): Promise<number> {
       "A columnar toolkit for market data: ingest, lake, SQL views, and the same interface served back out.",
     )
     .version(VERSION)
+    .enablePositionalOptions()
     .showHelpAfterError("(add --help for what it takes)")
     .showSuggestionAfterError()
     .exitOverride()

@@ -8,6 +8,8 @@ export interface AddFile {
   readonly dataChange: boolean;
   /** JSON text of {@link FileStats}. */
   readonly stats?: string;
+  /** Rows of the file that are gone: a feature of newer tables. */
+  readonly deletionVector?: unknown;
 }
 
 export interface RemoveFile {
@@ -33,6 +35,8 @@ export interface MetaData {
 export interface Protocol {
   readonly minReaderVersion: number;
   readonly minWriterVersion: number;
+  readonly readerFeatures?: readonly string[];
+  readonly writerFeatures?: readonly string[];
 }
 
 export interface Txn {
@@ -41,12 +45,13 @@ export interface Txn {
   readonly lastUpdated: number;
 }
 
+/** All but the timestamp is optional in other writers' commits. */
 export interface CommitInfo {
   readonly timestamp: number;
-  readonly operation: string;
-  readonly operationParameters: Readonly<Record<string, string>>;
-  readonly operationMetrics: Readonly<Record<string, string>>;
-  readonly engineInfo: string;
+  readonly operation?: string;
+  readonly operationParameters?: Readonly<Record<string, string>>;
+  readonly operationMetrics?: Readonly<Record<string, string>>;
+  readonly engineInfo?: string;
 }
 
 export type Action =

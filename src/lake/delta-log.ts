@@ -1,14 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { LakeError, messageOf } from "../core/errors.js";
 import type { Column, TableSchema } from "../schema/column.js";
-import {
-  type Action,
-  type AddFile,
-  type FileStats,
-  type MetaData,
-  PROTOCOL,
-  type Txn,
-} from "./delta-actions.js";
+import { type Action, type AddFile, type FileStats, type MetaData, PROTOCOL } from "./delta-actions.js";
+import { checkMetaData, checkProtocol, checkWritable } from "./delta-protocol.js";
 import { columnsOfSchema, schemaString } from "./delta-schema.js";
 import type { Storage } from "./storage.js";
 
@@ -29,10 +23,25 @@ export interface Snapshot {
   /** The table's columns, those included that deliveries added to the declared ones. */
   readonly columns: readonly Column[];
   readonly files: ReadonlyMap<string, DataFile>;
+  /** Files that were removed, by path, and when (epoch ms): older versions have them still. */
+  readonly removed: ReadonlyMap<string, number>;
   readonly metaData: MetaData | undefined;
   readonly txns: ReadonlyMap<string, number>;
   /** Epoch milliseconds of the newest commit, where it tells. */
   readonly committedAt: number | undefined;
+}
+
+/** A snapshot that commits are being applied to. */
+type Draft = { -readonly [Key in keyof Snapshot]: Snapshot[Key] } & {
+  files: Map<string, DataFile>;
+  removed: Map<string, number>;
+  txns: Map<string, number>;
+};
+
+/** One commit of a table's log. */
+export interface Commit {
+  readonly version: number;
+  readonly actions: readonly Action[];
 }
 
 const logFolder = (table: string): string => `${table}/_delta_log`;
@@ -46,6 +55,7 @@ export function emptySnapshot(table: TableSchema): Snapshot {
     version: -1,
     columns: table.columns,
     files: new Map(),
+    removed: new Map(),
     metaData: undefined,
     txns: new Map(),
     committedAt: undefined,
@@ -53,35 +63,59 @@ export function emptySnapshot(table: TableSchema): Snapshot {
 }
 
 /**
- * Reads a table's log from where `known` stands to its end.
+ * Reads a table's log from where `known` stands to its end, or to where `isIncluded` first says no.
  *
- * @throws {LakeError} when an entry is missing, is not readable, or asks for a newer protocol.
+ * @throws {LakeError} when an entry is missing, is not readable, or asks for what this version does not know.
  */
-export async function readLog(storage: Storage, known: Snapshot): Promise<Snapshot> {
-  const { name } = known.table;
-  if (known.version < 0) await checkStart(storage, name);
-  let snapshot = known;
-  for (let version = known.version + 1; ; version++) {
-    const text = await storage.readText(logFile(name, version));
-    if (text === undefined) return snapshot;
-    snapshot = applyCommit(snapshot, version, parseCommit(name, version, text));
+export async function readLog(
+  storage: Storage,
+  known: Snapshot,
+  isIncluded: (commit: Commit) => boolean = () => true,
+): Promise<Snapshot> {
+  let draft: Draft | undefined;
+  for await (const one of commitsOf(storage, known.table.name, known.version + 1)) {
+    if (!isIncluded(one)) break;
+    draft ??= draftOf(known);
+    applyCommit(draft, one);
   }
+  return draft ?? known;
+}
+
+/** A table's commits from a version on, oldest first. @throws {LakeError} */
+export async function* commitsOf(storage: Storage, table: string, start = 0): AsyncGenerator<Commit> {
+  if (start === 0) await checkStart(storage, table);
+  for (let version = start; ; version++) {
+    const text = await storage.readText(logFile(table, version));
+    if (text === undefined) return;
+    yield { version, actions: parseCommit(table, version, text) };
+  }
+}
+
+/** When a commit was made, in epoch milliseconds, where it tells. */
+export function commitTime({ actions }: Commit): number | undefined {
+  const info = actions.find((action) => "commitInfo" in action);
+  return info?.commitInfo.timestamp;
 }
 
 /**
  * Commits actions as the version after `base`.
  *
  * @returns the table afterwards, or undefined when another writer has taken that version: then nothing was committed.
+ * @throws {LakeError} for a table whose own rules this version cannot keep.
  */
 export async function commit(
   storage: Storage,
   base: Snapshot,
   actions: readonly Action[],
 ): Promise<Snapshot | undefined> {
+  checkWritable(base.table.name, base.metaData, actions);
   const version = base.version + 1;
   const text = actions.map((action) => `${JSON.stringify(action)}\n`).join("");
   const done = await storage.putIfAbsent(logFile(base.table.name, version), text);
-  return done ? applyCommit(base, version, actions) : undefined;
+  if (!done) return undefined;
+  const draft = draftOf(base);
+  applyCommit(draft, { version, actions });
+  return draft;
 }
 
 /** The actions that a table's first commit begins with, or that change its columns. */
@@ -126,41 +160,40 @@ function parseCommit(table: string, version: number, text: string): Action[] {
   }
 }
 
-function applyCommit(before: Snapshot, version: number, actions: readonly Action[]): Snapshot {
-  const { table } = before;
-  const files = new Map(before.files);
-  const txns = new Map(before.txns);
-  let { columns, metaData } = before;
-  let committedAt: number | undefined;
-  for (const action of actions) {
+function draftOf(snapshot: Snapshot): Draft {
+  const { files, removed, txns } = snapshot;
+  return { ...snapshot, files: new Map(files), removed: new Map(removed), txns: new Map(txns) };
+}
+
+function applyCommit(draft: Draft, one: Commit): void {
+  const { name } = draft.table;
+  for (const action of one.actions) {
     if ("add" in action) {
-      const file = dataFile(action.add);
-      files.set(file.path, file);
-    } else if ("remove" in action) files.delete(decodeURIComponent(action.remove.path));
-    else if ("txn" in action) applyTxn(txns, action.txn);
-    else if ("commitInfo" in action) committedAt = action.commitInfo.timestamp;
+      const file = dataFile(name, action.add);
+      draft.files.set(file.path, file);
+      draft.removed.delete(file.path);
+    } else if ("remove" in action) {
+      const path = decodeURIComponent(action.remove.path);
+      draft.files.delete(path);
+      draft.removed.set(path, action.remove.deletionTimestamp);
+    } else if ("txn" in action) draft.txns.set(action.txn.appId, action.txn.version);
     else if ("metaData" in action) {
-      metaData = action.metaData;
-      columns = columnsOfSchema(table.name, metaData.schemaString);
-    } else if ("protocol" in action) {
-      const { minReaderVersion, minWriterVersion } = action.protocol;
-      if (minReaderVersion > PROTOCOL.minReaderVersion || minWriterVersion > PROTOCOL.minWriterVersion) {
-        throw new LakeError(
-          `table ${table.name}: its log asks for reader ${minReaderVersion} and writer ${minWriterVersion}; this version knows ${PROTOCOL.minReaderVersion} and ${PROTOCOL.minWriterVersion}`,
-        );
-      }
-    }
+      checkMetaData(name, action.metaData);
+      draft.metaData = action.metaData;
+      draft.columns = columnsOfSchema(name, action.metaData.schemaString);
+    } else if ("protocol" in action) checkProtocol(name, action.protocol);
   }
-  return { table, version, columns, files, metaData, txns, committedAt };
+  draft.version = one.version;
+  draft.committedAt = commitTime(one);
 }
 
-function applyTxn(txns: Map<string, number>, txn: Txn): void {
-  txns.set(txn.appId, txn.version);
-}
-
-function dataFile(add: AddFile): DataFile {
+function dataFile(table: string, add: AddFile): DataFile {
+  const path = decodeURIComponent(add.path);
+  if (add.deletionVector !== undefined && add.deletionVector !== null) {
+    throw new LakeError(`table ${table}: ${path} has a deletion vector, which this version does not read`);
+  }
   return {
-    path: decodeURIComponent(add.path),
+    path,
     partitionValues: add.partitionValues,
     size: add.size,
     stats: add.stats === undefined ? undefined : (JSON.parse(add.stats) as FileStats),

@@ -1,9 +1,18 @@
 import { join, resolve } from "node:path";
+import { LakeError } from "../core/errors.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
-import { type DataFile, emptySnapshot, readLog, type Snapshot } from "./delta-log.js";
+import { commitTime, type DataFile, emptySnapshot, readLog, type Snapshot } from "./delta-log.js";
 import { localStorage, type Storage } from "./storage.js";
+
+/** A moment of a lake's past; a table that has neither stands as it does now. */
+export interface Moment {
+  /** Epoch milliseconds: the newest version that was committed by then. */
+  readonly asOf?: number | undefined;
+  /** Versions of single tables, by name; they go before `asOf`. */
+  readonly versions?: ReadonlyMap<string, number>;
+}
 
 /** A lake: a folder of Delta tables, and the newest version of each that this process has seen. */
 export class Lake {
@@ -24,9 +33,28 @@ export class Lake {
     return snapshot;
   }
 
-  /** Every table as it stands now. */
-  async snapshots(): Promise<Snapshot[]> {
-    return Promise.all(TABLES.map((table) => this.snapshot(table)));
+  /**
+   * The table as it stood at a moment: without a commit where it was not there yet.
+   *
+   * @throws {LakeError} for a version that does not exist.
+   */
+  async snapshotAt(table: TableSchema, { asOf, versions }: Moment): Promise<Snapshot> {
+    const version = versions?.get(table.name);
+    if (version === undefined && asOf === undefined) return this.snapshot(table);
+    const snapshot = await readLog(this.storage, emptySnapshot(table), (one) =>
+      version === undefined
+        ? (commitTime(one) ?? Number.NEGATIVE_INFINITY) <= (asOf as number)
+        : one.version <= version,
+    );
+    if (version === undefined || snapshot.version === version) return snapshot;
+    throw new LakeError(`table ${table.name}: version ${version} does not exist`, {
+      hint: snapshot.version < 0 ? "the table has none yet" : `its newest is ${snapshot.version}`,
+    });
+  }
+
+  /** Every table as it stands now, or stood at a moment. */
+  async snapshots(moment: Moment = {}): Promise<Snapshot[]> {
+    return Promise.all(TABLES.map((table) => this.snapshotAt(table, moment)));
   }
 
   /** Takes note of a version that this process committed. */

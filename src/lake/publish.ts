@@ -6,15 +6,16 @@ import { literal } from "../db/quote.js";
 import { Session, type SessionOptions } from "../db/session.js";
 import { createViews } from "../db/views.js";
 import type { Snapshot } from "./delta-log.js";
-import { byteCount, type Lake, rowCount } from "./lake.js";
+import { byteCount, type Lake, type Moment, rowCount } from "./lake.js";
 import { rejectsSql } from "./rejects.js";
 
-/** Opens a database with all of a lake's views, at the newest version of each table. */
+/** Opens a database with all of a lake's views, at the newest version of each table or at a moment. */
 export async function openReader(
   lake: Lake,
   options: SessionOptions = {},
+  moment: Moment = {},
 ): Promise<{ session: Session; snapshots: readonly Snapshot[] }> {
-  const snapshots = await lake.snapshots();
+  const snapshots = await lake.snapshots(moment);
   const spill = existsSync(lake.folder) ? { spillUnder: lake.stagingFolder } : {};
   const session = await Session.open({ ...spill, ...options });
   try {

@@ -225,21 +225,6 @@ test("any sequence of landings leaves the newest delivery of each key, once", as
   );
 });
 
-test("a log that asks for a newer protocol, or is torn, is refused with its name", async () => {
-  const [lake, session] = [temporaryLake(), await openSession()];
-  await land(session, lake, BARS_1D, [{ at: day(0) }]);
-  const log = join(lake.folder, "bars_1d/_delta_log");
-  writeFileSync(
-    join(log, "00000000000000000001.json"),
-    '{"protocol":{"minReaderVersion":3,"minWriterVersion":7}}\n',
-  );
-  await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(/bars_1d.*reader 3 and writer 7/);
-  writeFileSync(join(log, "00000000000000000001.json"), '{"add":{"path"');
-  await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(
-    /00000000000000000001\.json is not readable/,
-  );
-});
-
 test("staged files of a landing that did not finish are seen by no reader", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: day(0) }]);

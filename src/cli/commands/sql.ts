@@ -11,11 +11,12 @@ import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, lakeOption, openLake } from "../lake-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../moment-option.js";
 import { type Cell, count, duration, paint, table } from "../text.js";
 
 type Format = "table" | "csv" | "json" | "parquet";
 
-interface Options extends CommonOptions {
+interface Options extends CommonOptions, MomentOptions {
   readonly format: Format;
   readonly output?: string;
   readonly file?: string;
@@ -30,6 +31,7 @@ const COPY_OPTIONS: Readonly<Record<Exclude<Format, "table">, string>> = {
 };
 
 export function addSql(cli: Cli): void {
+  const [asOf, version] = momentOptions();
   cli.program
     .command("sql")
     .description("query the lake; without a query, a shell")
@@ -42,6 +44,8 @@ export function addSql(cli: Cli): void {
     )
     .option("-o, --output <file>", "write the result to a file")
     .option("--limit <n>", "rows that a table shows", "40")
+    .addOption(asOf)
+    .addOption(version)
     .addOption(lakeOption())
     .addHelpText(
       "after",
@@ -53,12 +57,13 @@ Examples:
   barlake sql "from daily_fundamentals where symbol = '600519.SH' order by trade_date desc limit 5"
   barlake sql "from bars_1d" --format parquet -o bars.parquet
   barlake sql -f report.sql --format csv
+  barlake sql "from bars_1d" --as-of 2026-11-01T00:00:00Z      the lake as it stood then
   barlake sql                                 a shell; .help there`,
     )
     .action((query: string | undefined, options: Options) =>
       cli.action(async () => {
         const lake = openLake(options);
-        const { session } = await openReader(lake);
+        const { session } = await openReader(lake, {}, momentOf(options));
         using reader = session;
         cli.signal.addEventListener("abort", () => reader.interrupt());
         const sql = options.file ? await readFile(options.file, "utf8") : query;

@@ -2,6 +2,7 @@ import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../moment-option.js";
 import { count, paint, size, table } from "../text.js";
 
 interface TableRow {
@@ -32,15 +33,18 @@ interface RunRow {
 }
 
 export function addStatus(cli: Cli): void {
+  const [asOf, version] = momentOptions();
   cli.program
     .command("status")
     .description("what the lake holds: tables, coverage, last runs")
+    .addOption(asOf)
+    .addOption(version)
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText("after", "\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
-    .action((options: CommonOptions) =>
+    .action((options: CommonOptions & MomentOptions) =>
       cli.action(async () => {
-        const { session } = await openReader(openLake(options));
+        const { session } = await openReader(openLake(options), {}, momentOf(options));
         using reader = session;
         const tables = await reader.json<TableRow>("SELECT * FROM raw.tables");
         const bars = await reader.json<BarsRow>(
