@@ -1,6 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join, resolve, sep } from "node:path";
+import pMap from "p-map";
+
+/** A file that a storage holds. */
+export interface StoredFile {
+  /** Relative to the folder that was listed, with `/`. */
+  readonly path: string;
+  readonly size: number;
+  /** Epoch milliseconds. */
+  readonly modifiedAt: number;
+}
 
 /**
  * Where a lake's files are. Paths are relative to the lake, with `/`. A file, once there, is whole and never changes.
@@ -10,6 +20,8 @@ export interface Storage {
   urlOf(path: string): string;
   /** Names of the files directly under a folder; none if the folder does not exist. */
   list(folder: string): Promise<string[]>;
+  /** All files under a folder; none if the folder does not exist. */
+  walk(folder: string): Promise<StoredFile[]>;
   /** @returns the file's text, or undefined where there is none. */
   readText(path: string): Promise<string | undefined>;
   /** Creates a file, durably, unless one of that name exists. @returns whether it was created. */
@@ -39,6 +51,14 @@ export function localStorage(folder: string): Storage {
         if (isMissing(error)) return [];
         throw error;
       }
+    },
+    async walk(path) {
+      const names = await readdir(full(path), { recursive: true }).catch((error: unknown) => {
+        if (isMissing(error)) return [];
+        throw error;
+      });
+      const found = await pMap(names, async (name) => statOf(full(path), name), { concurrency: 16 });
+      return found.filter((file) => file !== undefined);
     },
     async readText(path) {
       try {
@@ -82,6 +102,18 @@ export function localStorage(folder: string): Storage {
       await rm(full(path), { force: true });
     },
   };
+}
+
+/** A file's facts; undefined for a folder, and for what has gone meanwhile. */
+async function statOf(folder: string, name: string): Promise<StoredFile | undefined> {
+  try {
+    const found = await stat(join(folder, name));
+    if (!found.isFile()) return undefined;
+    return { path: name.split(sep).join("/"), size: found.size, modifiedAt: found.mtimeMs };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Makes a folder and those above it up to the root, each recorded durably in its parent. */

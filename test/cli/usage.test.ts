@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { MAIN, runCli } from "./run-cli.js";
 
-const COMMANDS = ["demo", "import", "run", "plan", "status", "history", "sql", "serve", "sim"];
+const COMMANDS = ["demo", "import", "run", "plan", "status", "history", "vacuum", "sql", "serve", "sim"];
 
 test.each(COMMANDS)("%s --help shows what it takes, with examples", async (command) => {
   const { code, stdout } = await runCli([command, "--help"]);
@@ -49,6 +49,12 @@ test.each<[string, string[], RegExp]>([
   ["a version of an unknown table", ["sql", "from x", "--version", "x=1"], /Write it like bars_1d=12/],
   ["a version without a number", ["status", "--version", "bars_1d"], /Write it like bars_1d=12/],
   ["a time that is none", ["sql", "from x", "--as-of", "2026-13-01"], /is no time; write it like 2026-11-20/],
+  [
+    "vacuum with a bad retention",
+    ["vacuum", "--retention", "soon"],
+    /--retention "soon" is no time[\s\S]*7d or 12h/,
+  ],
+  ["vacuum of an unknown table", ["vacuum", "bars"], /table "bars" does not exist/],
   ["run without a service", ["run", "daily"], /no service to ask[\s\S]*BARLAKE_URL/],
   ["run without a key", ["run", "daily", "--url", "http://127.0.0.1:1"], /no API key[\s\S]*BARLAKE_API_KEY/],
   ["run with a bad date", ["run", "daily", "--from", "2024-02-30"], /must be a date/],

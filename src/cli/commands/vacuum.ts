@@ -1,0 +1,90 @@
+import { millisecondsInHour } from "date-fns/constants";
+import { systemClock } from "../../client/system-clock.js";
+import { UsageError } from "../../core/errors.js";
+import { DAY_MS } from "../../core/time.js";
+import { type VacuumReport, vacuum } from "../../lake/vacuum.js";
+import { TABLES } from "../../schema/tables.js";
+import type { Cli } from "../cli.js";
+import { EXIT } from "../exit-codes.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import { count, size, table } from "../text.js";
+
+interface Options extends CommonOptions {
+  readonly retention: string;
+  readonly dryRun?: boolean;
+}
+
+export function addVacuum(cli: Cli): void {
+  cli.program
+    .command("vacuum")
+    .description("delete files that only old versions have")
+    .argument("[tables...]", "tables; all of them where none is named")
+    .option("--retention <time>", "versions newer than this stay readable, as 7d or 12h", "7d")
+    .option("--dry-run", "tell what would go, and delete nothing")
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Files that no version knows go a day after they were written, at the earliest: a writer may be about to commit them.
+
+Examples:
+  barlake vacuum --dry-run
+  barlake vacuum bars_1m --retention 30d`,
+    )
+    .action((names: readonly string[], options: Options) =>
+      cli.action(async () => {
+        const tables = names.length === 0 ? TABLES : names.map(tableNamed);
+        const retentionMs = parseRetention(options.retention);
+        const lake = openLake(options);
+        const reports: VacuumReport[] = [];
+        for (const one of tables) {
+          if (cli.signal.aborted) break;
+          const when = { now: systemClock.now(), retentionMs, dryRun: options.dryRun === true };
+          reports.push(await vacuum(lake, one, when));
+        }
+        if (options.json) printJson({ dryRun: options.dryRun === true, tables: reports.map(forMachines) });
+        else process.stdout.write(`${text(reports, options.dryRun === true)}\n`);
+        return cli.signal.aborted ? EXIT.interrupted : EXIT.done;
+      }),
+    );
+}
+
+function tableNamed(name: string): (typeof TABLES)[number] {
+  const found = TABLES.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  throw new UsageError(`table ${JSON.stringify(name)} does not exist`, {
+    hint: `tables: ${TABLES.map((one) => one.name).join(", ")}`,
+  });
+}
+
+function parseRetention(text: string): number {
+  const [, amount, unit] = /^(\d{1,5})([dh])$/.exec(text) ?? [];
+  if (amount === undefined) {
+    throw new UsageError(`--retention ${JSON.stringify(text)} is no time`, {
+      hint: "write it like 7d or 12h; 0h keeps the newest version alone",
+    });
+  }
+  return Number(amount) * (unit === "d" ? DAY_MS : millisecondsInHour);
+}
+
+function bytesOf({ deleted }: VacuumReport): number {
+  return deleted.reduce((sum, file) => sum + file.size, 0);
+}
+
+function text(reports: readonly VacuumReport[], dryRun: boolean): string {
+  const touched = reports.filter(({ deleted, kept }) => deleted.length + kept > 0);
+  if (touched.length === 0) return "nothing to delete: every file belongs to a newest version";
+  const rows = touched.map((one) => [
+    one.table,
+    count(one.deleted.length),
+    size(bytesOf(one)),
+    count(one.kept),
+  ]);
+  return table(["table", dryRun ? "would go" : "deleted", "size", "kept for old versions"], rows);
+}
+
+function forMachines(report: VacuumReport): object {
+  const { table: name, deleted, kept } = report;
+  return { table: name, files: deleted.map(({ path }) => path), bytes: bytesOf(report), kept };
+}
