@@ -36,7 +36,7 @@ export class Lake {
   /**
    * The table as it stood at a moment: without a commit where it was not there yet.
    *
-   * @throws {LakeError} for a version that does not exist.
+   * @throws {LakeError} for a version that does not exist, or whose files a vacuum has deleted.
    */
   async snapshotAt(table: TableSchema, { asOf, versions }: Moment): Promise<Snapshot> {
     const version = versions?.get(table.name);
@@ -46,9 +46,21 @@ export class Lake {
         ? (commitTime(one) ?? Number.NEGATIVE_INFINITY) <= (asOf as number)
         : one.version <= version,
     );
-    if (version === undefined || snapshot.version === version) return snapshot;
+    if (version === undefined || snapshot.version === version) {
+      await this.#checkFiles(snapshot);
+      return snapshot;
+    }
     throw new LakeError(`table ${table.name}: version ${version} does not exist`, {
       hint: snapshot.version < 0 ? "the table has none yet" : `its newest is ${snapshot.version}`,
+    });
+  }
+
+  async #checkFiles({ table, version, files }: Snapshot): Promise<void> {
+    const stored = new Set((await this.storage.walk(table.name)).map(({ path }) => path));
+    const gone = [...files.keys()].find((path) => !stored.has(path));
+    if (gone === undefined) return;
+    throw new LakeError(`table ${table.name}: version ${version} can no longer be read: ${gone} is gone`, {
+      hint: "a vacuum deletes what only old versions have",
     });
   }
 

@@ -58,10 +58,10 @@ function tableNamed(name: string): (typeof TABLES)[number] {
   });
 }
 
-function parseRetention(text: string): number {
-  const [, amount, unit] = /^(\d{1,5})([dh])$/.exec(text) ?? [];
+function parseRetention(given: string): number {
+  const [, amount, unit] = /^(\d{1,5})([dh])$/.exec(given) ?? [];
   if (amount === undefined) {
-    throw new UsageError(`--retention ${JSON.stringify(text)} is no time`, {
+    throw new UsageError(`--retention ${JSON.stringify(given)} is no time`, {
       hint: "write it like 7d or 12h; 0h keeps the newest version alone",
     });
   }
