@@ -1,5 +1,6 @@
 import type { Region } from "../core/exchange.js";
 import type { IssueRule } from "../core/issue.js";
+import { MINUTE_MS } from "../core/time.js";
 import { ident, literal } from "../db/quote.js";
 import { perRegion, regionSql, tradeDateSql } from "../db/region-sql.js";
 import type { Session } from "../db/session.js";
@@ -49,6 +50,10 @@ const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string
 
 const LANDING = "landing_bars";
 
+const QUARTER_US = 15 * MINUTE_MS * 1000;
+const QUARTER = `CAST(floor(epoch_us(timestamp) / ${QUARTER_US}) AS BIGINT)`;
+const LOCAL_DATES = "local_dates";
+
 /**
  * Lands staged bars: derives region, trade date and finality, sets aside what breaks a rule, and merges the rest.
  *
@@ -69,12 +74,12 @@ export async function landBars(
     ({ region }) => `make_timestamptz(${options.finalEnd[region] * 1000}::BIGINT)`,
   );
   const rule = RULES.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ");
+  await makeLocalDates(session, staged);
   await session.run(`CREATE OR REPLACE TEMP TABLE ${LANDING} AS
-    SELECT *, ${partition}, timestamp < ${finalEnd} AS is_final, CASE ${rule} END AS rule
-    FROM (
-      SELECT *, ${tradeDateSql("timestamp", "region")} AS trade_date
-      FROM (SELECT *, ${regionSql("symbol")} AS region FROM ${ident(staged)})
-    )`);
+    SELECT * EXCLUDE (quarter), ${partition}, timestamp < ${finalEnd} AS is_final, CASE ${rule} END AS rule
+    FROM (SELECT *, ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})
+      LEFT JOIN ${LOCAL_DATES} USING (region, quarter)`);
+  await session.run(`DROP TABLE ${LOCAL_DATES}`);
   await session.run(`DROP TABLE ${ident(staged)}`);
   try {
     await setAsideBroken(session, table, options.runId);
@@ -83,6 +88,16 @@ export async function landBars(
   } finally {
     await session.run(`DROP TABLE IF EXISTS ${LANDING}`);
   }
+}
+
+/**
+ * Makes a table of the trade date of each quarter of an hour that occurs. To convert a time is slow, and a zone's offset
+ * changes at quarters only: so each is converted once.
+ */
+async function makeLocalDates(session: Session, staged: string): Promise<void> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${LOCAL_DATES} AS
+    SELECT region, quarter, ${tradeDateSql(`make_timestamptz(quarter * ${QUARTER_US})`, "region")} AS trade_date
+    FROM (SELECT DISTINCT ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})`);
 }
 
 async function setAsideBroken(session: Session, table: TableSchema, runId: string): Promise<void> {
