@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { REGIONS } from "../../src/core/exchange.js";
+import { DAY_MS } from "../../src/core/time.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, liveRows, openSession, temporaryLake } from "./temporary-lake.js";
 
@@ -23,7 +24,15 @@ test("a bar's trade date is the date in its exchange's zone: through changes of 
     "2026-11-20T05:00:00Z",
     "2026-11-20T16:00:00Z",
   ].map(Date.parse);
+  const anyMidnight = fc
+    .tuple(
+      fc.integer({ min: -7300, max: 25_000 }),
+      fc.constantFrom(-8, 4, 5),
+      fc.integer({ min: -1_000_000, max: 1_000_000 }),
+    )
+    .map(([day, hours, by]) => day * DAY_MS + hours * 3_600_000 + by);
   const anyMoment = fc.oneof(
+    { weight: 3, arbitrary: anyMidnight },
     fc.integer({ min: Date.UTC(1950, 0, 1), max: Date.UTC(2040, 0, 1) }),
     fc
       .tuple(fc.constantFrom(...changes), fc.integer({ min: -7_200_000, max: 7_200_000 }))
