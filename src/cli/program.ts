@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(cli: Cli) => void>>> = {
   plan: async () => (await import("./commands/plan.js")).addPlan,
   status: async () => (await import("./commands/status.js")).addStatus,
   history: async () => (await import("./commands/history.js")).addHistory,
+  optimize: async () => (await import("./commands/optimize.js")).addOptimize,
   vacuum: async () => (await import("./commands/vacuum.js")).addVacuum,
   sql: async () => (await import("./commands/sql.js")).addSql,
   serve: async () => (await import("./commands/serve.js")).addServe,

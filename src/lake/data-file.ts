@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
-import type { Column, ColumnType } from "../schema/column.js";
+import type { Column, ColumnType, TableSchema } from "../schema/column.js";
 import type { AddFile, FileStats } from "./delta-actions.js";
 import { encodePath, type Snapshot } from "./delta-log.js";
 import type { Storage } from "./storage.js";
@@ -52,6 +52,15 @@ export async function writeDataFile(
   } finally {
     await storage.discard(staged);
   }
+}
+
+/** Deletes data files that were written for a commit which did not come about. */
+export async function deleteDataFiles(
+  storage: Storage,
+  table: TableSchema,
+  files: readonly AddFile[],
+): Promise<void> {
+  for (const file of files) await storage.delete(`${table.name}/${decodeURIComponent(file.path)}`);
 }
 
 async function contentHash(file: string): Promise<string> {

@@ -65,9 +65,10 @@ export type Action =
 /** What a log keeps of a data file, so that readers can skip it. Dates and times as the protocol writes them. */
 export interface FileStats {
   readonly numRecords: number;
-  readonly minValues: Readonly<Record<string, string>>;
-  readonly maxValues: Readonly<Record<string, string>>;
-  readonly nullCount: Readonly<Record<string, number>>;
+  /** Other writers may leave these out. */
+  readonly minValues?: Readonly<Record<string, string>>;
+  readonly maxValues?: Readonly<Record<string, string>>;
+  readonly nullCount?: Readonly<Record<string, number>>;
 }
 
 /** The newest protocol that this version reads and writes: no optional features. */

@@ -64,8 +64,8 @@ function meets(file: DataFile, range: StagedRange): boolean {
     if (file.partitionValues[name] !== value) return false;
   }
   for (const name of Object.keys(range.min)) {
-    const min = file.stats?.minValues[name];
-    const max = file.stats?.maxValues[name];
+    const min = file.stats?.minValues?.[name];
+    const max = file.stats?.maxValues?.[name];
     if (min === undefined || max === undefined) continue;
     if (max < (range.min[name] as string) || min > (range.max[name] as string)) return false;
   }

@@ -3,9 +3,10 @@ import { parquetRelation } from "../db/parquet-relation.js";
 import { ident } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
-import { writeDataFile } from "./data-file.js";
+import { commitInfoAction, removeAction } from "./commit-actions.js";
+import { deleteDataFiles, writeDataFile } from "./data-file.js";
 import type { Action, AddFile } from "./delta-actions.js";
-import { commit, type DataFile, encodePath, type Snapshot, schemaActions } from "./delta-log.js";
+import { commit, type DataFile, type Snapshot, schemaActions } from "./delta-log.js";
 import type { Lake } from "./lake.js";
 import { overlappingFiles, partitionsOf } from "./overlap.js";
 
@@ -32,7 +33,6 @@ export interface LandOptions {
 
 /** Commits that are tried when other writers come first. */
 const MAX_TRIES = 12;
-const ENGINE = "barlake/0.1.0";
 /** The staged rows that differ from the table, with the live file that holds the older row. */
 const DIFF = "upsert_diff";
 
@@ -60,11 +60,11 @@ export async function upsert(
       return { table: table.name, ...rows, filesAdded: 0, version: base.version };
     const { adds, removed } = await writeFiles(session, lake, { ...base, columns }, changes, options.now);
     const actions: Action[] = [
-      commitInfo(options, rows),
+      commitInfoAction(options, { numInsertedRows: rows.inserted, numUpdatedRows: rows.updated }),
       ...(base.version < 0 || columns.length > base.columns.length
         ? schemaActions(base, columns, options.now)
         : []),
-      ...removed.map((file) => removeAction(file, options.now)),
+      ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
       ...adds.map((add) => ({ add })),
     ];
     const after = await commit(lake.storage, base, actions);
@@ -72,7 +72,7 @@ export async function upsert(
       lake.remember(after);
       return { table: table.name, ...rows, filesAdded: adds.length, version: after.version };
     }
-    for (const add of adds) await lake.storage.delete(`${table.name}/${decodeURIComponent(add.path)}`);
+    await deleteDataFiles(lake.storage, table, adds);
   }
   throw new CommitConflict(`table ${table.name}: another writer committed first, ${MAX_TRIES} times`, {
     hint: "run the command again once the other writers are done",
@@ -188,29 +188,4 @@ async function rewritten(
     .map((name) => `d.${ident(name)} IS NOT DISTINCT FROM l.${ident(name)}`)
     .join(" AND ");
   return `SELECT l.* FROM (${live}) l ANTI JOIN ${DIFF} d ON ${same} UNION ALL ${changed}`;
-}
-
-function removeAction(file: DataFile, now: number): Action {
-  return {
-    remove: {
-      path: encodePath(file.path),
-      deletionTimestamp: now,
-      dataChange: true,
-      extendedFileMetadata: true,
-      partitionValues: file.partitionValues,
-      size: file.size,
-    },
-  };
-}
-
-function commitInfo(options: LandOptions, rows: { inserted: number; updated: number }): Action {
-  return {
-    commitInfo: {
-      timestamp: options.now,
-      operation: options.operation,
-      operationParameters: { runId: options.runId },
-      operationMetrics: { numInsertedRows: String(rows.inserted), numUpdatedRows: String(rows.updated) },
-      engineInfo: ENGINE,
-    },
-  };
 }

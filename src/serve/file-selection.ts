@@ -37,8 +37,8 @@ export function fileRange(file: DataFile): TimeRange {
 }
 
 function rangeToldOf(file: DataFile): TimeRange {
-  const min = file.stats?.minValues.timestamp;
-  const max = file.stats?.maxValues.timestamp;
+  const min = file.stats?.minValues?.timestamp;
+  const max = file.stats?.maxValues?.timestamp;
   // Other writers cut a maximum to whole milliseconds: one more is the first instant that is surely later.
   if (min !== undefined && max !== undefined) return { start: Date.parse(min), end: Date.parse(max) + 1 };
   return partitionRange(file) ?? { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY };
@@ -50,8 +50,8 @@ function couldHold(file: DataFile, { region, symbols, range }: FileDemand): bool
     const { start, end } = fileRange(file);
     if (end <= range.start || start >= range.end) return false;
   }
-  const min = file.stats?.minValues.symbol;
-  const max = file.stats?.maxValues.symbol;
+  const min = file.stats?.minValues?.symbol;
+  const max = file.stats?.maxValues?.symbol;
   if (min === undefined || max === undefined) return true;
   const first = symbols[firstNotBelow(symbols, min)];
   return first !== undefined && first <= max;

@@ -4,7 +4,19 @@ import { expect, test } from "vitest";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { MAIN, runCli } from "./run-cli.js";
 
-const COMMANDS = ["demo", "import", "run", "plan", "status", "history", "vacuum", "sql", "serve", "sim"];
+const COMMANDS = [
+  "demo",
+  "import",
+  "run",
+  "plan",
+  "status",
+  "history",
+  "optimize",
+  "vacuum",
+  "sql",
+  "serve",
+  "sim",
+];
 
 test.each(COMMANDS)("%s --help shows what it takes, with examples", async (command) => {
   const { code, stdout } = await runCli([command, "--help"]);
@@ -70,6 +82,8 @@ test.each<[string, string[], RegExp]>([
   ["Parquet to the terminal", ["sql", "from bars_1d", "--format", "parquet"], /give it a name with -o/],
   ["serve to the world without keys", ["serve", "--host", "0.0.0.0"], /no keys[\s\S]*BARLAKE_SERVE_KEYS/],
   ["serve on a bad port", ["serve", "--port", "99999"], /must be 0 to 65535/],
+  ["optimize of an unknown table", ["optimize", "nope"], /Allowed choices are bars_1d/],
+  ["optimize to files of no size", ["optimize", "--target-mb", "0"], /must be a number above 0/],
   ["sim of a half instrument", ["sim", "--symbols", "1.5"], /must be a whole number/],
 ])("%s: exit code 2, and what to do", async (_, parameters, message) => {
   const { code, stderr } = await runCli(parameters, { env: { BARLAKE_LAKE: join(folder(), "lake") } });

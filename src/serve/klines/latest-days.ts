@@ -14,7 +14,7 @@ export async function latestDays(version: LakeVersion, snapshot: Snapshot): Prom
   };
   const silent: DataFile[] = [];
   for (const file of snapshot.files.values()) {
-    const max = file.stats?.maxValues.timestamp;
+    const max = file.stats?.maxValues?.timestamp;
     if (max === undefined) silent.push(file);
     else note(file.partitionValues.region, Date.parse(max));
   }

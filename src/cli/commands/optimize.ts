@@ -1,0 +1,96 @@
+import { Argument, InvalidArgumentError, Option } from "commander";
+import { systemClock } from "../../client/system-clock.js";
+import { newRunId } from "../../jobs/ingest/run-pipeline.js";
+import { optimizeLake } from "../../jobs/optimize-lake.js";
+import { type OptimizeReport, TARGET_BYTES } from "../../lake/optimize.js";
+import { TABLES } from "../../schema/tables.js";
+import type { Cli } from "../cli.js";
+import { EXIT } from "../exit-codes.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import { progressView } from "../progress.js";
+import { count, paint, plural, size, table } from "../text.js";
+
+interface Options extends CommonOptions {
+  readonly targetMb: number;
+}
+
+const BYTES_A_MB = 1_000_000;
+
+export function addOptimize(cli: Cli): void {
+  cli.program
+    .command("optimize")
+    .description("compact tables: many small files become few large ones; the rows stay as they are")
+    .addArgument(
+      new Argument("[tables...]", "tables to compact; without one, all").choices(
+        TABLES.map(({ name }) => name),
+      ),
+    )
+    .addOption(
+      new Option("--target-mb <n>", "size that a file has at most, in MB")
+        .argParser(positive)
+        .default(TARGET_BYTES / BYTES_A_MB),
+    )
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Others may read and write meanwhile. Older versions keep their files. Each partition is committed on its own: what was
+stopped goes on with the next run, and a run that finds nothing to do changes nothing.
+Exit code 1: a partition was left as it is because other writers kept replacing its files.
+
+Examples:
+  barlake optimize
+  barlake optimize bars_1d bars_1m --target-mb 256`,
+    )
+    .action((names: string[], options: Options) =>
+      cli.action(async () => {
+        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const view = options.json && process.stderr.isTTY ? undefined : progressView("optimize");
+        const reports = await optimizeLake(
+          openLake(options),
+          tables,
+          {
+            runId: newRunId(systemClock.now()),
+            targetBytes: options.targetMb * BYTES_A_MB,
+            signal: cli.signal,
+            onProgress: ({ done, total, table: name, partition }) =>
+              view?.update({ done, total, unit: "partitions", rows: 0, doing: `${name} ${partition}` }),
+          },
+          systemClock,
+        ).finally(() => view?.stop());
+        if (options.json) printJson({ tables: reports });
+        else print(reports, options);
+        if (cli.signal.aborted) return EXIT.interrupted;
+        return reports.some(({ skipped }) => skipped.length > 0) ? EXIT.partial : EXIT.done;
+      }),
+    );
+}
+
+function print(reports: readonly OptimizeReport[], options: Options): void {
+  if (reports.length === 0) {
+    process.stdout.write(`${options.lake} holds nothing of that yet\n`);
+    return;
+  }
+  const rows = reports.map((r) => [
+    r.table,
+    count(r.partitions),
+    count(r.filesBefore),
+    count(r.filesAfter),
+    size(r.bytesBefore),
+    size(r.bytesAfter),
+  ]);
+  const head = ["table", "compacted", "files before", "after", "size before", "after"];
+  process.stdout.write(`${table(head, rows)}\n`);
+  const skipped = reports.flatMap((r) => r.skipped.map((partition) => `${r.table} ${partition}`));
+  if (skipped.length === 0) return;
+  process.stdout.write(
+    `${paint("yellow", `${plural(skipped.length, "partition")} left as it was`)}, other writers were at it; run it again: ${skipped.join(", ")}\n`,
+  );
+}
+
+function positive(text: string): number {
+  const n = Number(text);
+  if (!(n > 0 && Number.isFinite(n))) throw new InvalidArgumentError("must be a number above 0");
+  return n;
+}

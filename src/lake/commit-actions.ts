@@ -1,0 +1,43 @@
+import type { Action } from "./delta-actions.js";
+import { type DataFile, encodePath } from "./delta-log.js";
+
+/** Name and version that commits are signed with. */
+const ENGINE = "barlake/0.1.0";
+
+/** The action that takes a live file out of a table's list; the file itself stays. */
+export function removeAction(
+  file: DataFile,
+  options: {
+    /** Epoch milliseconds. */
+    readonly now: number;
+    /** False where the same rows stand in files that the same commit adds. */
+    readonly dataChange: boolean;
+  },
+): Action {
+  return {
+    remove: {
+      path: encodePath(file.path),
+      deletionTimestamp: options.now,
+      dataChange: options.dataChange,
+      extendedFileMetadata: true,
+      partitionValues: file.partitionValues,
+      size: file.size,
+    },
+  };
+}
+
+/** The action that says what a commit did, in which run and when (epoch ms). Metrics are whole numbers, by name. */
+export function commitInfoAction(
+  { operation, runId, now }: { readonly operation: string; readonly runId: string; readonly now: number },
+  metrics: Readonly<Record<string, number>>,
+): Action {
+  return {
+    commitInfo: {
+      timestamp: now,
+      operation,
+      operationParameters: { runId },
+      operationMetrics: Object.fromEntries(Object.entries(metrics).map(([name, n]) => [name, String(n)])),
+      engineInfo: ENGINE,
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+import { runCli } from "./run-cli.js";
+
+const QUERY = "SELECT symbol, trade_date::VARCHAR AS date, close FROM bars_1d ORDER BY ALL";
+
+/** A lake that three imports of one row each have left in three files. */
+async function scatteredLake(): Promise<string> {
+  const place = temporaryFolder();
+  const lake = join(place, "lake");
+  for (const [n, symbol] of ["600519.SH", "000001.SZ", "600000.SH"].entries()) {
+    const file = join(place, `${symbol}.csv`);
+    writeFileSync(file, `date,open,high,low,close,volume\n2024-01-0${n + 2},10,11,9,10.${n},100\n`);
+    expect((await runCli(["import", "bars_1d", file, "--lake", lake])).code).toBe(0);
+  }
+  return lake;
+}
+
+test("optimize compacts, shows what it did, and the views read the new files", async () => {
+  const lake = await scatteredLake();
+  const rows = await runCli(["sql", "--lake", lake, "--format", "csv", QUERY]);
+  const { code, stdout } = await runCli(["optimize", "bars_1d", "--lake", lake]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /table +compacted +files before +after +size before +after\nbars_1d +1 +3 +1 +[\d.]+ kB +/,
+  );
+  const after = await runCli(["sql", "--lake", lake, "--format", "csv", QUERY]);
+  expect(rows.stdout.split("\n")).toHaveLength(5);
+  expect(after.stdout).toBe(rows.stdout);
+  const state = "SELECT files, version FROM raw.tables WHERE name = 'bars_1d'";
+  const tables = await runCli(["sql", "--lake", lake, "--format", "csv", state]);
+  expect(tables.stdout).toBe("files,version\n1,3\n");
+}, 60_000);
+
+test("without tables all are looked at; JSON for machines; the second time nothing is left to do", async () => {
+  const lake = await scatteredLake();
+  const first = await runCli(["optimize", "--lake", lake, "--json"]);
+  expect(first.code).toBe(0);
+  expect(JSON.parse(first.stdout)).toMatchObject({
+    tables: [{ table: "bars_1d", partitions: 1, skipped: [], filesBefore: 3, filesAfter: 1, version: 3 }],
+  });
+  const second = await runCli(["optimize", "--lake", lake, "--json"]);
+  expect(JSON.parse(second.stdout)).toMatchObject({
+    tables: [{ table: "bars_1d", partitions: 0, filesBefore: 1, filesAfter: 1, version: 3 }],
+  });
+}, 60_000);
+
+test("of an empty lake there is nothing to compact", async () => {
+  const lake = join(temporaryFolder(), "lake");
+  const { code, stdout } = await runCli(["optimize", "--lake", lake]);
+  expect([code, stdout]).toEqual([0, `${lake} holds nothing of that yet\n`]);
+});

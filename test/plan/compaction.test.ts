@@ -1,0 +1,173 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type CompactableFile, type CompactionGroup, planCompaction } from "../../src/plan/compaction.js";
+
+const TARGET = 100;
+
+interface TestFile extends CompactableFile {
+  readonly id: string;
+}
+
+const file = (id: string, bytes: number, min?: string, max = min, partition = "p"): TestFile => ({
+  id,
+  partition,
+  bytes,
+  range: min === undefined || max === undefined ? undefined : { min, max },
+});
+
+function groups(files: readonly TestFile[]): [ids: string, outputs: number][] {
+  return planCompaction(files, TARGET).flatMap((plan) =>
+    plan.groups.map(({ files: members, outputs }): [string, number] => [
+      members.map(({ id }) => id).join(""),
+      outputs,
+    ]),
+  );
+}
+
+test.each<[string, TestFile[], [string, number][]]>([
+  ["no files", [], []],
+  ["one file, however large", [file("a", 950, "A", "Z")], []],
+  ["small files that meet become one", [file("a", 10, "A", "M"), file("b", 10, "C", "Z")], [["ab", 1]]],
+  ["small neighbours become one", [file("b", 60, "M", "Z"), file("a", 40, "A", "L")], [["ab", 1]]],
+  ["neighbours that do not fit in one file stay", [file("a", 60, "A", "L"), file("b", 41, "M", "Z")], []],
+  [
+    "files that meet become as many as their bytes need",
+    [file("a", 90, "A", "Z"), file("b", 90, "A", "Z"), file("c", 30, "B"), file("d", 30, "Y")],
+    [["abcd", 3]],
+  ],
+  ["files that meet, and are few and large, stay", [file("a", 90, "A", "Z"), file("b", 90, "A", "Z")], []],
+  [
+    "one value in two files brings them together",
+    [file("a", 40, "A", "B"), file("b", 40, "B", "C")],
+    [["ab", 1]],
+  ],
+  [
+    "a long range meets all that lies in it",
+    [file("a", 90, "A", "Z"), file("b", 5, "B"), file("c", 4, "Y")],
+    [["abc", 1]],
+  ],
+  [
+    "a large file beside small ones stays",
+    [file("a", 98, "A", "C"), file("b", 5, "D"), file("c", 5, "E"), file("d", 98, "F")],
+    [["bc", 1]],
+  ],
+  [
+    "a file of unknown range meets all others",
+    [file("a", 30, "A"), file("b", 30), file("c", 30, "C")],
+    [["abc", 1]],
+  ],
+  ["a file a partition stays", [file("a", 1, "A", "Z", "p"), file("b", 1, "A", "Z", "q")], []],
+])("%s", (_, files, expected) => {
+  expect(groups(files)).toEqual(expected);
+});
+
+const anyFiles = fc
+  .array(
+    fc.record({
+      partition: fc.constantFrom("p", "q", "r"),
+      bytes: fc.integer({ min: 1, max: 180 }),
+      start: fc.nat(25),
+      length: fc.oneof(fc.nat(3), fc.nat(25)),
+      known: fc.integer({ min: 0, max: 20 }).map((n) => n > 0),
+    }),
+    { maxLength: 24 },
+  )
+  .map((drafts) =>
+    drafts.map(({ partition, bytes, start, length, known }, i): TestFile => {
+      const letter = (n: number): string => String.fromCharCode(65 + Math.min(25, n));
+      return file(
+        `f${i}`,
+        bytes,
+        known ? letter(start) : undefined,
+        known ? letter(start + length) : undefined,
+        partition,
+      );
+    }),
+  );
+
+test("every file is in one group of its partition at most, and a group makes fewer files", () => {
+  fc.assert(
+    fc.property(anyFiles, (files) => {
+      const plans = planCompaction(files, TARGET);
+      const taken = plans.flatMap((plan) => plan.groups.flatMap((group) => group.files));
+      expect(new Set(taken).size).toBe(taken.length);
+      expect(plans.map((plan) => plan.partition)).toEqual([...new Set(plans.map((p) => p.partition))].sort());
+      for (const { partition, groups: planned } of plans) {
+        expect(planned.length).toBeGreaterThan(0);
+        for (const group of planned) {
+          expect(new Set(group.files.map((one) => one.partition))).toEqual(new Set([partition]));
+          expect(group.outputs).toBeLessThan(group.files.length);
+          expect(group.outputs).toBe(Math.ceil(bytesOf(group.files) / TARGET));
+        }
+      }
+    }),
+  );
+});
+
+test("files outside a group do not meet it, so that its outputs overlap with none", () => {
+  fc.assert(
+    fc.property(anyFiles, (files) => {
+      for (const { partition, groups: planned } of planCompaction(files, TARGET)) {
+        for (const group of planned) {
+          const others = files.filter((one) => one.partition === partition && !group.files.includes(one));
+          for (const other of others) expect(group.files.some((one) => meet(one, other))).toBe(false);
+        }
+      }
+    }),
+  );
+});
+
+test("carried out until nothing is left, a plan leaves no small neighbours and no needless overlap", () => {
+  fc.assert(
+    fc.property(anyFiles, (files) => {
+      let current: readonly TestFile[] = files;
+      for (let round = 0; planCompaction(current, TARGET).length > 0; round++) {
+        expect(round).toBeLessThan(4);
+        current = carriedOut(current);
+      }
+      expect(bytesOf(current)).toBe(bytesOf(files));
+      for (const partition of ["p", "q", "r"]) {
+        const small = current.filter((one) => one.partition === partition && one.bytes <= TARGET / 2);
+        for (const [i, one] of small.entries())
+          for (const other of small.slice(i + 1)) expect(between(current, one, other)).toBe(true);
+      }
+    }),
+  );
+});
+
+function bytesOf(files: readonly TestFile[]): number {
+  return files.reduce((sum, one) => sum + one.bytes, 0);
+}
+
+function meet({ range: a }: TestFile, { range: b }: TestFile): boolean {
+  return a === undefined || b === undefined || (a.min <= b.max && b.min <= a.max);
+}
+
+/** Whether a large file lies between two small ones or meets one of them: then they need not be together. */
+function between(files: readonly TestFile[], one: TestFile, other: TestFile): boolean {
+  const mins = [one.range?.min ?? "", other.range?.min ?? ""].sort();
+  const large = files.filter((f) => f.partition === one.partition && f.bytes > TARGET / 2);
+  return large.some(
+    (f) =>
+      meet(f, one) ||
+      meet(f, other) ||
+      (f.range !== undefined && f.range.min > (mins[0] ?? "") && f.range.min < (mins[1] ?? "")),
+  );
+}
+
+/** The files after a plan: each group's bytes in equal parts, its outputs one after the other within its range. */
+function carriedOut(files: readonly TestFile[]): TestFile[] {
+  const planned = planCompaction(files, TARGET).flatMap((plan) => plan.groups);
+  const gone = new Set(planned.flatMap((group) => group.files));
+  return [...files.filter((one) => !gone.has(one)), ...planned.flatMap(outputsOf)];
+}
+
+function outputsOf({ files, outputs }: CompactionGroup<TestFile>): TestFile[] {
+  const first = files.map((one) => one.range?.min ?? "A").reduce((a, b) => (a < b ? a : b));
+  const total = bytesOf(files);
+  return Array.from({ length: outputs }, (_, i) => {
+    const bytes = Math.floor((total * (i + 1)) / outputs) - Math.floor((total * i) / outputs);
+    const value = i === 0 ? first : `${first}${String(i).padStart(3, "0")}`;
+    return file(`${files[0]?.id}-${i}`, bytes, value, value, files[0]?.partition);
+  });
+}
