@@ -153,7 +153,7 @@ test.each<[string, (symbol: number) => number, number]>([
   expect(report).toMatchObject({ partitions: 1, filesBefore: 5, filesAfter: expected });
   expect(await contents(session, lake, after)).toEqual(rows);
   const ranges = [...after.files.values()]
-    .map(({ stats }) => ({ min: stats?.minValues.symbol ?? "", max: stats?.maxValues.symbol ?? "" }))
+    .map(({ stats }) => ({ min: stats?.minValues?.symbol ?? "", max: stats?.maxValues?.symbol ?? "" }))
     .sort((a, b) => (a.min < b.min ? -1 : 1));
   expect(ranges[0]?.min).toBe("600000.SH");
   for (const [i, { min }] of ranges.slice(1).entries()) expect(min > (ranges[i]?.max ?? "")).toBe(true);
