@@ -1,5 +1,7 @@
+import { Argument } from "commander";
 import { UsageError } from "../../core/errors.js";
 import { type HistoryEntry, readHistory } from "../../lake/history.js";
+import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
@@ -14,7 +16,7 @@ export function addHistory(cli: Cli): void {
   cli.program
     .command("history")
     .description("versions of a table: when, by which run, and what changed")
-    .argument("<table>", TABLES.map(({ name }) => name).join(", "))
+    .addArgument(new Argument("<table>", "a table").choices(TABLES.map(({ name }) => name)))
     .option("--limit <n>", "newest versions that are shown", "20")
     .addOption(lakeOption())
     .addOption(jsonOption())
@@ -27,12 +29,7 @@ Examples:
     )
     .action((name: string, options: Options) =>
       cli.action(async () => {
-        const found = TABLES.find((one) => one.name === name);
-        if (found === undefined) {
-          throw new UsageError(`table ${JSON.stringify(name)} does not exist`, {
-            hint: `tables: ${TABLES.map((one) => one.name).join(", ")}`,
-          });
-        }
+        const found = TABLES.find((one) => one.name === name) as TableSchema;
         const limit = Number(options.limit);
         if (!Number.isSafeInteger(limit) || limit < 1)
           throw new UsageError(`--limit ${options.limit} is not a whole number of at least 1`);

@@ -1,3 +1,4 @@
+import { Argument } from "commander";
 import { millisecondsInHour } from "date-fns/constants";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
@@ -18,7 +19,9 @@ export function addVacuum(cli: Cli): void {
   cli.program
     .command("vacuum")
     .description("delete files that only old versions have")
-    .argument("[tables...]", "tables; all of them where none is named")
+    .addArgument(
+      new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
+    )
     .option("--retention <time>", "versions newer than this stay readable, as 7d or 12h", "7d")
     .option("--dry-run", "tell what would go, and delete nothing")
     .addOption(lakeOption())
@@ -34,7 +37,7 @@ Examples:
     )
     .action((names: readonly string[], options: Options) =>
       cli.action(async () => {
-        const tables = names.length === 0 ? TABLES : names.map(tableNamed);
+        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
         const retentionMs = parseRetention(options.retention);
         const lake = openLake(options);
         const reports: VacuumReport[] = [];
@@ -48,14 +51,6 @@ Examples:
         return cli.signal.aborted ? EXIT.interrupted : EXIT.done;
       }),
     );
-}
-
-function tableNamed(name: string): (typeof TABLES)[number] {
-  const found = TABLES.find((one) => one.name === name);
-  if (found !== undefined) return found;
-  throw new UsageError(`table ${JSON.stringify(name)} does not exist`, {
-    hint: `tables: ${TABLES.map((one) => one.name).join(", ")}`,
-  });
 }
 
 function parseRetention(given: string): number {

@@ -31,7 +31,7 @@ if (error || binary === undefined) {
 }
 
 const module = `/** The compiled number kernel, in base64. */
-export const KERNEL_BINARY =
+export const KERNEL_BINARY: string =
   "${binary.toString("base64")}";
 `;
 if (readIfThere(TARGET) !== module) writeFileSync(TARGET, module);
