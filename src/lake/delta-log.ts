@@ -169,7 +169,7 @@ function applyCommit(draft: Draft, one: Commit): void {
   const { name } = draft.table;
   for (const action of one.actions) {
     if ("add" in action) {
-      const file = dataFile(name, action.add);
+      const file = dataFileOf(name, action.add);
       draft.files.set(file.path, file);
       draft.removed.delete(file.path);
     } else if ("remove" in action) {
@@ -187,7 +187,8 @@ function applyCommit(draft: Draft, one: Commit): void {
   draft.committedAt = commitTime(one);
 }
 
-function dataFile(table: string, add: AddFile): DataFile {
+/** The data file that an action adds. @throws {LakeError} where rows of it are marked as gone. */
+export function dataFileOf(table: string, add: AddFile): DataFile {
   const path = decodeURIComponent(add.path);
   if (add.deletionVector !== undefined && add.deletionVector !== null) {
     throw new LakeError(`table ${table}: ${path} has a deletion vector, which this version does not read`);

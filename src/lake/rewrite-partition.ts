@@ -5,8 +5,8 @@ import type { Session } from "../db/session.js";
 import { type CompactableFile, type CompactionGroup, planCompaction } from "../plan/compaction.js";
 import { columnOf, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
 import { deleteDataFiles, writeDataFile } from "./data-file.js";
-import type { AddFile, FileStats } from "./delta-actions.js";
-import type { DataFile, Snapshot } from "./delta-log.js";
+import type { AddFile } from "./delta-actions.js";
+import { type DataFile, dataFileOf, type Snapshot } from "./delta-log.js";
 import type { Lake } from "./lake.js";
 
 /** A data file as the plan of a compaction sees it. */
@@ -58,7 +58,7 @@ export async function rewritePartition(
       const outputs: Candidate[] = [];
       for (const rows of await outputsOf(session, lake, base, group)) {
         const add = await writeDataFile(session, lake.storage, base, rows, values, options.now);
-        const file = dataFileOf(add);
+        const file = dataFileOf(table.name, add);
         written.set(file, { ...add, dataChange: false });
         outputs.push(candidateOf(table, file));
       }
@@ -179,13 +179,4 @@ function partitionValuesOf(
 ): Readonly<Record<string, string>> {
   const values = files[0]?.file.partitionValues ?? {};
   return Object.fromEntries(table.partition.map((name) => [name, values[name] ?? ""]));
-}
-
-function dataFileOf(add: AddFile): DataFile {
-  return {
-    path: decodeURIComponent(add.path),
-    partitionValues: add.partitionValues,
-    size: add.size,
-    stats: add.stats === undefined ? undefined : (JSON.parse(add.stats) as FileStats),
-  };
 }

@@ -64,25 +64,23 @@ export function addStatus(cli: Cli): void {
            FROM requests GROUP BY run_id ORDER BY run_id DESC LIMIT 5`,
         );
         if (options.json) printJson({ tables, bars, runs });
-        else print(options.lake, tables, bars, runs);
+        else if (tables.every((t) => t.version < 0n)) printEmpty(options);
+        else print(tables, bars, runs);
         return EXIT.done;
       }),
     );
 }
 
-function print(
-  lake: string,
-  tables: readonly TableRow[],
-  bars: readonly BarsRow[],
-  runs: readonly RunRow[],
-): void {
+function printEmpty({ lake, asOf }: CommonOptions & MomentOptions): void {
+  const text =
+    asOf === undefined
+      ? "holds nothing yet; begin with: barlake demo, barlake import, or barlake run reference"
+      : `held nothing at ${new Date(asOf).toISOString()}`;
+  process.stdout.write(`${lake} ${text}\n`);
+}
+
+function print(tables: readonly TableRow[], bars: readonly BarsRow[], runs: readonly RunRow[]): void {
   const held = tables.filter((t) => t.version >= 0n);
-  if (held.length === 0) {
-    process.stdout.write(
-      `${lake} holds nothing yet; begin with: barlake demo, barlake import, or barlake run reference\n`,
-    );
-    return;
-  }
   const lines = [
     table(
       ["table", "rows", "files", "size", "version", "changed"],

@@ -11,7 +11,7 @@ export interface KlineAnswer extends Disposable {
   readonly issues: IssueLog;
   /** Symbols that were asked for and are not in the answer, or have no bar in it. */
   readonly absent: readonly string[];
-  /** Symbols that were asked for and whose bars, being unusable, were all set aside: they may have bars after all. */
+  /** Symbols that were asked for and were set aside whole, as their columns do not fit together: they may have bars after all. */
   readonly unusable: readonly string[];
   /** Bars that each symbol of the answer had, before any was set aside; by symbol. */
   readonly received: ReadonlyMap<string, number>;
