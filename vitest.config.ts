@@ -11,6 +11,7 @@ export default defineConfig({
     env: { TZ },
     include: ["test/**/*.test.ts"],
     pool: "forks",
+    setupFiles: ["test/setup.ts"],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     coverage: { provider: "v8", include: ["src/**"] },

@@ -127,9 +127,12 @@ test("carried out until nothing is left, a plan leaves no small neighbours and n
       }
       expect(bytesOf(current)).toBe(bytesOf(files));
       for (const partition of ["p", "q", "r"]) {
-        const small = current.filter((one) => one.partition === partition && one.bytes <= TARGET / 2);
-        for (const [i, one] of small.entries())
-          for (const other of small.slice(i + 1)) expect(between(current, one, other)).toBe(true);
+        const clusters = clustersOf(current.filter((one) => one.partition === partition));
+        for (const [i, cluster] of clusters.entries()) {
+          expect(cluster.length).toBeLessThanOrEqual(Math.ceil(bytesOf(cluster) / TARGET));
+          const next = clusters[i + 1];
+          if (next !== undefined) expect(bytesOf(cluster) + bytesOf(next)).toBeGreaterThan(TARGET);
+        }
       }
     }),
   );
@@ -143,16 +146,17 @@ function meet({ range: a }: TestFile, { range: b }: TestFile): boolean {
   return a === undefined || b === undefined || (a.min <= b.max && b.min <= a.max);
 }
 
-/** Whether a large file lies between two small ones or meets one of them: then they need not be together. */
-function between(files: readonly TestFile[], one: TestFile, other: TestFile): boolean {
-  const mins = [one.range?.min ?? "", other.range?.min ?? ""].sort();
-  const large = files.filter((f) => f.partition === one.partition && f.bytes > TARGET / 2);
-  return large.some(
-    (f) =>
-      meet(f, one) ||
-      meet(f, other) ||
-      (f.range !== undefined && f.range.min > (mins[0] ?? "") && f.range.min < (mins[1] ?? "")),
-  );
+/** Files that meet, or that are held together by others that they meet; ascending. */
+function clustersOf(files: readonly TestFile[]): TestFile[][] {
+  const clusters: TestFile[][] = [];
+  for (const one of files) {
+    const met = clusters.filter((cluster) => cluster.some((other) => meet(one, other)));
+    for (const cluster of met) clusters.splice(clusters.indexOf(cluster), 1);
+    clusters.push([one, ...met.flat()]);
+  }
+  const start = (cluster: readonly TestFile[]): string =>
+    cluster.map((one) => one.range?.min ?? "").sort()[0] ?? "";
+  return clusters.sort((a, b) => (start(a) < start(b) ? -1 : 1));
 }
 
 /** The files after a plan: each group's bytes in equal parts, its outputs one after the other within its range. */
