@@ -1,5 +1,5 @@
 import type { Action } from "./delta-actions.js";
-import { type DataFile, encodePath } from "./delta-log.js";
+import { type DataFile, encodePath } from "./snapshot.js";
 
 /** Name and version that commits are signed with. */
 const ENGINE = "barlake/0.1.0";
@@ -24,6 +24,11 @@ export function removeAction(
       size: file.size,
     },
   };
+}
+
+/** The action that records what has landed, so that it does not land again. @param now epoch milliseconds. */
+export function txnAction(identity: string, now: number): Action {
+  return { txn: { appId: identity, version: 0, lastUpdated: now } };
 }
 
 /** The action that says what a commit did, in which run and when (epoch ms). Metrics are whole numbers, by name. */

@@ -2,11 +2,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
+import { LakeError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import type { Column, ColumnType, TableSchema } from "../schema/column.js";
 import type { AddFile, FileStats } from "./delta-actions.js";
-import { encodePath, type Snapshot } from "./delta-log.js";
+import { encodePath, type Snapshot } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
 /** Rows of a row group: a symbol's month of minutes touches one or two. */
@@ -46,7 +47,9 @@ export async function writeDataFile(
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
       .join("/");
     const path = `${folder}/p-${await contentHash(staged)}-${randomBytes(4).toString("hex")}.parquet`;
-    await storage.moveIn(staged, `${table.name}/${path}`);
+    const isNew = await storage.moveIn(staged, `${table.name}/${path}`);
+    if (!isNew)
+      throw new LakeError(`table ${table.name}: ${path} is there already, and a name is never used again`);
     const stats = JSON.stringify(fileStats(written as CopyStats, columns, table.stats));
     return { path: encodePath(path), partitionValues, size, modificationTime: now, dataChange: true, stats };
   } finally {

@@ -7,18 +7,19 @@ export interface AddFile {
   readonly modificationTime: number;
   readonly dataChange: boolean;
   /** JSON text of {@link FileStats}. */
-  readonly stats?: string;
+  readonly stats?: string | null;
   /** Rows of the file that are gone: a feature of newer tables. */
   readonly deletionVector?: unknown;
 }
 
 export interface RemoveFile {
   readonly path: string;
-  readonly deletionTimestamp: number;
+  /** Epoch milliseconds; other writers may leave it out, and all that follows. */
+  readonly deletionTimestamp?: number | null;
   readonly dataChange: boolean;
-  readonly extendedFileMetadata: true;
-  readonly partitionValues: Readonly<Record<string, string | null>>;
-  readonly size: number;
+  readonly extendedFileMetadata?: boolean | null;
+  readonly partitionValues?: Readonly<Record<string, string | null>> | null;
+  readonly size?: number | null;
 }
 
 export interface MetaData {
@@ -42,7 +43,8 @@ export interface Protocol {
 export interface Txn {
   readonly appId: string;
   readonly version: number;
-  readonly lastUpdated: number;
+  /** Epoch milliseconds. */
+  readonly lastUpdated?: number | null;
 }
 
 /** All but the timestamp is optional in other writers' commits. */

@@ -1,105 +1,67 @@
 import { randomUUID } from "node:crypto";
 import { LakeError, messageOf } from "../core/errors.js";
-import type { Column, TableSchema } from "../schema/column.js";
-import { type Action, type AddFile, type FileStats, type MetaData, PROTOCOL } from "./delta-actions.js";
-import { checkMetaData, checkProtocol, checkWritable } from "./delta-protocol.js";
-import { columnsOfSchema, schemaString } from "./delta-schema.js";
+import type { Column } from "../schema/column.js";
+import { CHECKPOINT_INTERVAL, readCheckpoint, writeCheckpoint } from "./checkpoint.js";
+import { type Action, type MetaData, PROTOCOL } from "./delta-actions.js";
+import { checkWritable } from "./delta-protocol.js";
+import { schemaString } from "./delta-schema.js";
+import { commitFile, type LogFiles, listLog, missingEntry } from "./log-files.js";
+import { type Commit, commitTime, Draft, type Snapshot } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
-/** A live data file of a table. */
-export interface DataFile {
-  /** Relative to the table's folder, as on disk. */
-  readonly path: string;
-  readonly partitionValues: Readonly<Record<string, string | null>>;
-  readonly size: number;
-  readonly stats: FileStats | undefined;
-}
-
-/** A table as one version of its log has it. */
-export interface Snapshot {
-  readonly table: TableSchema;
-  /** -1 where the table has no commit yet. */
-  readonly version: number;
-  /** The table's columns, those included that deliveries added to the declared ones. */
-  readonly columns: readonly Column[];
-  readonly files: ReadonlyMap<string, DataFile>;
-  /** Files that were removed, by path, and when (epoch ms): older versions have them still. */
-  readonly removed: ReadonlyMap<string, number>;
-  readonly metaData: MetaData | undefined;
-  readonly txns: ReadonlyMap<string, number>;
-  /** Epoch milliseconds of the newest commit, where it tells. */
-  readonly committedAt: number | undefined;
-}
-
-/** A snapshot that commits are being applied to. */
-type Draft = { -readonly [Key in keyof Snapshot]: Snapshot[Key] } & {
-  files: Map<string, DataFile>;
-  removed: Map<string, number>;
-  txns: Map<string, number>;
-};
-
-/** One commit of a table's log. */
-export interface Commit {
-  readonly version: number;
-  readonly actions: readonly Action[];
-}
-
-const logFolder = (table: string): string => `${table}/_delta_log`;
-const logFile = (table: string, version: number): string =>
-  `${logFolder(table)}/${String(version).padStart(20, "0")}.json`;
-
-/** The table before its first commit. */
-export function emptySnapshot(table: TableSchema): Snapshot {
-  return {
-    table,
-    version: -1,
-    columns: table.columns,
-    files: new Map(),
-    removed: new Map(),
-    metaData: undefined,
-    txns: new Map(),
-    committedAt: undefined,
-  };
+/** How much of a log is read. */
+export interface LogRange {
+  /** The newest version that is wanted. @default the newest there is */
+  readonly version?: number | undefined;
+  /** Only what was committed by then, in epoch milliseconds. */
+  readonly asOf?: number | undefined;
+  /** Reads every commit, though a checkpoint would be quicker: it does not tell of what was removed long ago. */
+  readonly whole?: boolean;
 }
 
 /**
- * Reads a table's log from where `known` stands to its end, or to where `isIncluded` first says no.
+ * Reads a table's log from where `known` stands to its end, or to the end of the range: from the newest checkpoint
+ * where that helps.
  *
  * @throws {LakeError} when an entry is missing, is not readable, or asks for what this version does not know.
  */
-export async function readLog(
-  storage: Storage,
-  known: Snapshot,
-  isIncluded: (commit: Commit) => boolean = () => true,
-): Promise<Snapshot> {
-  let draft: Draft | undefined;
-  for await (const one of commitsOf(storage, known.table.name, known.version + 1)) {
-    if (!isIncluded(one)) break;
-    draft ??= draftOf(known);
-    applyCommit(draft, one);
+export async function readLog(storage: Storage, known: Snapshot, range: LogRange = {}): Promise<Snapshot> {
+  const { name } = known.table;
+  const log = known.version < 0 ? await listLog(storage, name) : undefined;
+  const draft = new Draft(known);
+  let { version } = known;
+  if (log !== undefined) {
+    const start = await startOf(storage, name, log, range);
+    if (start !== undefined) {
+      draft.apply(start);
+      version = start.version;
+    }
   }
-  return draft ?? known;
+  let stopped = false;
+  for await (const one of commitsOf(storage, name, version + 1)) {
+    stopped = !isWithin(one, range);
+    if (stopped) break;
+    draft.apply(one);
+    ({ version } = one);
+  }
+  const newest = log?.commits.at(-1) ?? -1;
+  if (!stopped && version < newest) throw missingEntry(name, version + 1);
+  return version === known.version ? known : draft.finish();
 }
 
 /** A table's commits from a version on, oldest first. @throws {LakeError} */
-export async function* commitsOf(storage: Storage, table: string, start = 0): AsyncGenerator<Commit> {
-  if (start === 0) await checkStart(storage, table);
+export async function* commitsOf(storage: Storage, table: string, start: number): AsyncGenerator<Commit> {
   for (let version = start; ; version++) {
-    const text = await storage.readText(logFile(table, version));
-    if (text === undefined) return;
-    yield { version, actions: parseCommit(table, version, text) };
+    const commit = await readCommit(storage, table, version);
+    if (commit === undefined) return;
+    yield commit;
   }
 }
 
-/** When a commit was made, in epoch milliseconds, where it tells. */
-export function commitTime({ actions }: Commit): number | undefined {
-  const info = actions.find((action) => "commitInfo" in action);
-  return info?.commitInfo.timestamp;
-}
-
 /**
- * Commits actions as the version after `base`.
+ * Commits actions as the version after `base`; every {@link CHECKPOINT_INTERVAL} commits a checkpoint follows.
  *
+ * @param now epoch milliseconds.
  * @returns the table afterwards, or undefined when another writer has taken that version: then nothing was committed.
  * @throws {LakeError} for a table whose own rules this version cannot keep.
  */
@@ -107,15 +69,20 @@ export async function commit(
   storage: Storage,
   base: Snapshot,
   actions: readonly Action[],
+  now: number,
 ): Promise<Snapshot | undefined> {
   checkWritable(base.table.name, base.metaData, actions);
   const version = base.version + 1;
   const text = actions.map((action) => `${JSON.stringify(action)}\n`).join("");
-  const done = await storage.putIfAbsent(logFile(base.table.name, version), text);
+  const done = await storage.putIfAbsent(commitFile(base.table.name, version), text);
   if (!done) return undefined;
-  const draft = draftOf(base);
-  applyCommit(draft, { version, actions });
-  return draft;
+  const draft = new Draft(base);
+  draft.apply({ version, actions });
+  const after = draft.finish();
+  // The commit stands, whatever becomes of the checkpoint: the log is whole without it.
+  if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
+    await writeCheckpoint(storage, after, now).catch(() => undefined);
+  return after;
 }
 
 /** The actions that a table's first commit begins with, or that change its columns. */
@@ -134,69 +101,64 @@ export function schemaActions(base: Snapshot, columns: readonly Column[], now: n
   return base.version < 0 ? [{ protocol: PROTOCOL }, { metaData: next }] : [{ metaData: next }];
 }
 
-/** A data file's path as the log writes it. */
-export function encodePath(path: string): string {
-  return path.split("/").map(encodeURIComponent).join("/").replaceAll("%3D", "=");
+/** The checkpoint to begin with: the newest one that is readable and within the range. Undefined: the first commit. */
+async function startOf(
+  storage: Storage,
+  table: string,
+  { commits, checkpoints }: LogFiles,
+  range: LogRange,
+): Promise<Commit | undefined> {
+  if (commits.length === 0 && checkpoints.length === 0) return undefined;
+  const isWhole = commits[0] === 0;
+  const { version: last = Number.POSITIVE_INFINITY } = range;
+  let unreadable: unknown;
+  for (const checkpoint of isWhole && range.whole ? [] : checkpoints.toReversed()) {
+    if (checkpoint.version > last || !(await wasCommittedBy(storage, table, checkpoint.version, range.asOf)))
+      continue;
+    try {
+      const { version, actions } = await readCheckpoint(storage, table, checkpoint);
+      const commit = await readCommit(storage, table, version);
+      return { version, actions: [...actions, ...(commit?.actions.filter((a) => "commitInfo" in a) ?? [])] };
+    } catch (error) {
+      unreadable ??= error;
+    }
+  }
+  if (isWhole) return undefined;
+  throw (
+    unreadable ??
+    new LakeError(
+      `table ${table}: its log begins neither at version 0 nor with a checkpoint that is old enough`,
+      {
+        hint: `restore ${commitFile(table, 0)} and what follows from a backup`,
+      },
+    )
+  );
 }
 
-async function checkStart(storage: Storage, table: string): Promise<void> {
-  const names = await storage.list(logFolder(table));
-  if (names.length === 0 || names.includes(`${"0".repeat(20)}.json`)) return;
-  throw new LakeError(`table ${table}: its log does not begin at version 0`, {
-    hint: `${logFolder(table)} was cut; restore its oldest entries from a backup`,
-  });
+async function wasCommittedBy(
+  storage: Storage,
+  table: string,
+  version: number,
+  asOf: number | undefined,
+): Promise<boolean> {
+  if (asOf === undefined) return true;
+  const one = await readCommit(storage, table, version);
+  return one !== undefined && isWithin(one, { asOf });
 }
 
-function parseCommit(table: string, version: number, text: string): Action[] {
+function isWithin(one: Commit, { version = one.version, asOf }: LogRange): boolean {
+  if (one.version > version) return false;
+  return asOf === undefined || (commitTime(one) ?? Number.NEGATIVE_INFINITY) <= asOf;
+}
+
+async function readCommit(storage: Storage, table: string, version: number): Promise<Commit | undefined> {
+  const path = commitFile(table, version);
+  const text = await storage.readText(path);
+  if (text === undefined) return undefined;
   try {
-    return text
-      .split("\n")
-      .filter((line) => line.trim() !== "")
-      .map((line) => JSON.parse(line) as Action);
+    const lines = text.split("\n").filter((line) => line.trim() !== "");
+    return { version, actions: lines.map((line) => JSON.parse(line) as Action) };
   } catch (cause) {
-    throw new LakeError(`table ${table}: ${logFile(table, version)} is not readable: ${messageOf(cause)}`, {
-      cause,
-    });
+    throw new LakeError(`table ${table}: ${path} is not readable: ${messageOf(cause)}`, { cause });
   }
-}
-
-function draftOf(snapshot: Snapshot): Draft {
-  const { files, removed, txns } = snapshot;
-  return { ...snapshot, files: new Map(files), removed: new Map(removed), txns: new Map(txns) };
-}
-
-function applyCommit(draft: Draft, one: Commit): void {
-  const { name } = draft.table;
-  for (const action of one.actions) {
-    if ("add" in action) {
-      const file = dataFileOf(name, action.add);
-      draft.files.set(file.path, file);
-      draft.removed.delete(file.path);
-    } else if ("remove" in action) {
-      const path = decodeURIComponent(action.remove.path);
-      draft.files.delete(path);
-      draft.removed.set(path, action.remove.deletionTimestamp);
-    } else if ("txn" in action) draft.txns.set(action.txn.appId, action.txn.version);
-    else if ("metaData" in action) {
-      checkMetaData(name, action.metaData);
-      draft.metaData = action.metaData;
-      draft.columns = columnsOfSchema(name, action.metaData.schemaString);
-    } else if ("protocol" in action) checkProtocol(name, action.protocol);
-  }
-  draft.version = one.version;
-  draft.committedAt = commitTime(one);
-}
-
-/** The data file that an action adds. @throws {LakeError} where rows of it are marked as gone. */
-export function dataFileOf(table: string, add: AddFile): DataFile {
-  const path = decodeURIComponent(add.path);
-  if (add.deletionVector !== undefined && add.deletionVector !== null) {
-    throw new LakeError(`table ${table}: ${path} has a deletion vector, which this version does not read`);
-  }
-  return {
-    path,
-    partitionValues: add.partitionValues,
-    size: add.size,
-    stats: add.stats === undefined ? undefined : (JSON.parse(add.stats) as FileStats),
-  };
 }

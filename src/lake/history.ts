@@ -1,5 +1,7 @@
 import type { TableSchema } from "../schema/column.js";
-import { type Commit, commitsOf, commitTime } from "./delta-log.js";
+import { commitsOf } from "./delta-log.js";
+import { listLog } from "./log-files.js";
+import { type Commit, commitTime } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
 /** A version of a table, and how it came to be. */
@@ -18,10 +20,11 @@ export interface HistoryEntry {
   readonly bytesAdded: number;
 }
 
-/** Every version of a table, oldest first. @throws {LakeError} */
+/** Every version of a table that its log still tells of, oldest first. @throws {LakeError} */
 export async function readHistory(storage: Storage, table: TableSchema): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
-  for await (const commit of commitsOf(storage, table.name)) entries.push(entryOf(commit));
+  const [first = 0] = (await listLog(storage, table.name)).commits;
+  for await (const commit of commitsOf(storage, table.name, first)) entries.push(entryOf(commit));
   return entries;
 }
 

@@ -3,7 +3,8 @@ import { LakeError } from "../core/errors.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
-import { commitTime, type DataFile, emptySnapshot, readLog, type Snapshot } from "./delta-log.js";
+import { readLog } from "./delta-log.js";
+import { type DataFile, emptySnapshot, type Snapshot } from "./snapshot.js";
 import { localStorage, type Storage } from "./storage.js";
 
 /** A moment of a lake's past; a table that has neither stands as it does now. */
@@ -41,11 +42,8 @@ export class Lake {
   async snapshotAt(table: TableSchema, { asOf, versions }: Moment): Promise<Snapshot> {
     const version = versions?.get(table.name);
     if (version === undefined && asOf === undefined) return this.snapshot(table);
-    const snapshot = await readLog(this.storage, emptySnapshot(table), (one) =>
-      version === undefined
-        ? (commitTime(one) ?? Number.NEGATIVE_INFINITY) <= (asOf as number)
-        : one.version <= version,
-    );
+    const range = version === undefined ? { asOf } : { version };
+    const snapshot = await readLog(this.storage, emptySnapshot(table), range);
     if (version === undefined || snapshot.version === version) {
       await this.#checkFiles(snapshot);
       return snapshot;
@@ -67,6 +65,11 @@ export class Lake {
   /** Every table as it stands now, or stood at a moment. */
   async snapshots(moment: Moment = {}): Promise<Snapshot[]> {
     return Promise.all(TABLES.map((table) => this.snapshotAt(table, moment)));
+  }
+
+  /** The table as its whole log has it, what was removed long ago included. @throws {LakeError} */
+  async wholeSnapshot(table: TableSchema): Promise<Snapshot> {
+    return readLog(this.storage, emptySnapshot(table), { whole: true });
   }
 
   /** Takes note of a version that this process committed. */

@@ -3,6 +3,7 @@ import { ident } from "../db/quote.js";
 import { regionSql } from "../db/region-sql.js";
 import type { Session } from "../db/session.js";
 import type { TableSchema } from "../schema/column.js";
+import { evolvedColumns } from "./evolve-columns.js";
 import type { Lake } from "./lake.js";
 import { rejectRows } from "./rejects.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
@@ -11,6 +12,7 @@ import { type LandOptions, type LandReport, upsert } from "./upsert.js";
  * Lands statements: a row whose content differs from the newest version that was seen of the same symbol, period and
  * announcement becomes a version of its own; what was seen before changes nothing.
  *
+ * @throws {LakeError} for a column whose type is not the one that the table has.
  * @param staged a temporary table with symbol, period_end, announce_date, source, line and numeric fields by name.
  */
 export async function landStatements(
@@ -21,6 +23,7 @@ export async function landStatements(
   options: LandOptions,
 ): Promise<LandReport> {
   const base = await lake.snapshot(table);
+  await evolvedColumns(session, base, staged);
   const live = await parquetRelation(session, lake.filesOf(base));
   const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
   const names = described.map((row) => row.column_name);

@@ -5,11 +5,12 @@ import type { Session } from "../db/session.js";
 import { planCompaction } from "../plan/compaction.js";
 import type { TableSchema } from "../schema/column.js";
 import { commitInfoAction, removeAction } from "./commit-actions.js";
+import { commitBehind } from "./commit-behind.js";
 import { deleteDataFiles } from "./data-file.js";
 import type { Action } from "./delta-actions.js";
-import { commit, type Snapshot } from "./delta-log.js";
 import { byteCount, type Lake } from "./lake.js";
 import { candidatesOf, type Replacement, rewritePartition } from "./rewrite-partition.js";
+import type { Snapshot } from "./snapshot.js";
 
 /** Size that a data file has at most, unless one symbol alone is larger: 128 MB. */
 export const TARGET_BYTES = 128_000_000;
@@ -52,8 +53,6 @@ export interface OptimizeReport {
 
 /** Times that a partition is written anew because another writer replaced its files meanwhile. */
 const MAX_TRIES = 4;
-/** Commits that are tried with the same files when other writers come first. */
-const MAX_COMMITS = 12;
 /** Longest wait before a partition is tried again; the waits are random, so that two writers do not stay in step. */
 const MAX_WAIT_MS = 500;
 
@@ -123,7 +122,7 @@ async function compactPartition(
   }
 }
 
-/** @returns false when other writers have replaced one of the files, or kept coming first: nothing was committed. */
+/** @returns false when other writers have replaced one of the files: nothing was committed. */
 async function commitReplacement(
   lake: Lake,
   base: Snapshot,
@@ -131,17 +130,15 @@ async function commitReplacement(
   runId: string,
   clock: Clock,
 ): Promise<boolean> {
-  let newest = base;
-  for (let attempt = 1; attempt <= MAX_COMMITS; attempt++) {
-    const after = await commit(lake.storage, newest, actionsOf(replacement, runId, clock.now()));
-    if (after !== undefined) {
-      lake.remember(after);
-      return true;
-    }
-    newest = await lake.snapshot(base.table);
-    for (const { path } of replacement.removed) if (!newest.files.has(path)) return false;
-  }
-  return false;
+  const now = clock.now();
+  const actions = actionsOf(replacement, runId, now);
+  const after = await commitBehind(lake, base, {
+    actions,
+    stillHolds: ({ files, metaData }) =>
+      metaData === base.metaData && replacement.removed.every(({ path }) => files.has(path)),
+    now,
+  });
+  return after !== undefined;
 }
 
 function actionsOf({ removed, added }: Replacement, runId: string, now: number): Action[] {

@@ -1,7 +1,7 @@
 import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import { columnOf, type TableSchema } from "../schema/column.js";
-import type { DataFile, Snapshot } from "./delta-log.js";
+import type { DataFile } from "./snapshot.js";
 
 /** One partition of a temporary table: its values as the log writes them, and the condition that selects its rows. */
 export interface StagedPartition {
@@ -9,7 +9,8 @@ export interface StagedPartition {
   readonly where: string;
 }
 
-interface StagedRange {
+/** What the staged rows of one partition span, in the text form of the log's statistics. */
+export interface StagedRange {
   readonly values: Readonly<Record<string, string>>;
   readonly min: Readonly<Record<string, string>>;
   readonly max: Readonly<Record<string, string>>;
@@ -31,17 +32,12 @@ export async function partitionsOf(
   });
 }
 
-/**
- * The live files that could hold a key of the staged rows: same partition, and ranges that meet in every column that
- * the log keeps statistics of. A file without statistics could hold any.
- */
-export async function overlappingFiles(
+/** What the staged rows of each partition span: smallest and largest value of the columns that the log keeps. */
+export async function stagedRanges(
   session: Session,
-  base: Snapshot,
+  table: TableSchema,
   staged: string,
-): Promise<DataFile[]> {
-  if (base.files.size === 0) return [];
-  const { table } = base;
+): Promise<StagedRange[]> {
   const keys = table.stats.filter((name) => table.key.includes(name));
   const select = keys.flatMap((name) => [
     `${statSql(table, name, "min")} AS ${ident(`min_${name}`)}`,
@@ -51,12 +47,19 @@ export async function overlappingFiles(
   const rows = await session.json<Record<string, string>>(
     `SELECT ${[...partition, ...select].join(", ")} FROM ${ident(staged)} GROUP BY ALL`,
   );
-  const ranges = rows.map((row): StagedRange => {
+  return rows.map((row) => {
     const pick = (names: readonly string[], prefix = ""): Record<string, string> =>
       Object.fromEntries(names.map((name) => [name, row[`${prefix}${name}`] as string]));
     return { values: pick(table.partition), min: pick(keys, "min_"), max: pick(keys, "max_") };
   });
-  return [...base.files.values()].filter((file) => ranges.some((range) => meets(file, range)));
+}
+
+/**
+ * Of some files, those that could hold a key of the staged rows: same partition, and ranges that meet in every column
+ * that the log keeps statistics of. A file without statistics could hold any.
+ */
+export function overlappingFiles(files: Iterable<DataFile>, ranges: readonly StagedRange[]): DataFile[] {
+  return [...files].filter((file) => ranges.some((range) => meets(file, range)));
 }
 
 function meets(file: DataFile, range: StagedRange): boolean {

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { literal } from "../db/quote.js";
 import { Session, type SessionOptions } from "../db/session.js";
 import { createViews } from "../db/views.js";
-import type { Snapshot } from "./delta-log.js";
 import { byteCount, type Lake, type Moment, rowCount } from "./lake.js";
 import { rejectsSql } from "./rejects.js";
+import type { Snapshot } from "./snapshot.js";
 
 /** Opens a database with all of a lake's views, at the newest version of each table or at a moment. */
 export async function openReader(

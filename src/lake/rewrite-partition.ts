@@ -6,8 +6,8 @@ import { type CompactableFile, type CompactionGroup, planCompaction } from "../p
 import { columnOf, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
 import { deleteDataFiles, writeDataFile } from "./data-file.js";
 import type { AddFile } from "./delta-actions.js";
-import { type DataFile, dataFileOf, type Snapshot } from "./delta-log.js";
 import type { Lake } from "./lake.js";
+import { type DataFile, dataFileOf, type Snapshot } from "./snapshot.js";
 
 /** A data file as the plan of a compaction sees it. */
 export interface Candidate extends CompactableFile {

@@ -13,7 +13,8 @@ export interface StoredFile {
 }
 
 /**
- * Where a lake's files are. Paths are relative to the lake, with `/`. A file, once there, is whole and never changes.
+ * Where a lake's files are. Paths are relative to the lake, with `/`. A file, once there, is whole and, unless it was
+ * `put`, never changes.
  */
 export interface Storage {
   /** Where DuckDB finds a file. */
@@ -26,10 +27,12 @@ export interface Storage {
   readText(path: string): Promise<string | undefined>;
   /** Creates a file, durably, unless one of that name exists. @returns whether it was created. */
   putIfAbsent(path: string, text: string): Promise<boolean>;
+  /** Writes a file, durably, in the place of one of that name: readers see the one or the other, whole. */
+  put(path: string, text: string): Promise<void>;
   /** A new local file name for DuckDB to write to, outside every table. */
   stagingFile(extension: string): Promise<string>;
-  /** Makes a finished staged file part of the lake, durably. The name must be new. */
-  moveIn(stagedFile: string, path: string): Promise<void>;
+  /** Makes a finished staged file part of the lake, durably, unless one of that name exists. @returns whether it did. */
+  moveIn(stagedFile: string, path: string): Promise<boolean>;
   /** Deletes a staged file, if it is there. */
   discard(stagedFile: string): Promise<void>;
   /** Deletes a file of the lake that no commit names. */
@@ -69,17 +72,19 @@ export function localStorage(folder: string): Storage {
       }
     },
     async putIfAbsent(path, text) {
-      await mkdir(staging, { recursive: true });
-      const temporary = join(staging, `${randomUUID()}.put`);
-      await writeFile(temporary, text, { flush: true });
+      const temporary = await stage(staging, text);
       try {
-        await mkdir(dirname(full(path)), { recursive: true });
-        await link(temporary, full(path));
+        return await linkNew(root, temporary, full(path));
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    },
+    async put(path, text) {
+      const temporary = await stage(staging, text);
+      try {
+        await makeFolders(root, dirname(full(path)));
+        await rename(temporary, full(path));
         await syncFolder(dirname(full(path)));
-        return true;
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-        throw error;
       } finally {
         await rm(temporary, { force: true });
       }
@@ -90,10 +95,9 @@ export function localStorage(folder: string): Storage {
     },
     async moveIn(stagedFile, path) {
       await syncFile(stagedFile);
-      const target = full(path);
-      await makeFolders(root, dirname(target));
-      await rename(stagedFile, target);
-      await syncFolder(dirname(target));
+      const isNew = await linkNew(root, stagedFile, full(path));
+      if (isNew) await rm(stagedFile, { force: true });
+      return isNew;
     },
     async discard(stagedFile) {
       await rm(stagedFile, { force: true });
@@ -114,6 +118,27 @@ async function statOf(folder: string, name: string): Promise<StoredFile | undefi
     if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+/** Writes a text to a new file outside every table, durably. @returns its path. */
+async function stage(folder: string, text: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, `${randomUUID()}.put`);
+  await writeFile(path, text, { flush: true });
+  return path;
+}
+
+/** Gives a finished file a name, durably, unless that name is taken. @returns whether it was free. */
+async function linkNew(root: string, file: string, target: string): Promise<boolean> {
+  await makeFolders(root, dirname(target));
+  try {
+    await link(file, target);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+  await syncFolder(dirname(target));
+  return true;
 }
 
 /** Makes a folder and those above it up to the root, each recorded durably in its parent. */

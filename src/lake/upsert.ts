@@ -1,14 +1,21 @@
+import { randomInt } from "node:crypto";
+import { systemClock } from "../client/system-clock.js";
 import { CommitConflict } from "../core/errors.js";
+import type { Clock } from "../core/time.js";
 import { parquetRelation } from "../db/parquet-relation.js";
 import { ident } from "../db/quote.js";
 import type { Session } from "../db/session.js";
-import { type Column, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
-import { commitInfoAction, removeAction } from "./commit-actions.js";
+import type { TableSchema } from "../schema/column.js";
+import { DIFF, findChanges, type RowChange, sameKey, selectAs } from "./changes.js";
+import { commitInfoAction, removeAction, txnAction } from "./commit-actions.js";
+import { commitBehind, tooManyWriters } from "./commit-behind.js";
 import { deleteDataFiles, writeDataFile } from "./data-file.js";
 import type { Action, AddFile } from "./delta-actions.js";
-import { commit, type DataFile, type Snapshot, schemaActions } from "./delta-log.js";
+import { schemaActions } from "./delta-log.js";
+import { evolvedColumns } from "./evolve-columns.js";
 import type { Lake } from "./lake.js";
-import { overlappingFiles, partitionsOf } from "./overlap.js";
+import { overlappingFiles, partitionsOf, type StagedRange, stagedRanges } from "./overlap.js";
+import type { DataFile, Snapshot } from "./snapshot.js";
 
 /** What a landing did to a table. */
 export interface LandReport {
@@ -17,6 +24,8 @@ export interface LandReport {
   readonly updated: number;
   /** Rows that the table already had, just so. */
   readonly unchanged: number;
+  /** The first of the updated rows, with their old and new values. */
+  readonly sample: readonly RowChange[];
   readonly filesAdded: number;
   /** The table's version afterwards; the same as before where nothing changed. */
   readonly version: number;
@@ -29,20 +38,24 @@ export interface LandOptions {
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Identities of the answers that the rows came in: each lands once, however often it is tried. @default none */
+  readonly answers?: readonly string[];
 }
 
-/** Commits that are tried when other writers come first. */
-const MAX_TRIES = 12;
-/** The staged rows that differ from the table, with the live file that holds the older row. */
-const DIFF = "upsert_diff";
+/** Times that a landing is compared anew because other writers changed what it had been compared with. */
+const MAX_TRIES = 40;
+/** Longest wait before a landing is compared anew; waits are random, so that two writers do not stay in step. */
+const MAX_WAIT_MS = 250;
 
 /**
  * Lands the rows of a temporary table in a lake table, in one commit: a new key is inserted, a known one replaced where
  * its content differs, and a row that the table already has costs nothing. The staged rows must have unique keys.
  *
  * Inserts are written as new files; a live file is rewritten only if it holds a row that changed. Columns that the
- * staged table lacks become null; numeric ones that an open table does not know yet are added to it.
+ * staged table lacks become null; those that an open table does not know yet are added to it. What other writers commit
+ * meanwhile is left standing; the landing is compared again only if it meets what they wrote.
  *
+ * @throws {LakeError} for a column whose type is not the one that the table has.
  * @throws {CommitConflict} when other writers kept coming first. The table is then as they left it.
  */
 export async function upsert(
@@ -51,100 +64,98 @@ export async function upsert(
   table: TableSchema,
   staged: string,
   options: LandOptions,
+  clock: Pick<Clock, "sleep"> = systemClock,
 ): Promise<LandReport> {
+  const ranges = await stagedRanges(session, table, staged);
+  let base = await lake.snapshot(table);
   for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
-    const base = await lake.snapshot(table);
-    const columns = await evolvedColumns(session, base, staged);
-    const { changes, ...rows } = await findChanges(session, lake, base, columns, staged);
-    if (rows.inserted + rows.updated === 0)
-      return { table: table.name, ...rows, filesAdded: 0, version: base.version };
-    const { adds, removed } = await writeFiles(session, lake, { ...base, columns }, changes, options.now);
-    const actions: Action[] = [
-      commitInfoAction(options, { numInsertedRows: rows.inserted, numUpdatedRows: rows.updated }),
-      ...(base.version < 0 || columns.length > base.columns.length
-        ? schemaActions(base, columns, options.now)
-        : []),
-      ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
-      ...adds.map((add) => ({ add })),
-    ];
-    const after = await commit(lake.storage, base, actions);
-    if (after !== undefined) {
-      lake.remember(after);
-      return { table: table.name, ...rows, filesAdded: adds.length, version: after.version };
+    if (hasLanded(base, options)) return unchangedReport(session, base, staged);
+    try {
+      const report = await landOn(session, lake, base, { staged, ranges }, options);
+      if (report !== undefined) return report;
+    } finally {
+      await session.run(`DROP TABLE IF EXISTS ${DIFF}`);
     }
-    await deleteDataFiles(lake.storage, table, adds);
+    await clock.sleep(randomInt(1, Math.min(MAX_WAIT_MS, 4 * 2 ** attempt)));
+    base = await lake.snapshot(table);
   }
-  throw new CommitConflict(`table ${table.name}: another writer committed first, ${MAX_TRIES} times`, {
-    hint: "run the command again once the other writers are done",
-  });
+  throw tooManyWriters(base, MAX_TRIES);
 }
 
-/** The table's columns and those that the staged rows add to an open table. */
-async function evolvedColumns(session: Session, base: Snapshot, staged: string): Promise<readonly Column[]> {
-  if (base.table.open !== true) return base.columns;
-  const known = new Set(base.columns.map((column) => column.name));
-  const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
-  const added = described
-    .filter((row) => !known.has(row.column_name))
-    .map((row): Column => ({ name: row.column_name, type: "double", nullable: true, doc: "As delivered." }));
-  return added.length === 0 ? base.columns : [...base.columns, ...added];
+/** Of the identities of answers, those that have not landed in a table yet. */
+export function unlanded(snapshot: Snapshot, answers: readonly string[]): string[] {
+  return answers.filter((answer) => !snapshot.txns.has(answer));
 }
 
-/** Staged rows that differ from the table: a table of them, and how many of each kind. */
-interface Changes {
-  /** Has all columns of the table and, where rows were updated, `live_file`: the file that holds the older row. */
-  readonly changes: string;
-  readonly inserted: number;
-  readonly updated: number;
-  readonly unchanged: number;
+/** Rows that wait in a temporary table, and what they span. */
+interface Staged {
+  readonly staged: string;
+  readonly ranges: readonly StagedRange[];
 }
 
-async function findChanges(
+/** @returns undefined where another writer has changed what the rows were compared with: then nothing was committed. */
+async function landOn(
   session: Session,
   lake: Lake,
   base: Snapshot,
-  columns: readonly Column[],
-  staged: string,
-): Promise<Changes> {
+  { staged, ranges }: Staged,
+  options: LandOptions,
+): Promise<LandReport | undefined> {
   const { table } = base;
-  const overlapping = await overlappingFiles(session, base, staged);
-  if (overlapping.length === 0) {
-    const [counted] = await session.json<{ rows: bigint }>(`SELECT count(*) AS rows FROM ${ident(staged)}`);
-    return { changes: staged, inserted: Number(counted?.rows), updated: 0, unchanged: 0 };
-  }
-  const stagedRows = `SELECT ${await stagedColumns(session, columns, staged)} FROM ${ident(staged)}`;
-  const liveRows = await parquetRelation(session, lake.filesOf(base, overlapping), { withFile: true });
-  const same = table.key
-    .map((name) => `s.${ident(name)} IS NOT DISTINCT FROM l.${ident(name)}`)
-    .join(" AND ");
-  const content = columns.filter((c) => !table.key.includes(c.name) && !table.partition.includes(c.name));
-  const differs = content.map((c) =>
-    base.columns.includes(c)
-      ? `s.${ident(c.name)} IS DISTINCT FROM l.${ident(c.name)}`
-      : `s.${ident(c.name)} IS NOT NULL`,
-  );
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${DIFF} AS
-    SELECT s.*, l.live_file
-    FROM (${stagedRows}) s LEFT JOIN (${liveRows}) l ON ${same}
-    WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`);
-  const [counts] = await session.json<{ inserted: bigint; updated: bigint; staged: bigint }>(
-    `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated,
-       (SELECT count(*) FROM ${ident(staged)}) AS staged FROM ${DIFF}`,
-  );
-  const inserted = Number(counts?.inserted);
-  const updated = Number(counts?.updated);
-  return { changes: DIFF, inserted, updated, unchanged: Number(counts?.staged) - inserted - updated };
+  const columns = await evolvedColumns(session, base, staged);
+  const compared = overlappingFiles(base.files.values(), ranges);
+  const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged);
+  const report = { table: table.name, ...counts };
+  if (counts.inserted + counts.updated === 0) return { ...report, filesAdded: 0, version: base.version };
+  const { adds, removed } = await writeFiles(session, lake, { ...base, columns }, rows, options.now);
+  const actions: Action[] = [
+    commitInfoAction(options, { numInsertedRows: counts.inserted, numUpdatedRows: counts.updated }),
+    ...(base.version < 0 || columns !== base.columns ? schemaActions(base, columns, options.now) : []),
+    ...(options.answers ?? []).map((answer) => txnAction(answer, options.now)),
+    ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
+    ...adds.map((add) => ({ add })),
+  ];
+  // Where this throws, the commit may have come about all the same: the written files must stay then.
+  const after = await commitBehind(lake, base, {
+    actions,
+    stillHolds: (newest) => !conflicts(base, newest, compared, ranges, options),
+    now: options.now,
+  });
+  if (after !== undefined) return { ...report, filesAdded: adds.length, version: after.version };
+  await deleteDataFiles(lake.storage, table, adds);
+  return undefined;
 }
 
-async function stagedColumns(session: Session, columns: readonly Column[], staged: string): Promise<string> {
-  const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
-  const present = new Set(described.map((row) => row.column_name));
-  return columns
-    .map(
-      ({ name, type }) =>
-        `CAST(${present.has(name) ? ident(name) : "NULL"} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`,
-    )
-    .join(", ");
+/** Whether what was committed since could change what the rows were compared with. */
+function conflicts(
+  base: Snapshot,
+  newest: Snapshot,
+  compared: readonly DataFile[],
+  ranges: readonly StagedRange[],
+  options: LandOptions,
+): boolean {
+  if (newest.metaData !== base.metaData || hasLanded(newest, options)) return true;
+  if (compared.some(({ path }) => !newest.files.has(path))) return true;
+  const added = [...newest.files.values()].filter(({ path }) => !base.files.has(path));
+  return overlappingFiles(added, ranges).length > 0;
+}
+
+/** @throws {CommitConflict} where some of the answers have landed: whoever lands them at the same time has the rest. */
+function hasLanded(snapshot: Snapshot, { answers = [] }: LandOptions): boolean {
+  if (answers.length === 0) return false;
+  const left = unlanded(snapshot, answers);
+  if (left.length === 0 || left.length === answers.length) return left.length === 0;
+  throw new CommitConflict(
+    `table ${snapshot.table.name}: ${answers.length - left.length} of the answers have landed by another run meanwhile`,
+    { hint: "run the command again: it lands what is left" },
+  );
+}
+
+async function unchangedReport(session: Session, base: Snapshot, staged: string): Promise<LandReport> {
+  const [counted] = await session.json<{ rows: bigint }>(`SELECT count(*) AS rows FROM ${ident(staged)}`);
+  const { table, version } = base;
+  const unchanged = Number(counted?.rows);
+  return { table: table.name, inserted: 0, updated: 0, unchanged, sample: [], filesAdded: 0, version };
 }
 
 /** Writes what changed, a file a partition; a live file that held a changed row goes into it whole. */
@@ -156,21 +167,26 @@ async function writeFiles(
   now: number,
 ): Promise<{ adds: AddFile[]; removed: DataFile[] }> {
   const byUrl = new Map([...next.files.values()].map((file) => [lake.urlOf(next, file), file]));
-  const select = await stagedColumns(session, next.columns, changes);
+  const select = await selectAs(session, next.columns, changes);
   const adds: AddFile[] = [];
   const removed: DataFile[] = [];
-  for (const { where, values } of await partitionsOf(session, next.table, changes)) {
-    const changed = `SELECT ${select} FROM ${ident(changes)} WHERE ${where}`;
-    const touched =
-      changes === DIFF
-        ? await session.json<{ live_file: string }>(
-            `SELECT DISTINCT live_file FROM ${DIFF} WHERE live_file IS NOT NULL AND ${where}`,
-          )
-        : [];
-    const files = touched.map((row) => byUrl.get(row.live_file) as DataFile);
-    removed.push(...files);
-    const rows = files.length === 0 ? changed : await rewritten(session, lake, next, files, changed);
-    adds.push(await writeDataFile(session, lake.storage, next, rows, values, now));
+  try {
+    for (const { where, values } of await partitionsOf(session, next.table, changes)) {
+      const changed = `${select} WHERE ${where}`;
+      const touched =
+        changes === DIFF
+          ? await session.json<{ live_file: string }>(
+              `SELECT DISTINCT live_file FROM ${DIFF} WHERE live_file IS NOT NULL AND ${where}`,
+            )
+          : [];
+      const files = touched.map((row) => byUrl.get(row.live_file) as DataFile);
+      removed.push(...files);
+      const rows = files.length === 0 ? changed : await rewritten(session, lake, next, files, changed);
+      adds.push(await writeDataFile(session, lake.storage, next, rows, values, now));
+    }
+  } catch (error) {
+    await deleteDataFiles(lake.storage, next.table, adds);
+    throw error;
   }
   return { adds, removed };
 }
@@ -184,8 +200,5 @@ async function rewritten(
   changed: string,
 ): Promise<string> {
   const live = await parquetRelation(session, lake.filesOf(next, files));
-  const same = next.table.key
-    .map((name) => `d.${ident(name)} IS NOT DISTINCT FROM l.${ident(name)}`)
-    .join(" AND ");
-  return `SELECT l.* FROM (${live}) l ANTI JOIN ${DIFF} d ON ${same} UNION ALL ${changed}`;
+  return `SELECT l.* FROM (${live}) l ANTI JOIN ${DIFF} d ON ${sameKey(next.table, "d", "l")} UNION ALL ${changed}`;
 }

@@ -1,7 +1,7 @@
 import { DAY_MS } from "../core/time.js";
 import type { TableSchema } from "../schema/column.js";
-import type { Snapshot } from "./delta-log.js";
 import type { Lake } from "./lake.js";
+import type { Snapshot } from "./snapshot.js";
 import type { StoredFile } from "./storage.js";
 
 /** Longest that a writer may take between writing a file and committing it. */
@@ -35,7 +35,7 @@ export interface VacuumReport {
 export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOptions): Promise<VacuumReport> {
   // Listed before the log is read: a file that is committed in between is then found live.
   const stored = await lake.storage.walk(table.name);
-  const snapshot = await lake.snapshot(table);
+  const snapshot = await lake.wholeSnapshot(table);
   const data = stored.filter(({ path }) => isDataFile(path));
   const deleted = data.filter((file) => isDead(snapshot, file, options));
   if (options.dryRun !== true) {
@@ -52,8 +52,8 @@ function isDead(
   { now, retentionMs }: VacuumOptions,
 ): boolean {
   if (files.has(file.path)) return false;
-  const removedAt = removed.get(file.path);
-  if (removedAt !== undefined) return removedAt < now - retentionMs;
+  const removedAt = removed.get(file.path)?.deletionTimestamp;
+  if (removedAt !== undefined && removedAt !== null) return removedAt < now - retentionMs;
   return file.modifiedAt < now - Math.max(retentionMs, WRITING_MS);
 }
 

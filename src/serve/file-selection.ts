@@ -2,7 +2,7 @@ import { addDays } from "../calendar/sessions.js";
 import { instantOf } from "../calendar/zone.js";
 import { isRegion, REGIONS, type Region } from "../core/exchange.js";
 import { parseTradingDate, type TimeRange } from "../core/time.js";
-import type { DataFile } from "../lake/delta-log.js";
+import type { DataFile } from "../lake/snapshot.js";
 
 /** What a query wants of a table: symbols of one region, and of bars a range of their timestamps. */
 export interface FileDemand {

@@ -1,5 +1,5 @@
-import type { Snapshot } from "../lake/delta-log.js";
 import type { Lake } from "../lake/lake.js";
+import type { Snapshot } from "../lake/snapshot.js";
 import { BARS_1D } from "../schema/bars.js";
 import { type ExEvent, readExEvents } from "./klines/ex-events.js";
 import { NewestBars } from "./klines/newest-bars.js";

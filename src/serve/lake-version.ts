@@ -1,7 +1,7 @@
 import { parquetRelation } from "../db/parquet-relation.js";
 import type { Session } from "../db/session.js";
-import type { DataFile, Snapshot } from "../lake/delta-log.js";
 import type { Lake } from "../lake/lake.js";
+import type { DataFile, Snapshot } from "../lake/snapshot.js";
 import type { TableSchema } from "../schema/column.js";
 import type { SessionPool } from "./session-pool.js";
 

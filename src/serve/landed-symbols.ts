@@ -1,5 +1,5 @@
 import { readColumns } from "../arrow/scan/result-columns.js";
-import type { Snapshot } from "../lake/delta-log.js";
+import type { Snapshot } from "../lake/snapshot.js";
 import { demandsOf, wantedSql } from "./klines/wanted-bars.js";
 import type { LakeVersion } from "./lake-version.js";
 

@@ -2,17 +2,11 @@ import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { LakeError } from "../../src/core/errors.js";
-import {
-  type Commit,
-  commit,
-  commitsOf,
-  commitTime,
-  emptySnapshot,
-  readLog,
-} from "../../src/lake/delta-log.js";
+import { commit, commitsOf, readLog } from "../../src/lake/delta-log.js";
 import { readHistory } from "../../src/lake/history.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
+import { type Commit, commitTime, emptySnapshot } from "../../src/lake/snapshot.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
@@ -65,15 +59,17 @@ test("a version that does not exist is told, with the newest that does", async (
 test("a snapshot knows what was removed and when, and one that was read stays as it is", async () => {
   const lake = await threeVersions();
   const all: Commit[] = [];
-  for await (const one of commitsOf(lake.storage, "bars_1d")) all.push(one);
+  for await (const one of commitsOf(lake.storage, "bars_1d", 0)) all.push(one);
   expect(all.map(commitTime)).toEqual([T0, T0 + 1000, T0 + 2000]);
-  const first = await readLog(lake.storage, emptySnapshot(BARS_1D), ({ version }) => version < 1);
+  const first = await readLog(lake.storage, emptySnapshot(BARS_1D), { version: 0 });
   const kept = [...first.files.keys()];
   const newest = await readLog(lake.storage, first);
   expect([...first.files.keys()]).toEqual(kept);
   expect(first.removed.size).toBe(0);
   expect(newest.version).toBe(2);
-  expect([...newest.removed]).toEqual([[kept[0], T0 + 2000]]);
+  expect([...newest.removed].map(([path, { deletionTimestamp }]) => [path, deletionTimestamp])).toEqual([
+    [kept[0], T0 + 2000],
+  ]);
   expect(newest.files.has(kept[0] as string)).toBe(false);
   expect(await readLog(lake.storage, newest)).toBe(newest);
 });
@@ -192,5 +188,5 @@ test("a log entry that is cut is named, and nothing is committed over it", async
   appendFileSync(logPath(lake, 3), 'amp":1}}\n');
   const after = await fresh.snapshot(BARS_1D);
   expect(after.version).toBe(3);
-  expect(await commit(lake.storage, { ...after, version: 2 }, [])).toBeUndefined();
+  expect(await commit(lake.storage, { ...after, version: 2 }, [], T0)).toBeUndefined();
 });

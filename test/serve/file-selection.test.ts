@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { instantOf } from "../../src/calendar/zone.js";
 import { parseTradingDate } from "../../src/core/time.js";
-import type { DataFile } from "../../src/lake/delta-log.js";
+import type { DataFile } from "../../src/lake/snapshot.js";
 import { fileRange, selectFiles } from "../../src/serve/file-selection.js";
 
 interface Facts {

@@ -240,6 +240,7 @@ function totals(landed: readonly LandReport[]): LandReport[] {
             inserted: sum.inserted + one.inserted,
             updated: sum.updated + one.updated,
             unchanged: sum.unchanged + one.unchanged,
+            sample: sum.sample.length > 0 ? sum.sample : one.sample,
             filesAdded: sum.filesAdded + one.filesAdded,
             version: one.version,
           },

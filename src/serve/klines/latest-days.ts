@@ -2,7 +2,7 @@ import { dayRange } from "../../calendar/sessions.js";
 import { localDate } from "../../calendar/zone.js";
 import { isRegion, REGIONS, type Region } from "../../core/exchange.js";
 import type { TimeRange } from "../../core/time.js";
-import type { DataFile, Snapshot } from "../../lake/delta-log.js";
+import type { DataFile, Snapshot } from "../../lake/snapshot.js";
 import type { LakeVersion } from "../lake-version.js";
 
 /** The latest trading day of each region that a table has bars of: local midnight to midnight. */

@@ -3,7 +3,7 @@ import type { Region } from "../../core/exchange.js";
 import type { Adjustment } from "../../core/period.js";
 import { regionOf } from "../../core/symbol.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
-import type { DataFile, Snapshot } from "../../lake/delta-log.js";
+import type { DataFile, Snapshot } from "../../lake/snapshot.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import { fileRange } from "../file-selection.js";
 import type { LakeView } from "../lake-reader.js";

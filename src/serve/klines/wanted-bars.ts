@@ -1,7 +1,7 @@
 import { REGIONS, type Region } from "../../core/exchange.js";
 import { regionOf } from "../../core/symbol.js";
 import type { TimeRange } from "../../core/time.js";
-import type { DataFile, Snapshot } from "../../lake/delta-log.js";
+import type { DataFile, Snapshot } from "../../lake/snapshot.js";
 import { selectFiles } from "../file-selection.js";
 
 /** A symbol that a query wants bars of, as the query gets it: bound, as JSON. */
