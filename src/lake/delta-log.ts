@@ -117,8 +117,8 @@ async function startOf(
       continue;
     try {
       const { version, actions } = await readCheckpoint(storage, table, checkpoint);
-      const commit = await readCommit(storage, table, version);
-      return { version, actions: [...actions, ...(commit?.actions.filter((a) => "commitInfo" in a) ?? [])] };
+      const one = await readCommit(storage, table, version);
+      return { version, actions: [...actions, ...(one?.actions.filter((a) => "commitInfo" in a) ?? [])] };
     } catch (error) {
       unreadable ??= error;
     }

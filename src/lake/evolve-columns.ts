@@ -53,7 +53,7 @@ export async function evolvedColumns(
 function checkType(
   { table, columns }: Pick<Snapshot, "table" | "columns">,
   name: string,
-  delivered: ColumnType | string,
+  delivered: string,
 ): void {
   const column = columns.find((one) => one.name === name);
   if (column === undefined || column.type === delivered) return;

@@ -52,7 +52,7 @@ export async function land(
   lake: Lake,
   table: TableSchema,
   bars: readonly TestBar[],
-  options: { now?: number; finalEnd?: typeof FINAL; lot?: number } = {},
+  options: { now?: number; finalEnd?: typeof FINAL; lot?: number; answers?: readonly string[] } = {},
 ): Promise<LandReport> {
   await stageBars(session, "test_bars");
   for (const [line, bar] of bars.entries()) {
@@ -65,8 +65,14 @@ export async function land(
       [symbol, open, high, low, close, BigInt(volume), amount, bar.prevClose ?? null],
     );
   }
-  const { now = T0, finalEnd = FINAL } = options;
-  return landBars(session, lake, table, "test_bars", { operation: "TEST", runId: "test", now, finalEnd });
+  const { now = T0, finalEnd = FINAL, answers = [] } = options;
+  return landBars(session, lake, table, "test_bars", {
+    operation: "TEST",
+    runId: "test",
+    now,
+    finalEnd,
+    answers,
+  });
 }
 
 /** Rows of a query over a table's live files; the query names them `live`. */
