@@ -52,9 +52,9 @@ export async function readLog(storage: Storage, known: Snapshot, range: LogRange
 /** A table's commits from a version on, oldest first. @throws {LakeError} */
 export async function* commitsOf(storage: Storage, table: string, start: number): AsyncGenerator<Commit> {
   for (let version = start; ; version++) {
-    const commit = await readCommit(storage, table, version);
-    if (commit === undefined) return;
-    yield commit;
+    const one = await readCommit(storage, table, version);
+    if (one === undefined) return;
+    yield one;
   }
 }
 

@@ -5,7 +5,7 @@ import type { Action } from "../../src/lake/delta-actions.js";
 import { commit, readLog, schemaActions } from "../../src/lake/delta-log.js";
 import { readHistory } from "../../src/lake/history.js";
 import { Lake } from "../../src/lake/lake.js";
-import { addActionOf, emptySnapshot, type Snapshot } from "../../src/lake/snapshot.js";
+import { addActionOf, type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/snapshot.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
@@ -56,14 +56,18 @@ async function longLog(lake: Lake, versions: number): Promise<Snapshot> {
 /** What a reader sees of a snapshot. */
 function contentOf(snapshot: Snapshot): object {
   const { version, columns, committedAt, metaData, protocol, files, txns } = snapshot;
-  const live = [...files.values()].map((file) => [file.path, file.partitionValues, file.size, file.stats]);
+  const paths = [...files.keys()].sort();
+  const live = paths.map((path) => {
+    const { partitionValues, size, stats } = files.get(path) as DataFile;
+    return { path, partitionValues, size, stats };
+  });
   return {
     version,
     columns,
     committedAt,
     metaData,
     protocol,
-    live: live.sort(),
+    live,
     txns: [...txns.keys()].sort(),
   };
 }
