@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { parquetRelation } from "../../src/db/parquet-relation.js";
+import type { Session } from "../../src/db/session.js";
+import type { Lake } from "../../src/lake/lake.js";
+import type { Snapshot } from "../../src/lake/snapshot.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import type { TestBar } from "./temporary-lake.js";
+
+/** One bar of a model: a day of a symbol, and its close. */
+export interface ModelBar {
+  readonly symbol: string;
+  /** Days after the first one; both years of the model are reached. */
+  readonly n: number;
+  readonly close: number;
+}
+
+/** What a table of daily bars should hold: closes by symbol and day. */
+export type Content = ReadonlyMap<string, number>;
+
+const START = Date.parse("2024-06-01T16:00:00Z");
+const DAY_MS = 86_400_000;
+
+const keyOf = (symbol: string, at: number): string => `${symbol} ${new Date(at).toISOString().slice(0, 10)}`;
+const timeOf = ({ n }: ModelBar): number => START + n * DAY_MS;
+
+/** A delivery of bars, each key once. */
+export const anyDelivery: fc.Arbitrary<readonly ModelBar[]> = fc
+  .record({
+    symbols: fc.subarray(["600519.SH", "000001.SZ", "AAPL.US", "00700.HK", "830799.BJ"], { minLength: 1 }),
+    from: fc.nat(360),
+    days: fc.integer({ min: 1, max: 12 }),
+    step: fc.integer({ min: 1, max: 20 }),
+    cents: fc.integer({ min: 950, max: 954 }),
+  })
+  .map(({ symbols, from, days, step, cents }) =>
+    symbols.flatMap((symbol) =>
+      Array.from({ length: days }, (_, i) => ({ symbol, n: from + i * step, close: cents / 100 })),
+    ),
+  );
+
+/** The bars as a landing takes them. */
+export function testBars(delivery: readonly ModelBar[]): TestBar[] {
+  return delivery.map((bar) => ({ symbol: bar.symbol, at: timeOf(bar), close: bar.close }));
+}
+
+/** What a landing makes of a table's content, and what it should report. */
+export function landed(
+  before: Content,
+  delivery: readonly ModelBar[],
+): { content: Content; inserted: number; updated: number; unchanged: number } {
+  const content = new Map(before);
+  const counts = { inserted: 0, updated: 0, unchanged: 0 };
+  for (const bar of delivery) {
+    const key = keyOf(bar.symbol, timeOf(bar));
+    const known = before.get(key);
+    counts[known === undefined ? "inserted" : known === bar.close ? "unchanged" : "updated"]++;
+    content.set(key, bar.close);
+  }
+  return { content, ...counts };
+}
+
+/** What a version of the table holds. @throws where a key stands twice. */
+export async function contentOf(session: Session, lake: Lake, snapshot: Snapshot): Promise<Content> {
+  const live = await parquetRelation(session, lake.filesOf(snapshot));
+  const rows = await session.json<{ symbol: string; at: number; close: number }>(
+    `SELECT symbol, CAST(epoch_ms(timestamp) AS DOUBLE) AS at, close FROM (${live})`,
+  );
+  const content = new Map(rows.map(({ symbol, at, close }) => [keyOf(symbol, at), close]));
+  if (content.size !== rows.length) throw new Error(`${rows.length} rows have ${content.size} keys`);
+  return content;
+}
+
+/** What the newest version of the table holds. */
+export async function newestContent(session: Session, lake: Lake): Promise<Content> {
+  return contentOf(session, lake, await lake.snapshot(BARS_1D));
+}

@@ -1,0 +1,159 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { LakeError } from "../../src/core/errors.js";
+import type { Clock } from "../../src/core/time.js";
+import type { Session } from "../../src/db/session.js";
+import { Lake } from "../../src/lake/lake.js";
+import { optimize } from "../../src/lake/optimize.js";
+import type { Storage } from "../../src/lake/storage.js";
+import { vacuum } from "../../src/lake/vacuum.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import {
+  anyDelivery,
+  type Content,
+  contentOf,
+  landed,
+  type ModelBar,
+  newestContent,
+  testBars,
+} from "./bar-model.js";
+import { land, openSession, temporaryLake } from "./temporary-lake.js";
+
+const HOUR = 3_600_000;
+const RETENTION = 5 * HOUR;
+
+/** What may happen to a lake. `crashAfter`: the process ends before its n-th call of the storage from then on. */
+type Step =
+  | {
+      readonly kind: "land";
+      readonly writer: 0 | 1;
+      readonly delivery: readonly ModelBar[];
+      readonly crashAfter?: number;
+    }
+  | {
+      readonly kind: "optimize";
+      readonly writer: 0 | 1;
+      readonly targetBytes: number;
+      readonly crashAfter?: number;
+    }
+  | { readonly kind: "vacuum"; readonly writer: 0 | 1; readonly crashAfter?: number };
+
+const crash = { crashAfter: fc.option(fc.nat(14), { nil: undefined, freq: 3 }) };
+const writer = fc.constantFrom(0 as const, 1 as const);
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant("land" as const), writer, delivery: anyDelivery, ...crash }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("optimize" as const),
+      writer,
+      targetBytes: fc.constantFrom(4000, 20_000, 1e9),
+      ...crash,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("vacuum" as const), writer, ...crash }) },
+) as fc.Arbitrary<Step>;
+
+/** What the table should hold at each version, and until when that version was the newest. */
+interface ModelVersion {
+  readonly content: Content;
+  readonly from: number;
+}
+
+test("whatever happens, every retained version reads as it was", async () => {
+  const session = await openSession();
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { minLength: 4, maxLength: 14 }), async (steps) => {
+      const { folder } = temporaryLake();
+      const writers = [new Lake(folder), new Lake(folder)];
+      const model: ModelVersion[] = [];
+      let now = Date.now();
+      let vacuumedAt = Number.NEGATIVE_INFINITY;
+      for (const step of steps) {
+        now += HOUR;
+        const before = model.at(-1)?.content ?? new Map<string, number>();
+        const outcome = await perform(session, writers, folder, step, before, now);
+        if (step.kind === "vacuum") vacuumedAt = now;
+        const { version } = await new Lake(folder).snapshot(BARS_1D);
+        expect(version).toBeLessThanOrEqual(model.length + (step.kind === "optimize" ? 8 : 0));
+        while (model.length <= version) model.push({ content: outcome, from: now });
+        expect(await newestContent(session, new Lake(folder))).toEqual(model.at(-1)?.content ?? new Map());
+      }
+      await checkVersions(session, folder, model, vacuumedAt);
+    }),
+    { numRuns: 30 },
+  );
+}, 120_000);
+
+/** Does a step. @returns what the table holds once it is done; where it crashed, it may hold what it did before. */
+async function perform(
+  session: Session,
+  writers: Lake[],
+  folder: string,
+  step: Step,
+  before: Content,
+  now: number,
+): Promise<Content> {
+  const lake =
+    step.crashAfter === undefined ? (writers[step.writer] as Lake) : mortal(folder, step.crashAfter);
+  const after = step.kind === "land" ? landed(before, step.delivery) : { content: before };
+  try {
+    if (step.kind === "land") {
+      const { inserted, updated, unchanged } = await land(session, lake, BARS_1D, testBars(step.delivery), {
+        now,
+      });
+      expect({ content: after.content, inserted, updated, unchanged }).toEqual(after);
+    } else if (step.kind === "optimize") {
+      await optimize(session, lake, BARS_1D, { runId: "model", targetBytes: step.targetBytes }, clockAt(now));
+    } else await vacuum(lake, BARS_1D, { retentionMs: RETENTION, now });
+  } catch (error) {
+    if (!(error instanceof Crash)) throw error;
+    writers[step.writer] = new Lake(folder);
+  }
+  return after.content;
+}
+
+async function checkVersions(
+  session: Session,
+  folder: string,
+  model: readonly ModelVersion[],
+  vacuumedAt: number,
+): Promise<void> {
+  const lake = new Lake(folder);
+  for (const [version, { content }] of model.entries()) {
+    const replacedAt = model[version + 1]?.from ?? Number.POSITIVE_INFINITY;
+    try {
+      const snapshot = await lake.snapshotAt(BARS_1D, { versions: new Map([["bars_1d", version]]) });
+      expect(await contentOf(session, lake, snapshot)).toEqual(content);
+    } catch (error) {
+      if (!(error instanceof LakeError) || !error.message.includes("can no longer be read")) throw error;
+      expect(replacedAt).toBeLessThan(vacuumedAt - RETENTION);
+    }
+  }
+}
+
+/** The process ended here. */
+class Crash extends Error {}
+
+/** A lake of a process that ends before its n-th call of the storage: that call and all later ones do nothing. */
+function mortal(folder: string, crashAfter: number): Lake {
+  const lake = new Lake(folder);
+  let calls = 0;
+  const storage = new Proxy(lake.storage, {
+    get(target, name: keyof Storage) {
+      const method = target[name] as (...args: unknown[]) => unknown;
+      return (...args: unknown[]) => {
+        if (name !== "urlOf" && calls++ >= crashAfter) throw new Crash();
+        return method(...args);
+      };
+    },
+  });
+  return Object.assign(lake, { storage });
+}
+
+function clockAt(now: number): Clock {
+  return { now: () => now, sleep: () => Promise.resolve() };
+}
