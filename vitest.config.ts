@@ -12,7 +12,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     pool: "forks",
     setupFiles: ["test/setup.ts"],
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 30_000,
     coverage: { provider: "v8", include: ["src/**"] },
   },

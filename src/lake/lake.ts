@@ -5,7 +5,7 @@ import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { readLog } from "./delta-log.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./snapshot.js";
-import { localStorage, type Storage } from "./storage.js";
+import { localStorage, STAGING, type Storage } from "./storage.js";
 
 /** A moment of a lake's past; a table that has neither stands as it does now. */
 export interface Moment {
@@ -67,6 +67,17 @@ export class Lake {
     return Promise.all(TABLES.map((table) => this.snapshotAt(table, moment)));
   }
 
+  /** Reads tables as they stand whenever it is asked, or as they stood at a moment: these are read once. */
+  reader(moment: Moment): (table: TableSchema) => Promise<Snapshot> {
+    const past = new Map<string, Promise<Snapshot>>();
+    return (table) => {
+      if (moment.asOf === undefined && moment.versions?.has(table.name) !== true) return this.snapshot(table);
+      const known = past.get(table.name) ?? this.snapshotAt(table, moment);
+      past.set(table.name, known);
+      return known;
+    };
+  }
+
   /** The table as its whole log has it, what was removed long ago included. @throws {LakeError} */
   async wholeSnapshot(table: TableSchema): Promise<Snapshot> {
     return readLog(this.storage, emptySnapshot(table), { whole: true });
@@ -95,7 +106,7 @@ export class Lake {
 
   /** Where spilled and staged data goes: outside every table. */
   get stagingFolder(): string {
-    return join(this.folder, ".staging");
+    return join(this.folder, STAGING);
   }
 }
 

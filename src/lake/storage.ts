@@ -3,6 +3,9 @@ import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } fro
 import { dirname, join, resolve, sep } from "node:path";
 import pMap from "p-map";
 
+/** Folder of what is being written, outside every table. */
+export const STAGING = ".staging";
+
 /** A file that a storage holds. */
 export interface StoredFile {
   /** Relative to the folder that was listed, with `/`. */
@@ -42,7 +45,7 @@ export interface Storage {
 /** A lake in a folder of this machine. */
 export function localStorage(folder: string): Storage {
   const root = resolve(folder);
-  const staging = join(root, ".staging");
+  const staging = join(root, STAGING);
   const full = (path: string): string => join(root, path);
   return {
     urlOf: full,

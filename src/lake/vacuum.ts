@@ -2,7 +2,7 @@ import { DAY_MS } from "../core/time.js";
 import type { TableSchema } from "../schema/column.js";
 import type { Lake } from "./lake.js";
 import type { Snapshot } from "./snapshot.js";
-import type { StoredFile } from "./storage.js";
+import { STAGING, type StoredFile } from "./storage.js";
 
 /** Longest that a writer may take between writing a file and committing it. */
 const WRITING_MS = DAY_MS;
@@ -44,6 +44,20 @@ export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOpti
   const kept = data.filter(({ path }) => snapshot.removed.has(path)).length;
   const dead = deleted.filter(({ path }) => snapshot.removed.has(path)).length;
   return { table: table.name, deleted, kept: kept - dead };
+}
+
+/**
+ * Deletes what killed processes have left outside every table, a day after it was written at the earliest.
+ *
+ * @returns the files, relative to the folder of staged ones.
+ */
+export async function vacuumStaging(
+  { storage }: Lake,
+  { now, dryRun }: Omit<VacuumOptions, "retentionMs">,
+): Promise<StoredFile[]> {
+  const old = (await storage.walk(STAGING)).filter((file) => file.modifiedAt < now - WRITING_MS);
+  if (dryRun !== true) for (const { path } of old) await storage.delete(`${STAGING}/${path}`);
+  return old;
 }
 
 function isDead(

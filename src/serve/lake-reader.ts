@@ -1,6 +1,7 @@
-import type { Lake } from "../lake/lake.js";
+import type { Lake, Moment } from "../lake/lake.js";
 import type { Snapshot } from "../lake/snapshot.js";
 import { BARS_1D } from "../schema/bars.js";
+import { TABLES } from "../schema/tables.js";
 import { type ExEvent, readExEvents } from "./klines/ex-events.js";
 import { NewestBars } from "./klines/newest-bars.js";
 import { LakeVersion } from "./lake-version.js";
@@ -29,19 +30,27 @@ interface Kept<T> {
 /** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
 export class LakeReader {
   readonly #lake: Lake;
+  readonly #read: Lake["snapshot"];
   readonly #pool: SessionPool;
   readonly #newestBars = new NewestBars();
   #reference: Kept<Promise<ReferenceData>> | undefined;
   #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
 
-  constructor(lake: Lake, pool: SessionPool) {
+  /** @param moment serves the lake as it stood then. */
+  constructor(lake: Lake, pool: SessionPool, moment: Moment) {
     this.#lake = lake;
+    this.#read = lake.reader(moment);
     this.#pool = pool;
   }
 
-  /** The lake as it stands now. @param signal stops the request's statements. */
+  /** Looks at every table once. @throws {LakeError} for a version that does not exist. */
+  async check(): Promise<void> {
+    await Promise.all(TABLES.map(this.#read));
+  }
+
+  /** The lake as a request that comes now sees it. @param signal stops the request's statements. */
   current(signal?: AbortSignal): LakeView {
-    const version = new LakeVersion(this.#lake, this.#pool, signal);
+    const version = new LakeVersion(this.#lake, this.#read, this.#pool, signal);
     return {
       version,
       newestBars: this.#newestBars,

@@ -8,18 +8,24 @@ import type { SessionPool } from "./session-pool.js";
 /** What a lake holds, for the length of one request: every table stands still at the version first asked for. */
 export class LakeVersion {
   readonly #lake: Lake;
+  readonly #read: Lake["snapshot"];
   readonly #pool: SessionPool;
   readonly #signal: AbortSignal | undefined;
   readonly #snapshots: Map<string, Promise<Snapshot>>;
 
-  /** @param signal stops this request's statements. */
+  /**
+   * @param read how the lake's tables are read.
+   * @param signal stops this request's statements.
+   */
   constructor(
     lake: Lake,
+    read: Lake["snapshot"],
     pool: SessionPool,
     signal?: AbortSignal,
     snapshots = new Map<string, Promise<Snapshot>>(),
   ) {
     this.#lake = lake;
+    this.#read = read;
     this.#pool = pool;
     this.#signal = signal;
     this.#snapshots = snapshots;
@@ -27,14 +33,14 @@ export class LakeVersion {
 
   /** The same version for work that other requests wait for too: nothing stops it. */
   get shared(): LakeVersion {
-    return new LakeVersion(this.#lake, this.#pool, undefined, this.#snapshots);
+    return new LakeVersion(this.#lake, this.#read, this.#pool, undefined, this.#snapshots);
   }
 
-  /** The table as its log stood when the request first asked: one look for a newer entry. */
+  /** The table as it stood when the request first asked: at most one look for a newer entry of its log. */
   snapshot(table: TableSchema): Promise<Snapshot> {
     const known = this.#snapshots.get(table.name);
     if (known !== undefined) return known;
-    const read = this.#lake.snapshot(table);
+    const read = this.#read(table);
     this.#snapshots.set(table.name, read);
     return read;
   }

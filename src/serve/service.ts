@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
-import type { Lake } from "../lake/lake.js";
+import type { Lake, Moment } from "../lake/lake.js";
 import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
 import { keyCheck } from "./access.js";
 import { LakeReader } from "./lake-reader.js";
@@ -26,6 +26,8 @@ export interface ServiceOptions {
   /** Keys that requests may carry in `x-api-key`; at least one. */
   readonly apiKeys: readonly string[];
   readonly clock: Pick<Clock, "now">;
+  /** Serves the lake as it stood then. @default as it stands at each request */
+  readonly moment?: Moment;
   /** @default none */
   readonly logger?: ServiceLogger;
   /** Requests that each key may make in any minute. @default unlimited */
@@ -51,9 +53,11 @@ const MAX_URL_LENGTH = 16 * 1024;
 const REQUEST_TIMEOUT_MS = 120_000;
 
 /**
- * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked.
+ * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked, or all
+ * of them the same moment.
  *
  * @throws {UsageError} without an API key.
+ * @throws {LakeError} where the lake cannot be read, or has no such version.
  */
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
   if (options.apiKeys.every((key) => key === "")) {
@@ -65,8 +69,10 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     spillUnder: lake.stagingFolder,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });
-  const app = makeApp(new LakeReader(lake, pool), options);
+  const reader = new LakeReader(lake, pool, options.moment ?? {});
+  const app = makeApp(reader, options);
   try {
+    await reader.check();
     await app.listen({ host: options.host ?? "127.0.0.1", port: options.port });
   } catch (error) {
     pool.close();

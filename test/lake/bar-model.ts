@@ -21,7 +21,8 @@ const START = Date.parse("2024-06-01T16:00:00Z");
 const DAY_MS = 86_400_000;
 
 const keyOf = (symbol: string, at: number): string => `${symbol} ${new Date(at).toISOString().slice(0, 10)}`;
-const timeOf = ({ n }: ModelBar): number => START + n * DAY_MS;
+/** When a bar is, in epoch milliseconds. */
+export const timeOf = ({ n }: ModelBar): number => START + n * DAY_MS;
 
 /** A delivery of bars, each key once. */
 export const anyDelivery: fc.Arbitrary<readonly ModelBar[]> = fc

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/core/time.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
-import { vacuum } from "../../src/lake/vacuum.js";
+import { vacuum, vacuumStaging } from "../../src/lake/vacuum.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
@@ -127,4 +127,19 @@ test("a file that is committed between listing and reading the log stays", async
   const { session: reader } = await openReader(lake);
   using rows = reader;
   expect(await rows.json("SELECT count(*)::INTEGER AS n FROM bars_1d")).toEqual([{ n: 2 }]);
+});
+
+test("what killed processes left outside the tables goes a day after it was written", async () => {
+  const lake = await changedTwice();
+  for (const [name, age] of [
+    ["old.parquet", DAY_MS + 1000],
+    ["young.parquet", DAY_MS - 1000],
+  ] as const) {
+    stray(lake, `../.staging/spill/${name}`, age);
+  }
+  const names = async (dryRun: boolean): Promise<string[]> =>
+    (await vacuumStaging(lake, { now: T0, dryRun })).map(({ path }) => path);
+  expect(await names(true)).toEqual(["spill/old.parquet"]);
+  expect(await names(false)).toEqual(["spill/old.parquet"]);
+  expect(readdirSync(join(lake.folder, ".staging/spill"))).toEqual(["young.parquet"]);
 });

@@ -1,10 +1,11 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../src/schema/reference.js";
+import { startService } from "../../src/serve/service.js";
 import type { Klines } from "./reference-klines.js";
-import { type LandedBar, landReference, landRows, serveForTest } from "./served-lake.js";
+import { KEY, type LandedBar, landReference, landRows, NOW, serveForTest } from "./served-lake.js";
 
 const bar = (symbol: string, at: string, close = 1): LandedBar => ({
   symbol,
@@ -83,4 +84,28 @@ test("a request stands on one version of a table, whatever is committed meanwhil
   }
   await writing;
   expect(seen.size).toBeGreaterThan(1);
+});
+
+test("a service of a past version goes on serving it, and one that there never was does not start", async () => {
+  const day = "2024-01-02T00:00:00+08:00";
+  const { lake } = await serveForTest((own) => landRows(own, BARS_1D, [bar("600000.SH", day, 1)]));
+  await landRows(lake, BARS_1D, [bar("600000.SH", day, 2)]);
+  const start = (version: number) =>
+    startService(lake, {
+      port: 0,
+      apiKeys: [KEY],
+      clock: { now: () => NOW },
+      moment: { versions: new Map([["bars_1d", version]]) },
+    });
+  const service = await start(0);
+  onTestFinished(() => service.close());
+  const close = async (): Promise<unknown> => {
+    const url = `${service.url}/v1/klines/batch?symbols=600000.SH&adjust=none`;
+    const answer = await fetch(url, { headers: { "x-api-key": KEY } });
+    return ((await answer.json()) as Answer).data["600000.SH"]?.close;
+  };
+  expect(await close()).toEqual([1]);
+  await landRows(lake, BARS_1D, [bar("600000.SH", day, 3)]);
+  expect(await close()).toEqual([1]);
+  await expect(start(9)).rejects.toThrow("table bars_1d: version 9 does not exist");
 });

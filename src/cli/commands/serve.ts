@@ -8,9 +8,10 @@ import { startService } from "../../serve/service.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, lakeOption, openLake } from "../lake-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../moment-option.js";
 import { paint } from "../text.js";
 
-interface Options extends CommonOptions {
+interface Options extends CommonOptions, MomentOptions {
   readonly port: number;
   readonly host: string;
   readonly rpm?: number;
@@ -19,12 +20,15 @@ interface Options extends CommonOptions {
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
 
 export function addServe(cli: Cli): void {
+  const [asOf, version] = momentOptions();
   cli.program
     .command("serve")
     .description("serve the lake through the HTTP interface that it was ingested from")
     .addOption(new Option("--port <n>", "port; 0 takes a free one").default(8080).argParser(portOption))
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .addOption(new Option("--rpm <n>", "requests a minute of each key").argParser(Number))
+    .addOption(asOf)
+    .addOption(version)
     .addOption(lakeOption())
     .addHelpText(
       "after",
@@ -34,6 +38,7 @@ prints a key made for this run.
 
 Examples:
   barlake serve
+  barlake serve --as-of 2026-11-01
   BARLAKE_SERVE_KEYS=one,two barlake serve --host 0.0.0.0 --port 8080
   curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
     )
@@ -52,6 +57,7 @@ Examples:
           port: options.port,
           apiKeys: own === undefined ? keys : [own],
           clock: systemClock,
+          moment: momentOf(options),
           logger,
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
         });

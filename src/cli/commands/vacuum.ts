@@ -3,7 +3,8 @@ import { millisecondsInHour } from "date-fns/constants";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
-import { type VacuumReport, vacuum } from "../../lake/vacuum.js";
+import { STAGING } from "../../lake/storage.js";
+import { type VacuumReport, vacuum, vacuumStaging } from "../../lake/vacuum.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
@@ -45,6 +46,10 @@ Examples:
           if (cli.signal.aborted) break;
           const when = { now: systemClock.now(), retentionMs, dryRun: options.dryRun === true };
           reports.push(await vacuum(lake, one, when));
+        }
+        if (names.length === 0 && !cli.signal.aborted) {
+          const when = { now: systemClock.now(), dryRun: options.dryRun === true };
+          reports.push({ table: STAGING, deleted: await vacuumStaging(lake, when), kept: 0 });
         }
         if (options.json) printJson({ dryRun: options.dryRun === true, tables: reports.map(forMachines) });
         else process.stdout.write(`${text(reports, options.dryRun === true)}\n`);

@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Session } from "../../src/db/session.js";
+import { Lake } from "../../src/lake/lake.js";
+import { vacuum } from "../../src/lake/vacuum.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import {
+  anyDelivery,
+  type Content,
+  contentOf,
+  landed,
+  type ModelBar,
+  newestContent,
+  timeOf,
+} from "../lake/bar-model.js";
+import { openSession, temporaryLake } from "../lake/temporary-lake.js";
+import { SEED } from "../setup.js";
+import { type Kill, type LakeWorker, type Order, startLakeWorker } from "./lake-worker.js";
+
+const KILLS = 300;
+/** Lakes that are worked on side by side. */
+const LANES = 2;
+
+/** What is done, and when the process that does it dies: at a call of its storage, or after so many milliseconds. */
+interface Round {
+  readonly kind: Order["kind"];
+  readonly delivery: readonly ModelBar[];
+  readonly targetBytes: number;
+  readonly kill: Kill | number;
+}
+
+const anyRound: fc.Arbitrary<Round> = fc.record({
+  kind: fc.constantFrom("land", "land", "land", "land", "optimize", "optimize", "vacuum", "checkpoint"),
+  delivery: anyDelivery,
+  targetBytes: fc.constantFrom(6000, 20_000, 1e9),
+  kill: fc.oneof(
+    { weight: 3, arbitrary: fc.record({ call: fc.nat(12), isDone: fc.boolean() }) },
+    { weight: 1, arbitrary: fc.nat(80) },
+  ),
+});
+
+test(`a lake outlives ${KILLS} kills of its writers: nothing is lost, nothing doubled, and the next run completes`, async () => {
+  const kills = await Promise.all(
+    Array.from({ length: LANES }, (_, lane) => outlive(lane, Math.ceil(KILLS / LANES))),
+  );
+  expect(kills.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(KILLS);
+}, 600_000);
+
+async function outlive(lane: number, wanted: number): Promise<number> {
+  const [session, { folder }] = [await openSession(), temporaryLake()];
+  const rounds = fc.sample(anyRound, { seed: SEED + lane, numRuns: 4 * wanted });
+  let content: Content = new Map();
+  let kills = 0;
+  let worker = await startLakeWorker();
+  let next = startLakeWorker();
+  for (const [index, round] of rounds.entries()) {
+    if (kills >= wanted) break;
+    const order = orderOf(round, `lane-${lane}/${index}`);
+    const after = round.kind === "land" ? landed(content, round.delivery).content : content;
+    if (await isKilled(worker, folder, order, round.kill)) {
+      kills++;
+      expect([content, after]).toContainEqual(await newestContent(session, new Lake(folder)));
+      worker = await next;
+      next = startLakeWorker();
+      // The next process does what was not finished; what had been committed is not done again.
+      expect(await worker.perform(folder, order)).toBeDefined();
+    }
+    content = after;
+    expect(await newestContent(session, new Lake(folder))).toEqual(content);
+  }
+  for (const one of [worker, await next]) one.close();
+  await checkLeftovers(session, folder, content);
+  return kills;
+}
+
+function orderOf({ kind, delivery, targetBytes }: Round, answer: string): Order {
+  if (kind === "optimize") return { kind, targetBytes };
+  if (kind !== "land") return { kind };
+  const bars = delivery.map((bar) => ({ symbol: bar.symbol, at: timeOf(bar), close: bar.close }));
+  return { kind, bars, answers: [answer] };
+}
+
+async function isKilled(
+  worker: LakeWorker,
+  folder: string,
+  order: Order,
+  kill: Kill | number,
+): Promise<boolean> {
+  if (typeof kill !== "number") return (await worker.perform(folder, order, kill)) === undefined;
+  const timer = setTimeout(() => worker.kill(), kill);
+  const done = await worker.perform(folder, order);
+  clearTimeout(timer);
+  return done === undefined;
+}
+
+/** What the killed ones left is collected in time, and every version that is still kept reads. */
+async function checkLeftovers(session: Session, folder: string, content: Content): Promise<void> {
+  const lake = new Lake(folder);
+  const inTwoDays = Date.now() + 2 * 86_400_000;
+  const { deleted } = await vacuum(lake, BARS_1D, { retentionMs: 0, now: inTwoDays });
+  expect(deleted.length).toBeGreaterThan(0);
+  const snapshot = await lake.snapshot(BARS_1D);
+  const stored = await lake.storage.walk(BARS_1D.name);
+  expect(stored.filter(({ path }) => path.endsWith(".parquet") && !path.startsWith("_"))).toHaveLength(
+    snapshot.files.size,
+  );
+  expect(await contentOf(session, lake, snapshot)).toEqual(content);
+  expect(await contentOf(session, lake, await lake.wholeSnapshot(BARS_1D))).toEqual(content);
+}

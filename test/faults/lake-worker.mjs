@@ -1,0 +1,71 @@
+/**
+ * A process that changes a lake, for tests that kill it: it takes orders over IPC and answers each with what it did.
+ * It is the built program, so that hundreds of them start quickly.
+ */
+import { systemClock } from "../../dist/client/system-clock.js";
+import { Session } from "../../dist/db/session.js";
+import { writeCheckpoint } from "../../dist/lake/checkpoint.js";
+import { Lake } from "../../dist/lake/lake.js";
+import { landBars, stageBars } from "../../dist/lake/land-bars.js";
+import { optimize } from "../../dist/lake/optimize.js";
+import { openRejects } from "../../dist/lake/rejects.js";
+import { vacuum } from "../../dist/lake/vacuum.js";
+import { BARS_1D } from "../../dist/schema/bars.js";
+
+const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };
+
+const session = await Session.open({ threads: 1 });
+await openRejects(session);
+process.on("message", (order) => {
+  perform(order).then(
+    (done) => process.send({ done }),
+    (error) => process.send({ failed: String(error) }),
+  );
+});
+process.on("disconnect", () => process.exit());
+process.send({ ready: true });
+
+async function perform({ kind, folder, kill, ...order }) {
+  const lake = kill === undefined ? new Lake(folder) : mortal(new Lake(folder), kill);
+  switch (kind) {
+    case "land":
+      return land(lake, order);
+    case "optimize":
+      return optimize(session, lake, BARS_1D, { runId: "worker", targetBytes: order.targetBytes });
+    case "vacuum":
+      return vacuum(lake, BARS_1D, { retentionMs: 0, now: Date.now() });
+    default:
+      return writeCheckpoint(lake.storage, await lake.snapshot(BARS_1D), Date.now());
+  }
+}
+
+async function land(lake, { bars, answers }) {
+  await stageBars(session, "staged");
+  const rows = bars.map(
+    ({ symbol, at, close }, line) =>
+      `('${symbol}', make_timestamptz(${at * 1000}::BIGINT), ${close}, ${close}, ${close}, ${close}, 100, 1000, 1, 'test', ${line})`,
+  );
+  await session.run(
+    `INSERT INTO staged (symbol, timestamp, open, high, low, close, volume, amount, lot, source, line) VALUES ${rows.join(", ")}`,
+  );
+  const options = { operation: "TEST", runId: "worker", now: systemClock.now(), finalEnd: FINAL, answers };
+  return landBars(session, lake, BARS_1D, "staged", options);
+}
+
+/** A lake whose process is killed at the n-th call of its storage: before it, or once it is done. */
+function mortal(lake, { call, isDone }) {
+  let calls = 0;
+  const storage = new Proxy(lake.storage, {
+    get: (target, name) => {
+      if (name === "urlOf") return target[name];
+      return async (...parameters) => {
+        const isLast = calls++ === call;
+        if (isLast && !isDone) process.kill(process.pid, "SIGKILL");
+        const result = await target[name](...parameters);
+        if (isLast) process.kill(process.pid, "SIGKILL");
+        return result;
+      };
+    },
+  });
+  return Object.assign(lake, { storage });
+}
