@@ -21,6 +21,23 @@ export function landedTable(landed: readonly LandReport[]): string {
   );
 }
 
+/** Some of the rows that were updated, with what they were and what they are; nothing where there are none. */
+export function changesTable(landed: readonly LandReport[]): string[] {
+  const rows = landed.flatMap((report) =>
+    report.sample.flatMap(({ key, changed }) =>
+      Object.entries(changed).map(([column, { from, to }]) => [
+        report.table,
+        Object.values(key).join(" "),
+        column,
+        from ?? "null",
+        to ?? "null",
+      ]),
+    ),
+  );
+  if (rows.length === 0) return [];
+  return ["", "updated, for example", table(["table", "row", "column", "was", "is"], rows.slice(0, SHOWN))];
+}
+
 /** What was set aside, and where it is kept. */
 export function rejectedTable(rejected: readonly RejectCount[], lake: string): string {
   const total = rejected.reduce((sum, r) => sum + r.rows, 0);
@@ -43,7 +60,7 @@ export function runSummary(report: RunReport, lake: string): string {
   ];
   if (requests.sent === 0 && report.status === "complete")
     lines.push("nothing to ask for: the lake has it all");
-  if (report.landed.length > 0) lines.push(landedTable(report.landed));
+  if (report.landed.length > 0) lines.push(landedTable(report.landed), ...changesTable(report.landed));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
   if (report.failures.length > 0) {
     const rows = report.failures.slice(0, SHOWN).map((f) => [f.request, f.symbols, f.reason]);

@@ -7,7 +7,7 @@ import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView } from "../progress.js";
-import { landedTable, rejectedTable } from "../report-text.js";
+import { changesTable, landedTable, rejectedTable } from "../report-text.js";
 import { paint, plural } from "../text.js";
 
 interface Options extends CommonOptions {
@@ -76,7 +76,7 @@ Examples:
 }
 
 function print(report: ImportReport, options: Options): void {
-  process.stdout.write(`${landedTable(report.landed)}\n`);
+  process.stdout.write(`${[landedTable(report.landed), ...changesTable(report.landed)].join("\n")}\n`);
   for (const remark of report.remarks.slice(0, SHOWN_REMARKS))
     process.stdout.write(`${paint("yellow", "note:")} ${remark}\n`);
   const more = report.remarks.length - SHOWN_REMARKS;
