@@ -8,6 +8,8 @@ export interface ParquetFiles {
   readonly columns: readonly Column[];
   /** Where DuckDB finds the files. */
   readonly urls: readonly string[];
+  /** Whether a file may lack some of the columns: then each is opened to see. */
+  readonly isMixed: boolean;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface ParquetFiles {
  */
 export async function parquetRelation(
   session: Session,
-  { table, columns, urls }: ParquetFiles,
+  { table, columns, urls, isMixed }: ParquetFiles,
   options: { readonly withFile?: boolean } = {},
 ): Promise<string> {
   if (urls.length === 0) return emptyRelation(columns, options.withFile === true);
@@ -29,11 +31,11 @@ export async function parquetRelation(
     literalList(urls),
     "hive_partitioning = true",
     `hive_types = {${hiveTypes.join(", ")}}`,
-    `union_by_name = ${table.open === true}`,
+    `union_by_name = ${isMixed}`,
     ...(options.withFile ? ["filename = 'live_file'"] : []),
   ];
   const source = `read_parquet(${reader.join(", ")})`;
-  const present = table.open ? await columnNames(session, source) : undefined;
+  const present = isMixed ? await columnNames(session, source) : undefined;
   const select = columns.map((c) =>
     present && !present.has(c.name)
       ? `CAST(NULL AS ${DUCKDB_TYPE[c.type]}) AS ${ident(c.name)}`

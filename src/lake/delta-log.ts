@@ -85,9 +85,20 @@ export async function commit(
   return after;
 }
 
+/** Set in the configuration of a table that got more columns when it had files already. */
+const COLUMNS_ADDED = "barlake.columnsAdded";
+
+/** Whether a table's files may differ in their columns. */
+export function hasMixedFiles({ table, columns, metaData }: Snapshot): boolean {
+  const isEvolved = metaData?.configuration[COLUMNS_ADDED] === "true";
+  return isEvolved || columns.length !== table.columns.length;
+}
+
 /** The actions that a table's first commit begins with, or that change its columns. */
 export function schemaActions(base: Snapshot, columns: readonly Column[], now: number): Action[] {
   const { table, metaData } = base;
+  const configuration = { ...metaData?.configuration };
+  if (base.version >= 0) configuration[COLUMNS_ADDED] = "true";
   const next: MetaData = {
     id: metaData?.id ?? randomUUID(),
     name: table.name,
@@ -95,7 +106,7 @@ export function schemaActions(base: Snapshot, columns: readonly Column[], now: n
     format: { provider: "parquet", options: {} },
     schemaString: schemaString(columns),
     partitionColumns: table.partition,
-    configuration: metaData?.configuration ?? {},
+    configuration,
     createdTime: metaData?.createdTime ?? now,
   };
   return base.version < 0 ? [{ protocol: PROTOCOL }, { metaData: next }] : [{ metaData: next }];

@@ -16,9 +16,6 @@ const TYPE_OF: Readonly<Record<string, ColumnType>> = {
 /** Types whose every value the other type holds as well. */
 const WIDENS: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = { int32: ["int64", "double"] };
 
-/** A column without a value in it has no type yet. */
-const NO_TYPE = '"NULL"';
-
 /**
  * The columns of a table once a delivery has landed: those that the log has, those that this version declares beside
  * them and, in an open table, those that the delivery brings. A column that a delivery leaves out stays.
@@ -38,7 +35,6 @@ export async function evolvedColumns(
     `DESCRIBE ${ident(staged)}`,
   );
   for (const { column_name: name, column_type: sql } of described) {
-    if (sql === NO_TYPE) continue;
     const isKnown = columns.some((column) => column.name === name);
     if (!isKnown && table.open !== true) continue;
     const type = TYPE_OF[sql];

@@ -3,7 +3,7 @@ import { LakeError } from "../core/errors.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
-import { readLog } from "./delta-log.js";
+import { hasMixedFiles, readLog } from "./delta-log.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./snapshot.js";
 import { localStorage, STAGING, type Storage } from "./storage.js";
 
@@ -91,7 +91,7 @@ export class Lake {
   /** Some of a table's files, or all live ones, as a source for SQL. */
   filesOf(snapshot: Snapshot, files: Iterable<DataFile> = snapshot.files.values()): ParquetFiles {
     const urls = [...files].map((file) => this.urlOf(snapshot, file)).sort();
-    return { table: snapshot.table, columns: snapshot.columns, urls };
+    return { table: snapshot.table, columns: snapshot.columns, urls, isMixed: hasMixedFiles(snapshot) };
   }
 
   /** Where DuckDB finds a data file. */

@@ -390,6 +390,44 @@ test("statements: a restatement is a version of its own, unknown numeric fields 
   );
 });
 
+test("statements: new fields become columns, a field that is left out stays, and one of another type is set aside", async () => {
+  const record = (period_end: string, fields: object): object => ({
+    period_end,
+    announce_date: null,
+    ...fields,
+  });
+  let records = [record("2023-03-31", { total_assets: 1, currency: "CNY" })];
+  const { clock, run, query } = await setUp((seen, response) =>
+    json(response, 200, { data: seen.path.endsWith("balance-sheet") ? { "600519.SH": records } : {} }),
+  );
+  const financials: PipelineDefinition = { name: "financials", kind: "statements" };
+  await run(financials, { symbols: SYMBOLS });
+  clock.advance(DAY);
+  records = [
+    record("2023-06-30", { total_assets: 2, audited: true, parts: [1] }),
+    record("2023-09-30", { total_assets: "3", currency: "CNY" }),
+    record("2023-12-31", { total_assets: 4, currency: 5, audited: false }),
+  ];
+  const report = await run(financials, { symbols: SYMBOLS });
+  expect(report.rejected).toMatchObject([{ rule: "wrong_type", rows: 2 }]);
+  expect(await query("SELECT reason FROM rejects ORDER BY reason")).toEqual([
+    {
+      reason:
+        '600519.SH 2023-09-30: table balance_sheet, column total_assets is double, and "3" is string; a column\'s type never changes',
+    },
+    {
+      reason:
+        "600519.SH 2023-12-31: table balance_sheet, column currency is string, and 5 is double; a column's type never changes",
+    },
+  ]);
+  expect(
+    await query("SELECT total_assets, currency, audited FROM raw.balance_sheet ORDER BY period_end"),
+  ).toEqual([
+    { total_assets: 1, currency: "CNY", audited: null },
+    { total_assets: 2, currency: null, audited: true },
+  ]);
+});
+
 test("an interrupted run keeps what it has, and the next one goes on", async () => {
   const controller = new AbortController();
   const { lake, clock, run, query, service } = await setUp((seen, response, index) => {

@@ -8,12 +8,13 @@ import { stageRows } from "../../lake/stage-rows.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
-import { decodeRecords } from "../../wire/decode/decode-records.js";
+import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { type StatementRecord, statementRecord } from "../../wire/resources.js";
 import { receivedRecords } from "./ingest-reference.js";
 import { lastAnswers } from "./ledger.js";
 import { CONCURRENCY, type Run } from "./run.js";
+import { StatementFields } from "./statement-fields.js";
 
 const STAGED = "staged_statements";
 const STATEMENTS = {
@@ -45,6 +46,8 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
     const batches = inBatches(due, LIMITS.symbolsPerRequest);
     run.plan(batches.length);
     run.doing(table.name);
+    const { columns } = await run.lake.snapshot(table);
+    const fields = new StatementFields(table, columns);
     const rows: Record<string, unknown>[] = [];
     try {
       await pMap(
@@ -55,66 +58,52 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
             { endpoint, query: { symbols: batch.join(",") } },
             { dataset: table.name, symbols: batch },
             async (body) =>
-              receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch),
+              receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch, fields),
             async ({ records }, requestId) => {
-              rows.push(
-                ...records.map(([symbol, record]) =>
-                  statementRow(symbol, record, `${run.runId}/${requestId}`),
-                ),
-              );
+              const source = `${run.runId}/${requestId}`;
+              for (const record of records) rows.push({ ...record, source });
             },
           );
         },
         { concurrency: CONCURRENCY },
       );
     } finally {
-      await run.exclusive(() => land(run, table, rows));
+      await run.exclusive(() => land(run, table, fields.columns, rows));
     }
     if (run.halted) return;
   }
 }
 
-async function land(run: Run, table: TableSchema, rows: readonly Record<string, unknown>[]): Promise<void> {
+async function land(
+  run: Run,
+  table: TableSchema,
+  columns: readonly Column[],
+  rows: readonly Record<string, unknown>[],
+): Promise<void> {
   if (rows.length > 0) {
     run.doing(`landing ${table.name}`);
-    const identity: Column[] = [
-      { name: "symbol", type: "string", doc: "" },
-      { name: "period_end", type: "date", doc: "" },
-      { name: "announce_date", type: "date", doc: "" },
-      { name: "source", type: "string", doc: "" },
-      { name: "line", type: "int64", doc: "" },
-    ];
-    await stageRows(run.session, STAGED, [...identity, ...fieldsOf(rows, identity)], rows);
+    await stageRows(run.session, STAGED, columns, rows);
     run.landed.push(await landStatements(run.session, run.lake, table, STAGED, run.landOptions()));
     await run.session.run(`DROP TABLE ${ident(STAGED)}`);
   }
   await run.landLedger();
 }
 
-/** The numeric fields that the records have, known or not. */
-function fieldsOf(rows: readonly Record<string, unknown>[], identity: readonly Column[]): Column[] {
-  const names = new Set<string>();
-  for (const row of rows)
-    for (const [name, value] of Object.entries(row)) if (typeof value === "number") names.add(name);
-  for (const { name } of identity) names.delete(name);
-  return [...names].sort().map((name) => ({ name, type: "double", nullable: true, doc: "" }));
-}
-
-function statementRow(symbol: string, record: StatementRecord, source: string): Record<string, unknown> {
-  const numbers = Object.entries(record).filter(
-    ([name, value]) => typeof value === "number" && /^[A-Za-z_]\w{0,62}$/.test(name),
-  );
-  const { period_end, announce_date } = record;
-  return { ...Object.fromEntries(numbers), symbol, period_end, announce_date: announce_date ?? null, source };
-}
-
+/** What an answer holds, as rows of the table; a record that does not fit it is an issue. */
 function receivedStatements(
-  decoded: Awaited<ReturnType<typeof decodeRecords<StatementRecord[]>>>,
+  decoded: DecodedRecords<StatementRecord[]>,
   batch: readonly string[],
+  fields: StatementFields,
 ) {
   const asked = new Set(batch);
-  const records = decoded.entries.flatMap(([symbol, list]) =>
-    asked.has(symbol) ? list.map((record) => [symbol, record] as const) : [],
-  );
+  const records: Record<string, unknown>[] = [];
+  for (const [symbol, list] of decoded.entries) {
+    if (!asked.has(symbol)) continue;
+    for (const record of list) {
+      const taken = fields.rowOf(symbol, record);
+      if ("issue" in taken) decoded.issues.add(taken.issue);
+      else records.push(taken.row);
+    }
+  }
   return { ...receivedRecords(decoded, batch), records, rows: records.length };
 }
