@@ -1,9 +1,10 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { Issue } from "../core/issue.js";
 import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import type { Lake } from "./lake.js";
+
+/** Where the lake keeps what was set aside. */
+const FOLDER = "rejects";
 
 /** Columns of the rejects: what was set aside, where it came from, and why. */
 const COLUMNS = {
@@ -88,7 +89,7 @@ export async function saveRejects(session: Session, lake: Lake, runId: string): 
     await session.run(
       `COPY (SELECT ${columns} FROM ${TABLE} ORDER BY dataset, source, line) TO ${literal(staged)} (FORMAT json)`,
     );
-    await lake.storage.moveIn(staged, `rejects/${runId}.ndjson`);
+    await lake.storage.moveIn(staged, `${FOLDER}/${runId}.ndjson`);
     await openRejects(session);
   }
   return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
@@ -96,13 +97,12 @@ export async function saveRejects(session: Session, lake: Lake, runId: string): 
 
 /** The query of all rejects that a lake keeps; of none where it has none. */
 export async function rejectsSql(lake: Lake): Promise<string> {
-  const folder = join(lake.folder, "rejects");
-  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".ndjson")).sort();
+  const names = (await lake.storage.list(FOLDER)).filter((name) => name.endsWith(".ndjson")).sort();
   const types = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);
   if (names.length === 0) {
     const nulls = Object.entries(COLUMNS).map(([name, type]) => `CAST(NULL AS ${type}) AS ${ident(name)}`);
     return `SELECT ${nulls.join(", ")} WHERE false`;
   }
-  const urls = names.map((name) => literal(join(folder, name)));
+  const urls = names.map((name) => literal(lake.storage.urlOf(`${FOLDER}/${name}`)));
   return `SELECT * FROM read_json([${urls.join(", ")}], format = 'newline_delimited', columns = {${types.join(", ")}})`;
 }
