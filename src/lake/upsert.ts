@@ -8,7 +8,8 @@ import { deleteDataFiles, writeDataFile } from "./data-file.js";
 import type { Action, AddFile } from "./delta-actions.js";
 import { commit, type DataFile, type Snapshot, schemaActions } from "./delta-log.js";
 import type { Lake } from "./lake.js";
-import { overlappingFiles, partitionsOf } from "./overlap.js";
+import { overlappingFiles } from "./overlap.js";
+import { type StagedRows, stagedTable } from "./staged-rows.js";
 
 /** What a landing did to a table. */
 export interface LandReport {
@@ -37,7 +38,7 @@ const MAX_TRIES = 12;
 const DIFF = "upsert_diff";
 
 /**
- * Lands the rows of a temporary table in a lake table, in one commit: a new key is inserted, a known one replaced where
+ * Lands staged rows, or those of a temporary table, in a lake table, in one commit: a new key is inserted, a known one replaced where
  * its content differs, and a row that the table already has costs nothing. The staged rows must have unique keys.
  *
  * Inserts are written as new files; a live file is rewritten only if it holds a row that changed. Columns that the
@@ -49,9 +50,11 @@ export async function upsert(
   session: Session,
   lake: Lake,
   table: TableSchema,
-  staged: string,
+  rowsOrTable: StagedRows | string,
   options: LandOptions,
 ): Promise<LandReport> {
+  const staged =
+    typeof rowsOrTable === "string" ? await stagedTable(session, table, rowsOrTable) : rowsOrTable;
   for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
     const base = await lake.snapshot(table);
     const columns = await evolvedColumns(session, base, staged);
@@ -80,10 +83,14 @@ export async function upsert(
 }
 
 /** The table's columns and those that the staged rows add to an open table. */
-async function evolvedColumns(session: Session, base: Snapshot, staged: string): Promise<readonly Column[]> {
+async function evolvedColumns(
+  session: Session,
+  base: Snapshot,
+  staged: StagedRows,
+): Promise<readonly Column[]> {
   if (base.table.open !== true) return base.columns;
   const known = new Set(base.columns.map((column) => column.name));
-  const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
+  const described = await session.json<{ column_name: string }>(`DESCRIBE FROM ${staged.from}`);
   const added = described
     .filter((row) => !known.has(row.column_name))
     .map((row): Column => ({ name: row.column_name, type: "double", nullable: true, doc: "As delivered." }));
@@ -93,7 +100,7 @@ async function evolvedColumns(session: Session, base: Snapshot, staged: string):
 /** Staged rows that differ from the table: a table of them, and how many of each kind. */
 interface Changes {
   /** Has all columns of the table and, where rows were updated, `live_file`: the file that holds the older row. */
-  readonly changes: string;
+  readonly changes: StagedRows;
   readonly inserted: number;
   readonly updated: number;
   readonly unchanged: number;
@@ -104,15 +111,13 @@ async function findChanges(
   lake: Lake,
   base: Snapshot,
   columns: readonly Column[],
-  staged: string,
+  staged: StagedRows,
 ): Promise<Changes> {
   const { table } = base;
-  const overlapping = await overlappingFiles(session, base, staged);
-  if (overlapping.length === 0) {
-    const [counted] = await session.json<{ rows: bigint }>(`SELECT count(*) AS rows FROM ${ident(staged)}`);
-    return { changes: staged, inserted: Number(counted?.rows), updated: 0, unchanged: 0 };
-  }
-  const stagedRows = `SELECT ${await stagedColumns(session, columns, staged)} FROM ${ident(staged)}`;
+  const overlapping = overlappingFiles(base, staged);
+  const rows = staged.partitions.reduce((sum, partition) => sum + partition.rows, 0);
+  if (overlapping.length === 0) return { changes: staged, inserted: rows, updated: 0, unchanged: 0 };
+  const stagedRows = `SELECT ${await stagedColumns(session, columns, staged)} FROM ${staged.from}`;
   const liveRows = await parquetRelation(session, lake.filesOf(base, overlapping), { withFile: true });
   const same = table.key
     .map((name) => `s.${ident(name)} IS NOT DISTINCT FROM l.${ident(name)}`)
@@ -127,17 +132,21 @@ async function findChanges(
     SELECT s.*, l.live_file
     FROM (${stagedRows}) s LEFT JOIN (${liveRows}) l ON ${same}
     WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`);
-  const [counts] = await session.json<{ inserted: bigint; updated: bigint; staged: bigint }>(
-    `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated,
-       (SELECT count(*) FROM ${ident(staged)}) AS staged FROM ${DIFF}`,
+  const [counts] = await session.json<{ inserted: bigint; updated: bigint }>(
+    `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated FROM ${DIFF}`,
   );
   const inserted = Number(counts?.inserted);
   const updated = Number(counts?.updated);
-  return { changes: DIFF, inserted, updated, unchanged: Number(counts?.staged) - inserted - updated };
+  const changes = await stagedTable(session, table, DIFF);
+  return { changes, inserted, updated, unchanged: rows - inserted - updated };
 }
 
-async function stagedColumns(session: Session, columns: readonly Column[], staged: string): Promise<string> {
-  const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
+async function stagedColumns(
+  session: Session,
+  columns: readonly Column[],
+  staged: StagedRows,
+): Promise<string> {
+  const described = await session.json<{ column_name: string }>(`DESCRIBE FROM ${staged.from}`);
   const present = new Set(described.map((row) => row.column_name));
   return columns
     .map(
@@ -152,25 +161,25 @@ async function writeFiles(
   session: Session,
   lake: Lake,
   next: Snapshot,
-  changes: string,
+  changes: StagedRows,
   now: number,
 ): Promise<{ adds: AddFile[]; removed: DataFile[] }> {
   const byUrl = new Map([...next.files.values()].map((file) => [lake.urlOf(next, file), file]));
   const select = await stagedColumns(session, next.columns, changes);
   const adds: AddFile[] = [];
   const removed: DataFile[] = [];
-  for (const { where, values } of await partitionsOf(session, next.table, changes)) {
-    const changed = `SELECT ${select} FROM ${ident(changes)} WHERE ${where}`;
+  for (const { from, values, inOrder } of changes.partitions) {
+    const changed = `SELECT ${select} FROM ${from}`;
     const touched =
-      changes === DIFF
+      changes.from === ident(DIFF)
         ? await session.json<{ live_file: string }>(
-            `SELECT DISTINCT live_file FROM ${DIFF} WHERE live_file IS NOT NULL AND ${where}`,
+            `SELECT DISTINCT live_file FROM ${from} WHERE live_file IS NOT NULL`,
           )
         : [];
     const files = touched.map((row) => byUrl.get(row.live_file) as DataFile);
     removed.push(...files);
     const rows = files.length === 0 ? changed : await rewritten(session, lake, next, files, changed);
-    adds.push(await writeDataFile(session, lake.storage, next, rows, values, now));
+    adds.push(await writeDataFile(session, lake.storage, next, rows, values, now, inOrder));
   }
   return { adds, removed };
 }
