@@ -80,6 +80,21 @@ function symbolsWith({ symbols, symbolIndex }: KlineColumns, bars: number): stri
 function newestBars(columns: KlineColumns, count: number): KlineColumns {
   const { symbols, symbolIndex } = columns;
   const starts = symbols.map((_, index) => symbolIndex.lastIndexOf(index) + 1 - count);
+  return pickBars(columns, starts, count);
+}
+
+/** Cuts columns, in which each symbol has as many bars, into windows of `count` bars of each symbol; the oldest first. */
+export function windowsOf(columns: KlineColumns, count: number): KlineColumns[] {
+  const barsPerSymbol = columns.rows / columns.symbols.length;
+  return Array.from({ length: barsPerSymbol / count }, (_, window) => {
+    const starts = columns.symbols.map((_symbol, index) => index * barsPerSymbol + window * count);
+    return pickBars(columns, starts, count);
+  });
+}
+
+/** `count` bars of each symbol, from the row on that `starts` says. */
+function pickBars(columns: KlineColumns, starts: readonly number[], count: number): KlineColumns {
+  const { symbols, symbolIndex } = columns;
   const pick = <T extends Float64Array | BigInt64Array | Int32Array>(from: T, to: T): T => {
     for (const [index, start] of starts.entries())
       to.set(from.subarray(start, start + count) as never, index * count);

@@ -1,20 +1,20 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { klineBatch } from "../../src/arrow/kline-batch.js";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { byteCount, Lake } from "../../src/lake/lake.js";
-import { landBars, stageBars } from "../../src/lake/land-bars.js";
+import { landKlines } from "../../src/lake/land-klines.js";
 import { openRejects } from "../../src/lake/rejects.js";
-import { stageKlines } from "../../src/lake/stage-klines.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
 import type { Benchmark, Case } from "../benchmark.js";
-import { LAST_DAY, simulatedBars } from "../body.js";
+import { LAST_DAY, simulatedBars, windowsOf } from "../body.js";
 import { sqlChecks } from "../checksum.js";
+import { writeParquet } from "../parquet-wasm.js";
 import { temporaryFolder } from "../temporary-folder.js";
 
-const STAGED = "staged_bars";
 const NATIVE = "native_bars";
 const NOW = Date.parse(LAST_DAY) + 2 * 86_400_000;
 const OPTIONS = {
@@ -24,27 +24,30 @@ const OPTIONS = {
   finalEnd: { CN: NOW, HK: NOW, US: NOW },
 } as const;
 
+/** Answers that an ingest lands at once. */
+type Group = readonly KlineColumns[];
+
 /** Decoded answers, to committed Parquet in a lake. */
 export const land: Benchmark = {
   name: "land",
-  doc: "columns of several answers -> committed, sorted Parquet in a lake",
+  doc: "columns of many answers -> committed, sorted Parquet in a lake",
   async prepare(size) {
-    const batches = simulatedBars(
+    const groups =
       size === "full"
-        ? { symbols: 400, barsPerSymbol: 5000, symbolsPerBatch: 100 }
-        : { symbols: 20, barsPerSymbol: 480, symbolsPerBatch: 10 },
-    );
+        ? groupsOf({ symbols: 400, barsPerSymbol: 25_000, symbolsPerBatch: 100 }, 5000)
+        : groupsOf({ symbols: 20, barsPerSymbol: 960, symbolsPerBatch: 10 }, 480);
+    const batches = groups.flat();
     const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
     const session = await Session.open();
     await openRejects(session);
-    await makeNative(session, batches);
     return {
-      summary: `${batches.length} record batches, ${rows} bars`,
+      summary: `${batches.length} record batches, ${rows} bars, landed ${rows / groups.length} at a time`,
       work: { "bars/s": rows },
       cases: [
-        copy(session, "COPY of a native table in order", `FROM ${NATIVE}`),
-        copy(session, "COPY of a native table, ORDER BY", `FROM ${NATIVE} ORDER BY symbol, timestamp`),
-        landing(session, batches),
+        copy(session, groups, "COPY of a native table in order", ""),
+        copy(session, groups, "COPY of a native table, ORDER BY", "ORDER BY symbol, timestamp"),
+        wasm(session, batches),
+        landing(session, groups),
       ],
       async close() {
         session.close();
@@ -53,19 +56,33 @@ export const land: Benchmark = {
   },
 };
 
-async function landAll(session: Session, lake: Lake, batches: readonly KlineColumns[]): Promise<void> {
-  await stageBars(session, STAGED);
-  for (const batch of batches) await stageKlines(session, STAGED, batch, "benchmark");
-  await landBars(session, lake, BARS_1M, STAGED, OPTIONS);
+/** Each group has all symbols, and a window of so many bars of each: as requests ask for them. */
+function groupsOf(spec: Parameters<typeof simulatedBars>[0], barsPerAnswer: number): Group[] {
+  const groups: KlineColumns[][] = [];
+  for (const columns of simulatedBars(spec)) {
+    for (const [index, answer] of windowsOf(columns, barsPerAnswer).entries()) {
+      const group = groups[index];
+      if (group === undefined) groups[index] = [answer];
+      else group.push(answer);
+    }
+  }
+  return groups;
 }
 
-function landing(session: Session, batches: readonly KlineColumns[]): Case {
+async function landAll(session: Session, lake: Lake, groups: readonly Group[]): Promise<void> {
+  for (const group of groups) {
+    const bars = group.map((columns) => ({ columns, source: "benchmark" }));
+    await landKlines(session, lake, BARS_1M, bars, OPTIONS);
+  }
+}
+
+function landing(session: Session, groups: readonly Group[]): Case {
   return {
-    name: "barlake: stage, check, write, commit",
+    name: "barlake: check, write, commit",
     async run(timed) {
       using folder = temporaryFolder();
       const lake = new Lake(join(folder.path, "lake"));
-      await timed(() => landAll(session, lake, batches));
+      await timed(() => landAll(session, lake, groups));
       const snapshot = await lake.snapshot(BARS_1M);
       const live = await parquetRelation(session, lake.filesOf(snapshot));
       const checks = await sqlChecks(session, `(${live})`);
@@ -74,26 +91,47 @@ function landing(session: Session, batches: readonly KlineColumns[]): Case {
   };
 }
 
-/** A table of DuckDB's own with the rows and columns that the lake's files have. */
-async function makeNative(session: Session, batches: readonly KlineColumns[]): Promise<void> {
+/** Writes the record batches as they are, one after the other: what they hold, and no derived columns. */
+function wasm(session: Session, batches: readonly KlineColumns[]): Case {
+  return {
+    name: "parquet-wasm",
+    async run(timed) {
+      using folder = temporaryFolder();
+      const files = batches.map((_, index) => join(folder.path, `${index}.parquet`));
+      await timed(() => {
+        for (const [index, columns] of batches.entries())
+          writeParquet(klineBatch(columns), files[index] as string);
+      });
+      const checks = await sqlChecks(session, `read_parquet([${files.map(literal).join(", ")}])`);
+      const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);
+      return { checks, figures: { "bytes/bar": bytes / (checks.rows ?? Number.NaN) } };
+    },
+  };
+}
+
+/** Makes a table of DuckDB's own with the rows and columns that the lake's files have, unless it is there. */
+async function makeNative(session: Session, groups: readonly Group[]): Promise<void> {
+  const [found] = await session.json(`SELECT 1 FROM duckdb_tables() WHERE table_name = '${NATIVE}'`);
+  if (found !== undefined) return;
   using folder = temporaryFolder();
   const lake = new Lake(join(folder.path, "lake"));
-  await landAll(session, lake, batches);
+  await landAll(session, lake, groups);
   const live = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1M)));
   await session.run(
     `CREATE TEMP TABLE ${NATIVE} AS SELECT * EXCLUDE (region, month) FROM (${live}) ORDER BY symbol, timestamp`,
   );
 }
 
-function copy(session: Session, name: string, from: string): Case {
+function copy(session: Session, groups: readonly Group[], name: string, order: string): Case {
   return {
     name,
     async run(timed) {
+      await makeNative(session, groups);
       using folder = temporaryFolder();
       const file = join(folder.path, "bars.parquet");
       await timed(() =>
         session.run(
-          `COPY (${from}) TO ${literal(file)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
+          `COPY (FROM ${NATIVE} ${order}) TO ${literal(file)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
         ),
       );
       const checks = await sqlChecks(session, `read_parquet(${literal(file)})`);

@@ -10,7 +10,8 @@ import {
   type DuckDBValue,
 } from "@duckdb/node-api";
 import type { RecordBatch } from "apache-arrow";
-import { type BatchScans, registerBatchScan } from "../arrow/scan/batch-scan.js";
+import { batchScan } from "../arrow/scan/batch-scan.js";
+import { registerTableScan, type Scan, type ScanSource, type TableScans } from "../arrow/scan/table-scan.js";
 import { messageOf, QueryError } from "../core/errors.js";
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
@@ -33,14 +34,14 @@ export interface SessionOptions {
 export class Session implements Disposable {
   readonly #instance: DuckDBInstance;
   readonly #connection: DuckDBConnection;
-  readonly #scans: BatchScans;
+  readonly #scans: TableScans;
   /** Where the database spills; undefined in a session that does not own the database. */
   readonly #spillFolder: string | undefined;
 
   private constructor(
     instance: DuckDBInstance,
     connection: DuckDBConnection,
-    scans: BatchScans,
+    scans: TableScans,
     spillFolder: string | undefined,
   ) {
     this.#instance = instance;
@@ -61,7 +62,7 @@ export class Session implements Disposable {
     });
     const connection = await instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
-    return new Session(instance, connection, registerBatchScan(connection), spillFolder);
+    return new Session(instance, connection, registerTableScan(connection), spillFolder);
   }
 
   /** Runs one statement. @throws {QueryError} with the statement. */
@@ -99,11 +100,29 @@ export class Session implements Disposable {
 
   /** Runs `use` with the batch readable as the given table expression. */
   async withBatch<T>(batch: RecordBatch, use: (tableSql: string) => Promise<T>): Promise<T> {
-    const scan = this.#scans.add(batch);
+    const scan = this.scan(batchScan(batch));
     try {
       return await use(scan.sql);
     } finally {
       scan.release();
+    }
+  }
+
+  /** Makes rows here readable to SQL, until the scan is released. */
+  scan(source: ScanSource): Scan {
+    return this.#scans.add(source);
+  }
+
+  /**
+   * Runs statements that may take rows in any order where no ORDER BY says which: several threads then read one scan. It
+   * holds for the whole database meanwhile, siblings included.
+   */
+  async inAnyOrder<T>(work: () => Promise<T>): Promise<T> {
+    await this.run("SET preserve_insertion_order = false");
+    try {
+      return await work();
+    } finally {
+      await this.run("SET preserve_insertion_order = true");
     }
   }
 

@@ -4,6 +4,7 @@ import type { Session } from "../db/session.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
 import type { Lake } from "./lake.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
+import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
 
 /** The staged rows that differ from the table, with the live file that holds the older row. */
 export const DIFF = "upsert_diff";
@@ -20,8 +21,8 @@ export interface RowChange {
 
 /** Staged rows that differ from the table: a table of them, and how many of each kind. */
 export interface Changes {
-  /** Has all columns of the table and, where it is {@link DIFF}, `live_file`: the file that holds the older row. */
-  readonly rows: string;
+  /** Either all staged rows, or those of {@link DIFF}: with `live_file`, the file that holds the older row. */
+  readonly rows: StagedRows;
   readonly inserted: number;
   readonly updated: number;
   readonly unchanged: number;
@@ -41,14 +42,12 @@ export async function findChanges(
   base: Snapshot,
   live: readonly DataFile[],
   columns: readonly Column[],
-  staged: string,
+  staged: StagedRows,
 ): Promise<Changes> {
-  if (live.length === 0) {
-    const [counted] = await session.json<{ rows: bigint }>(`SELECT count(*) AS rows FROM ${ident(staged)}`);
-    return { rows: staged, inserted: Number(counted?.rows), updated: 0, unchanged: 0, sample: [] };
-  }
+  const offered = rowsOf(staged);
+  if (live.length === 0) return { rows: staged, inserted: offered, updated: 0, unchanged: 0, sample: [] };
   const { table } = base;
-  const stagedRows = await selectAs(session, columns, staged);
+  const stagedRows = await selectAs(session, columns, staged.from);
   const liveRows = await parquetRelation(session, lake.filesOf(base, live), { withFile: true });
   const content = columns.filter((c) => !table.key.includes(c.name) && !table.partition.includes(c.name));
   const differs = content.map((column) =>
@@ -60,29 +59,25 @@ export async function findChanges(
     SELECT s.*, l.live_file
     FROM (${stagedRows}) s LEFT JOIN (${liveRows}) l ON ${sameKey(table, "s", "l")}
     WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`);
-  const [counts] = await session.json<{ inserted: bigint; updated: bigint; staged: bigint }>(
-    `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated,
-       (SELECT count(*) FROM ${ident(staged)}) AS staged FROM ${DIFF}`,
+  const [counts] = await session.json<{ inserted: bigint; updated: bigint }>(
+    `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated FROM ${DIFF}`,
   );
   const inserted = Number(counts?.inserted);
   const updated = Number(counts?.updated);
   const sample = updated === 0 ? [] : await sampleOf(session, table, liveRows, content, base.columns);
-  return { rows: DIFF, inserted, updated, unchanged: Number(counts?.staged) - inserted - updated, sample };
+  const rows = await stagedTable(session, table, DIFF);
+  return { rows, inserted, updated, unchanged: offered - inserted - updated, sample };
 }
 
-/** A SELECT of the given columns, in their types; a column that the source lacks is null. */
-export async function selectAs(
-  session: Session,
-  columns: readonly Column[],
-  source: string,
-): Promise<string> {
-  const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(source)}`);
+/** A SELECT of the given columns out of a table expression, in their types; a column that it lacks is null. */
+export async function selectAs(session: Session, columns: readonly Column[], from: string): Promise<string> {
+  const described = await session.json<{ column_name: string }>(`DESCRIBE FROM ${from}`);
   const present = new Set(described.map((row) => row.column_name));
   const list = columns.map(
     ({ name, type }) =>
       `CAST(${present.has(name) ? ident(name) : "NULL"} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`,
   );
-  return `SELECT ${list.join(", ")} FROM ${ident(source)}`;
+  return `SELECT ${list.join(", ")} FROM ${from}`;
 }
 
 /** The condition that a row of `a` and one of `b` have the same key. */

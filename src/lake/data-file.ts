@@ -1,17 +1,19 @@
 import { createHash, randomBytes } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
-import { pipeline } from "node:stream/promises";
+import { open, stat } from "node:fs/promises";
 import { LakeError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import type { Column, ColumnType, TableSchema } from "../schema/column.js";
 import type { AddFile, FileStats } from "./delta-actions.js";
+import { orderRowGroups } from "./order-row-groups.js";
 import { encodePath, type Snapshot } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
-/** Rows of a row group: a symbol's month of minutes touches one or two. */
-const ROW_GROUP_ROWS = 122_880;
+/** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minutes touches one or two. */
+export const ROW_GROUP_ROWS = 122_880;
+
+/** Bytes that are read and hashed at once. */
+const HASHED_BYTES = 2 ** 20;
 
 type PartitionValues = Readonly<Record<string, string>>;
 
@@ -25,6 +27,8 @@ interface CopyStats {
  * Until a commit adds it, no reader knows of it.
  *
  * @param rowsSql a SELECT of all the table's columns, of one partition only.
+ * @param inOrder the rows come from a scan which gives them in the table's order, {@link ROW_GROUP_ROWS} at a time: they
+ *   are not sorted again.
  */
 export async function writeDataFile(
   session: Session,
@@ -33,15 +37,16 @@ export async function writeDataFile(
   rowsSql: string,
   partitionValues: PartitionValues,
   now: number,
+  inOrder = false,
 ): Promise<AddFile> {
   const { table } = snapshot;
   const columns = snapshot.columns.filter((column) => !table.partition.includes(column.name));
   const staged = await storage.stagingFile("parquet");
   try {
-    const select = `SELECT ${columns.map((c) => ident(c.name)).join(", ")} FROM (${rowsSql}) ORDER BY ${table.sort.map(ident).join(", ")}`;
-    const [written] = await session.json<CopyStats>(
-      `COPY (${select}) TO ${literal(staged)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, RETURN_STATS)`,
-    );
+    const select = `SELECT ${columns.map((c) => ident(c.name)).join(", ")} FROM (${rowsSql})`;
+    const written =
+      (inOrder ? await copyAsItComes(session, select, staged, table) : undefined) ??
+      (await copy(session, `${select} ORDER BY ${table.sort.map(ident).join(", ")}`, staged));
     const { size } = await stat(staged);
     const folder = table.partition
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
@@ -50,11 +55,34 @@ export async function writeDataFile(
     const isNew = await storage.moveIn(staged, `${table.name}/${path}`);
     if (!isNew)
       throw new LakeError(`table ${table.name}: ${path} is there already, and a name is never used again`);
-    const stats = JSON.stringify(fileStats(written as CopyStats, columns, table.stats));
+    const stats = JSON.stringify(fileStats(written, columns, table.stats));
     return { path: encodePath(path), partitionValues, size, modificationTime: now, dataChange: true, stats };
   } finally {
     await storage.discard(staged);
   }
+}
+
+async function copy(session: Session, select: string, file: string): Promise<CopyStats> {
+  const [written] = await session.json<CopyStats>(
+    `COPY (${select}) TO ${literal(file)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, RETURN_STATS)`,
+  );
+  return written as CopyStats;
+}
+
+/**
+ * Copies a scan that is in order: each thread takes the rows of a row group, compresses them and writes them as soon as
+ * it is done. So the groups may change places, and are put back.
+ *
+ * @returns undefined when the file is not sorted after all.
+ */
+async function copyAsItComes(
+  session: Session,
+  select: string,
+  file: string,
+  table: TableSchema,
+): Promise<CopyStats | undefined> {
+  const written = await session.inAnyOrder(() => copy(session, select, file));
+  return (await orderRowGroups(session, file, table)) ? written : undefined;
 }
 
 /** Deletes data files that were written for a commit which did not come about. */
@@ -66,9 +94,17 @@ export async function deleteDataFiles(
   for (const file of files) await storage.delete(`${table.name}/${decodeURIComponent(file.path)}`);
 }
 
-async function contentHash(file: string): Promise<string> {
+async function contentHash(path: string): Promise<string> {
   const hash = createHash("sha256");
-  await pipeline(createReadStream(file), hash);
+  const file = await open(path, "r");
+  try {
+    const buffer = Buffer.allocUnsafe(HASHED_BYTES);
+    for (let read = await file.read(buffer); read.bytesRead > 0; read = await file.read(buffer)) {
+      hash.update(buffer.subarray(0, read.bytesRead));
+    }
+  } finally {
+    await file.close();
+  }
   return hash.digest("hex").slice(0, 16);
 }
 

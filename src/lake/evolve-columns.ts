@@ -1,5 +1,4 @@
 import { LakeError } from "../core/errors.js";
-import { ident } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import { type Column, type ColumnType, DUCKDB_TYPE } from "../schema/column.js";
 import type { Snapshot } from "./snapshot.js";
@@ -20,20 +19,19 @@ const WIDENS: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = { i
  * The columns of a table once a delivery has landed: those that the log has, those that this version declares beside
  * them and, in an open table, those that the delivery brings. A column that a delivery leaves out stays.
  *
+ * @param from the delivered rows, as a table expression.
  * @throws {LakeError} for a column whose type is not the one that the table has.
  */
 export async function evolvedColumns(
   session: Session,
   base: Snapshot,
-  staged: string,
+  from: string,
 ): Promise<readonly Column[]> {
   const { table } = base;
   for (const { name, type } of table.columns) checkType(base, name, type);
   const known = new Set(base.columns.map((column) => column.name));
   const columns = [...base.columns, ...table.columns.filter(({ name }) => !known.has(name))];
-  const described = await session.json<{ column_name: string; column_type: string }>(
-    `DESCRIBE ${ident(staged)}`,
-  );
+  const described = await session.json<{ column_name: string; column_type: string }>(`DESCRIBE FROM ${from}`);
   for (const { column_name: name, column_type: sql } of described) {
     const isKnown = columns.some((column) => column.name === name);
     if (!isKnown && table.open !== true) continue;

@@ -1,13 +1,12 @@
 import type { Region } from "../core/exchange.js";
-import type { IssueRule } from "../core/issue.js";
 import { MINUTE_MS } from "../core/time.js";
-import { ident, literal } from "../db/quote.js";
+import { ident } from "../db/quote.js";
 import { perRegion, regionSql, tradeDateSql } from "../db/region-sql.js";
 import type { Session } from "../db/session.js";
 import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
+import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import type { Lake } from "./lake.js";
-import { rejectRows } from "./rejects.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
 /** What a landing of bars must know besides the rows. */
@@ -30,23 +29,6 @@ const STAGED_BARS = [
 export async function stageBars(session: Session, name: string): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(name)} (${STAGED_BARS})`);
 }
-
-/** Rules that a bar must keep to be landed, the first one broken being the reason. */
-const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string])[] = [
-  ["unknown_exchange", "region IS NULL", "'symbol ' || symbol || ' has an unknown exchange suffix'"],
-  [
-    "null_in_required",
-    "open + high + low + close + amount + volume IS NULL",
-    "'a price, the volume or the amount is null'",
-  ],
-  [
-    "out_of_range",
-    "NOT isfinite(open + high + low + close + amount)",
-    "'a price or the amount is not a finite number'",
-  ],
-  ["out_of_range", "volume < 0", "'volume ' || volume || ' is below 0'"],
-  ["high_below_low", "high < low", "'high ' || high || ' is below low ' || low"],
-];
 
 const LANDING = "landing_bars";
 
@@ -73,10 +55,9 @@ export async function landBars(
     "region",
     ({ region }) => `make_timestamptz(${options.finalEnd[region] * 1000}::BIGINT)`,
   );
-  const rule = RULES.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ");
   await makeLocalDates(session, staged);
   await session.run(`CREATE OR REPLACE TEMP TABLE ${LANDING} AS
-    SELECT * EXCLUDE (quarter), ${partition}, timestamp < ${finalEnd} AS is_final, CASE ${rule} END AS rule
+    SELECT * EXCLUDE (quarter), ${partition}, timestamp < ${finalEnd} AS is_final, ${BROKEN_RULE} AS rule
     FROM (SELECT *, ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})
       LEFT JOIN ${LOCAL_DATES} USING (region, quarter)`);
   await session.run(`DROP TABLE ${LOCAL_DATES}`);
@@ -103,13 +84,7 @@ async function makeLocalDates(session: Session, staged: string): Promise<void> {
 async function setAsideBroken(session: Session, table: TableSchema, runId: string): Promise<void> {
   const [found] = await session.json<{ broken: bigint }>(`SELECT count(rule) AS broken FROM ${LANDING}`);
   if (found?.broken === 0n) return;
-  const reason = RULES.map(([, breaks, text]) => `WHEN ${breaks} THEN ${text}`).join(" ");
-  await rejectRows(
-    session,
-    runId,
-    table.name,
-    rejectSql("rule", `CASE ${reason} END`, `${LANDING} WHERE rule IS NOT NULL`),
-  );
+  await rejectBroken(session, runId, table, `${LANDING} WHERE rule IS NOT NULL`);
   await session.run(`DELETE FROM ${LANDING} WHERE rule IS NOT NULL`);
 }
 
@@ -122,17 +97,9 @@ async function setAsideRepeats(session: Session, table: TableSchema, runId: stri
     await session.run(`CREATE OR REPLACE TEMP TABLE repeats AS
       SELECT b.rowid AS id, b.* FROM ${LANDING} b SEMI JOIN repeated USING (symbol, timestamp)
       QUALIFY row_number() OVER (PARTITION BY symbol, timestamp ORDER BY source, line, b.rowid) > 1`);
-    const reason =
-      "symbol || ' at ' || timestamp || ' stands more than once in this delivery; the first was kept'";
-    await rejectRows(session, runId, table.name, rejectSql("'duplicate_key'", reason, "repeats"));
+    await rejectRepeats(session, runId, table, "repeats");
     await session.run(`DELETE FROM ${LANDING} WHERE rowid IN (SELECT id FROM repeats)`);
     await session.run("DROP TABLE repeats");
   }
   await session.run("DROP TABLE repeated");
-}
-
-function rejectSql(rule: string, reason: string, from: string): string {
-  const members = KLINE_COLUMNS.map((c) => `${ident(c.name)} := ${ident(c.name)}`).join(", ");
-  return `SELECT source, line, symbol, CAST(timestamp AS VARCHAR) AS timestamp, ${rule} AS rule, ${reason} AS reason,
-    to_json(struct_pack(${members})) AS row FROM ${from}`;
 }

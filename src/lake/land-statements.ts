@@ -6,7 +6,11 @@ import type { TableSchema } from "../schema/column.js";
 import { evolvedColumns } from "./evolve-columns.js";
 import type { Lake } from "./lake.js";
 import { rejectRows } from "./rejects.js";
-import { type LandOptions, type LandReport, upsert } from "./upsert.js";
+import type { Snapshot } from "./snapshot.js";
+import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
+
+const JUDGED = "judged_statements";
+const VERSIONS = "versions";
 
 /**
  * Lands statements: a row whose content differs from the newest version that was seen of the same symbol, period and
@@ -23,15 +27,13 @@ export async function landStatements(
   options: LandOptions,
 ): Promise<LandReport> {
   const base = await lake.snapshot(table);
-  await evolvedColumns(session, base, staged);
-  const live = await parquetRelation(session, lake.filesOf(base));
+  await evolvedColumns(session, base, ident(staged));
   const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
   const names = described.map((row) => row.column_name);
   const fields = names.filter(
     (name) => !["symbol", "period_end", "announce_date", "source", "line"].includes(name),
   );
-  const known = new Set(base.columns.map((column) => column.name));
-  await session.run(`CREATE OR REPLACE TEMP TABLE judged_statements AS
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${JUDGED} AS
     SELECT *, CASE WHEN region IS NULL THEN 'unknown_exchange' WHEN occurrence > 1 THEN 'duplicate_key' END AS rule
     FROM (SELECT *, ${regionSql("symbol")} AS region,
       row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY source, line) AS occurrence
@@ -43,28 +45,33 @@ export async function landStatements(
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, rule,
        CASE rule WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' stands more than once in this delivery; the first was kept'
          ELSE 'symbol ' || symbol || ' has an unknown exchange suffix' END AS reason, NULL AS row
-     FROM judged_statements WHERE rule IS NOT NULL`,
+     FROM ${JUDGED} WHERE rule IS NOT NULL`,
   );
-  const differs = fields.map((name) =>
-    known.has(name) ? `s.${ident(name)} IS DISTINCT FROM l.${ident(name)}` : `s.${ident(name)} IS NOT NULL`,
-  );
-  await session.run(`CREATE OR REPLACE TEMP TABLE versions AS
-    WITH l AS (
-      SELECT * FROM (${live})
-      QUALIFY row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY first_seen_at DESC) = 1)
-    SELECT s.* EXCLUDE (source, line, occurrence, rule), make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
-    FROM judged_statements s
-    LEFT JOIN l ON s.symbol = l.symbol AND s.period_end = l.period_end
-      AND s.announce_date IS NOT DISTINCT FROM l.announce_date
-    WHERE s.rule IS NULL AND (l.symbol IS NULL ${differs.map((test) => `OR ${test}`).join(" ")})`);
+  const make = async (newest: Snapshot): Promise<string> => {
+    const live = await parquetRelation(session, lake.filesOf(newest));
+    const known = new Set(newest.columns.map((column) => column.name));
+    const differs = fields.map((name) =>
+      known.has(name) ? `s.${ident(name)} IS DISTINCT FROM l.${ident(name)}` : `s.${ident(name)} IS NOT NULL`,
+    );
+    await session.run(`CREATE OR REPLACE TEMP TABLE ${VERSIONS} AS
+      WITH l AS (
+        SELECT * FROM (${live})
+        QUALIFY row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY first_seen_at DESC) = 1)
+      SELECT s.* EXCLUDE (source, line, occurrence, rule), make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
+      FROM ${JUDGED} s
+      LEFT JOIN l ON s.symbol = l.symbol AND s.period_end = l.period_end
+        AND s.announce_date IS NOT DISTINCT FROM l.announce_date
+      WHERE s.rule IS NULL AND (l.symbol IS NULL ${differs.map((test) => `OR ${test}`).join(" ")})`);
+    return VERSIONS;
+  };
   try {
-    const report = await upsert(session, lake, table, "versions", options);
+    const report = await upsertDerived(session, lake, table, make, options);
     const [counts] = await session.json<{ offered: bigint }>(
-      "SELECT count(*) AS offered FROM judged_statements WHERE rule IS NULL",
+      `SELECT count(*) AS offered FROM ${JUDGED} WHERE rule IS NULL`,
     );
     return { ...report, unchanged: Number(counts?.offered) - report.inserted - report.updated };
   } finally {
-    await session.run("DROP TABLE IF EXISTS versions");
-    await session.run("DROP TABLE IF EXISTS judged_statements");
+    await session.run(`DROP TABLE IF EXISTS ${VERSIONS}`);
+    await session.run(`DROP TABLE IF EXISTS ${JUDGED}`);
   }
 }

@@ -4,13 +4,13 @@ import { REGIONS, type Region } from "../core/exchange.js";
 import type { TradingDate } from "../core/time.js";
 import { Session } from "../db/session.js";
 import type { Lake } from "../lake/lake.js";
-import { landBars, stageBars } from "../lake/land-bars.js";
+import { landKlines } from "../lake/land-klines.js";
 import { landVersions } from "../lake/land-versions.js";
 import { publish } from "../lake/publish.js";
 import { openRejects } from "../lake/rejects.js";
-import { stageKlines } from "../lake/stage-klines.js";
 import { stageRows } from "../lake/stage-rows.js";
 import { type LandOptions, upsert } from "../lake/upsert.js";
+import { inBatches } from "../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../schema/bars.js";
 import type { Column, TableSchema } from "../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../schema/reference.js";
@@ -121,17 +121,14 @@ async function landMarket(
   bars: (batch: readonly string[]) => KlineColumns,
 ): Promise<number> {
   const step = Math.max(1, Math.floor(BARS_A_BATCH / group.barsPerSymbol));
-  let rows = 0;
-  await stageBars(session, STAGED);
-  for (let start = 0; start < group.symbols.length; start += step) {
-    const columns = bars(group.symbols.slice(start, start + step));
-    rows += columns.rows;
-    await stageKlines(session, STAGED, columns, "simulated market");
-  }
+  const made = inBatches(group.symbols, step).map((batch) => ({
+    columns: bars(batch),
+    source: "simulated market",
+  }));
   const after = dayRange("US", market.spec.end).end;
   const ends = { CN: finalEnd("CN", after), HK: finalEnd("HK", after), US: finalEnd("US", after) };
-  await landBars(session, lake, table, STAGED, { ...landOptions(options), finalEnd: ends });
-  return rows;
+  await landKlines(session, lake, table, made, { ...landOptions(options), finalEnd: ends });
+  return made.reduce((rows, { columns }) => rows + columns.rows, 0);
 }
 
 /** Reference data as of the first day, each quarter's first day, and the last: what a daily snapshot would have kept. */

@@ -2,9 +2,6 @@ import {
   BIGINT,
   BOOLEAN,
   DOUBLE,
-  type DuckDBConnection,
-  type DuckDBDataChunk,
-  DuckDBTableFunction,
   type DuckDBType,
   ENUM,
   INTEGER,
@@ -14,96 +11,21 @@ import {
 } from "@duckdb/node-api";
 import duckdb from "@duckdb/node-bindings";
 import { type Data, DataType, type RecordBatch, TimeUnit, Type } from "apache-arrow";
+import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
 
-/** Writes rows `from` to `from + rows` of one column into a DuckDB vector. */
-type Fill = (target: duckdb.Vector, from: number, rows: number) => void;
-
-interface ScanColumn {
-  readonly name: string;
-  readonly type: DuckDBType;
-  readonly fill: Fill;
-}
-
-interface Scan {
-  readonly rows: number;
-  readonly columns: readonly ScanColumn[];
-}
-
-/** A scan that is going on: the columns that the query asks for, in its order, and the next row. */
-interface Cursor {
-  readonly rows: number;
-  readonly fills: readonly Fill[];
-  next: number;
-}
-
-/** Threads of one query: they take turns in getting their rows here, and do the rest of it side by side. */
-const MAX_THREADS = 16;
-
-/** Record batches that one connection's SQL can read. */
-export interface BatchScans {
-  /**
-   * Makes a batch readable; its buffers must stay as they are until `release`.
-   *
-   * A dictionary of strings arrives as an ENUM, a timestamp as TIMESTAMP_MS or TIMESTAMP in UTC.
-   *
-   * @returns the table function's call, to stand after FROM.
-   * @throws {TypeError} for a column of a type that has no DuckDB twin here.
-   */
-  add(batch: RecordBatch): { readonly sql: string; release(): void };
-}
-
-/** Gives a connection the table function `batch_scan(id)`. */
-export function registerBatchScan(connection: DuckDBConnection): BatchScans {
-  const scans = new Map<number, Scan>();
-  let lastId = 0;
-  connection.registerTableFunction(
-    DuckDBTableFunction.create({
-      name: "batch_scan",
-      parameterTypes: [INTEGER],
-      bindFunction: (bind) => {
-        const id = Number(bind.getParameter(0));
-        const scan = scans.get(id);
-        if (scan === undefined) return bind.setError(`batch_scan(${id}): no such batch, or it was released`);
-        for (const { name, type } of scan.columns) bind.addResultColumn(name, type);
-        bind.setCardinality(scan.rows, true);
-        bind.setBindData(scan);
-      },
-      initFunction: (init) => {
-        init.setMaxThreads(MAX_THREADS);
-        init.setInitData(cursorOf(init.bindData as Scan, init.getColumnIndexes()));
-      },
-      mainFunction: (info, chunk) => fillChunk(info.initData as Cursor, chunk),
-      supportsProjectionPushdown: true,
-    }),
+/**
+ * A record batch as a scan's source; its buffers must stay as they are meanwhile.
+ *
+ * A dictionary of strings arrives as an ENUM, a timestamp as TIMESTAMP_MS or TIMESTAMP in UTC.
+ *
+ * @throws {TypeError} for a column of a type that has no DuckDB twin here.
+ */
+export function batchScan(batch: RecordBatch): ScanSource {
+  const columns = batch.schema.fields.map((field, i) =>
+    scanColumn(field.name, batch.data.children[i] as Data),
   );
-  return {
-    add(batch) {
-      const id = ++lastId;
-      scans.set(id, {
-        rows: batch.numRows,
-        columns: batch.schema.fields.map((field, i) =>
-          scanColumn(field.name, batch.data.children[i] as Data),
-        ),
-      });
-      return { sql: `batch_scan(${id})`, release: () => void scans.delete(id) };
-    },
-  };
-}
-
-function cursorOf({ rows, columns }: Scan, indexes: readonly number[]): Cursor {
-  return { rows, fills: indexes.map((index) => columns[index]?.fill ?? noColumn), next: 0 };
-}
-
-function fillChunk(cursor: Cursor, chunk: DuckDBDataChunk): void {
-  const { next, fills } = cursor;
-  const rows = Math.min(VECTOR_ROWS, cursor.rows - next);
-  chunk.rowCount = rows;
-  if (rows === 0) return;
-  cursor.next += rows;
-  for (let i = 0; i < fills.length; i++) {
-    (fills[i] as Fill)(duckdb.data_chunk_get_vector(chunk.chunk, i), next, rows);
-  }
+  return { rows: batch.numRows, columns };
 }
 
 function scanColumn(name: string, data: Data): ScanColumn {
@@ -175,9 +97,6 @@ function withValidity(data: Data, fill: Fill): Fill {
     copyValidity(target, bitmap, from, rows);
   };
 }
-
-/** A query that only counts rows asks for a column that is none. */
-const noColumn: Fill = () => {};
 
 const markAllNull: Fill = (target, from, rows) => {
   copyValidity(target, new Uint8Array(Math.ceil((from + rows) / 8)), from, rows);

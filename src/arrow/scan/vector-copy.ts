@@ -1,4 +1,5 @@
 import duckdb from "@duckdb/node-bindings";
+import { copyBits } from "./bitmap.js";
 
 /** Rows of a DuckDB vector: the most that one call of a table function may fill. */
 export const VECTOR_ROWS = 2048;
@@ -6,7 +7,7 @@ export const VECTOR_ROWS = 2048;
 /**
  * Copies `rows` fixed-width values into a DuckDB vector.
  *
- * This is the one unsafe step of the project: the native call checks nothing, so every bound is checked here. A vector
+ * This file is the one unsafe step of the project: the native call checks nothing, so every bound is checked here. A vector
  * holds {@link VECTOR_ROWS} values; `values` must hold `from + rows`.
  *
  * @throws {RangeError} when the copy would read or write outside.
@@ -23,6 +24,36 @@ export function copyValues(
   duckdb.copy_data_to_vector(target, 0, values.buffer as ArrayBuffer, offset, rows * width);
 }
 
+/** Bytes of a short text, which DuckDB keeps in the vector itself. */
+export const INLINE_TEXT_BYTES = 12;
+
+/** 32-bit words of a text in a vector: its length, and {@link INLINE_TEXT_BYTES} bytes, zeros behind the text. */
+export const TEXT_WORDS = 4;
+
+/**
+ * Copies `rows` short texts into a DuckDB vector of texts, as `duckdb_string_t` lays them out.
+ *
+ * @param words {@link TEXT_WORDS} words a text.
+ * @throws {RangeError} when the copy would read or write outside, or a text is not short: DuckDB would take what follows
+ *   for an address.
+ */
+export function copyInlineTexts(target: duckdb.Vector, words: Uint32Array, rows: number): void {
+  checkBounds(0, rows, Math.floor(words.length / TEXT_WORDS));
+  for (let word = 0; word < rows * TEXT_WORDS; word += TEXT_WORDS) {
+    const length = words[word] as number;
+    if (length > INLINE_TEXT_BYTES)
+      throw new RangeError(`copy of a text of ${length} bytes: a short one has ${INLINE_TEXT_BYTES}`);
+  }
+  const { buffer, byteOffset, BYTES_PER_ELEMENT } = words;
+  duckdb.copy_data_to_vector(
+    target,
+    0,
+    buffer as ArrayBuffer,
+    byteOffset,
+    rows * TEXT_WORDS * BYTES_PER_ELEMENT,
+  );
+}
+
 /**
  * Marks the nulls of a DuckDB vector from an Arrow validity bitmap (bit `from + i` belongs to row `i`).
  *
@@ -31,12 +62,7 @@ export function copyValues(
 export function copyValidity(target: duckdb.Vector, bitmap: Uint8Array, from: number, rows: number): void {
   checkBounds(from, rows, bitmap.length * 8);
   const words = new Uint8Array(VECTOR_ROWS / 8).fill(0xff);
-  for (let row = 0; row < rows; row++) {
-    const bit = from + row;
-    if (((bitmap[bit >> 3] as number) & (1 << (bit & 7))) === 0) {
-      words[row >> 3] = (words[row >> 3] as number) & ~(1 << (row & 7));
-    }
-  }
+  copyBits(bitmap, from, rows, words, 0);
   duckdb.vector_ensure_validity_writable(target);
   duckdb.copy_data_to_vector_validity(target, 0, words.buffer, 0, words.length);
 }

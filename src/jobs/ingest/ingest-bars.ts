@@ -4,8 +4,7 @@ import { instantOf, localDate } from "../../calendar/zone.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
 import type { LandedPeriod } from "../../core/period.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
-import { landBars, stageBars } from "../../lake/land-bars.js";
-import { stageKlines } from "../../lake/stage-klines.js";
+import { landKlines } from "../../lake/land-klines.js";
 import { expectedBars, planRequestUnits, type RequestUnit, SUSPECT_ROWS } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -14,7 +13,6 @@ import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { coveredWindows } from "./ledger.js";
 import { CONCURRENCY, type Received, type Run } from "./run.js";
 
-const STAGED = "staged_bars";
 /** Most bars, as planned, and most requests that are landed at once: bounds the memory, and what a crash asks again. */
 const GROUP_BARS = 2_000_000;
 const GROUP_UNITS = 64;
@@ -59,27 +57,35 @@ export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   const table = barsTable(demand.period);
   const units = await planBars(run, demand);
   run.plan(units.length);
-  await stageBars(run.session, STAGED);
   for (const group of groupUnits(units, demand.period)) {
     if (run.halted) break;
     run.doing(`${table.name} from ${new Date(group[0]?.window.start ?? 0).toISOString().slice(0, 10)}`);
-    const store: Store = (answer, source) => stageKlines(run.session, STAGED, answer.columns, source);
-    const ask = async (unit: RequestUnit): Promise<void> => askUnit(run, table, unit, demand.period, store);
+    const held: HeldAnswer[] = [];
+    const ask = async (unit: RequestUnit): Promise<void> => askUnit(run, table, unit, demand.period, held);
     try {
       await pMap(group, ask, { concurrency: CONCURRENCY });
     } finally {
-      await run.exclusive(() => landGroup(run, table));
+      await run.exclusive(() => landGroup(run, table, held));
     }
   }
 }
 
-async function landGroup(run: Run, table: TableSchema): Promise<void> {
+/** An answer whose bars wait to be landed. */
+interface HeldAnswer {
+  readonly answer: KlineAnswer;
+  readonly source: string;
+}
+
+async function landGroup(run: Run, table: TableSchema, held: readonly HeldAnswer[]): Promise<void> {
   run.doing(`landing ${table.name}`);
-  const [staged] = await run.session.json<{ rows: bigint }>(`SELECT count(*) AS rows FROM ${STAGED}`);
-  if (staged?.rows !== 0n) {
-    const options = { ...run.landOptions(), finalEnd: run.finalEnds };
-    run.landed.push(await landBars(run.session, run.lake, table, STAGED, options));
-    await stageBars(run.session, STAGED);
+  try {
+    const bars = held.map(({ answer, source }) => ({ columns: answer.columns, source }));
+    if (bars.length > 0) {
+      const options = { ...run.landOptions(), finalEnd: run.finalEnds };
+      run.landed.push(await landKlines(run.session, run.lake, table, bars, options));
+    }
+  } finally {
+    for (const { answer } of held) answer[Symbol.dispose]();
   }
   await run.landLedger();
 }
@@ -107,15 +113,13 @@ export function expectedRows(units: readonly RequestUnit[], period: LandedPeriod
   return units.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
 }
 
-type Store = (answer: KlineAnswer, source: string) => Promise<void>;
-
-/** Asks for one unit, and pages back for the symbols whose answer may have been cut. */
+/** Asks for one unit, and pages back for the symbols whose answer may have been cut; holds the answers that have bars. */
 async function askUnit(
   run: Run,
   table: TableSchema,
   unit: RequestUnit,
   period: LandedPeriod,
-  store: Store,
+  held: HeldAnswer[],
 ): Promise<void> {
   const pages: { symbols: readonly string[]; window: TimeRange }[] = [unit];
   for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
@@ -144,8 +148,8 @@ async function askUnit(
         return { ...received(answer), cut, parts: partsOf(answer, symbols, window, cut) };
       },
       async ({ answer, cut }, requestId) => {
-        using bars = answer;
-        await store(bars, `${run.runId}/${requestId}`);
+        if (answer.columns.rows === 0) answer[Symbol.dispose]();
+        else held.push({ answer, source: `${run.runId}/${requestId}` });
         return cut;
       },
     );

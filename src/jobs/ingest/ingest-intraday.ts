@@ -1,15 +1,12 @@
 import { finalEnd, sessionDates } from "../../calendar/sessions.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
-import { landBars, stageBars } from "../../lake/land-bars.js";
-import { stageKlines } from "../../lake/stage-klines.js";
+import { landKlines } from "../../lake/land-klines.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { received } from "./ingest-bars.js";
 import { lastAnswers } from "./ledger.js";
 import type { Run } from "./run.js";
-
-const STAGED = "staged_bars";
 
 /** Asks for the latest trading day's minute bars of whole universes; a day that is complete is not asked for twice. */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
@@ -22,7 +19,6 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   );
   const due = universes.filter((id) => isDue(answered.get(id), run.clock.now()));
   run.plan(due.length);
-  await stageBars(run.session, STAGED);
   for (const id of due) {
     if (run.halted) break;
     run.doing(`minutes of ${id}`);
@@ -32,10 +28,9 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       async (body) => received(await decodeKlines(body, { shape: "map" }, run.buffers)),
       async ({ answer }, requestId) => {
         using bars = answer;
-        await stageKlines(run.session, STAGED, bars.columns, `${run.runId}/${requestId}`);
+        const delivered = { columns: bars.columns, source: `${run.runId}/${requestId}` };
         const options = { ...run.landOptions(), finalEnd: run.finalEnds };
-        run.landed.push(await landBars(run.session, run.lake, BARS_1M, STAGED, options));
-        await stageBars(run.session, STAGED);
+        run.landed.push(await landKlines(run.session, run.lake, BARS_1M, [delivered], options));
       },
     );
     await run.landLedger();

@@ -1,0 +1,201 @@
+import {
+  BIGINT,
+  BOOLEAN,
+  DATE,
+  DOUBLE,
+  type DuckDBType,
+  INTEGER,
+  TIMESTAMPTZ,
+  VARCHAR,
+} from "@duckdb/node-api";
+import { type LocalPeriod, localPeriods } from "../../calendar/local-periods.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import type { BarSegment } from "../../wire/bar-segment.js";
+import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../wire/kline-columns.js";
+import { copyBits, isAllNull } from "./bitmap.js";
+import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
+import { TextVector } from "./text-vector.js";
+import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
+
+const TWO_32 = 2 ** 32;
+/** Largest number of microseconds that doubles count exactly. */
+const MAX_EXACT = 2 ** 53;
+
+/** Does something with rows `start` to `end`, exclusive, of a segment; they are rows `at` and on of the vector. */
+type Visit = (segment: BarSegment, start: number, end: number, at: number) => void;
+/** Visits the parts of segments that rows `from` to `from + rows` lie in. */
+type Walk = (from: number, rows: number, visit: Visit) => void;
+
+/**
+ * Segments of bars, one after the other, as a scan's source; nothing is copied before DuckDB asks for it.
+ *
+ * Columns: those of a table of bars but its partition's, in the table's own types, and `source`. `trade_date` is null,
+ * and `lot` 1, where the region is unknown.
+ *
+ * @param rowsAtATime consecutive rows that one thread takes.
+ */
+export function barScan(segments: readonly BarSegment[], rowsAtATime: number): ScanSource {
+  const ends = new Float64Array(segments.length);
+  let rows = 0;
+  for (const [i, { start, end }] of segments.entries()) ends[i] = rows += end - start;
+  const walk = walkOver(segments, ends);
+  const column = (name: string, type: DuckDBType, fill: Fill): ScanColumn => ({ name, type, fill });
+  return {
+    rows,
+    rowsAtATime,
+    columns: [
+      column(
+        "symbol",
+        VARCHAR,
+        fillTexts(walk, (segment) => segment.symbol),
+      ),
+      column("timestamp", TIMESTAMPTZ, fillTimes(walk)),
+      column("trade_date", DATE, fillDates(walk)),
+      ...DOUBLE_COLUMNS.map((name) => column(name, DOUBLE, fillDoubles(walk, name, segments))),
+      column("volume", BIGINT, fillVolumes(walk)),
+      column("lot", INTEGER, fillConstants(walk, new Int32Array(VECTOR_ROWS), lotOf)),
+      column(
+        "is_final",
+        BOOLEAN,
+        fillConstants(walk, new Uint8Array(VECTOR_ROWS), (s) => Number(s.isFinal)),
+      ),
+      column(
+        "source",
+        VARCHAR,
+        fillTexts(walk, (segment) => segment.source),
+      ),
+    ],
+  };
+}
+
+function lotOf({ region }: BarSegment): number {
+  return region === undefined ? 1 : REGIONS[region].lot;
+}
+
+/** @param ends row after the last of each segment, of all rows. */
+function walkOver(segments: readonly BarSegment[], ends: Float64Array): Walk {
+  return (from, rows, visit) => {
+    let index = firstAfter(ends, from);
+    for (let at = 0; at < rows; index++) {
+      const segment = segments[index] as BarSegment;
+      const start = segment.end - ((ends[index] as number) - from - at);
+      const end = Math.min(segment.end, start + rows - at);
+      visit(segment, start, end, at);
+      at += end - start;
+    }
+  };
+}
+
+/** The first index whose value is larger. */
+function firstAfter(ascending: Float64Array, value: number): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ascending[middle] as number) > value) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function fillDoubles(walk: Walk, name: DoubleColumn, segments: readonly BarSegment[]): Fill {
+  const values = new Float64Array(VECTOR_ROWS);
+  const present = new Uint8Array(VECTOR_ROWS / 8);
+  const empty = new Set<KlineColumns>();
+  let hasNulls = false;
+  for (const columns of new Set(segments.map((segment) => segment.columns))) {
+    const { validity } = columns.doubles[name];
+    hasNulls ||= validity !== undefined;
+    if (validity !== undefined && isAllNull(validity, columns.rows)) empty.add(columns);
+  }
+  return (target, from, rows) => {
+    let isEmpty = true;
+    walk(from, rows, ({ columns }, start, end, at) => {
+      const column = columns.doubles[name];
+      if (hasNulls) copyBits(column.validity, start, end - start, present, at);
+      if (empty.has(columns)) return;
+      isEmpty = false;
+      values.set(column.values.subarray(start, end), at);
+    });
+    if (!isEmpty) copyValues(target, values, 0, rows);
+    if (hasNulls) copyValidity(target, present, 0, rows);
+  };
+}
+
+function fillVolumes(walk: Walk): Fill {
+  const values = new BigInt64Array(VECTOR_ROWS);
+  return (target, from, rows) => {
+    walk(from, rows, ({ columns }, start, end, at) => values.set(columns.volume.subarray(start, end), at));
+    copyValues(target, values, 0, rows);
+  };
+}
+
+/** Milliseconds become microseconds, as DuckDB's TIMESTAMPTZ counts. */
+function fillTimes(walk: Walk): Fill {
+  const values = new BigInt64Array(VECTOR_ROWS);
+  const words = new Int32Array(values.buffer);
+  return (target, from, rows) => {
+    walk(from, rows, ({ columns: { timestamp } }, start, end, at) => {
+      const given = new Uint32Array(timestamp.buffer, timestamp.byteOffset + start * 8, (end - start) * 2);
+      for (let i = 0; i < given.length; i += 2) {
+        const micros = (((given[i + 1] as number) | 0) * TWO_32 + (given[i] as number)) * 1000;
+        if (Math.abs(micros) > MAX_EXACT) {
+          values[at + i / 2] = (timestamp[start + i / 2] as bigint) * 1000n;
+        } else {
+          const high = Math.floor(micros / TWO_32);
+          words[at * 2 + i] = micros - high * TWO_32;
+          words[at * 2 + i + 1] = high;
+        }
+      }
+    });
+    copyValues(target, values, 0, rows);
+  };
+}
+
+/** The date in the zone of each bar's exchange. */
+function fillDates(walk: Walk): Fill {
+  const values = new Int32Array(VECTOR_ROWS);
+  const present = new Uint8Array(VECTOR_ROWS / 8);
+  const days = (region: Region) => localPeriods(REGIONS[region].zone, "day");
+  const dayOf = { CN: days("CN"), HK: days("HK"), US: days("US") };
+  return (target, from, rows) => {
+    let isKnown = true;
+    present.fill(0xff);
+    walk(from, rows, ({ columns: { timestamp }, region }, start, end, at) => {
+      if (region === undefined) {
+        isKnown = false;
+        copyBits(NO_BITS, 0, end - start, present, at);
+        return;
+      }
+      const given = new Uint32Array(timestamp.buffer, timestamp.byteOffset + start * 8, (end - start) * 2);
+      let day: LocalPeriod = { first: "" as LocalPeriod["first"], epochDay: 0, start: 0, end: 0 };
+      for (let i = 0; i < given.length; i += 2) {
+        const ms = ((given[i + 1] as number) | 0) * TWO_32 + (given[i] as number);
+        if (ms < day.start || ms >= day.end) day = dayOf[region](ms);
+        values[at + i / 2] = day.epochDay;
+      }
+    });
+    copyValues(target, values, 0, rows);
+    if (!isKnown) copyValidity(target, present, 0, rows);
+  };
+}
+
+const NO_BITS = new Uint8Array(VECTOR_ROWS / 8);
+
+function fillConstants(
+  walk: Walk,
+  values: Int32Array | Uint8Array,
+  valueOf: (segment: BarSegment) => number,
+): Fill {
+  return (target, from, rows) => {
+    walk(from, rows, (segment, start, end, at) => void values.fill(valueOf(segment), at, at + end - start));
+    copyValues(target, values, 0, rows);
+  };
+}
+
+function fillTexts(walk: Walk, textOf: (segment: BarSegment) => string): Fill {
+  const vector = new TextVector();
+  return (target, from, rows) => {
+    walk(from, rows, (segment, start, end, at) => vector.fill(textOf(segment), at, at + end - start));
+    vector.copyTo(target, rows);
+  };
+}

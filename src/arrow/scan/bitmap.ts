@@ -1,0 +1,40 @@
+/** Says whether the first `rows` bits of an Arrow validity bitmap are all 0: every value is null. */
+export function isAllNull(bitmap: Uint8Array, rows: number): boolean {
+  const whole = rows >> 3;
+  for (let byte = 0; byte < whole; byte++) if (bitmap[byte] !== 0) return false;
+  return (rows & 7) === 0 || ((bitmap[whole] as number) & (0xff >> (8 - (rows & 7)))) === 0;
+}
+
+/**
+ * Copies `count` bits of a bitmap, from bit `from` on, to bit `at` of another one, and leaves its other bits as they are.
+ *
+ * @param bitmap bit `i & 7` of byte `i >> 3` belongs to row `i`. Undefined: all bits are 1.
+ */
+export function copyBits(
+  bitmap: Uint8Array | undefined,
+  from: number,
+  count: number,
+  target: Uint8Array,
+  at: number,
+): void {
+  let copied = 0;
+  for (; copied < count && ((at + copied) & 7) !== 0; copied++) {
+    copyBit(bitmap, from + copied, target, at + copied);
+  }
+  const shift = (from + copied) & 7;
+  for (; copied + 8 <= count; copied += 8) {
+    const byte = (from + copied) >> 3;
+    target[(at + copied) >> 3] =
+      bitmap === undefined
+        ? 0xff
+        : ((bitmap[byte] as number) >> shift) | ((bitmap[byte + 1] ?? 0) << (8 - shift));
+  }
+  for (; copied < count; copied++) copyBit(bitmap, from + copied, target, at + copied);
+}
+
+function copyBit(bitmap: Uint8Array | undefined, from: number, target: Uint8Array, at: number): void {
+  const mask = 1 << (at & 7);
+  const byte = target[at >> 3] as number;
+  const isSet = bitmap === undefined || ((bitmap[from >> 3] as number) & (1 << (from & 7))) !== 0;
+  target[at >> 3] = isSet ? byte | mask : byte & ~mask;
+}

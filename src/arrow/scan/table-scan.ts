@@ -1,0 +1,118 @@
+import {
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBTableFunction,
+  type DuckDBType,
+  INTEGER,
+} from "@duckdb/node-api";
+import duckdb from "@duckdb/node-bindings";
+import { VECTOR_ROWS } from "./vector-copy.js";
+
+/** Writes rows `from` to `from + rows` of one column into a DuckDB vector. */
+export type Fill = (target: duckdb.Vector, from: number, rows: number) => void;
+
+export interface ScanColumn {
+  readonly name: string;
+  readonly type: DuckDBType;
+  readonly fill: Fill;
+}
+
+/** Rows that SQL can read out of buffers here. */
+export interface ScanSource {
+  readonly rows: number;
+  readonly columns: readonly ScanColumn[];
+  /** Consecutive rows that one of DuckDB's threads takes before another gets the next. @default {@link VECTOR_ROWS} */
+  readonly rowsAtATime?: number;
+}
+
+/** A source that SQL can read now. */
+export interface Scan {
+  /** The table function's call, to stand after FROM. */
+  readonly sql: string;
+  /** Ends it: the buffers are free. */
+  release(): void;
+}
+
+/** A query's scan: the columns that it asks for, in its order, and the first row that no thread has taken. */
+interface Cursor {
+  readonly source: ScanSource;
+  readonly fills: readonly Fill[];
+  next: number;
+}
+
+/** The rows that a thread has taken: from `next` to `end`, exclusive. */
+interface Share {
+  next: number;
+  end: number;
+}
+
+/** Threads of one query: they take turns in getting their rows here, and do the rest of it side by side. */
+const MAX_THREADS = 16;
+
+/** What one connection's SQL can read. */
+export interface TableScans {
+  /** Makes a source readable; its buffers must stay as they are until it is released. */
+  add(source: ScanSource): Scan;
+}
+
+/** Gives a connection the table function `batch_scan(id)`. */
+export function registerTableScan(connection: DuckDBConnection): TableScans {
+  const sources = new Map<number, ScanSource>();
+  let lastId = 0;
+  connection.registerTableFunction(
+    DuckDBTableFunction.create({
+      name: "batch_scan",
+      parameterTypes: [INTEGER],
+      bindFunction: (bind) => {
+        const id = Number(bind.getParameter(0));
+        const source = sources.get(id);
+        if (source === undefined)
+          return bind.setError(`batch_scan(${id}): no such batch, or it was released`);
+        for (const { name, type } of source.columns) bind.addResultColumn(name, type);
+        bind.setCardinality(source.rows, true);
+        bind.setBindData(source);
+      },
+      initFunction: (init) => {
+        init.setMaxThreads(MAX_THREADS);
+        init.setInitData(cursorOf(init.bindData as ScanSource, init.getColumnIndexes()));
+      },
+      localInitFunction: (init) => init.setInitData({ next: 0, end: 0 } satisfies Share),
+      mainFunction: (info, chunk) => fillChunk(info.initData as Cursor, info.localInitData as Share, chunk),
+      supportsProjectionPushdown: true,
+    }),
+  );
+  return {
+    add(source) {
+      const id = ++lastId;
+      sources.set(id, source);
+      return { sql: `batch_scan(${id})`, release: () => void sources.delete(id) };
+    },
+  };
+}
+
+function cursorOf(source: ScanSource, indexes: readonly number[]): Cursor {
+  return { source, fills: indexes.map((index) => source.columns[index]?.fill ?? noColumn), next: 0 };
+}
+
+function fillChunk(cursor: Cursor, share: Share, chunk: DuckDBDataChunk): void {
+  if (share.next === share.end) takeShare(cursor, share);
+  const from = share.next;
+  const rows = Math.min(VECTOR_ROWS, share.end - from);
+  chunk.rowCount = rows;
+  if (rows === 0) return;
+  share.next += rows;
+  const { fills } = cursor;
+  for (let i = 0; i < fills.length; i++) {
+    (fills[i] as Fill)(duckdb.data_chunk_get_vector(chunk.chunk, i), from, rows);
+  }
+}
+
+function takeShare(cursor: Cursor, share: Share): void {
+  const { rows, rowsAtATime = VECTOR_ROWS } = cursor.source;
+  share.next = cursor.next;
+  share.end = Math.min(rows, share.next + rowsAtATime);
+  cursor.next = share.end;
+}
+
+/** A query that only counts rows asks for a column that is none. */
+const noColumn: Fill = () => {};

@@ -1,0 +1,48 @@
+import { DAY_MS, epochDay, type TradingDate } from "../core/time.js";
+import { addDays } from "./sessions.js";
+import { instantOf, localDate } from "./zone.js";
+
+/** A day, month or year of a zone's own calendar. */
+export interface LocalPeriod {
+  /** Its first date. */
+  readonly first: TradingDate;
+  /** Days from 1970-01-01 to {@link first}. */
+  readonly epochDay: number;
+  /** Epoch milliseconds. */
+  readonly start: number;
+  /** Exclusive, epoch milliseconds. */
+  readonly end: number;
+}
+
+export type LocalPeriodUnit = "day" | "month" | "year";
+
+const FIRST_DATE: Readonly<Record<LocalPeriodUnit, (date: TradingDate) => TradingDate>> = {
+  day: (date) => date,
+  month: (date) => `${date.slice(0, 7)}-01` as TradingDate,
+  year: (date) => `${date.slice(0, 4)}-01-01` as TradingDate,
+};
+
+/** So many days after a period's first date, the next period has begun and has not ended. */
+const DAYS_TO_NEXT: Readonly<Record<LocalPeriodUnit, number>> = { day: 1, month: 31, year: 366 };
+
+/**
+ * Makes a function that tells the day, month or year that an instant (epoch milliseconds) falls in. To convert a time
+ * is slow; so each period is worked out once, and looked up by the days of UTC that it touches.
+ */
+export function localPeriods(zone: string, unit: LocalPeriodUnit): (ms: number) => LocalPeriod {
+  const byUtcDay = new Map<number, LocalPeriod[]>();
+  return (ms) => {
+    const utcDay = Math.floor(ms / DAY_MS);
+    const known = byUtcDay.get(utcDay) ?? [];
+    for (const period of known) if (ms >= period.start && ms < period.end) return period;
+    const period = periodAt(ms, zone, unit);
+    byUtcDay.set(utcDay, [...known, period]);
+    return period;
+  };
+}
+
+function periodAt(ms: number, zone: string, unit: LocalPeriodUnit): LocalPeriod {
+  const first = FIRST_DATE[unit](localDate(ms, zone));
+  const next = FIRST_DATE[unit](addDays(first, DAYS_TO_NEXT[unit]));
+  return { first, epochDay: epochDay(first), start: instantOf(first, zone), end: instantOf(next, zone) };
+}

@@ -1,0 +1,94 @@
+import { type LocalPeriod, type LocalPeriodUnit, localPeriods } from "../calendar/local-periods.js";
+import { REGIONS, type Region } from "../core/exchange.js";
+import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wire/bar-segment.js";
+import { type CutBars, cutBars, type PlacedSegment } from "./cut-bars.js";
+import { type MergedSegments, mergeRepeats } from "./merge-repeats.js";
+
+/** Bars of one partition, in the order of its file. */
+export interface BarPartition {
+  readonly region: Region;
+  readonly period: LocalPeriod;
+  /** By symbol, in the order of its bytes in UTF-8, and then by time; no two bars have the same key. */
+  readonly segments: readonly BarSegment[];
+  readonly rows: number;
+  /** Epoch milliseconds of the earliest bar. */
+  readonly first: number;
+  /** Epoch milliseconds of the latest bar. */
+  readonly last: number;
+}
+
+/** What becomes of delivered bars: each one is in exactly one of these. */
+export interface BarsPlan {
+  /** By region, and by period within. */
+  readonly partitions: readonly BarPartition[];
+  /** Bars that break a rule. */
+  readonly broken: readonly BarSegment[];
+  /** Bars whose key another one has, which is kept. */
+  readonly repeats: readonly BarSegment[];
+}
+
+export interface BarsPlanOptions {
+  /** What a partition is. */
+  readonly unit: LocalPeriodUnit;
+  /** Bars labelled before this instant (epoch ms) are final, by region. */
+  readonly finalEnd: Readonly<Record<Region, number>>;
+}
+
+/**
+ * Decides what of delivered bars is landed, in which partition and which order. No bar is copied.
+ *
+ * @throws {TypeError} when columns are not what {@link DeliveredBars} promise.
+ */
+export function planBars(
+  deliveries: readonly DeliveredBars[],
+  { unit, finalEnd }: BarsPlanOptions,
+): BarsPlan {
+  const cut: CutBars = { placed: [], broken: [] };
+  const periods = (region: Region) => localPeriods(REGIONS[region].zone, unit);
+  const periodOf = { CN: periods("CN"), HK: periods("HK"), US: periods("US") };
+  for (const delivered of deliveries) cutBars(delivered, { periodOf, finalEnd }, cut);
+  const repeats: PlacedSegment[] = [];
+  const partitions = [...groupsOf(cut.placed)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, segments]) => partitionOf(segments, repeats));
+  return { partitions, broken: cut.broken, repeats };
+}
+
+/** Segments by partition and by symbol, in the order of the delivery. */
+function groupsOf(placed: readonly PlacedSegment[]): Map<string, Map<string, PlacedSegment[]>> {
+  const groups = new Map<string, Map<string, PlacedSegment[]>>();
+  for (const segment of placed) {
+    const key = `${segment.region} ${segment.period.first}`;
+    let symbols = groups.get(key);
+    if (symbols === undefined) groups.set(key, (symbols = new Map()));
+    const own = symbols.get(segment.symbol);
+    if (own === undefined) symbols.set(segment.symbol, [segment]);
+    else own.push(segment);
+  }
+  return groups;
+}
+
+function partitionOf(
+  bySymbol: ReadonlyMap<string, readonly PlacedSegment[]>,
+  repeats: PlacedSegment[],
+): BarPartition {
+  const merged: MergedSegments<PlacedSegment> = { kept: [], repeats };
+  for (const { segments } of inByteOrder(bySymbol)) mergeRepeats(segments, merged);
+  const { region, period } = merged.kept[0] as PlacedSegment;
+  let [rows, first, last] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const segment of merged.kept) {
+    rows += segment.end - segment.start;
+    first = Math.min(first, firstTime(segment));
+    last = Math.max(last, lastTime(segment));
+  }
+  return { region, period, segments: merged.kept, rows, first, last };
+}
+
+/** The order that DuckDB and Parquet compare texts in. */
+function inByteOrder<S>(
+  bySymbol: ReadonlyMap<string, readonly S[]>,
+): { bytes: Buffer; segments: readonly S[] }[] {
+  return [...bySymbol]
+    .map(([symbol, segments]) => ({ bytes: Buffer.from(symbol), segments }))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes));
+}

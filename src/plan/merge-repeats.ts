@@ -1,0 +1,98 @@
+import { type BarSegment, firstTime, lastTime } from "../wire/bar-segment.js";
+
+/** Segments without repeats, and the bars that were repeats. */
+export interface MergedSegments<S extends BarSegment> {
+  /** Ascending in time, and disjoint. */
+  readonly kept: S[];
+  readonly repeats: S[];
+}
+
+/**
+ * Merges segments of one symbol that overlap in time. Of bars with the same time the first stays: that of the source
+ * which sorts first, and then of the segment which was delivered first.
+ *
+ * @param segments of one symbol and one partition, in the order of the delivery.
+ */
+export function mergeRepeats<S extends BarSegment>(segments: readonly S[], into: MergedSegments<S>): void {
+  if (segments.length === 1) {
+    into.kept.push(segments[0] as S);
+    return;
+  }
+  const order = new Map(segments.map((segment, index) => [segment, index]));
+  const byTime = segments.toSorted((a, b) => firstTime(a) - firstTime(b));
+  let cluster: S[] = [];
+  let end = Number.NEGATIVE_INFINITY;
+  const close = (): void => {
+    if (cluster.length === 1) into.kept.push(cluster[0] as S);
+    else if (cluster.length > 1) {
+      mergeCluster(
+        cluster.toSorted(
+          (a, b) => compare(a.source, b.source) || Number(order.get(a)) - Number(order.get(b)),
+        ),
+        into,
+      );
+    }
+    cluster = [];
+  };
+  for (const segment of byTime) {
+    if (firstTime(segment) > end) close();
+    cluster.push(segment);
+    end = Math.max(end, lastTime(segment));
+  }
+  close();
+}
+
+/** Merges segments bar by bar; among equal times the first in the list wins. */
+function mergeCluster<S extends BarSegment>(
+  ranked: readonly S[],
+  { kept, repeats }: MergedSegments<S>,
+): void {
+  const rows = ranked.map((segment) => segment.start);
+  const times = ranked.map(firstTime);
+  const runs = { kept: runsInto(kept), repeats: runsInto(repeats) };
+  let last = Number.NEGATIVE_INFINITY;
+  for (let which = earliest(times); times[which] !== Number.POSITIVE_INFINITY; which = earliest(times)) {
+    const segment = ranked[which] as S;
+    const row = rows[which] as number;
+    const at = times[which] as number;
+    (at === last ? runs.repeats : runs.kept).add(segment, row);
+    last = at;
+    rows[which] = row + 1;
+    times[which] =
+      row + 1 < segment.end ? Number(segment.columns.timestamp[row + 1]) : Number.POSITIVE_INFINITY;
+  }
+  runs.kept.close();
+  runs.repeats.close();
+}
+
+/** The first index of the smallest time. */
+function earliest(times: readonly number[]): number {
+  let found = 0;
+  for (let i = 1; i < times.length; i++) if ((times[i] as number) < (times[found] as number)) found = i;
+  return found;
+}
+
+/** Collects rows; those that follow one another in a segment become one segment. */
+function runsInto<S extends BarSegment>(list: S[]): { add(segment: S, row: number): void; close(): void } {
+  let open: S | undefined;
+  let [start, end] = [0, 0];
+  const close = (): void => {
+    if (open !== undefined) list.push({ ...open, start, end });
+    open = undefined;
+  };
+  return {
+    add(segment, row) {
+      if (segment !== open || row !== end) {
+        close();
+        open = segment;
+        start = row;
+      }
+      end = row + 1;
+    },
+    close,
+  };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
