@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+import type { Session } from "../../src/db/session.js";
+import { Lake } from "../../src/lake/lake.js";
+import { landStatements } from "../../src/lake/land-statements.js";
+import { landVersions } from "../../src/lake/land-versions.js";
+import { openRejects } from "../../src/lake/rejects.js";
+import { stageRows } from "../../src/lake/stage-rows.js";
+import type { LandReport } from "../../src/lake/upsert.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import { UNIVERSES } from "../../src/schema/reference.js";
+import { BALANCE_SHEET } from "../../src/schema/statements.js";
+import { land, liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
+
+/** The lake of a process in whose way another one comes: just before its n-th commit. */
+function interrupted(folder: string, commits: number, between: () => Promise<unknown>): Lake {
+  const lake = new Lake(folder);
+  const own = lake.storage;
+  let left = commits;
+  const storage = {
+    ...own,
+    putIfAbsent: async (path: string, text: string) => {
+      if (left-- > 0) await between();
+      return own.putIfAbsent(path, text);
+    },
+  };
+  return Object.assign(lake, { storage });
+}
+
+async function landUniverses(
+  session: Session,
+  lake: Lake,
+  names: readonly string[],
+  now: number,
+): Promise<LandReport> {
+  const columns = UNIVERSES.columns.filter(({ name }) => !name.startsWith("valid_"));
+  const rows = names.map((name, n) => ({ id: `U${n}`, name, category: "c", region: "CN", symbol_count: 1 }));
+  await stageRows(session, "staged", columns, rows);
+  return landVersions(session, lake, UNIVERSES, "staged", {
+    operation: "TEST",
+    runId: "test",
+    now,
+    complete: "true",
+  });
+}
+
+async function landStatement(session: Session, lake: Lake, assets: number, now: number): Promise<LandReport> {
+  await openRejects(session);
+  await session.run(`CREATE OR REPLACE TEMP TABLE staged AS SELECT '600519.SH' AS symbol, DATE '2023-03-31' AS period_end,
+    CAST(NULL AS DATE) AS announce_date, 'test' AS source, 1 AS line, ${assets}::DOUBLE AS total_assets`);
+  return landStatements(session, lake, BALANCE_SHEET, "staged", { operation: "TEST", runId: "test", now });
+}
+
+test("two snapshots at the same time leave one current row a subject", async () => {
+  const [{ folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+  await landUniverses(a, new Lake(folder), ["first", "stays"], T0);
+  const other = new Lake(folder);
+  const lake = interrupted(folder, 1, () => landUniverses(b, other, ["second", "stays"], T0 + 1000));
+  const report = await landUniverses(a, lake, ["third", "stays"], T0 + 2000);
+  expect(report).toMatchObject({ inserted: 1, updated: 1, version: 2 });
+  const rows = await liveRows(
+    a,
+    new Lake(folder),
+    UNIVERSES,
+    "SELECT id, name, valid_to IS NULL AS current FROM live ORDER BY id, valid_from",
+  );
+  expect(rows).toEqual([
+    { id: "U0", name: "first", current: false },
+    { id: "U0", name: "second", current: false },
+    { id: "U0", name: "third", current: true },
+    { id: "U1", name: "stays", current: true },
+  ]);
+});
+
+test("a statement that two processes bring at the same time is one version", async () => {
+  const [{ folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+  await landStatement(a, new Lake(folder), 1, T0);
+  const other = new Lake(folder);
+  const lake = interrupted(folder, 1, () => landStatement(b, other, 2, T0 + 1000));
+  expect(await landStatement(a, lake, 2, T0 + 2000)).toMatchObject({ inserted: 0, unchanged: 1, version: 1 });
+  const rows = await liveRows(
+    a,
+    new Lake(folder),
+    BALANCE_SHEET,
+    "SELECT total_assets FROM live ORDER BY first_seen_at",
+  );
+  expect(rows).toEqual([{ total_assets: 1 }, { total_assets: 2 }]);
+});
+
+const day = (n: number): string =>
+  new Date(Date.parse("2026-01-05T16:00:00Z") + n * 86_400_000).toISOString();
+
+test("an append follows another append with the files that it has; one that meets the other is compared again", async () => {
+  const [{ folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+  await land(a, new Lake(folder), BARS_1D, [{ at: day(0) }]);
+  const other = new Lake(folder);
+  const landings = [[{ at: day(20), symbol: "000001.SZ" }], [{ at: day(5), close: 10.7 }, { at: day(6) }]];
+  for (const [index, bars] of landings.entries()) {
+    const written: string[] = [];
+    const lake = interrupted(folder, 1, () => land(b, other, BARS_1D, bars));
+    const { storage } = lake;
+    const moveIn: typeof storage.moveIn = (staged, path) => {
+      if (path.endsWith(".parquet")) written.push(path);
+      return storage.moveIn(staged, path);
+    };
+    const report = await land(a, Object.assign(lake, { storage: { ...storage, moveIn } }), BARS_1D, [
+      { at: day(5), close: 10.6 },
+      { at: day(7 + index) },
+    ]);
+    expect([index, written.length, report.version, report.updated]).toEqual([
+      index,
+      index + 1,
+      2 + 2 * index,
+      index,
+    ]);
+  }
+  const rows = await liveRows(
+    a,
+    new Lake(folder),
+    BARS_1D,
+    "SELECT close FROM live ORDER BY symbol DESC, timestamp",
+  );
+  expect(rows.map((row) => (row as { close: number }).close)).toEqual([10.5, 10.6, 10.5, 10.5, 10.5, 10.5]);
+});
+
+test("a writer in whose way others come again and again gives up, and leaves the table to them", async () => {
+  const [{ folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+  const other = new Lake(folder);
+  let n = 0;
+  const lake = interrupted(folder, 1e9, () =>
+    land(b, other, BARS_1D, [{ at: day(0), close: 10 + (n++ % 7) / 10 }]),
+  );
+  await expect(land(a, lake, BARS_1D, [{ at: day(0), close: 10.95 }])).rejects.toMatchObject({
+    message: "table bars_1d: another writer committed first, 40 times",
+    hint: "run the command again once the other writers are done",
+  });
+  expect((await liveRows(a, new Lake(folder), BARS_1D, "FROM live")).length).toBe(1);
+}, 60_000);
