@@ -3,13 +3,24 @@ import { decode } from "./cases/decode.js";
 import { encode } from "./cases/encode.js";
 import { ingest } from "./cases/ingest.js";
 import { land } from "./cases/land.js";
+import { landMemory } from "./cases/land-memory.js";
 import { memory } from "./cases/memory.js";
 import { open } from "./cases/open.js";
 import { scan } from "./cases/scan.js";
 import { thread } from "./cases/thread.js";
 
 /** Every benchmark, in the order of the data's way. */
-export const BENCHMARKS: readonly Benchmark[] = [decode, memory, thread, encode, scan, land, open, ingest];
+export const BENCHMARKS: readonly Benchmark[] = [
+  decode,
+  memory,
+  thread,
+  encode,
+  scan,
+  land,
+  landMemory,
+  open,
+  ingest,
+];
 
 export function benchmarkNamed(name: string): Benchmark | undefined {
   return BENCHMARKS.find((benchmark) => benchmark.name === name);

@@ -14,7 +14,7 @@ const USAGE = `Usage: npm run bench -- [NAME...] [--runs N] [--json] [--smoke]
   --json     one JSON object a benchmark, a line each; with: npm run --silent bench -- --json
   --smoke    small inputs, one run: shows that every case is right, not how fast it is
 
-${BENCHMARKS.map(({ name, doc }) => `  ${name.padEnd(9)}${doc}`).join("\n")}`;
+${BENCHMARKS.map(({ name, doc }) => `  ${name.padEnd(13)}${doc}`).join("\n")}`;
 
 class WrongUsage extends Error {
   override readonly name = "WrongUsage";

@@ -1,10 +1,9 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
 import type { Benchmark, Case, Outcome } from "../benchmark.js";
 import { chunksOf, klineBody } from "../body.js";
 import { barChecks, columnChecks } from "../checksum.js";
+import { collectGarbage } from "../garbage.js";
 import { parseArrays } from "../plain-json.js";
 
 const FEW = 5;
@@ -66,12 +65,6 @@ function peakCase(
       return { checks, figures: { "peak MB": peak / 1e6 } };
     },
   };
-}
-
-/** So that what was made before does not count. */
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  runInNewContext("gc")();
 }
 
 /** Looks at the memory at each piece. */

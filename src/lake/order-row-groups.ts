@@ -18,7 +18,8 @@ interface RowGroup {
 
 /**
  * Puts the row groups of a file, each of them sorted, in the table's order. The groups stay where they are: only the
- * footer, which tells readers their order, is written anew, and has the same length.
+ * footer, which tells readers their order, is written anew, and has the same length. The session may still have the old
+ * footer in its cache: it should read the file under another name.
  *
  * @returns whether the file is sorted now. It is not where row groups overlap, or lack statistics.
  */

@@ -1,0 +1,94 @@
+import { join } from "node:path";
+import { parquetRelation } from "../../src/db/parquet-relation.js";
+import { Session } from "../../src/db/session.js";
+import { Lake } from "../../src/lake/lake.js";
+import { landKlines } from "../../src/lake/land-klines.js";
+import { openRejects } from "../../src/lake/rejects.js";
+import { BARS_1M } from "../../src/schema/bars.js";
+import type { KlineColumns } from "../../src/wire/kline-columns.js";
+import type { Benchmark, Case } from "../benchmark.js";
+import { LAST_DAY, simulatedBars } from "../body.js";
+import { sqlChecks } from "../checksum.js";
+import { collectGarbage } from "../garbage.js";
+import { temporaryFolder } from "../temporary-folder.js";
+
+const FEW = 5;
+const MANY = 25;
+const DAY_MS = 86_400_000;
+/** Calendar days between the bars of one group and those of the next: a group's own cover fewer. */
+const DAYS_APART = 35;
+/** How often the memory is looked at while DuckDB's threads work. */
+const LOOK_MS = 2;
+const NOW = Date.parse(LAST_DAY) + 2 * DAY_MS;
+const OPTIONS = {
+  operation: "BENCHMARK",
+  runId: "benchmark",
+  now: NOW,
+  finalEnd: { CN: NOW, HK: NOW, US: NOW },
+} as const;
+
+/** Groups of answers landed one after the other: does the memory grow with their number? */
+export const landMemory: Benchmark = {
+  name: "land-memory",
+  doc: "peak memory while groups of answers are landed one after the other; ratio of the peaks",
+  async prepare(size) {
+    const group = simulatedBars(
+      size === "full"
+        ? { symbols: 400, barsPerSymbol: 5000, symbolsPerBatch: 100 }
+        : { symbols: 20, barsPerSymbol: 480, symbolsPerBatch: 10 },
+    );
+    const rows = group.reduce((sum, columns) => sum + columns.rows, 0);
+    return {
+      summary: `groups of ${rows} bars; ratio: of the peaks`,
+      work: {},
+      cases: [landing(group, FEW, rows), landing(group, MANY, rows)],
+    };
+  },
+};
+
+/** Lands so many groups, of distinct bars; the figure is the process's largest resident set meanwhile. */
+function landing(group: readonly KlineColumns[], groups: number, rows: number): Case {
+  const times = group.map(({ timestamp }) => timestamp.slice());
+  return {
+    name: `barlake: ${(groups * rows) / 1e6} million bars`,
+    async run(timed) {
+      using folder = temporaryFolder();
+      using session = await Session.open({ spillUnder: folder.path });
+      await openRejects(session);
+      const lake = new Lake(join(folder.path, "lake"));
+      collectGarbage();
+      let peak = 0;
+      const look = (): void => {
+        peak = Math.max(peak, process.memoryUsage.rss());
+      };
+      const timer = setInterval(look, LOOK_MS);
+      try {
+        await timed(async () => {
+          for (let left = groups - 1; left >= 0; left--) {
+            moveBack(group, times, left * DAYS_APART);
+            const bars = group.map((columns) => ({ columns, source: "benchmark" }));
+            await landKlines(session, lake, BARS_1M, bars, OPTIONS);
+            look();
+          }
+        });
+      } finally {
+        clearInterval(timer);
+      }
+      const live = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1M)));
+      const [all] = await session.json<{ rows: number }>(`SELECT count(*)::DOUBLE AS rows FROM (${live})`);
+      if (all?.rows !== groups * rows)
+        throw new TypeError(`${all?.rows} bars were landed, not ${groups * rows}`);
+      const newest = `timestamp >= make_timestamptz(${Number(times[0]?.[0]) * 1000}::BIGINT)`;
+      const checks = await sqlChecks(session, `(SELECT * FROM (${live}) WHERE ${newest})`);
+      return { checks, figures: { "peak MB": peak / 1e6 } };
+    },
+  };
+}
+
+/** Writes the bars' times anew, so many days earlier: the buffers are used again, as an ingest does. */
+function moveBack(group: readonly KlineColumns[], times: readonly BigInt64Array[], days: number): void {
+  const by = BigInt(days * DAY_MS);
+  for (const [index, { timestamp }] of group.entries()) {
+    for (const [row, at] of (times[index] as BigInt64Array).entries()) timestamp[row] = at - by;
+  }
+}

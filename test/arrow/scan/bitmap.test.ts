@@ -1,0 +1,38 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { copyBits, isAllNull } from "../../../src/arrow/scan/bitmap.js";
+
+const bit = (bitmap: Uint8Array, at: number): number => ((bitmap[at >> 3] as number) >> (at & 7)) & 1;
+const anyBitmap = fc.uint8Array({ minLength: 8, maxLength: 8 });
+
+test("any bits are copied to any place, and those beside it stay", () => {
+  fc.assert(
+    fc.property(
+      fc.option(anyBitmap, { nil: undefined }),
+      anyBitmap,
+      fc.nat(64),
+      fc.nat(64),
+      fc.nat(64),
+      (from, into, start, at, most) => {
+        const count = Math.min(most, 64 - start, 64 - at);
+        const target = into.slice();
+        copyBits(from, start, count, target, at);
+        for (let i = 0; i < 64; i++) {
+          const isCopied = i >= at && i < at + count;
+          const expected = isCopied ? (from === undefined ? 1 : bit(from, start + i - at)) : bit(into, i);
+          expect(bit(target, i), `bit ${i}`).toBe(expected);
+        }
+      },
+    ),
+  );
+});
+
+test("a bitmap is all null if each of its rows is; bits behind them do not count", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 2, maxLength: 2 }), fc.nat(16), (bitmap, rows) => {
+      const present = Array.from({ length: rows }, (_, row) => bit(bitmap, row)).includes(1);
+      expect(isAllNull(bitmap, rows)).toBe(!present);
+    }),
+  );
+  expect(isAllNull(Uint8Array.of(0, 0b1111_1000), 11)).toBe(true);
+});

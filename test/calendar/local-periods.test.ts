@@ -1,0 +1,49 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { localPeriods } from "../../src/calendar/local-periods.js";
+import { REGIONS, type Region } from "../../src/core/exchange.js";
+import { DAY_MS, epochDay } from "../../src/core/time.js";
+
+/** The date in a zone, as the platform knows it. */
+function platformDate(ms: number, zone: string): string {
+  return new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" }).format(ms);
+}
+
+const CHANGES = [
+  "1940-06-01T15:00:00Z",
+  "1986-05-03T18:00:00Z",
+  "1991-09-14T17:00:00Z",
+  "2024-03-10T07:00:00Z",
+  "2024-11-03T06:00:00Z",
+  "2025-12-31T16:00:00Z",
+].map(Date.parse);
+const anyMoment = fc.oneof(
+  fc.integer({ min: Date.UTC(1950, 0, 1), max: Date.UTC(2060, 0, 1) }),
+  fc.tuple(fc.constantFrom(...CHANGES), fc.integer({ min: -DAY_MS, max: DAY_MS })).map(([at, by]) => at + by),
+);
+const firstOf = { day: 10, month: 7, year: 4 } as const;
+
+test("the period of any moment begins and ends where the platform's date changes, in whatever order they are asked", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom<Region>("CN", "HK", "US"),
+      fc.constantFrom<keyof typeof firstOf>("day", "month", "year"),
+      fc.array(anyMoment, { minLength: 1, maxLength: 20 }),
+      (region, unit, moments) => {
+        const { zone } = REGIONS[region];
+        const periodOf = localPeriods(zone, unit);
+        const name = (ms: number): string => platformDate(ms, zone).slice(0, firstOf[unit]);
+        for (const ms of moments) {
+          const period = periodOf(ms);
+          expect(ms).toBeGreaterThanOrEqual(period.start);
+          expect(ms).toBeLessThan(period.end);
+          expect(period.first.slice(0, firstOf[unit])).toBe(name(ms));
+          expect(period.epochDay).toBe(epochDay(period.first));
+          expect([name(period.start), name(period.end - 1)]).toEqual([name(ms), name(ms)]);
+          expect(name(period.start - 1)).not.toBe(name(ms));
+          expect(name(period.end)).not.toBe(name(ms));
+        }
+      },
+    ),
+  );
+});
