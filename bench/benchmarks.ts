@@ -4,11 +4,12 @@ import { encode } from "./cases/encode.js";
 import { ingest } from "./cases/ingest.js";
 import { land } from "./cases/land.js";
 import { memory } from "./cases/memory.js";
+import { query } from "./cases/query.js";
 import { scan } from "./cases/scan.js";
 import { thread } from "./cases/thread.js";
 
 /** Every benchmark, in the order of the data's way. */
-export const BENCHMARKS: readonly Benchmark[] = [decode, memory, thread, encode, scan, land, ingest];
+export const BENCHMARKS: readonly Benchmark[] = [decode, memory, thread, encode, scan, land, ingest, query];
 
 export function benchmarkNamed(name: string): Benchmark | undefined {
   return BENCHMARKS.find((benchmark) => benchmark.name === name);
