@@ -15,6 +15,8 @@ type Timed = <T>(work: () => T | Promise<T>) => Promise<T>;
 /** One way to do the work. */
 export interface Case {
   readonly name: string;
+  /** Name of the case that this one is compared with: its own, where it is a baseline. @default the first case's */
+  readonly baseline?: string;
   run(timed: Timed): Promise<Outcome>;
 }
 
@@ -24,7 +26,7 @@ export interface Workload {
   readonly summary: string;
   /** Amount of work of a run, by the unit of its rate: bars by "bars/s", say. Tables compare the first. */
   readonly work: Readonly<Record<string, number>>;
-  /** The baseline stands first. */
+  /** The baseline stands first; where there are several, each stands before its cases. */
   readonly cases: readonly [Case, ...Case[]];
   /** Gives back what the workload holds. */
   close?(): Promise<void>;
@@ -35,5 +37,7 @@ export interface Benchmark {
   readonly name: string;
   /** What is measured. */
   readonly doc: string;
+  /** Whether the cases share a process and one input: where making it takes minutes, and the work is a database's. */
+  readonly shared?: boolean;
   prepare(size: Size): Promise<Workload>;
 }

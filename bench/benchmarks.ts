@@ -6,6 +6,7 @@ import { land } from "./cases/land.js";
 import { landMemory } from "./cases/land-memory.js";
 import { memory } from "./cases/memory.js";
 import { open } from "./cases/open.js";
+import { query } from "./cases/query.js";
 import { scan } from "./cases/scan.js";
 import { thread } from "./cases/thread.js";
 
@@ -20,6 +21,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   landMemory,
   open,
   ingest,
+  query,
 ];
 
 export function benchmarkNamed(name: string): Benchmark | undefined {

@@ -12,6 +12,8 @@ export interface Run {
 export interface WorkloadFacts extends Pick<Workload, "summary" | "work"> {
   /** Names of the cases, the baseline's first. */
   readonly names: readonly string[];
+  /** Index of each case's baseline. */
+  readonly baselines: readonly number[];
 }
 
 /** Prepared cases, wherever they run. */
@@ -44,7 +46,10 @@ export async function runCase(one: Case): Promise<Run> {
 }
 
 export function factsOf({ summary, work, cases }: Workload): WorkloadFacts {
-  return { summary, work, names: cases.map((one) => one.name) };
+  const names = cases.map((one) => one.name);
+  const baselines = cases.map(({ baseline }) => (baseline === undefined ? 0 : names.indexOf(baseline)));
+  if (baselines.includes(-1)) throw new TypeError(`a case of ${summary} has a baseline that is no case`);
+  return { summary, work, names, baselines };
 }
 
 /** Prepares all cases in this process: soon ready, but each pays for the garbage of the others. */

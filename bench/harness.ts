@@ -35,7 +35,7 @@ export interface HarnessOptions {
   readonly runs: number;
   /** Time that each case runs, at least once, before it is measured: until then its code is being compiled. 0: none. */
   readonly warmUpMs: number;
-  /** Gives each case a process of its own. */
+  /** Gives each case a process of its own, unless the benchmark shares one. */
   readonly apart: boolean;
 }
 
@@ -53,8 +53,10 @@ const TOLERANCE = 1e-9;
  * @throws {WrongResult} when a case's result differs from the baseline's.
  */
 export async function measure(benchmark: Benchmark, options: HarnessOptions): Promise<BenchmarkReport> {
-  const { size, apart } = options;
-  const runner = await (apart ? prepareApart(benchmark, size) : prepareHere(benchmark, size));
+  const { size } = options;
+  const runner = await (options.apart && !benchmark.shared
+    ? prepareApart(benchmark, size)
+    : prepareHere(benchmark, size));
   try {
     const { facts } = runner;
     for (const index of facts.names.keys()) await warmUp(runner, index, options.warmUpMs);
@@ -62,7 +64,7 @@ export async function measure(benchmark: Benchmark, options: HarnessOptions): Pr
     for (let turn = 0; turn < options.runs; turn++) {
       const runs: Run[] = [];
       for (const index of orderOf(facts.names.length, turn)) runs[index] = await runner.run(index);
-      compareResults(benchmark.name, facts.names, runs);
+      compareResults(benchmark.name, facts, runs);
       turns.push(runs);
     }
     const runs = facts.names.map((_, index) => turns.map((turn) => turn[index] as Run));
@@ -88,14 +90,16 @@ function orderOf(length: number, turn: number): number[] {
   return turn % 2 === 0 ? order : order.reverse();
 }
 
-function compareResults(benchmark: string, names: readonly string[], runs: readonly Run[]): void {
-  const expected = runs[0]?.outcome.checks ?? {};
+function compareResults(benchmark: string, facts: WorkloadFacts, runs: readonly Run[]): void {
+  const { names, baselines } = facts;
   for (const [index, name] of names.entries()) {
+    const baseline = baselines[index] as number;
+    const expected = runs[baseline]?.outcome.checks ?? {};
     const found = runs[index]?.outcome.checks ?? {};
     for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
       if (isSame(expected[key], found[key])) continue;
       throw new WrongResult(
-        `benchmark ${benchmark}: case "${name}" has ${key} ${found[key]}; case "${names[0]}" has ${expected[key]}`,
+        `benchmark ${benchmark}: case "${name}" has ${key} ${found[key]}; case "${names[baseline]}" has ${expected[key]}`,
       );
     }
   }
@@ -106,7 +110,7 @@ function isSame(a: number | undefined, b: number | undefined): boolean {
   return Math.abs(a - b) <= TOLERANCE * Math.max(Math.abs(a), Math.abs(b));
 }
 
-function reports({ names, work }: WorkloadFacts, runs: readonly Run[][]): CaseReport[] {
+function reports({ names, work, baselines }: WorkloadFacts, runs: readonly Run[][]): CaseReport[] {
   const values = runs.map((own) => {
     const seconds = median(own.map((run) => run.ms)) / 1000;
     const rates = Object.entries(work).map(([unit, amount]) => [unit, amount / seconds] as const);
@@ -122,7 +126,7 @@ function reports({ names, work }: WorkloadFacts, runs: readonly Run[][]): CaseRe
     figures: [...(values[index] ?? [])].map(([unit, value]) => ({
       unit,
       value,
-      ratio: value / (values[0]?.get(unit) ?? Number.NaN),
+      ratio: value / (values[baselines[index] as number]?.get(unit) ?? Number.NaN),
     })),
   }));
 }

@@ -9,6 +9,19 @@ import type { Session } from "./session.js";
 /** The views that come with barlake, one a file. */
 const OWN_VIEWS = fileURLToPath(new URL("../../sql/views", import.meta.url));
 
+/** A part of a table's files, and what is true of each of their rows. */
+export interface ViewBranch {
+  readonly urls: readonly string[];
+  /** A condition that every row keeps, so that a query whose own conditions exclude it opens none of the files. */
+  readonly where: string | undefined;
+}
+
+/** A table as its view shows it. */
+export interface ViewedTable extends ParquetFiles {
+  /** All files, in parts. @default one part, of which nothing is known */
+  readonly branches?: readonly ViewBranch[];
+}
+
 /** One SQL file that defines a view. */
 interface ViewFile {
   readonly path: string;
@@ -17,7 +30,8 @@ interface ViewFile {
 
 /**
  * Lays a lake's views: `raw.<table>` over exactly the given files, with the comments of the schema, and over these the
- * views of `sql/views`.
+ * views of `sql/views`; all of them or, on an error, none. A list of files is bound once for its own view and once for
+ * each view over it; the comments are set without binding.
  *
  * @param tables the live files of every table.
  * @param extra more views of the schema `raw`, by name.
@@ -25,25 +39,48 @@ interface ViewFile {
  */
 export async function createViews(
   session: Session,
-  tables: readonly ParquetFiles[],
+  tables: readonly ViewedTable[],
   extra: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  await session.run("CREATE SCHEMA IF NOT EXISTS raw");
-  for (const files of tables) await createRawView(session, files);
-  for (const [name, sql] of Object.entries(extra)) {
-    await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
+  // One transaction: a database file is synchronised once, not after each of some 150 statements.
+  await session.run("BEGIN TRANSACTION");
+  try {
+    await session.run("CREATE SCHEMA IF NOT EXISTS raw");
+    for (const table of tables) await createRawView(session, table);
+    for (const [name, sql] of Object.entries(extra)) {
+      await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
+    }
+    await applyViewFiles(session, readViewFiles(OWN_VIEWS));
+    await session.run("COMMIT");
+  } catch (error) {
+    await session.run("ROLLBACK");
+    throw error;
   }
-  await applyViewFiles(session, readViewFiles(OWN_VIEWS));
 }
 
-async function createRawView(session: Session, files: ParquetFiles): Promise<void> {
-  const view = `raw.${ident(files.table.name)}`;
-  await session.run(`CREATE OR REPLACE VIEW ${view} AS ${await parquetRelation(session, files)}`);
-  await session.run(`COMMENT ON VIEW ${view} IS ${literal(files.table.doc)}`);
-  for (const { name, doc, unit } of files.columns) {
+async function createRawView(session: Session, viewed: ViewedTable): Promise<void> {
+  const view = `raw.${ident(viewed.table.name)}`;
+  const comments = viewed.columns.map(({ name, doc, unit }) => {
     const comment = literal(unit ? `${doc} [${unit}]` : doc);
-    await session.run(`COMMENT ON COLUMN ${view}.${ident(name)} IS ${comment}`);
+    return `COMMENT ON COLUMN ${view}.${ident(name)} IS ${comment}`;
+  });
+  const statements = [
+    `CREATE OR REPLACE VIEW ${view} AS ${await viewSql(session, viewed)}`,
+    `COMMENT ON VIEW ${view} IS ${literal(viewed.table.doc)}`,
+    ...comments,
+  ];
+  await session.run(statements.join(";\n"));
+}
+
+async function viewSql(session: Session, viewed: ViewedTable): Promise<string> {
+  const { branches } = viewed;
+  if (branches === undefined) return parquetRelation(session, viewed);
+  const parts: string[] = [];
+  for (const { urls, where } of branches) {
+    const rows = await parquetRelation(session, { ...viewed, urls });
+    parts.push(where === undefined ? rows : `${rows} WHERE ${where}`);
   }
+  return parts.join("\nUNION ALL\n");
 }
 
 function readViewFiles(folder: string): ViewFile[] {

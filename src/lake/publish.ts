@@ -8,6 +8,7 @@ import { createViews } from "../db/views.js";
 import { byteCount, type Lake, type Moment, rowCount } from "./lake.js";
 import { rejectsSql } from "./rejects.js";
 import type { Snapshot } from "./snapshot.js";
+import { viewBranches } from "./view-branches.js";
 
 /** Opens a database with all of a lake's views, at the newest version of each table or at a moment. */
 export async function openReader(
@@ -48,7 +49,13 @@ export async function publish(lake: Lake): Promise<void> {
 }
 
 async function layViews(session: Session, lake: Lake, snapshots: readonly Snapshot[]): Promise<void> {
-  const tables = snapshots.map((snapshot) => lake.filesOf(snapshot));
+  const tables = snapshots.map((snapshot) => {
+    const branches = viewBranches(snapshot)?.map(({ files, where }) => ({
+      urls: lake.filesOf(snapshot, files).urls,
+      where,
+    }));
+    return { ...lake.filesOf(snapshot), ...(branches && { branches }) };
+  });
   await createViews(session, tables, { rejects: await rejectsSql(lake), tables: tablesSql(snapshots) });
 }
 

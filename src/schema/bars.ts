@@ -1,4 +1,4 @@
-import type { Column, TableSchema } from "./column.js";
+import type { Column, PartitionSpan, TableSchema } from "./column.js";
 
 const REGION: Column = { name: "region", type: "string", doc: "Region of the exchange: CN, HK or US." };
 
@@ -43,7 +43,12 @@ export const KLINE_COLUMNS: readonly Column[] = [
   },
 ];
 
-function bars(name: string, doc: string, timestampDoc: string, partition: Column): TableSchema {
+function bars(
+  name: string,
+  doc: string,
+  timestampDoc: string,
+  partition: Column & { readonly name: PartitionSpan["unit"] },
+): TableSchema {
   return {
     name,
     doc,
@@ -64,6 +69,7 @@ function bars(name: string, doc: string, timestampDoc: string, partition: Column
     key: ["symbol", "timestamp"],
     sort: ["symbol", "timestamp"],
     partition: ["region", partition.name],
+    span: { partition: partition.name, unit: partition.name, date: "trade_date" },
     stats: ["symbol", "timestamp"],
   };
 }

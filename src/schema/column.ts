@@ -37,10 +37,21 @@ export interface TableSchema {
   readonly sort: readonly string[];
   /** Columns that are kept in the path instead of in the file. */
   readonly partition: readonly string[];
+  /** The partition column that is a span of time, and the date column whose value always lies in it. */
+  readonly span?: PartitionSpan;
   /** Columns that carry minimum and maximum in the log, so that files are skipped before they are opened. */
   readonly stats: readonly string[];
   /** Whether a delivery may add numeric columns that are not declared. @default false */
   readonly open?: boolean;
+}
+
+/** A partition by time. */
+export interface PartitionSpan {
+  /** The partition column: the first day of the month, or the number of the year. */
+  readonly partition: string;
+  readonly unit: "month" | "year";
+  /** The column, of type date and never null, that the partition column follows from. */
+  readonly date: string;
 }
 
 /** The DuckDB type of a column type. */

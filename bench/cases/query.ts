@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parquetRelation } from "../../src/db/parquet-relation.js";
+import { Session } from "../../src/db/session.js";
+import { byteCount, Lake, rowCount } from "../../src/lake/lake.js";
+import { publish } from "../../src/lake/publish.js";
+import { BARS_1M } from "../../src/schema/bars.js";
+import type { Benchmark, Case } from "../benchmark.js";
+import { temporaryFolder } from "../temporary-folder.js";
+import { writeYear } from "../year-of-minutes.js";
+
+const VIEW_FILE = new URL("../../sql/views/bars_1m.sql", import.meta.url);
+
+/** A question that users ask, over the view `bars_1m`. Its columns that are numbers are summed to check it. */
+interface Question {
+  readonly name: string;
+  readonly sql: string;
+  readonly numbers: readonly string[];
+}
+
+const QUESTIONS: readonly Question[] = [
+  {
+    name: "a symbol's year",
+    sql: `SELECT timestamp, open, high, low, close, volume, amount FROM bars_1m
+      WHERE symbol = '600003.SH' AND trade_date BETWEEN '2025-01-01' AND '2025-12-31'`,
+    numbers: ["epoch_ms(timestamp)", "open", "high", "low", "close", "volume", "amount"],
+  },
+  {
+    name: "a day's cross-section",
+    sql: `SELECT symbol, arg_min(open, timestamp) AS open, max(high) AS high, min(low) AS low,
+        arg_max(close, timestamp) AS close, sum(shares) AS shares, sum(amount) AS amount
+      FROM bars_1m WHERE trade_date = '2025-01-15' GROUP BY symbol`,
+    numbers: ["open", "high", "low", "close", "shares", "amount"],
+  },
+  {
+    name: "VWAP by symbol and day",
+    sql: `SELECT symbol, trade_date, sum(amount) / sum(shares) AS vwap FROM bars_1m GROUP BY symbol, trade_date`,
+    numbers: ["vwap", "vwap * day(trade_date)"],
+  },
+];
+
+/** What users ask, of the views over a compacted lake and of a DuckDB database with the same rows in the same order. */
+export const query: Benchmark = {
+  name: "query",
+  doc: "questions to the views of a compacted lake; each against a native DuckDB table",
+  shared: true,
+  async prepare(size) {
+    const folder = temporaryFolder();
+    const lake = new Lake(join(folder.path, "lake"));
+    const nativeFile = join(folder.path, "native.duckdb");
+    const spec = size === "full" ? { symbols: 800, months: 12 } : { symbols: 5, months: 2 };
+    {
+      using session = await Session.open({ spillUnder: folder.path });
+      await writeYear(session, lake, spec);
+    }
+    await publish(lake);
+    await makeNative(nativeFile, lake);
+    const snapshot = await lake.snapshot(BARS_1M);
+    const rows = rowCount(snapshot);
+    const native = await Session.open({ path: nativeFile, readOnly: true });
+    const views = await Session.open({ path: lake.databaseFile, readOnly: true });
+    const cases = QUESTIONS.flatMap((one) => {
+      const baseline = `native: ${one.name}`;
+      return [ask(native, one, baseline, baseline), ask(views, one, `barlake: ${one.name}`, baseline)];
+    });
+    return {
+      summary: `${rows} bars, ${snapshot.files.size} files, ${(byteCount(snapshot) / rows).toFixed(1)} bytes/bar`,
+      work: { "queries/s": 1 },
+      cases: cases as [Case, ...Case[]],
+      async close() {
+        native.close();
+        views.close();
+        folder[Symbol.dispose]();
+      },
+    };
+  },
+};
+
+function ask(session: Session, { sql, numbers }: Question, name: string, baseline: string): Case {
+  const sums = numbers.map((number, index) => `sum(${number})::DOUBLE AS n${index}`);
+  return {
+    name,
+    baseline,
+    async run(timed) {
+      await timed(() => session.run(sql));
+      const [checks] = await session.json<Record<string, number>>(
+        `SELECT count(*)::DOUBLE AS rows, ${sums.join(", ")} FROM (${sql})`,
+      );
+      return { checks: checks ?? {} };
+    },
+  };
+}
+
+/** A database with the lake's rows, columns and order in a table of its own, and the same view over it. */
+async function makeNative(path: string, lake: Lake): Promise<void> {
+  using session = await Session.open({ path });
+  const snapshot = await lake.snapshot(BARS_1M);
+  const files = [...snapshot.files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  await session.run("CREATE SCHEMA raw");
+  for (const [index, file] of files.entries()) {
+    const rows = await parquetRelation(session, lake.filesOf(snapshot, [file]));
+    await session.run(
+      index === 0 ? `CREATE TABLE raw.bars_1m AS ${rows}` : `INSERT INTO raw.bars_1m ${rows}`,
+    );
+  }
+  await session.run(readFileSync(VIEW_FILE, "utf8"));
+  await session.run("CHECKPOINT");
+}
