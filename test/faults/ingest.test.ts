@@ -3,6 +3,7 @@ import { ServiceClient } from "../../src/client/service-client.js";
 import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
 import { openReader } from "../../src/lake/publish.js";
+import { BARS_1D } from "../../src/schema/bars.js";
 import { temporaryLake } from "../lake/temporary-lake.js";
 import { cutAfter, html, json, type Script, type Seen, startScripted } from "./scripted-service.js";
 import { virtualClock } from "./virtual-clock.js";
@@ -102,6 +103,7 @@ test("a run lands what it was given, and the next one asks for nothing and chang
   const first = await run(DAILY, { symbols: SYMBOLS });
   expect(first).toMatchObject({ status: "complete", rows: 8, requests: { sent: 1, answered: 1 } });
   expect(await query(held)).toEqual(WHOLE);
+  expect([...(await lake.snapshot(BARS_1D)).txns.keys()]).toEqual([`${first.runId}/000001`]);
   const versions = (await lake.snapshots()).map((snapshot) => snapshot.version);
   const second = await run(DAILY, { symbols: SYMBOLS });
   expect(second).toMatchObject({ status: "complete", requests: { sent: 0 } });

@@ -81,7 +81,8 @@ async function landGroup(run: Run, table: TableSchema, held: readonly HeldAnswer
   try {
     const bars = held.map(({ answer, source }) => ({ columns: answer.columns, source }));
     if (bars.length > 0) {
-      const options = { ...run.landOptions(), finalEnd: run.finalEnds };
+      const answers = bars.map(({ source }) => source);
+      const options = { ...run.landOptions(), finalEnd: run.finalEnds, answers };
       run.landed.push(await landKlines(run.session, run.lake, table, bars, options));
     }
   } finally {

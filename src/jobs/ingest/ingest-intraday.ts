@@ -29,7 +29,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       async ({ answer }, requestId) => {
         using bars = answer;
         const delivered = { columns: bars.columns, source: `${run.runId}/${requestId}` };
-        const options = { ...run.landOptions(), finalEnd: run.finalEnds };
+        const options = { ...run.landOptions(), finalEnd: run.finalEnds, answers: [delivered.source] };
         run.landed.push(await landKlines(run.session, run.lake, BARS_1M, [delivered], options));
       },
     );
