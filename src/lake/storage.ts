@@ -24,7 +24,7 @@ export interface StoredFile {
 export interface Storage {
   /** Where DuckDB finds a file. */
   urlOf(path: string): string;
-  /** Names of the files directly under a folder, of links that lead nowhere too; none if the folder does not exist. */
+  /** Names of all that is directly under a folder; none if the folder does not exist. */
   list(folder: string): Promise<string[]>;
   /** All files under a folder; none if the folder does not exist. */
   walk(folder: string): Promise<StoredFile[]>;
@@ -53,8 +53,7 @@ export function localStorage(folder: string): Storage {
     urlOf: full,
     async list(path) {
       try {
-        const entries = await readdir(full(path), { withFileTypes: true });
-        return entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
+        return await readdir(full(path));
       } catch (error) {
         if (isMissing(error)) return [];
         throw error;
