@@ -109,7 +109,8 @@ function freeIn(folder: string): string {
   if (!existsSync(folder) && dirname(folder) !== folder) return freeIn(dirname(folder));
   try {
     const { bavail, bsize } = statfsSync(folder);
-    return `, with ${((bavail * bsize) / 1e6).toFixed(1)} MB free in ${folder}`;
+    const free = bavail * bsize;
+    return `, with ${free < 1e9 ? `${(free / 1e6).toFixed(1)} MB` : `${(free / 1e9).toFixed(1)} GB`} free in ${folder}`;
   } catch {
     return "";
   }

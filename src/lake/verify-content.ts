@@ -28,10 +28,9 @@ export async function verifyContent(
     try {
       hash = await contentHash(lake.urlOf(snapshot, file));
     } catch (cause) {
-      throw new LakeError(`table ${name}: ${file.path} is not readable: ${messageOf(cause)}`, {
-        hint: RESTORE_HINT,
-        cause,
-      });
+      const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+      const what = isMissing ? "is missing" : `is not readable: ${messageOf(cause)}`;
+      throw new LakeError(`table ${name}: ${file.path} ${what}`, { hint: RESTORE_HINT, cause });
     }
     if (hash === told) continue;
     throw new LakeError(

@@ -32,9 +32,9 @@ interface Place {
   readonly lake: Lake;
   readonly session: Session;
   /** Path on disk of a file of the table. */
-  path(name: string): string;
+  readonly path: (name: string) => string;
   /** Path on disk of a log entry. */
-  entry(version: number): string;
+  readonly entry: (version: number) => string;
   /** The table's only live file, relative to the table. */
   readonly file: string;
 }
