@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(cli: Cli) => void>>> = {
   run: async () => (await import("./commands/run.js")).addRun,
   plan: async () => (await import("./commands/plan.js")).addPlan,
   status: async () => (await import("./commands/status.js")).addStatus,
+  check: async () => (await import("./commands/check.js")).addCheck,
   history: async () => (await import("./commands/history.js")).addHistory,
   optimize: async () => (await import("./commands/optimize.js")).addOptimize,
   vacuum: async () => (await import("./commands/vacuum.js")).addVacuum,

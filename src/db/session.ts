@@ -12,7 +12,8 @@ import {
 import type { RecordBatch } from "apache-arrow";
 import { batchScan } from "../arrow/scan/batch-scan.js";
 import { registerTableScan, type Scan, type ScanSource, type TableScans } from "../arrow/scan/table-scan.js";
-import { messageOf, QueryError } from "../core/errors.js";
+import { BarlakeError, QueryError } from "../core/errors.js";
+import { explained } from "./file-fault.js";
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
 export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
@@ -53,7 +54,7 @@ export class Session implements Disposable {
   static async open(options: SessionOptions = {}): Promise<Session> {
     if (options.spillUnder) mkdirSync(options.spillUnder, { recursive: true });
     const spillFolder = join(options.spillUnder ?? tmpdir(), `spill-${randomUUID()}`);
-    const instance = await DuckDBInstance.create(options.path ?? ":memory:", {
+    const instance = await createInstance(options.path ?? ":memory:", {
       threads: String(options.threads ?? availableParallelism()),
       memory_limit: options.memoryLimit ?? "4GB",
       temp_directory: spillFolder,
@@ -153,7 +154,18 @@ export class Session implements Disposable {
     try {
       return await run();
     } catch (cause) {
-      throw new QueryError(messageOf(cause).replace(/^Failed to extract statements: /, ""), sql, { cause });
+      const { message, hint } = explained(cause);
+      throw new QueryError(message, sql, { hint, cause });
     }
+  }
+}
+
+/** @throws {BarlakeError} where the database's file could not be read or written. */
+async function createInstance(path: string, config: Record<string, string>): Promise<DuckDBInstance> {
+  try {
+    return await DuckDBInstance.create(path, config);
+  } catch (cause) {
+    const { message, hint } = explained(cause);
+    throw new BarlakeError(message, { hint, cause });
   }
 }

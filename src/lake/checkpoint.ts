@@ -4,7 +4,7 @@ import { DAY_MS } from "../core/time.js";
 import { ident, literal, literalList } from "../db/quote.js";
 import { Session } from "../db/session.js";
 import type { Action } from "./delta-actions.js";
-import { type CheckpointFiles, checkpointFile, lastCheckpointFile } from "./log-files.js";
+import { type CheckpointFiles, checkpointFile, lastCheckpointFile, RESTORE_HINT } from "./log-files.js";
 import { addActionOf, type Commit, type Snapshot } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
@@ -75,7 +75,10 @@ export async function readCheckpoint(
     }
     return { version, actions };
   } catch (cause) {
-    throw new LakeError(`table ${table}: ${paths[0]} is not readable: ${messageOf(cause)}`, { cause });
+    throw new LakeError(`table ${table}: ${paths[0]} is not readable: ${messageOf(cause).split("\n")[0]}`, {
+      hint: RESTORE_HINT,
+      cause,
+    });
   }
 }
 

@@ -94,7 +94,8 @@ export async function deleteDataFiles(
   for (const file of files) await storage.delete(`${table.name}/${decodeURIComponent(file.path)}`);
 }
 
-async function contentHash(path: string): Promise<string> {
+/** The first 64 bits of the SHA-256 of a file, as 16 hexadecimal digits: part of its name. */
+export async function contentHash(path: string): Promise<string> {
   const hash = createHash("sha256");
   const file = await open(path, "r");
   try {

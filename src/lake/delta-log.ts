@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import { LakeError, messageOf } from "../core/errors.js";
 import type { Column } from "../schema/column.js";
 import { CHECKPOINT_INTERVAL, readCheckpoint, writeCheckpoint } from "./checkpoint.js";
+import { parseActions } from "./commit-text.js";
 import { type Action, type MetaData, PROTOCOL } from "./delta-actions.js";
 import { checkWritable } from "./delta-protocol.js";
 import { schemaString } from "./delta-schema.js";
-import { commitFile, type LogFiles, listLog, missingEntry } from "./log-files.js";
+import { commitFile, type LogFiles, listLog, missingEntry, RESTORE_HINT } from "./log-files.js";
 import { type Commit, commitTime, Draft, type Snapshot } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
@@ -162,14 +163,29 @@ function isWithin(one: Commit, { version = one.version, asOf }: LogRange): boole
   return asOf === undefined || (commitTime(one) ?? Number.NEGATIVE_INFINITY) <= asOf;
 }
 
-async function readCommit(storage: Storage, table: string, version: number): Promise<Commit | undefined> {
+/**
+ * Reads one commit of a table's log; undefined where there is none.
+ *
+ * @throws {LakeError} when it is not readable.
+ */
+export async function readCommit(
+  storage: Storage,
+  table: string,
+  version: number,
+): Promise<Commit | undefined> {
   const path = commitFile(table, version);
-  const text = await storage.readText(path);
+  const unreadable = (cause: unknown): LakeError =>
+    new LakeError(`table ${table}: ${path} is not readable: ${messageOf(cause)}`, {
+      hint: RESTORE_HINT,
+      cause,
+    });
+  const text = await storage.readText(path).catch((error: unknown) => {
+    throw typeof (error as NodeJS.ErrnoException).code === "string" ? unreadable(error) : error;
+  });
   if (text === undefined) return undefined;
   try {
-    const lines = text.split("\n").filter((line) => line.trim() !== "");
-    return { version, actions: lines.map((line) => JSON.parse(line) as Action) };
+    return { version, actions: parseActions(text) };
   } catch (cause) {
-    throw new LakeError(`table ${table}: ${path} is not readable: ${messageOf(cause)}`, { cause });
+    throw unreadable(cause);
   }
 }

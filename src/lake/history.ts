@@ -1,6 +1,6 @@
 import type { TableSchema } from "../schema/column.js";
 import { commitsOf } from "./delta-log.js";
-import { listLog } from "./log-files.js";
+import { listLog, missingEntry } from "./log-files.js";
 import { type Commit, commitTime } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
@@ -23,8 +23,10 @@ export interface HistoryEntry {
 /** Every version of a table that its log still tells of, oldest first. @throws {LakeError} */
 export async function readHistory(storage: Storage, table: TableSchema): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
-  const [first = 0] = (await listLog(storage, table.name)).commits;
-  for await (const commit of commitsOf(storage, table.name, first)) entries.push(entryOf(commit));
+  const { commits } = await listLog(storage, table.name);
+  for await (const commit of commitsOf(storage, table.name, commits[0] ?? 0)) entries.push(entryOf(commit));
+  const last = entries.at(-1)?.version ?? -1;
+  if (last < (commits.at(-1) ?? -1)) throw missingEntry(table.name, last + 1);
   return entries;
 }
 

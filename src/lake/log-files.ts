@@ -16,6 +16,9 @@ export interface CheckpointFiles {
   readonly paths: readonly string[];
 }
 
+/** What to do about a file that is damaged or gone. */
+export const RESTORE_HINT = "restore it from a backup; barlake check --deep tells what else is damaged";
+
 const COMMIT = /^(\d{20})\.json$/;
 const CHECKPOINT = /^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet$/;
 
@@ -64,6 +67,6 @@ function checkpointsIn(table: string, names: readonly string[]): CheckpointFiles
 /** Says that a table's log has a hole. */
 export function missingEntry(table: string, version: number): LakeError {
   return new LakeError(`table ${table}: ${commitFile(table, version)} is missing`, {
-    hint: "restore it from a backup",
+    hint: RESTORE_HINT,
   });
 }

@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { BarlakeError, LakeError, messageOf } from "../core/errors.js";
+import { writeFaultOf } from "../db/file-fault.js";
 import { literal } from "../db/quote.js";
 import { Session, type SessionOptions } from "../db/session.js";
 import { createViews } from "../db/views.js";
@@ -31,6 +33,8 @@ export async function openReader(
 /**
  * Writes `lake.duckdb`: the views over the live files, for any DuckDB client. It is made beside the old one and put in
  * its place by rename, so that whoever has the old one open keeps it.
+ *
+ * @throws {LakeError} where that could not be; the old one stays then.
  */
 export async function publish(lake: Lake): Promise<void> {
   await mkdir(lake.stagingFolder, { recursive: true });
@@ -42,6 +46,18 @@ export async function publish(lake: Lake): Promise<void> {
     await file.sync();
     await file.close();
     await rename(staged, lake.databaseFile);
+  } catch (cause) {
+    const { message, hint = cause instanceof BarlakeError ? cause.hint : undefined } = writeFaultOf(
+      cause,
+      staged,
+    ) ?? { message: messageOf(cause) };
+    throw new LakeError(
+      `lake.duckdb: the views could not be laid anew, while the tables are as committed: ${message}`,
+      {
+        hint,
+        cause,
+      },
+    );
   } finally {
     await rm(staged, { force: true });
     await rm(`${staged}.wal`, { force: true });

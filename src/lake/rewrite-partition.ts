@@ -8,6 +8,7 @@ import { deleteDataFiles, writeDataFile } from "./data-file.js";
 import type { AddFile } from "./delta-actions.js";
 import type { Lake } from "./lake.js";
 import { type DataFile, dataFileOf, type Snapshot } from "./snapshot.js";
+import { verifyContent } from "./verify-content.js";
 
 /** A data file as the plan of a compaction sees it. */
 export interface Candidate extends CompactableFile {
@@ -37,7 +38,8 @@ export function candidatesOf(snapshot: Snapshot, partition?: string): Candidate[
  * file becomes is known only afterwards. Nothing is committed.
  *
  * @returns undefined where there is nothing to do.
- * @throws {LakeError} when the written files do not have as many rows as the live ones. They are deleted then.
+ * @throws {LakeError} when a live file is not what was written, or the written ones do not have as many rows. What was
+ *   written is deleted then.
  */
 export async function rewritePartition(
   session: Session,
@@ -55,6 +57,8 @@ export async function rewritePartition(
       const [group] = planCompaction(current, options.targetBytes)[0]?.groups ?? [];
       if (group === undefined) break;
       const values = partitionValuesOf(table, group);
+      const originals = group.files.map(({ file }) => file).filter((file) => !written.has(file));
+      await verifyContent(lake, base, originals);
       const outputs: Candidate[] = [];
       for (const rows of await outputsOf(session, lake, base, group)) {
         const add = await writeDataFile(session, lake.storage, base, rows, values, options.now);

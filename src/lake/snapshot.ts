@@ -10,7 +10,7 @@ export interface DataFile {
   readonly path: string;
   readonly partitionValues: Readonly<Record<string, string | null>>;
   readonly size: number;
-  /** What the log tells of the rows; undefined where it tells nothing. */
+  /** What the log tells of the rows; undefined where it tells nothing. Reading it throws where it is damaged. */
   readonly stats: FileStats | undefined;
 }
 
@@ -163,7 +163,14 @@ class LoggedFile implements DataFile {
   get stats(): FileStats | undefined {
     const { stats } = this.add;
     if (stats === undefined || stats === null) return undefined;
-    this.#stats ??= JSON.parse(stats) as FileStats;
+    try {
+      this.#stats ??= JSON.parse(stats) as FileStats;
+    } catch (cause) {
+      throw new LakeError(`${this.path}: its statistics in the log are not JSON`, {
+        hint: "restore the table's _delta_log from a backup; barlake check tells which entry it is",
+        cause,
+      });
+    }
     return this.#stats;
   }
 }

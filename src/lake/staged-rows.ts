@@ -59,7 +59,7 @@ export async function stagedTable(session: Session, table: TableSchema, name: st
 }
 
 /** A minimum or maximum in the text form of the log's statistics, so that texts compare as the values do. */
-function statSql(table: TableSchema, name: string, side: "min" | "max"): string {
+export function statSql(table: TableSchema, name: string, side: "min" | "max"): string {
   const value = `${side}(${ident(name)})`;
   return columnOf(table, name).type === "timestamp"
     ? `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ')`

@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import pMap from "p-map";
+import { LakeError } from "../core/errors.js";
+import { writeFaultOf } from "../db/file-fault.js";
 
 /** Folder of what is being written, outside every table. */
 export const STAGING = ".staging";
@@ -22,7 +24,7 @@ export interface StoredFile {
 export interface Storage {
   /** Where DuckDB finds a file. */
   urlOf(path: string): string;
-  /** Names of the files directly under a folder; none if the folder does not exist. */
+  /** Names of all that is directly under a folder; none if the folder does not exist. */
   list(folder: string): Promise<string[]>;
   /** All files under a folder; none if the folder does not exist. */
   walk(folder: string): Promise<StoredFile[]>;
@@ -51,8 +53,7 @@ export function localStorage(folder: string): Storage {
     urlOf: full,
     async list(path) {
       try {
-        const entries = await readdir(full(path), { withFileTypes: true });
-        return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+        return await readdir(full(path));
       } catch (error) {
         if (isMissing(error)) return [];
         throw error;
@@ -75,32 +76,30 @@ export function localStorage(folder: string): Storage {
       }
     },
     async putIfAbsent(path, text) {
-      const temporary = await stage(staging, text);
-      try {
-        return await linkNew(root, temporary, full(path));
-      } finally {
-        await rm(temporary, { force: true });
-      }
+      return writing(full(path), () =>
+        staged(staging, text, (temporary) => linkNew(root, temporary, full(path))),
+      );
     },
     async put(path, text) {
-      const temporary = await stage(staging, text);
-      try {
-        await makeFolders(root, dirname(full(path)));
-        await rename(temporary, full(path));
-        await syncFolder(dirname(full(path)));
-      } finally {
-        await rm(temporary, { force: true });
-      }
+      return writing(full(path), () =>
+        staged(staging, text, async (temporary) => {
+          await makeFolders(root, dirname(full(path)));
+          await rename(temporary, full(path));
+          await syncFolder(dirname(full(path)));
+        }),
+      );
     },
     async stagingFile(extension) {
-      await mkdir(staging, { recursive: true });
+      await writing(staging, () => mkdir(staging, { recursive: true }));
       return join(staging, `${randomUUID()}.${extension}`);
     },
     async moveIn(stagedFile, path) {
-      await syncFile(stagedFile);
-      const isNew = await linkNew(root, stagedFile, full(path));
-      if (isNew) await rm(stagedFile, { force: true });
-      return isNew;
+      return writing(full(path), async () => {
+        await syncFile(stagedFile);
+        const isNew = await linkNew(root, stagedFile, full(path));
+        if (isNew) await rm(stagedFile, { force: true });
+        return isNew;
+      });
     },
     async discard(stagedFile) {
       await rm(stagedFile, { force: true });
@@ -123,12 +122,26 @@ async function statOf(folder: string, name: string): Promise<StoredFile | undefi
   }
 }
 
-/** Writes a text to a new file outside every table, durably. @returns its path. */
-async function stage(folder: string, text: string): Promise<string> {
+/** Says of a write that failed what stood in its way, where that is the disk and not the caller. @throws {LakeError} */
+async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (cause) {
+    const fault = writeFaultOf(cause, path);
+    throw fault === undefined ? cause : new LakeError(fault.message, { hint: fault.hint, cause });
+  }
+}
+
+/** Runs `use` with a new file outside every table that holds a text, durably; deletes the file afterwards. */
+async function staged<T>(folder: string, text: string, use: (path: string) => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, `${randomUUID()}.put`);
-  await writeFile(path, text, { flush: true });
-  return path;
+  try {
+    await writeFile(path, text, { flush: true });
+    return await use(path);
+  } finally {
+    await rm(path, { force: true });
+  }
 }
 
 /** Gives a finished file a name, durably, unless that name is taken. @returns whether it was free. */

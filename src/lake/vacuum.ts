@@ -72,6 +72,6 @@ function isDead(
 }
 
 /** Delta keeps what is not data in folders and files whose names begin with an underscore or a point. */
-function isDataFile(path: string): boolean {
+export function isDataFile(path: string): boolean {
   return !path.split("/").some((part) => part.startsWith("_") || part.startsWith("."));
 }

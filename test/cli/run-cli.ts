@@ -16,6 +16,8 @@ export interface CliOptions {
   readonly input?: string;
   /** Kills the process outright (SIGKILL) once it has run for so long; its exit code is then null. */
   readonly killAfterMs?: number;
+  /** Largest file that the process may write, in KiB (ulimit -f); what is larger fails with EFBIG. */
+  readonly fileLimitKib?: number;
   /** Called as output comes, with all of it so far; may end the child. */
   readonly onOutput?: (stdout: string, child: ChildProcess) => void;
 }
@@ -23,7 +25,12 @@ export interface CliOptions {
 /** Runs the built command line in a process of its own, as a user does. */
 export function runCli(parameters: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("BARLAKE_"));
-  const child = spawn(process.execPath, [MAIN, ...parameters], {
+  const command = [process.execPath, MAIN, ...parameters];
+  const limited =
+    options.fileLimitKib === undefined
+      ? command
+      : ["bash", "-c", `ulimit -f ${options.fileLimitKib}; exec "$0" "$@"`, ...command];
+  const child = spawn(limited[0] as string, limited.slice(1), {
     cwd: options.cwd,
     env: { ...Object.fromEntries(inherited), NO_COLOR: "1", ...options.env },
     stdio: "pipe",

@@ -92,13 +92,18 @@ export async function runPipeline(
     await execute(run, pipeline, options);
   } catch (error) {
     if (error instanceof UsageError) throw error;
+    run.forgetUnlanded();
     if (!signal.aborted) failed = error;
   }
-  await run.landLedger();
-  run.rejects = await saveRejects(session, lake, run.runId);
-  if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
-    run.doing("views");
-    await publish(lake);
+  try {
+    await run.landLedger();
+    run.rejects = await saveRejects(session, lake, run.runId);
+    if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
+      run.doing("views");
+      await publish(lake);
+    }
+  } catch (error) {
+    failed ??= error;
   }
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return report(run, failed);
@@ -222,8 +227,13 @@ function report(run: Run, failed: unknown): RunReport {
     landed: totals(run.landed),
     rejected: run.rejects,
     failures: run.failures,
-    stopped: failed === undefined ? run.stopped : messageOf(failed),
+    stopped: failed === undefined ? run.stopped : reasonOf(failed),
   };
+}
+
+function reasonOf(error: unknown): string {
+  const hint = error instanceof BarlakeError ? error.hint : undefined;
+  return hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`;
 }
 
 /** One line a table, whatever number of landings it took. */

@@ -203,6 +203,11 @@ export class Run {
     await landRequests(this.session, this.lake, this.pipeline, records, this.landOptions());
   }
 
+  /** Forgets the answers that the ledger has pending: their rows have not landed, and are to be asked for again. */
+  forgetUnlanded(): void {
+    this.#pending = this.#pending.filter(({ status }) => status !== "answered");
+  }
+
   #fail(
     entry: Pick<RequestRecord, "requestId" | "endpoint" | "askedAt"> & Purpose,
     attempts: number,

@@ -1,0 +1,123 @@
+import { existsSync, statfsSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { messageOf } from "../core/errors.js";
+import { TABLES } from "../schema/tables.js";
+
+/** What stood in the way of reading or writing a file, in words for whoever has to act on it. */
+export interface FileFault {
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Why nothing more could be written: the system's code, DuckDB's words for it, and what to do. */
+const WRITE_FAULTS: readonly {
+  readonly code: string;
+  readonly words: string;
+  readonly hint: (folder: string) => string;
+}[] = [
+  { code: "ENOSPC", words: "No space left on device", hint: (folder) => `the disk is full${freeIn(folder)}` },
+  { code: "EDQUOT", words: "Disk quota exceeded", hint: (folder) => `the quota is used up${freeIn(folder)}` },
+  {
+    code: "EFBIG",
+    words: "File too large",
+    hint: (folder) => `a limit on the size of a file was reached (ulimit -f tells it)${freeIn(folder)}`,
+  },
+  { code: "EROFS", words: "Read-only file system", hint: () => "the file system is mounted read-only" },
+  { code: "EACCES", words: "Permission denied", hint: () => "the folder is not writable for this user" },
+  { code: "EIO", words: "Input/output error", hint: () => "the disk reports an error" },
+];
+
+const AGAIN =
+  "what was committed stays and nothing half-done shows: once there is room, run the command again";
+
+/**
+ * What stood in the way of a write of the lake's, where it was the disk.
+ *
+ * @param error what the system threw, with its code.
+ * @param path the file that was to be written.
+ * @returns undefined for any other error.
+ */
+export function writeFaultOf(error: unknown, path: string): FileFault | undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  const fault = WRITE_FAULTS.find((one) => one.code === code);
+  return fault === undefined ? undefined : writeFault(fault, path);
+}
+
+/**
+ * What a message of DuckDB's means, where it is about a file: of a lake's table, or one that was being written.
+ *
+ * @returns undefined for any other message.
+ */
+export function fileFaultIn(message: string): FileFault | undefined {
+  const [first = ""] = message.split("\n");
+  return writeFaultIn(first) ?? readFaultIn(first) ?? namelessFaultIn(first);
+}
+
+function writeFaultIn(line: string): FileFault | undefined {
+  const fault = WRITE_FAULTS.find(({ words }) => line.includes(words));
+  if (fault === undefined || !/\b(write|create|offload|sync|truncate)\b/i.test(line)) return undefined;
+  return writeFault(fault, /["']([^"']*\/[^"']*)["']/.exec(line)?.[1] ?? "");
+}
+
+function writeFault({ words, hint }: (typeof WRITE_FAULTS)[number], path: string): FileFault {
+  const isLakes = /\/(\.staging|_delta_log)\//.test(path) || tableFileIn(path) !== undefined;
+  const subject = isLakes || path === "" ? "the lake" : `file ${path}`;
+  const where = isLakes ? ` (${path})` : "";
+  return {
+    message: `${subject} could not be written: ${words}${where}`,
+    hint: `${hint(dirname(path))}; ${AGAIN}`,
+  };
+}
+
+function readFaultIn(line: string): FileFault | undefined {
+  if (/^(Parser|Catalog|Conversion) Error/.test(line)) return undefined;
+  const [, quoted = /file: (\/[^,]*\.parquet)/.exec(line)?.[1]] =
+    /["'](\/[^"']*\.parquet)["']/.exec(line) ?? [];
+  const found = quoted === undefined ? undefined : tableFileIn(quoted);
+  if (quoted === undefined || found === undefined) return undefined;
+  const subject = `table ${found.table}: ${found.file}`;
+  if (line.includes("No files found"))
+    return { message: `${subject} is missing`, hint: `${RESTORE}; barlake check tells what else is missing` };
+  const told = line.replace(quoted, basename(quoted)).replace(/^[A-Z][\w ]* Error: /, "");
+  return {
+    message: `${subject} is not readable: ${told}`,
+    hint: `${RESTORE}; barlake check --deep tells what else is damaged`,
+  };
+}
+
+const RESTORE = "restore the file from a backup";
+
+/** What DuckDB says of damaged Parquet files without their names. */
+const NAMELESS = /TProtocolException|don't know what type|invalid TType|Payload value bigger than allowed/;
+
+function namelessFaultIn(line: string): FileFault | undefined {
+  if (!NAMELESS.test(line)) return undefined;
+  return {
+    message: `a Parquet file is damaged: ${line.replace(/^[A-Z][\w ]* Error: /, "").trim()}`,
+    hint: "barlake check --deep tells which one it is, where it is the lake's",
+  };
+}
+
+/** The table that a data file belongs to, and its path there, where a path is one of a lake's. */
+function tableFileIn(path: string): { table: string; file: string } | undefined {
+  const [, table = "", file = ""] = /\/([^/=]+)\/((?:[^/=]+=[^/]*\/)+[^/]+\.parquet)$/.exec(path) ?? [];
+  return TABLES.some(({ name }) => name === table) ? { table, file } : undefined;
+}
+
+/** What is free where a folder is or will be, as text; nothing where that cannot be told. */
+function freeIn(folder: string): string {
+  if (!existsSync(folder) && dirname(folder) !== folder) return freeIn(dirname(folder));
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    const free = bavail * bsize;
+    return `, with ${free < 1e9 ? `${(free / 1e6).toFixed(1)} MB` : `${(free / 1e9).toFixed(1)} GB`} free in ${folder}`;
+  } catch {
+    return "";
+  }
+}
+
+/** The text of whatever was thrown, with what it means where it is about a file. */
+export function explained(error: unknown): Partial<FileFault> & Pick<FileFault, "message"> {
+  const message = messageOf(error).replace(/^Failed to extract statements: /, "");
+  return fileFaultIn(message) ?? { message };
+}

@@ -1,0 +1,56 @@
+/** How much a finding matters: `info` needs no action, a lake with a `warning` is read right, one with an `error` may not be. */
+export type Severity = "error" | "warning" | "info";
+
+/** What a finding is about. */
+export type FindingRule =
+  | "log_entry_missing"
+  | "log_entry_unreadable"
+  | "log_not_understood"
+  | "log_begins_late"
+  | "log_schema"
+  | "checkpoint_unreadable"
+  | "checkpoint_differs"
+  | "last_checkpoint"
+  | "file_missing"
+  | "file_size"
+  | "file_content"
+  | "file_unreadable"
+  | "file_unknown"
+  | "partition_value"
+  | "partition_rows"
+  | "statistics_absent"
+  | "statistics_unreadable"
+  | "statistics_wrong"
+  | "row_count"
+  | "columns"
+  | "null_in_required"
+  | "not_sorted"
+  | "duplicate_key"
+  | "staged_leftover";
+
+/** Something about a lake's storage that is not as it should be. */
+export interface Finding {
+  readonly severity: Severity;
+  /** Undefined where it is the whole lake's. */
+  readonly table?: string;
+  /** The version of the table that it is about, where it is about one. */
+  readonly version?: number;
+  /** Relative to the lake. */
+  readonly file?: string;
+  readonly rule: FindingRule;
+  /** What is the matter; begins with its subject. */
+  readonly message: string;
+  /** What to do next. */
+  readonly hint: string;
+}
+
+/** What to do about a file of which no whole copy is in the lake. */
+export const RESTORE =
+  "restore it from a backup; without one, move the folders of the table and of requests away, and run or import anew";
+
+/** What to do about a file that is whole, and not as this program writes files. */
+export const FOREIGN =
+  "barlake writes no such file: correct it with the program that did (barlake history tells which)";
+
+/** What to do about the log's wrong word about a file. */
+export const RESTORE_LOG = "restore the table's _delta_log from a backup";

@@ -1,0 +1,47 @@
+import type { Action } from "./delta-actions.js";
+
+/**
+ * Reads the text of a log entry: one action a line.
+ *
+ * An entry without an action is none that a writer makes: it is what a crash of the machine leaves of one. To read it
+ * as "nothing changed" would show an older state as the newest.
+ *
+ * @throws {Error} that says what is wrong with the text, without its name.
+ */
+export function parseActions(text: string): Action[] {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  if (lines.length === 0) throw new Error("it is empty");
+  return lines.map((line, index) =>
+    parseAction(line, index === lines.length - 1 ? "the last line" : `line ${index + 1}`),
+  );
+}
+
+/** What an action must have so that reading the log does not stumble over it. */
+const MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  add: ["path", "partitionValues"],
+  remove: ["path"],
+  metaData: ["schemaString", "format"],
+  protocol: ["minReaderVersion", "minWriterVersion"],
+  txn: ["appId"],
+};
+
+function parseAction(line: string, where: string): Action {
+  let action: unknown;
+  try {
+    action = JSON.parse(line);
+  } catch (cause) {
+    throw new Error(`${where} is not JSON (cut short, or overwritten)`, { cause });
+  }
+  if (!isObject(action)) throw new Error(`${where} is not a JSON object`);
+  const [kind] = Object.keys(action);
+  if (kind === undefined) throw new Error(`${where} holds no action`);
+  const value = action[kind];
+  if (!isObject(value)) throw new Error(`${where} holds ${kind} without content`);
+  const missing = MEMBERS[kind]?.find((member) => value[member] === undefined || value[member] === null);
+  if (missing !== undefined) throw new Error(`${where} holds ${kind} without ${missing}`);
+  return action as unknown as Action;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,67 @@
+import { copyFileSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+import { runCli } from "./run-cli.js";
+
+/** A lake with one imported bar. @returns its folder and its data file. */
+async function smallLake(): Promise<{ lake: string; file: string }> {
+  const place = temporaryFolder();
+  const lake = join(place, "lake");
+  writeFileSync(join(place, "600519.SH.csv"), "date,open,high,low,close,volume\n2024-01-02,10,11,9,10,100\n");
+  expect((await runCli(["import", "bars_1d", join(place, "600519.SH.csv"), "--lake", lake])).code).toBe(0);
+  const folder = join(lake, "bars_1d", "region=CN", "year=2024");
+  return { lake, file: join(folder, readdirSync(folder)[0] as string) };
+}
+
+test("a sound lake: exit code 0, and what was looked at", async () => {
+  const { lake } = await smallLake();
+  const shallow = await runCli(["check", "--lake", lake]);
+  expect([shallow.code, shallow.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^1 table, 1 file \(.*\): nothing found\n$/),
+  ]);
+  const deep = await runCli(["check", "--deep", "--lake", lake, "--json"]);
+  expect(deep.code).toBe(0);
+  expect(JSON.parse(deep.stdout)).toMatchObject({
+    deep: true,
+    tables: [{ table: "bars_1d", version: 0, files: 1, rows: 1 }],
+    findings: [],
+  });
+});
+
+test("findings: exit code 1, a table of them, and what to do", async () => {
+  const { lake, file } = await smallLake();
+  truncateSync(file, 100);
+  const { code, stdout } = await runCli(["check", "bars_1d", "--lake", lake]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^1 table, 1 file \(.*\): 1 error\n\nseverity +table +version +rule +what\n/);
+  expect(stdout).toMatch(
+    /^error +bars_1d +0 +file_size +bars_1d\/region=CN\/year=2024\/p-.* has 100 bytes, and \d+ by the log$/m,
+  );
+  expect(stdout).toMatch(/^what to do:\n +file_size: restore it from a backup/m);
+  const other = await runCli(["check", "bars_1m", "--lake", lake]);
+  expect(other.code).toBe(0);
+});
+
+test("what is only worth knowing does not change the exit code", async () => {
+  const { lake, file } = await smallLake();
+  copyFileSync(file, `${file.slice(0, -8)}-stray.parquet`);
+  mkdirSync(join(lake, ".staging"), { recursive: true });
+  writeFileSync(join(lake, ".staging", "left.put"), "x");
+  const { code, stdout } = await runCli(["check", "--deep", "--lake", lake, "--json"]);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    findings: [
+      { severity: "info", table: "bars_1d", rule: "file_unknown" },
+      { severity: "info", rule: "staged_leftover", file: ".staging" },
+    ],
+  });
+});
+
+test("an empty lake has nothing to check, and the check makes nothing", async () => {
+  const lake = join(temporaryFolder(), "lake");
+  const { code, stdout } = await runCli(["check", "--deep", "--lake", lake]);
+  expect([code, stdout]).toEqual([0, `${lake} holds nothing of that yet\n`]);
+  expect(() => readdirSync(lake)).toThrow(/ENOENT/);
+});
