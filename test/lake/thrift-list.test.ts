@@ -1,19 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { listElements } from "../../src/lake/thrift-list.js";
 
-/** Field 1: every type there is. Field 2, by a long header: a list of structs. Then the end. */
-const STRUCT = Uint8Array.of(
-  ...[0x1c, 0x15, 0x82, 0x01, 0x00], // 1: a struct with an i32 of two bytes
-  ...[0x11, 0x12], // 2, 3: booleans, in the headers
-  ...[0x13, 0xff], // 4: i8
-  ...[0x17, 1, 2, 3, 4, 5, 6, 7, 8], // 5: double
-  ...[0x18, 3, 0x61, 0x62, 0x63], // 6: text
-  ...[0x19, 0x21, 1, 0], // 7: list of two booleans
-  ...[0x1a, 0x36, 0x80, 0x01, 0x02, 0x03], // 8: set of three i64
-  ...[0x1b, 2, 0x85, 1, 0x61, 2, 1, 0x62, 4], // 9: map of texts to i32
-  ...[0x1b, 0], // 10: empty map
-  ...[0x09, 0x50, 0x2c, 0x15, 2, 0x00, 0x15, 4, 0x00], // 40, by a long header: list of two structs
-  0x00,
+/** A field of every type there is, and one with a long header: a list of structs. */
+const STRUCT = Uint8Array.from(
+  [
+    [0x1c, 0x15, 0x82, 0x01, 0x00], // 1: a struct with an i32 of two bytes
+    [0x11, 0x12], // 2, 3: booleans, in the headers
+    [0x13, 0xff], // 4: i8
+    [0x17, 1, 2, 3, 4, 5, 6, 7, 8], // 5: double
+    [0x18, 3, 0x61, 0x62, 0x63], // 6: text
+    [0x19, 0x21, 1, 0], // 7: list of two booleans
+    [0x1a, 0x36, 0x80, 0x01, 0x02, 0x03], // 8: set of three i64
+    [0x1b, 2, 0x85, 1, 0x61, 2, 1, 0x62, 4], // 9: map of texts to i32
+    [0x1b, 0], // 10: empty map
+    [0x09, 0x50, 0x2c, 0x15, 2, 0x00, 0x15, 4, 0x00], // 40, by a long header: list of two structs
+    [0x00],
+  ].flat(),
 );
 const LIST_AT = STRUCT.length - 7;
 
