@@ -13,6 +13,8 @@ import type { Storage } from "./storage.js";
 /** Rows of a row group: a symbol's month of minutes touches one or two. */
 const ROW_GROUP_ROWS = 122_880;
 
+const OWN_NAME = /(?:^|\/)p-[0-9a-f]{16}-[0-9a-f]{8}\.parquet$/;
+
 type PartitionValues = Readonly<Record<string, string>>;
 
 interface CopyStats {
@@ -55,6 +57,11 @@ export async function writeDataFile(
   } finally {
     await storage.discard(staged);
   }
+}
+
+/** Whether a data file is one that {@link writeDataFile} made: it has all columns that the table had then, in their types. */
+export function isOwnDataFile(path: string): boolean {
+  return OWN_NAME.test(path);
 }
 
 /** Deletes data files that were written for a commit which did not come about. */

@@ -3,6 +3,7 @@ import { LakeError } from "../core/errors.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
+import { isOwnDataFile } from "./data-file.js";
 import { readLog } from "./delta-log.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./snapshot.js";
 import { localStorage, type Storage } from "./storage.js";
@@ -79,8 +80,11 @@ export class Lake {
 
   /** Some of a table's files, or all live ones, as a source for SQL. */
   filesOf(snapshot: Snapshot, files: Iterable<DataFile> = snapshot.files.values()): ParquetFiles {
-    const urls = [...files].map((file) => this.urlOf(snapshot, file)).sort();
-    return { table: snapshot.table, columns: snapshot.columns, urls };
+    const all = [...files];
+    const urlsOf = (some: readonly DataFile[]): string[] =>
+      some.map((file) => this.urlOf(snapshot, file)).sort();
+    const foreign = urlsOf(all.filter(({ path }) => !isOwnDataFile(path)));
+    return { table: snapshot.table, columns: snapshot.columns, urls: urlsOf(all), foreign };
   }
 
   /** Where DuckDB finds a data file. */
