@@ -2,6 +2,9 @@ import { type Column, columnOf, DUCKDB_TYPE, type TableSchema } from "../schema/
 import { ident, literal, literalList } from "./quote.js";
 import type { Session } from "./session.js";
 
+/** Names of types that DuckDB writes otherwise than we do. */
+const LONG_NAME: Readonly<Record<string, string>> = { TIMESTAMPTZ: "TIMESTAMP WITH TIME ZONE" };
+
 /** Live files of a table, and the columns that the table has. */
 export interface ParquetFiles {
   readonly table: TableSchema;
@@ -10,6 +13,8 @@ export interface ParquetFiles {
   readonly urls: readonly string[];
   /** Whether a file may lack some of the columns. */
   readonly isMixed: boolean;
+  /** Files that another program wrote: their columns may be fewer, and their types others. @default none */
+  readonly foreign?: readonly string[];
 }
 
 interface RelationOptions {
@@ -22,25 +27,69 @@ interface RelationOptions {
  * have is null there. To bind it, DuckDB opens the first file; none, where they are mixed.
  */
 export async function parquetRelation(
-  _session: Session,
+  session: Session,
   files: ParquetFiles,
   { withFile = false }: RelationOptions = {},
 ): Promise<string> {
   if (files.urls.length === 0) return emptyRelation(files.columns, withFile);
-  return files.isMixed ? mixedRelation(files, withFile) : hiveRelation(files, withFile);
+  const others = new Set(files.foreign);
+  const own = { ...files, urls: files.urls.filter((url) => !others.has(url)) };
+  const foreign = files.urls.filter((url) => others.has(url));
+  const parts: string[] = [];
+  if (own.urls.length > 0)
+    parts.push(own.isMixed ? mixedRelation(own, withFile) : hiveRelation(own, withFile));
+  for (const urls of await groupsOf(session, foreign))
+    parts.push(await foreignRelation(session, { ...files, urls }, withFile));
+  return parts.join("\nUNION ALL\n");
 }
 
-function hiveRelation({ table, columns, urls }: ParquetFiles, withFile: boolean): string {
+function hiveRelation(files: ParquetFiles, withFile: boolean): string {
+  const names = files.columns.map(({ name }) => ident(name));
+  return selectSql(names, files.urls, hiveOptions(files), withFile);
+}
+
+function hiveOptions({ table }: ParquetFiles): string[] {
   const types = table.partition.map(
     (name) => `${literal(name)}: ${literal(DUCKDB_TYPE[columnOf(table, name).type])}`,
   );
-  const options = ["hive_partitioning = true", `hive_types = {${types.join(", ")}}`];
-  return selectSql(
-    columns.map(({ name }) => ident(name)),
-    urls,
-    options,
-    withFile,
+  return ["hive_partitioning = true", `hive_types = {${types.join(", ")}}`];
+}
+
+/** Files of another program, all of them with the same columns: each value is read as the table's own type. */
+async function foreignRelation(session: Session, files: ParquetFiles, withFile: boolean): Promise<string> {
+  const described = await session.json<{ column_name: string; column_type: string }>(
+    `DESCRIBE ${selectSql(["*"], files.urls, hiveOptions(files), false)}`,
   );
+  const found = new Map(described.map((row) => [row.column_name, row.column_type]));
+  const values = files.columns.map((column) => valueSql(column, found.get(column.name)));
+  return selectSql(values, files.urls, hiveOptions(files), withFile);
+}
+
+/**
+ * Files of other programs, those together that have the same columns in the same types. Spark writes instants that do
+ * not say that they are in UTC (INT96): DuckDB would take them for local times if it read them beside others.
+ */
+async function groupsOf(session: Session, urls: readonly string[]): Promise<string[][]> {
+  if (urls.length === 0) return [];
+  const groups = await session.json<{ urls: string[] }>(
+    `SELECT list(url ORDER BY url) AS urls
+     FROM (
+       SELECT file_name AS url, list({n: name, t: duckdb_type, c: num_children} ORDER BY column_id) AS columns
+       FROM parquet_schema(${literalList(urls)}) GROUP BY file_name
+     )
+     GROUP BY columns ORDER BY urls`,
+  );
+  return groups.map((group) => group.urls);
+}
+
+/** A column's values in the column's type, whatever type they have in the files. */
+function valueSql({ name, type }: Column, found: string | undefined): string {
+  const [wanted, column] = [DUCKDB_TYPE[type], ident(name)];
+  if (found === undefined) return `CAST(NULL AS ${wanted}) AS ${column}`;
+  if (found === wanted || found === LONG_NAME[wanted]) return column;
+  if (found === "BLOB" && type === "string") return `decode(${column}) AS ${column}`;
+  if (type !== "timestamp") return `CAST(${column} AS ${wanted}) AS ${column}`;
+  return `timezone('UTC', CAST(${column} AS TIMESTAMP)) AS ${column}`;
 }
 
 /**

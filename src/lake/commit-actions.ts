@@ -1,5 +1,5 @@
 import type { Action } from "./delta-actions.js";
-import { type DataFile, encodePath } from "./snapshot.js";
+import { addActionOf, type DataFile } from "./snapshot.js";
 
 /** Name and version that commits are signed with. */
 const ENGINE = "barlake/0.1.0";
@@ -16,7 +16,8 @@ export function removeAction(
 ): Action {
   return {
     remove: {
-      path: encodePath(file.path),
+      // As it was added, letter for letter: there is more than one way to encode a path, and readers compare the texts.
+      path: addActionOf(file).path,
       deletionTimestamp: options.now,
       dataChange: options.dataChange,
       extendedFileMetadata: true,

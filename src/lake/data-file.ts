@@ -15,6 +15,8 @@ export const ROW_GROUP_ROWS = 122_880;
 /** Bytes that are read and hashed at once. */
 const HASHED_BYTES = 2 ** 20;
 
+const OWN_NAME = /(?:^|\/)p-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
+
 type PartitionValues = Readonly<Record<string, string>>;
 
 interface CopyStats {
@@ -83,6 +85,11 @@ async function copyAsItComes(
 ): Promise<CopyStats | undefined> {
   const written = await session.inAnyOrder(() => copy(session, select, file));
   return (await orderRowGroups(session, file, table)) ? written : undefined;
+}
+
+/** The hash that the name of a file of the lake's own has; undefined for other writers' files. */
+export function hashInName(path: string): string | undefined {
+  return OWN_NAME.exec(path)?.[1];
 }
 
 /** Deletes data files that were written for a commit which did not come about. */

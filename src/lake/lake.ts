@@ -3,6 +3,7 @@ import { LakeError } from "../core/errors.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
+import { hashInName } from "./data-file.js";
 import { hasMixedFiles, readLog } from "./delta-log.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./snapshot.js";
 import { localStorage, STAGING, type Storage } from "./storage.js";
@@ -90,8 +91,16 @@ export class Lake {
 
   /** Some of a table's files, or all live ones, as a source for SQL. */
   filesOf(snapshot: Snapshot, files: Iterable<DataFile> = snapshot.files.values()): ParquetFiles {
-    const urls = [...files].map((file) => this.urlOf(snapshot, file)).sort();
-    return { table: snapshot.table, columns: snapshot.columns, urls, isMixed: hasMixedFiles(snapshot) };
+    const all = [...files];
+    const urlsOf = (some: readonly DataFile[]): string[] =>
+      some.map((file) => this.urlOf(snapshot, file)).sort();
+    return {
+      table: snapshot.table,
+      columns: snapshot.columns,
+      urls: urlsOf(all),
+      isMixed: hasMixedFiles(snapshot),
+      foreign: urlsOf(all.filter(({ path }) => hashInName(path) === undefined)),
+    };
   }
 
   /** Where DuckDB finds a data file. */

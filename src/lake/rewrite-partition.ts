@@ -62,7 +62,7 @@ export async function rewritePartition(
       const outputs: Candidate[] = [];
       for (const rows of await outputsOf(session, lake, base, group)) {
         const add = await writeDataFile(session, lake.storage, base, rows, values, options.now);
-        const file = dataFileOf(table.name, add);
+        const file = dataFileOf(table, add);
         written.set(file, { ...add, dataChange: false });
         outputs.push(candidateOf(table, file));
       }

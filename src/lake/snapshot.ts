@@ -3,6 +3,7 @@ import type { Column, TableSchema } from "../schema/column.js";
 import type { Action, AddFile, FileStats, MetaData, Protocol, RemoveFile, Txn } from "./delta-actions.js";
 import { checkMetaData, checkProtocol } from "./delta-protocol.js";
 import { columnsOfSchema } from "./delta-schema.js";
+import { readStats } from "./file-stats.js";
 
 /** A live data file of a table. */
 export interface DataFile {
@@ -103,7 +104,7 @@ export class Draft {
   #act(action: Action): void {
     const { name } = this.#table;
     if ("add" in action) {
-      const file = dataFileOf(name, action.add);
+      const file = dataFileOf(this.#table, action.add);
       this.#files.set(file.path, file);
       this.#removed.delete(file.path);
     } else if ("remove" in action) {
@@ -129,10 +130,12 @@ export function commitTime({ actions }: Commit): number | undefined {
 }
 
 /** The data file that an action adds. @throws {LakeError} where rows of it are marked as gone. */
-export function dataFileOf(table: string, add: AddFile): DataFile {
-  const file = new LoggedFile(add);
+export function dataFileOf(table: TableSchema, add: AddFile): DataFile {
+  const file = new LoggedFile(table, add);
   if (add.deletionVector === undefined || add.deletionVector === null) return file;
-  throw new LakeError(`table ${table}: ${file.path} has a deletion vector, which this version does not read`);
+  throw new LakeError(
+    `table ${table.name}: ${file.path} has a deletion vector, which this version does not read`,
+  );
 }
 
 /** The action that added a live file, as the log has it. */
@@ -145,11 +148,13 @@ export function addActionOf(file: DataFile): AddFile {
 class LoggedFile implements DataFile {
   readonly path: string;
   readonly add: AddFile;
+  readonly #table: TableSchema;
   #stats: FileStats | undefined;
 
-  constructor(add: AddFile) {
+  constructor(table: TableSchema, add: AddFile) {
     this.path = decodePath(add.path);
     this.add = add;
+    this.#table = table;
   }
 
   get partitionValues(): Readonly<Record<string, string | null>> {
@@ -164,7 +169,7 @@ class LoggedFile implements DataFile {
     const { stats } = this.add;
     if (stats === undefined || stats === null) return undefined;
     try {
-      this.#stats ??= JSON.parse(stats) as FileStats;
+      this.#stats ??= readStats(this.#table, stats);
     } catch (cause) {
       throw new LakeError(`${this.path}: its statistics in the log are not JSON`, {
         hint: "restore the table's _delta_log from a backup; barlake check tells which entry it is",

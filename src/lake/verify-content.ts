@@ -1,13 +1,8 @@
 import { LakeError, messageOf } from "../core/errors.js";
-import { contentHash } from "./data-file.js";
+import { contentHash, hashInName } from "./data-file.js";
 import type { Lake } from "./lake.js";
 import { RESTORE_HINT } from "./log-files.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
-
-/** The hash that the name of a file of the lake's own has; undefined for other writers' files. */
-export function hashInName(path: string): string | undefined {
-  return /(?:^|\/)p-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/.exec(path)?.[1];
-}
 
 /**
  * Makes sure that live files are what was written, before their rows go into new ones: a copy of damaged rows would

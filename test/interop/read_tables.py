@@ -1,25 +1,80 @@
-"""Reads Delta tables with delta-rs and pyarrow, and prints what they hold as one JSON object."""
+"""Reads Delta tables, given as JSON [{path, version, symbol?, since?}], with several engines; prints what each found as JSON."""
 
 import json
 import sys
+from datetime import datetime
 
-from deltalake import DeltaTable
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
+from deltalake import DeltaTable, QueryBuilder
 
-lake, *names = sys.argv[1:]
-found = {}
-for name in names:
-    table = DeltaTable(f"{lake}/{name}")
-    rows = table.to_pyarrow_table()
-    found[name] = {
-        "version": table.version(),
-        "partitions": table.metadata().partition_columns,
-        "columns": {field.name: str(field.type) for field in rows.schema},
-        "rows": rows.num_rows,
+TYPES = {
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.string_view(): "string",
+    pa.float64(): "double",
+    pa.int64(): "int64",
+    pa.int32(): "int32",
+    pa.bool_(): "boolean",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+}
+
+
+def type_of(kind):
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_list_view(kind):
+        return f"{type_of(kind.value_type)}[]"
+    return TYPES.get(kind, str(kind))
+
+
+def values_of(column):
+    """int64 as text, instants as text of microseconds, dates as ISO text."""
+    if kinds.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    texts = column.type in (pa.int64(), pa.date32())
+    return [str(value) if texts and value is not None else value for value in column.to_pylist()]
+
+
+def found(version, rows):
+    return {
+        "version": version,
+        "columns": {field.name: type_of(field.type) for field in rows.schema},
+        "rows": list(zip(*(values_of(column) for column in rows.columns))),
     }
-bars = DeltaTable(f"{lake}/bars_1d").to_pyarrow_table().sort_by([("symbol", "ascending"), ("timestamp", "ascending")])
-found["sample"] = [
-    {key: str(value) for key, value in row.items()} for row in bars.select(
-        ["symbol", "timestamp", "trade_date", "close", "volume", "prev_close", "region", "year"]
-    ).slice(0, 3).to_pylist()
-]
-print(json.dumps(found))
+
+
+def by_delta_rs(table, symbol, since):
+    """delta-rs' own query engine."""
+    where = "true" if symbol is None else "symbol = '{}'".format(symbol.replace("'", "''"))
+    where += "" if since is None else f" AND timestamp >= TIMESTAMP '{since.isoformat()}'"
+    return pa.table(QueryBuilder().register("t", table).execute(f"SELECT * FROM t WHERE {where}").read_all())
+
+
+def by_pyarrow(table, symbol, since):
+    """pyarrow's reader of data sets, over the files that delta-rs names."""
+    where = pc.scalar(True) if symbol is None else pc.field("symbol") == symbol
+    where = where if since is None else where & (pc.field("timestamp") >= pa.scalar(since, pa.timestamp("us", "UTC")))
+    return table.to_pyarrow_dataset().to_table(filter=where)
+
+
+def by_polars(table, symbol, since):
+    """polars' own reader of Parquet, over the files that delta-rs names."""
+    rows = pl.scan_delta(table.table_uri, version=table.version())
+    rows = rows if symbol is None else rows.filter(pl.col("symbol") == symbol)
+    rows = rows if since is None else rows.filter(pl.col("timestamp") >= since)
+    return rows.collect().to_arrow()
+
+
+def read(engine, one):
+    table = DeltaTable(one["path"], version=one["version"])
+    since = one.get("since") and datetime.fromisoformat(one["since"])
+    return found(table.version(), engine(table, one.get("symbol"), since))
+
+
+ENGINES = {"delta-rs": by_delta_rs, "pyarrow": by_pyarrow, "polars": by_polars}
+
+with open(sys.argv[1]) as file:
+    wanted = json.load(file)
+print(json.dumps({name: [read(engine, one) for one in wanted] for name, engine in ENGINES.items()}))

@@ -1,10 +1,9 @@
 import { BarlakeError, messageOf } from "../../core/errors.js";
 import { Session } from "../../db/session.js";
 import type { TableSchema } from "../../schema/column.js";
-import { contentHash } from "../data-file.js";
+import { contentHash, hashInName } from "../data-file.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../snapshot.js";
-import { hashInName } from "../verify-content.js";
 import { checkFiles, finder, unknownFiles } from "./check-files.js";
 import { checkKeys, type ReadFile } from "./check-keys.js";
 import { checkLog } from "./check-log.js";

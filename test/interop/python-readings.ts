@@ -1,0 +1,25 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runPython } from "./python.js";
+import { comparable, type Question, type Reading } from "./readings.js";
+
+/** What delta-rs, pyarrow and polars each found, and what is expected of each: equal where all agree with us. */
+export interface PythonReadings {
+  readonly found: Readonly<Record<string, readonly object[]>>;
+  readonly expected: Readonly<Record<string, readonly object[]>>;
+}
+
+/** Puts questions to the engines of Python. @param folder for a file between us and them. */
+export function pythonReadings(folder: string, questions: readonly Question[]): PythonReadings {
+  const file = join(folder, "wanted.json");
+  const wanted = questions.map((question) => question.wanted);
+  writeFileSync(file, JSON.stringify(wanted));
+  const theirs = Object.entries(runPython("read_tables.py", file) as Record<string, Reading[]>);
+  const answers = (readings: readonly Reading[]): object[] =>
+    readings.map((reading, index) => ({ ...wanted[index], ...comparable(reading) }));
+  const ours = answers(questions.map((question) => question.ours));
+  return {
+    found: Object.fromEntries(theirs.map(([engine, readings]) => [engine, answers(readings)])),
+    expected: { "delta-rs": ours, pyarrow: ours, polars: ours },
+  };
+}
