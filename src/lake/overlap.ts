@@ -1,3 +1,4 @@
+import { compareText } from "../core/text-order.js";
 import type { DataFile } from "./snapshot.js";
 import type { StagedPartition, StagedRows } from "./staged-rows.js";
 
@@ -17,7 +18,8 @@ function meets(file: DataFile, staged: StagedPartition): boolean {
     const min = file.stats?.minValues?.[name];
     const max = file.stats?.maxValues?.[name];
     if (min === undefined || max === undefined) continue;
-    if (max < (staged.min[name] as string) || min > (staged.max[name] as string)) return false;
+    if (compareText(max, staged.min[name] as string) < 0) return false;
+    if (compareText(min, staged.max[name] as string) > 0) return false;
   }
   return true;
 }

@@ -1,3 +1,5 @@
+import { compareText } from "../core/text-order.js";
+
 /** What a plan of compaction must know of a data file. */
 export interface CompactableFile {
   /** Names the partition; files of different ones never come together. */
@@ -45,7 +47,7 @@ export function planCompaction<File extends CompactableFile>(
     else byPartition.set(file.partition, [file]);
   }
   return [...byPartition]
-    .sort(([a], [b]) => compare(a, b))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([partition, members]) => ({ partition, groups: groupsOf(members, targetBytes) }))
     .filter(({ groups }) => groups.length > 0);
 }
@@ -66,13 +68,13 @@ function clustersOf<File extends CompactableFile>(files: readonly File[]): Clust
   const ranged = files.flatMap((file) => (file.range === undefined ? [] : [{ file, ...file.range }]));
   // A file that could hold any value meets all others.
   if (ranged.length < files.length) return [clusterOf(files)];
-  ranged.sort((a, b) => compare(a.min, b.min) || compare(a.max, b.max));
+  ranged.sort((a, b) => compareText(a.min, b.min) || compareText(a.max, b.max));
   const clusters: File[][] = [];
   let end: string | undefined;
   for (const { file, min, max } of ranged) {
-    if (end !== undefined && min <= end) clusters.at(-1)?.push(file);
+    if (end !== undefined && compareText(min, end) <= 0) clusters.at(-1)?.push(file);
     else clusters.push([file]);
-    if (end === undefined || max > end) end = max;
+    if (end === undefined || compareText(max, end) > 0) end = max;
   }
   return clusters.map(clusterOf);
 }
@@ -97,8 +99,4 @@ function packed<File extends CompactableFile>(
 
 function clusterOf<File extends CompactableFile>(files: readonly File[]): Cluster<File> {
   return { files, bytes: files.reduce((sum, file) => sum + file.bytes, 0) };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }
