@@ -131,7 +131,7 @@ function copy(session: Session, groups: readonly Group[], name: string, order: s
       const file = join(folder.path, "bars.parquet");
       await timed(() =>
         session.run(
-          `COPY (FROM ${NATIVE} ${order}) TO ${literal(file)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
+          `COPY (FROM ${NATIVE} ${order}) TO ${literal(file)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, WRITE_BLOOM_FILTER false)`,
         ),
       );
       const checks = await sqlChecks(session, `read_parquet(${literal(file)})`);

@@ -22,6 +22,8 @@ export async function openReader(
   const spill = existsSync(lake.folder) ? { spillUnder: lake.stagingFolder } : {};
   const session = await Session.open({ ...spill, ...options });
   try {
+    // A data file never changes once it has its name: its footer is read once.
+    await session.run("SET parquet_metadata_cache = true");
     await layViews(session, lake, snapshots);
   } catch (error) {
     session.close();
