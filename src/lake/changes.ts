@@ -3,6 +3,7 @@ import { ident } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
 import type { Lake } from "./lake.js";
+import { rangesMeet } from "./shared-ranges.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
 
@@ -45,7 +46,8 @@ export async function findChanges(
   staged: StagedRows,
 ): Promise<Changes> {
   const offered = rowsOf(staged);
-  if (live.length === 0) return { rows: staged, inserted: offered, updated: 0, unchanged: 0, sample: [] };
+  if (live.length === 0 || !(await rangesMeet(session, lake, base, live, staged)))
+    return { rows: staged, inserted: offered, updated: 0, unchanged: 0, sample: [] };
   const { table } = base;
   const stagedRows = await selectAs(session, columns, staged.from);
   const liveRows = await parquetRelation(session, lake.filesOf(base, live), { withFile: true });
