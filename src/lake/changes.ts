@@ -3,7 +3,7 @@ import { ident } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
 import type { Lake } from "./lake.js";
-import { rangesMeet } from "./shared-ranges.js";
+import { rangesMeet } from "./meeting-ranges.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
 

@@ -15,6 +15,7 @@ import type { Lake } from "./lake.js";
 import { overlappingFiles } from "./overlap.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
+import { verifyContent } from "./verify-content.js";
 import { writeChanges } from "./write-changes.js";
 
 /** What a landing did to a table. */
@@ -55,7 +56,7 @@ const MAX_WAIT_MS = 250;
  * staged rows lack become null; those that an open table does not know yet are added to it. What other writers commit
  * meanwhile is left standing; the landing is compared again only if it meets what they wrote.
  *
- * @throws {LakeError} for a column whose type is not the one that the table has.
+ * @throws {LakeError} for a column whose type is not the one that the table has, and for a live file that is damaged.
  * @throws {CommitConflict} when other writers kept coming first. The table is then as they left it.
  */
 export async function upsert(
@@ -138,6 +139,7 @@ async function landOn(
   try {
     const columns = await evolvedColumns(session, base, staged.from);
     const compared = overlappingFiles(base.files.values(), staged);
+    await verifyContent(lake, base, compared);
     const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged);
     const report = { table: table.name, ...counts };
     if (counts.inserted + counts.updated === 0) return { ...report, filesAdded: 0, version: base.version };

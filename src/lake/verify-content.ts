@@ -5,8 +5,8 @@ import { RESTORE_HINT } from "./log-files.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
 
 /**
- * Makes sure that live files are what was written, before their rows go into new ones: a copy of damaged rows would
- * have a name that fits them, and look whole for ever. Parquet as DuckDB writes it has no checksums of its own.
+ * Makes sure that live files are what was written, before rows are compared with theirs or copied from them: a damaged
+ * key is taken for another one, and a copy of damaged rows would have a name that fits them, and look whole for ever. Parquet as DuckDB writes it has no checksums of its own.
  *
  * @throws {LakeError} for the first file that is not.
  */
