@@ -11,6 +11,9 @@ import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
 const JUDGED = "judged_statements";
 const VERSIONS = "versions";
+/** Columns beside those of a statement: their names are none that a field can have. */
+const RULE = '"its rule"';
+const OCCURRENCE = '"its occurrence"';
 
 /**
  * Lands statements: a row whose content differs from the newest version that was seen of the same symbol, period and
@@ -34,18 +37,18 @@ export async function landStatements(
     (name) => !["symbol", "period_end", "announce_date", "source", "line"].includes(name),
   );
   await session.run(`CREATE OR REPLACE TEMP TABLE ${JUDGED} AS
-    SELECT *, CASE WHEN region IS NULL THEN 'unknown_exchange' WHEN occurrence > 1 THEN 'duplicate_key' END AS rule
+    SELECT *, CASE WHEN region IS NULL THEN 'unknown_exchange' WHEN ${OCCURRENCE} > 1 THEN 'duplicate_key' END AS ${RULE}
     FROM (SELECT *, ${regionSql("symbol")} AS region,
-      row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY source, line) AS occurrence
+      row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY source, line) AS ${OCCURRENCE}
       FROM ${ident(staged)})`);
   await rejectRows(
     session,
     options.runId,
     table.name,
-    `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, rule,
-       CASE rule WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' stands more than once in this delivery; the first was kept'
+    `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, ${RULE} AS rule,
+       CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' stands more than once in this delivery; the first was kept'
          ELSE 'symbol ' || symbol || ' has an unknown exchange suffix' END AS reason, NULL AS row
-     FROM ${JUDGED} WHERE rule IS NOT NULL`,
+     FROM ${JUDGED} WHERE ${RULE} IS NOT NULL`,
   );
   const make = async (newest: Snapshot): Promise<string> => {
     const live = await parquetRelation(session, lake.filesOf(newest));
@@ -57,17 +60,17 @@ export async function landStatements(
       WITH l AS (
         SELECT * FROM (${live})
         QUALIFY row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY first_seen_at DESC) = 1)
-      SELECT s.* EXCLUDE (source, line, occurrence, rule), make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
+      SELECT s.* EXCLUDE (source, line, ${OCCURRENCE}, ${RULE}), make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
       FROM ${JUDGED} s
       LEFT JOIN l ON s.symbol = l.symbol AND s.period_end = l.period_end
         AND s.announce_date IS NOT DISTINCT FROM l.announce_date
-      WHERE s.rule IS NULL AND (l.symbol IS NULL ${differs.map((test) => `OR ${test}`).join(" ")})`);
+      WHERE s.${RULE} IS NULL AND (l.symbol IS NULL ${differs.map((test) => `OR ${test}`).join(" ")})`);
     return VERSIONS;
   };
   try {
     const report = await upsertDerived(session, lake, table, make, options);
     const [counts] = await session.json<{ offered: bigint }>(
-      `SELECT count(*) AS offered FROM ${JUDGED} WHERE rule IS NULL`,
+      `SELECT count(*) AS offered FROM ${JUDGED} WHERE ${RULE} IS NULL`,
     );
     return { ...report, unchanged: Number(counts?.offered) - report.inserted - report.updated };
   } finally {

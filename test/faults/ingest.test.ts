@@ -430,6 +430,28 @@ test("statements: new fields become columns, a field that is left out stays, and
   ]);
 });
 
+test("statements: fields named like the lake's own columns, or spelt otherwise, hurt nothing", async () => {
+  const fields = {
+    REGION: "XX",
+    region: 5,
+    first_seen_at: 1,
+    Symbol: "X",
+    rule: 7,
+    occurrence: 8,
+    source: 9,
+    line: 1,
+  };
+  const record = { period_end: "2023-03-31", ...fields, Total_Assets: 3, other: 1, OTHER: 2, "a b'\";--": 4 };
+  const { run, query } = await setUp((seen, response) =>
+    json(response, 200, { data: seen.path.endsWith("balance-sheet") ? { "600519.SH": [record] } : {} }),
+  );
+  const report = await run({ name: "financials", kind: "statements" }, { symbols: SYMBOLS });
+  expect(report).toMatchObject({ status: "complete", rejected: [] });
+  expect(
+    await query("SELECT symbol, region, total_assets, other, rule, occurrence FROM raw.balance_sheet"),
+  ).toEqual([{ symbol: "600519.SH", region: "CN", total_assets: 3, other: 1, rule: 7, occurrence: 8 }]);
+});
+
 test("an interrupted run keeps what it has, and the next one goes on", async () => {
   const controller = new AbortController();
   const { lake, clock, run, query, service } = await setUp((seen, response, index) => {

@@ -3,13 +3,16 @@ import type { Column, ColumnType, TableSchema } from "../../schema/column.js";
 import type { StatementRecord } from "../../wire/resources.js";
 
 /** Columns that say which statement a row is of. */
-export const IDENTITY: readonly Column[] = [
+const IDENTITY: readonly Column[] = [
   { name: "symbol", type: "string", doc: "" },
   { name: "period_end", type: "date", doc: "" },
   { name: "announce_date", type: "date", doc: "" },
   { name: "source", type: "string", doc: "" },
   { name: "line", type: "int64", doc: "" },
 ];
+
+/** Columns that the lake fills itself; a field of such a name is another thing, and is left out. */
+const OWN = new Set([...IDENTITY.map(({ name }) => name), "first_seen_at", "region"]);
 
 /** A field whose name can be a column's. */
 const FIELD = /^[A-Za-z_]\w{0,62}$/;
@@ -23,12 +26,14 @@ const TYPE_OF: Readonly<Record<string, ColumnType>> = {
 export class StatementFields {
   readonly #table: TableSchema;
   readonly #types = new Map<string, ColumnType>();
+  /** How each column is spelt, by its name in lower case: SQL tells names that differ in case alone not apart. */
+  readonly #spellings = new Map<string, string>();
   readonly #delivered = new Set<string>();
 
   /** @param columns the table's columns as it stands. */
   constructor(table: TableSchema, columns: readonly Column[]) {
     this.#table = table;
-    for (const { name, type } of columns) this.#types.set(name, type);
+    for (const { name, type } of columns) this.#know(name, type);
   }
 
   /** The columns of what was taken so far. */
@@ -42,21 +47,26 @@ export class StatementFields {
   }
 
   /**
-   * A record as a row of the table. Fields that are no column's name, and lists and objects of fields that the table
-   * does not have, are left out.
+   * A record as a row of the table. Fields whose name no column can have, and lists and objects of fields that the
+   * table does not have, are left out; of fields that differ in case alone the first is kept.
    *
    * @returns an issue instead where a field's value is not of the type that its column has.
    */
   rowOf(symbol: string, record: StatementRecord): { row: Record<string, unknown> } | { issue: Issue } {
     const { period_end, announce_date, ...others } = record;
-    const fields = Object.entries(others).filter(([name, value]) => this.#isField(name, value));
+    const fields = new Map<string, unknown>();
+    for (const [name, value] of Object.entries(others)) {
+      const spelt = this.#spellings.get(name.toLowerCase()) ?? name;
+      const isTaken = [...fields.keys()].some((one) => one.toLowerCase() === spelt.toLowerCase());
+      if (!isTaken && this.#isField(spelt, value)) fields.set(spelt, value);
+    }
     for (const [name, value] of fields) {
       const type = this.#types.get(name);
       if (type !== undefined && type !== TYPE_OF[typeof value])
         return { issue: this.#wrongType(symbol, record, name, value, type) };
     }
     for (const [name, value] of fields) {
-      this.#types.set(name, TYPE_OF[typeof value] as ColumnType);
+      this.#know(name, TYPE_OF[typeof value] as ColumnType);
       this.#delivered.add(name);
     }
     return {
@@ -64,9 +74,14 @@ export class StatementFields {
     };
   }
 
+  #know(name: string, type: ColumnType): void {
+    this.#types.set(name, type);
+    this.#spellings.set(name.toLowerCase(), name);
+  }
+
   #isField(name: string, value: unknown): boolean {
-    if (value === null || value === undefined || !FIELD.test(name)) return false;
-    if (IDENTITY.some((column) => column.name === name)) return false;
+    if (value === null || value === undefined || !FIELD.test(name) || OWN.has(name.toLowerCase()))
+      return false;
     return this.#types.has(name) || (typeof value) in TYPE_OF;
   }
 
