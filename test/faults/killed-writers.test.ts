@@ -87,10 +87,14 @@ async function isKilled(
   kill: Kill | number,
 ): Promise<boolean> {
   if (typeof kill !== "number") return (await worker.perform(folder, order, kill)) === undefined;
-  const timer = setTimeout(() => worker.kill(), kill);
+  let isSent = false;
+  const timer = setTimeout(() => {
+    isSent = true;
+    worker.kill();
+  }, kill);
   const done = await worker.perform(folder, order);
   clearTimeout(timer);
-  return done === undefined;
+  return isSent || done === undefined;
 }
 
 /** What the killed ones left is collected in time, and every version that is still kept reads. */

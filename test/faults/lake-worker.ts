@@ -58,6 +58,8 @@ function answerTo(child: ChildProcess, order: object): Promise<Partial<LandRepor
     };
     child.once("message", onMessage);
     child.once("exit", onExit);
-    child.send(order);
+    // A process that dies before it reads the order ends by "exit" too.
+    child.send(order, () => {});
+    if (child.exitCode !== null || child.signalCode !== null) onExit();
   });
 }
