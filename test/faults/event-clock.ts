@@ -28,19 +28,19 @@ const QUIET_TURNS = 4;
 
 export function eventClock(start: number | string): EventClock {
   let now = typeof start === "number" ? start : Date.parse(start);
-  let holds = 0;
-  let sounds = 0;
   let isWatching = false;
+  /** How many hold the time, and how often anybody was heard of. */
+  const stir = { holds: 0, sounds: 0 };
   const sleepers: Sleeper[] = [];
 
   /** Wakes one sleeper after the other while nobody works. Whatever ends a stillness starts it anew. */
   const watch = async (): Promise<void> => {
     if (isWatching) return;
     isWatching = true;
-    while (sleepers.length > 0 && holds <= 0) {
-      const heard = sounds;
-      for (let quiet = 0; quiet < QUIET_TURNS && heard === sounds; quiet++) await turn();
-      if (heard !== sounds || holds > 0) continue;
+    while (sleepers.length > 0 && stir.holds <= 0) {
+      const heard = stir.sounds;
+      for (let quiet = 0; quiet < QUIET_TURNS && heard === stir.sounds; quiet++) await turn();
+      if (heard !== stir.sounds) continue;
       const next = sleepers.shift();
       if (next === undefined) break;
       now = Math.max(now, next.at);
@@ -49,17 +49,17 @@ export function eventClock(start: number | string): EventClock {
     isWatching = false;
   };
   const sound = (): void => {
-    sounds++;
+    stir.sounds++;
     void watch();
   };
   const hold = (): (() => void) => {
     let isHeld = true;
-    holds++;
+    stir.holds++;
     sound();
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      holds--;
+      stir.holds--;
       sound();
     };
   };
@@ -86,11 +86,11 @@ export function eventClock(start: number | string): EventClock {
     sleep,
     hold,
     async delay(ms) {
-      holds--;
+      stir.holds--;
       try {
         await sleep(ms);
       } finally {
-        holds++;
+        stir.holds++;
       }
     },
     get sleepers() {
