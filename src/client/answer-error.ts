@@ -58,6 +58,14 @@ export function isNotOffered(error: unknown): boolean {
   return error instanceof ServiceError && error.code === NOT_OFFERED;
 }
 
+export function isTooManySymbols(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.status === 400 && /symbol/i.test(error.message);
+}
+
+export function symbolLimitOf(_error: unknown): number | undefined {
+  return undefined;
+}
+
 /** Says whether asking again can help. */
 export function canHeal(error: unknown): boolean {
   if (error instanceof TransportError) return true;
