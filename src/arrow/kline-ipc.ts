@@ -2,6 +2,7 @@ import {
   type Data,
   DataType,
   Precision,
+  RecordBatchFileWriter,
   Table,
   type Timestamp,
   TimeUnit,
@@ -17,8 +18,16 @@ import { klineBatch } from "./kline-batch.js";
 
 /** Writes bars as an Arrow IPC file of one record batch, with the columns that {@link klineBatch} declares. */
 export function klinesToIpc(columns: KlineColumns): Uint8Array {
-  const batch = klineBatch({ ...columns, doubles: withoutOverlap(columns.doubles) });
-  return tableToIPC(new Table([batch]), "file");
+  return tableToIPC(tableOf(columns), "file");
+}
+
+/** Writes bars as {@link klinesToIpc} does, in pieces that lie in the columns' own buffers where they can. */
+export function klinesToIpcPieces(columns: KlineColumns): AsyncIterable<Uint8Array> {
+  return RecordBatchFileWriter.writeAll(tableOf(columns));
+}
+
+function tableOf(columns: KlineColumns): Table {
+  return new Table([klineBatch({ ...columns, doubles: withoutOverlap(columns.doubles) })]);
 }
 
 /**

@@ -81,9 +81,11 @@ export function sessionDates(region: Region, range: TimeRange, now: number): Tra
   const { zone } = REGIONS[region];
   const dates: TradingDate[] = [];
   if (range.end <= range.start) return dates;
+  const today = localDate(now, zone);
   const last = localDate(Math.min(range.end - 1, now), zone);
   for (let date = localDate(range.start, zone); date <= last; date = addDays(date, 1)) {
-    if (isWeekday(date) && instantOf(date, zone, openMinute(region)) <= now) dates.push(date);
+    const hasBegun = date < today || instantOf(date, zone, openMinute(region)) <= now;
+    if (isWeekday(date) && hasBegun) dates.push(date);
   }
   return dates;
 }

@@ -8,6 +8,7 @@ import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { REQUESTS } from "../schema/requests.js";
 import { TABLES } from "../schema/tables.js";
+import { TRADING_DAYS } from "../schema/trading-days.js";
 
 /** How two lakes compare in one table. */
 export interface TableComparison {
@@ -30,14 +31,14 @@ const OWN_TO_A_LAKE = new Set([
 ]);
 
 /**
- * Compares what two lakes say, table by table: every bar, each bit of each double, volumes in the region's unit; and of
- * dated tables what holds now. The service's answers carry no more than that.
+ * Compares what two lakes were given, table by table: every bar, each bit of each double, volumes in the region's unit;
+ * and of dated tables what holds now. The service's answers carry no more than that.
  */
 export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
   using session = await Session.open({ spillUnder: right.stagingFolder });
   const results: TableComparison[] = [];
   for (const table of TABLES) {
-    if (table === REQUESTS) continue;
+    if (table === REQUESTS || table === TRADING_DAYS) continue;
     const [a, b] = [await left.snapshot(table), await right.snapshot(table)];
     const columns = a.columns.map((c) => c.name).filter((name) => b.columns.some((c) => c.name === name));
     const sql = async (lake: Lake, snapshot: Snapshot): Promise<string> =>

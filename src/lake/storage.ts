@@ -176,7 +176,7 @@ async function syncFile(path: string): Promise<void> {
 }
 
 /** Makes a folder's entries durable. Windows knows no such call, and refuses to open a folder. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");
   try {

@@ -1,65 +1,84 @@
-import { dayRange, SESSION_HOURS, sessionDates } from "../calendar/sessions.js";
+import { SESSION_HOURS } from "../calendar/sessions.js";
+import { daysOverlapped, type TradingCalendar, type TradingDay } from "../calendar/trading-calendar.js";
 import type { Region } from "../core/exchange.js";
 import type { LandedPeriod } from "../core/period.js";
+import { compareText } from "../core/text-order.js";
 import { subtractRanges, type TimeRange } from "../core/time.js";
 import { LIMITS } from "../wire/endpoints.js";
 
-/**
- * Bars of one symbol from which an answer counts as possibly cut: the documented cap is 10,000, but a service was
- * measured to stop at 5,000. Windows are sized to stay below.
- */
-export const SUSPECT_ROWS = 5000;
-
-/** One request for K-lines: at most 100 symbols of one region, one window. */
+/** One request for K-lines: symbols of one region, one window. */
 export interface RequestUnit {
   readonly region: Region;
   readonly symbols: readonly string[];
   readonly window: TimeRange;
-  /** Weekdays of the window: an upper bound of its trading days. */
+  /** Trading days of the window. */
   readonly days: number;
 }
 
-/** What a plan of K-line requests is made from. */
+/** What a plan of K-line requests of one region is made from. */
 export interface KlineDemand {
   readonly period: LandedPeriod;
-  readonly symbols: ReadonlyMap<Region, readonly string[]>;
+  readonly calendar: TradingCalendar;
+  readonly symbols: readonly string[];
   readonly range: TimeRange;
   /** Windows that were already answered with final bars, by symbol. */
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
+  /** When a symbol began to trade, where that is known; epoch milliseconds. */
+  readonly listedAt?: ReadonlyMap<string, number>;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Bars of one symbol that the service gives at most. */
+  readonly rowCap: number;
   /** @default 100 */
   readonly symbolsPerRequest?: number;
 }
 
 /**
- * Plans the requests that fill what is not covered yet: windows as long as the row cap allows, each request full of
- * symbols. Ordered by window, so that a partition's bars arrive together.
+ * Plans the fewest requests that fill what is not covered yet. A window has as many trading days as stay below the row
+ * cap; a request is filled with symbols that lack days of the same window. Ordered by window, so that a partition's bars
+ * arrive together.
+ *
+ * Every symbol is asked for in as few windows as its gaps allow, which do not overlap; a free place in a request goes to
+ * a symbol only if that spares it a window of its own.
  */
 export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
+  const [filled, unfilled] = [unitsOf(demand, true), unitsOf(demand, false)];
+  return unfilled.length < filled.length ? unfilled : filled;
+}
+
+/** @param fills whether free places are given away, which spares requests as a rule, and now and then costs one. */
+function unitsOf(demand: KlineDemand, fills: boolean): RequestUnit[] {
+  const { calendar, range, now } = demand;
+  const days = calendar.daysIn(range, now);
+  const length = daysPerWindow(demand);
+  const size = demand.symbolsPerRequest ?? LIMITS.symbolsPerRequest;
+  const waiting = waitingByFirstDay(demand, days);
   const units: RequestUnit[] = [];
-  for (const [region, symbols] of demand.symbols) {
-    for (const { gaps, members } of groupByGaps(symbols, demand)) {
-      for (const gap of gaps) {
-        for (const { window, days } of windowsOf(region, gap, demand)) {
-          units.push(
-            ...inBatches(members, demand.symbolsPerRequest ?? LIMITS.symbolsPerRequest).map((batch) => ({
-              region,
-              symbols: batch,
-              window,
-              days,
-            })),
-          );
-        }
-      }
+  for (let first = 0; first < days.length; first++) {
+    const end = Math.min(days.length, first + length);
+    const begin = (waiting[first] as Wanting[]).sort(inOrder);
+    for (const some of inBatches(begin, size)) {
+      const free = fills ? size - some.length : 0;
+      const members = [...some, ...takeFillers(waiting, { days, first, end, length }, free)];
+      units.push(unitOf(calendar.region, members, days, end));
+      for (const member of members) queue(waiting, without(member, days, end));
     }
   }
-  return units.sort((a, b) => a.window.start - b.window.start || compare(a.region, b.region));
+  return units;
 }
 
 /** Upper bound of the bars that a unit can be answered with. */
 export function expectedBars(unit: RequestUnit, period: LandedPeriod): number {
   return unit.symbols.length * unit.days * barsPerDay(unit.region, period);
+}
+
+/** Trading days of the longest window whose bars stay below the row cap: as many bars as the cap may have been cut. */
+export function daysPerWindow({
+  calendar,
+  period,
+  rowCap,
+}: Pick<KlineDemand, "calendar" | "period" | "rowCap">): number {
+  return Math.max(1, Math.floor((rowCap - 1) / barsPerDay(calendar.region, period)));
 }
 
 /** Cuts a list into batches of at most `size`. */
@@ -69,42 +88,118 @@ export function inBatches<T>(items: readonly T[], size: number): T[][] {
   return batches;
 }
 
-/** Symbols that lack the same ranges can share requests. */
-function groupByGaps(
-  symbols: readonly string[],
-  { covered, range }: KlineDemand,
-): { gaps: readonly TimeRange[]; members: string[] }[] {
-  const groups = new Map<string, { gaps: readonly TimeRange[]; members: string[] }>();
-  for (const symbol of [...symbols].sort()) {
-    const gaps = subtractRanges(range, covered.get(symbol) ?? []);
-    const key = gaps.map((gap) => `${gap.start}-${gap.end}`).join();
-    const group = groups.get(key);
-    if (group) group.members.push(symbol);
-    else groups.set(key, { gaps, members: [symbol] });
-  }
-  return [...groups.values()];
+/** Days that a symbol lacks, by their positions, and when the first of them and the last begin and end for it. */
+interface Lack extends TimeRange {
+  readonly firstDay: number;
+  readonly endDay: number;
 }
 
-/** Cuts a gap into windows that stay below the row cap; a gap in which no session began needs none. */
-function windowsOf(
+interface Wanting {
+  readonly symbol: string;
+  /** Ascending. */
+  readonly lacks: readonly Lack[];
+  /** Day before which the plan asks for it already. */
+  readonly askedUntil: number;
+}
+
+function waitingByFirstDay(demand: KlineDemand, days: readonly TradingDay[]): Wanting[][] {
+  const { symbols, range, covered, listedAt } = demand;
+  const waiting = days.map((): Wanting[] => []);
+  const sorted = [...new Set(symbols)].sort(compareText);
+  for (const symbol of sorted) {
+    const start = Math.max(range.start, listedAt?.get(symbol) ?? range.start);
+    const gaps = subtractRanges({ start, end: range.end }, covered.get(symbol) ?? []);
+    const lacks = gaps.map((gap): Lack => {
+      const { first, end } = daysOverlapped(days, gap);
+      return { ...gap, firstDay: first, endDay: end };
+    });
+    queue(waiting, { symbol, lacks: lacks.filter((lack) => lack.endDay > lack.firstDay), askedUntil: 0 });
+  }
+  return waiting;
+}
+
+/** Symbols that lack the same days stand together. */
+function inOrder(a: Wanting, b: Wanting): number {
+  const lastDay = ({ lacks }: Wanting): number => lacks[0]?.endDay ?? 0;
+  return lastDay(a) - lastDay(b) || compareText(a.symbol, b.symbol);
+}
+
+function queue(waiting: readonly Wanting[][], wanting: Wanting): void {
+  const [lack] = wanting.lacks;
+  if (lack !== undefined) waiting[lack.firstDay]?.push(wanting);
+}
+
+/** Takes up to `free` symbols that begin to lack within a window, and that it spares one of their own. */
+function takeFillers(
+  waiting: Wanting[][],
+  window: {
+    readonly days: readonly TradingDay[];
+    readonly first: number;
+    readonly end: number;
+    readonly length: number;
+  },
+  free: number,
+): Wanting[] {
+  const taken: Wanting[] = [];
+  for (let day = window.first + 1; day < window.end && taken.length < free; day++) {
+    waiting[day] = (waiting[day] as Wanting[]).filter((wanting) => {
+      if (taken.length === free) return true;
+      const rest = windowsNeeded(without(wanting, window.days, window.end), window.length);
+      const isSpared = wanting.askedUntil <= window.first && rest < windowsNeeded(wanting, window.length);
+      if (isSpared) taken.push(wanting);
+      return !isSpared;
+    });
+  }
+  return taken;
+}
+
+/** Fewest windows of a length that cover what a symbol lacks. */
+function windowsNeeded({ lacks }: Wanting, length: number): number {
+  let windows = 0;
+  let reached = 0;
+  for (const { firstDay, endDay } of lacks) {
+    const left = endDay - Math.max(firstDay, reached);
+    if (left <= 0) continue;
+    const more = Math.ceil(left / length);
+    windows += more;
+    reached = Math.max(firstDay, reached) + more * length;
+  }
+  return windows;
+}
+
+/** What a symbol still lacks once everything before a day was asked for. */
+function without({ symbol, lacks }: Wanting, days: readonly TradingDay[], end: number): Wanting {
+  const start = days[end]?.start ?? Number.POSITIVE_INFINITY;
+  const left = lacks.filter((lack) => lack.endDay > end);
+  return {
+    symbol,
+    lacks: left.map((lack) => (lack.firstDay < end ? { ...lack, firstDay: end, start } : lack)),
+    askedUntil: end,
+  };
+}
+
+/** The request for what its members lack before the day `end`: no time outside of that which none of them lacks. */
+function unitOf(
   region: Region,
-  gap: TimeRange,
-  { period, now }: KlineDemand,
-): { window: TimeRange; days: number }[] {
-  const dates = sessionDates(region, gap, now);
-  const daysPerWindow = Math.max(1, Math.floor((SUSPECT_ROWS - 1) / barsPerDay(region, period)));
-  return inBatches(dates, daysPerWindow).map((batch, index, batches) => {
-    const next = batches[index + 1]?.[0];
-    const start = index === 0 ? gap.start : dayRange(region, batch[0] as (typeof batch)[number]).start;
-    const end = next === undefined ? gap.end : dayRange(region, next).start;
-    return { window: { start, end }, days: batch.length };
-  });
+  members: readonly Wanting[],
+  days: readonly TradingDay[],
+  end: number,
+): RequestUnit {
+  const limit = days[end]?.start ?? Number.POSITIVE_INFINITY;
+  const lacks = members.flatMap((member) => member.lacks.filter((lack) => lack.firstDay < end));
+  const window = {
+    start: Math.min(...lacks.map((lack) => lack.start)),
+    end: Math.max(...lacks.map((lack) => Math.min(lack.end, limit))),
+  };
+  const { first, end: last } = daysOverlapped(days, window);
+  return {
+    region,
+    symbols: members.map(({ symbol }) => symbol).sort(compareText),
+    window,
+    days: last - first,
+  };
 }
 
 function barsPerDay(region: Region, period: LandedPeriod): number {
   return period === "1d" ? 1 : SESSION_HOURS[region].barsPerDay;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }

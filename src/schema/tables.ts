@@ -3,6 +3,7 @@ import type { TableSchema } from "./column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "./reference.js";
 import { REQUESTS } from "./requests.js";
 import { BALANCE_SHEET, CASH_FLOW } from "./statements.js";
+import { TRADING_DAYS } from "./trading-days.js";
 
 /** Every table of a lake. */
 export const TABLES = [
@@ -12,6 +13,7 @@ export const TABLES = [
   EXCHANGES,
   UNIVERSES,
   UNIVERSE_MEMBERS,
+  TRADING_DAYS,
   BALANCE_SHEET,
   CASH_FLOW,
   REQUESTS,

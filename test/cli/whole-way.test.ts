@@ -62,7 +62,7 @@ test("sim, serve, run, status and sql, as a user types them", async () => {
   });
   expect(JSON.parse(step("daily")?.stdout ?? "")).toMatchObject({
     status: "complete",
-    landed: [{ table: "bars_1d", updated: 0 }],
+    landed: [{ table: "bars_1d", updated: 0 }, { table: "trading_days" }],
   });
   expect(step("again")?.stdout).toMatch(/nothing to ask for: the lake has it all/);
 

@@ -230,20 +230,21 @@ test.each([
 
 test("failures in a row end the run; what failed is asked for by the next one", async () => {
   let broken = true;
-  const { service, run, query } = await setUp((seen, response) =>
+  const { service, clock, run, query } = await setUp((seen, response) =>
     broken ? html(response, 502) : right(seen, response, 0),
   );
-  const many = ["600519.SH", "000001.SZ", ...Array.from({ length: 1500 }, (_, i) => `${601_000 + i}.SH`)];
+  const many = ["600519.SH", "000001.SZ", ...Array.from({ length: 3000 }, (_, i) => `${601_000 + i}.SH`)];
   const report = await run(DAILY, { symbols: many });
   expect(report.status).toBe("failed");
   expect(report.stopped).toMatch(/failed in a row/);
-  expect(report.requests.sent).toBeLessThan(10);
+  expect(report.requests.sent).toBeLessThan(20);
+  expect(clock.slept).toEqual(expect.arrayContaining([30_000, 60_000]));
   const counted = await query<{ attempts: number }>("SELECT sum(attempts)::INT AS attempts FROM requests");
   expect(counted).toEqual([{ attempts: service.seen.length }]);
   broken = false;
   const before = service.seen.length;
   expect((await run(DAILY, { symbols: many })).status).toBe("complete");
-  expect(service.seen.length - before).toBe(16);
+  expect(service.seen.length - before).toBe(31);
   expect(await query(held)).toEqual(WHOLE);
 });
 

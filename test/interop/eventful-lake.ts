@@ -133,7 +133,10 @@ async function landOpenColumns(session: Session, lake: Lake, next: () => number)
 async function landLists(session: Session, lake: Lake, next: () => number): Promise<void> {
   const now = next();
   const lists = [[], [ODD_SYMBOL], ["AAPL.US", "", "600519.SH"]];
+  const runId = `test/${now}`;
   const records = lists.map((symbols, index) => ({
+    runId,
+    pipeline: "test",
     requestId: String(index),
     dataset: "bars_1d",
     endpoint: "GET /v1/klines/batch",
@@ -148,6 +151,5 @@ async function landLists(session: Session, lake: Lake, next: () => number): Prom
     absent: symbols.slice(1),
     reason: index === 1 ? ODD_SYMBOL : undefined,
   }));
-  const options = { operation: "TEST", runId: `test/${now}`, now };
-  await landRequests(session, lake, "test", records, options);
+  await landRequests(session, lake, records, { operation: "TEST", runId, now });
 }

@@ -33,6 +33,8 @@ const PARQUET_TYPE = {
 
 /** A line of the ledger, which the simulation leaves empty and which alone has lists. */
 const REQUEST: RequestRecord = {
+  runId: "test",
+  pipeline: "test",
   requestId: "1",
   dataset: "bars_1d",
   endpoint: "/v1/klines/batch",
@@ -63,7 +65,7 @@ test("hyparquet reads every data file of a lake with every table: same types, ro
   const [lake, session] = [temporaryLake(), await openSession()];
   const market = simulateMarket({ seed: 7, symbols: 25, days: 80, end: "2026-11-20" as TradingDate });
   await fillLake(lake, market, { minuteDays: 2, runId: "sim", now: T0 });
-  await landRequests(session, lake, "test", [REQUEST], { operation: "TEST", runId: "test", now: T0 });
+  await landRequests(session, lake, [REQUEST], { operation: "TEST", runId: "test", now: T0 });
   const snapshots = await lake.snapshots();
   const seen = { nulls: 0, types: new Set<string>() };
   for (const snapshot of snapshots) {

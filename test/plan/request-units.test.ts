@@ -1,88 +1,203 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SESSION_HOURS, sessionDates } from "../../src/calendar/sessions.js";
-import type { Region } from "../../src/core/exchange.js";
-import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../src/core/time.js";
-import { expectedBars, inBatches, planRequestUnits, SUSPECT_ROWS } from "../../src/plan/request-units.js";
+import { isWeekday, SESSION_HOURS } from "../../src/calendar/sessions.js";
+import { TradingCalendar, type TradingDay } from "../../src/calendar/trading-calendar.js";
+import {
+  DAY_MS,
+  dateOfEpochDay,
+  epochDay,
+  parseTradingDate,
+  subtractRanges,
+  type TimeRange,
+} from "../../src/core/time.js";
+import { daysPerWindow, expectedBars, inBatches, planRequestUnits } from "../../src/plan/request-units.js";
 
 const NOW = Date.parse("2026-11-21T00:00:00Z");
 const START = Date.parse("2025-11-20T16:00:00Z");
 const END = Date.parse("2026-11-21T16:00:00Z");
+const WEEKDAYS = new TradingCalendar("CN");
 
 const symbols = (n: number): string[] => Array.from({ length: n }, (_, i) => `${600_000 + i}.SH`);
 
-function plan(
-  list: readonly string[],
-  period: "1d" | "1m",
-  covered = new Map<string, TimeRange[]>(),
-  range = { start: START, end: END },
-) {
+interface Asked {
+  readonly period?: "1d" | "1m";
+  readonly covered?: Map<string, TimeRange[]>;
+  readonly range?: TimeRange;
+  readonly rowCap?: number;
+  readonly calendar?: TradingCalendar;
+  readonly listedAt?: Map<string, number>;
+  readonly symbolsPerRequest?: number;
+}
+
+function plan(list: readonly string[], asked: Asked = {}) {
   return planRequestUnits({
-    period,
-    symbols: new Map<Region, readonly string[]>([["CN", list]]),
-    range,
-    covered,
+    period: "1m",
+    calendar: WEEKDAYS,
+    symbols: list,
+    range: { start: START, end: END },
+    covered: new Map(),
     now: NOW,
+    rowCap: 5000,
+    ...asked,
   });
 }
 
-test("a year of all A-share minutes takes no more requests than the row cap makes needful", () => {
-  const units = plan(symbols(5500), "1m");
-  const weekdays = sessionDates("CN", { start: START, end: END }, NOW).length;
-  const windows = Math.ceil(weekdays / Math.floor((SUSPECT_ROWS - 1) / SESSION_HOURS.CN.barsPerDay));
-  expect(units).toHaveLength(windows * 55);
-  expect(Math.max(...units.map((unit) => unit.symbols.length))).toBe(100);
+/** A calendar of weekdays without some, known throughout. */
+function calendarWithout(first: string, last: string, holidays: ReadonlySet<string>): TradingCalendar {
+  const dates = [];
+  for (let day = epochDay(parseTradingDate(first)); day <= epochDay(parseTradingDate(last)); day++) {
+    const date = dateOfEpochDay(day);
+    if (isWeekday(date) && !holidays.has(date)) dates.push(date);
+  }
+  return new TradingCalendar("CN", dates);
+}
+
+test("a year of the minutes of 5,500 symbols takes the arithmetic minimum: windows of 20 trading days, 55 requests each", () => {
+  const holidays = new Set(
+    ["2026-01-01", "2026-01-02", ...week("2026-02-16"), "2026-02-23", "2026-04-06", "2026-05-01"].concat([
+      "2026-05-04",
+      "2026-05-05",
+      "2026-06-19",
+      "2026-09-25",
+      ...week("2026-10-01"),
+      "2026-10-07",
+    ]),
+  );
+  const calendar = calendarWithout("2025-10-01", "2026-11-20", holidays);
+  const range = { start: Date.parse("2025-10-31T16:00:00Z"), end: Date.parse("2026-10-31T16:00:00Z") };
+  const trading = calendar.daysIn(range, NOW).length;
+  expect(trading).toBe(242);
+  const units = plan(symbols(5500), { calendar, range });
+  expect(units).toHaveLength(Math.ceil(trading / 20) * 55);
+  expect(units).toHaveLength(715);
+  expect(plan(symbols(5500), { calendar, range, rowCap: 10_000 })).toHaveLength(Math.ceil(trading / 41) * 55);
+  expect(new Set(units.map((unit) => unit.symbols.length))).toEqual(new Set([100]));
 });
 
-test("all daily history fits one window", () => {
-  const units = plan(symbols(250), "1d", new Map(), { start: Date.parse("2008-01-01T00:00:00Z"), end: END });
-  expect(units.map((unit) => unit.symbols.length)).toEqual([100, 100, 50]);
+function week(first: string): string[] {
+  const start = epochDay(parseTradingDate(first));
+  return Array.from({ length: 5 }, (_, i) => dateOfEpochDay(start + i) as string);
+}
+
+test("the daily history of 5,500 symbols takes 55 requests", () => {
+  const range = { start: Date.parse("1990-01-01T00:00:00Z"), end: END };
+  expect(plan(symbols(5500), { period: "1d", range, rowCap: 10_000 })).toHaveLength(55);
 });
 
-test("a weekend, a day whose session has not begun, and what is covered need no request", () => {
+test("a weekend, a day whose session has not begun, a holiday, and what is covered need no request", () => {
   const saturday = { start: Date.parse("2026-11-20T16:00:00Z"), end: END };
-  expect(plan(symbols(3), "1m", new Map(), saturday)).toEqual([]);
-  expect(
-    plan(symbols(3), "1m", new Map(symbols(3).map((symbol) => [symbol, [{ start: START, end: END }]]))),
-  ).toEqual([]);
+  expect(plan(symbols(3), { range: saturday })).toEqual([]);
+  const covered = new Map(symbols(3).map((symbol) => [symbol, [{ start: START, end: END }]]));
+  expect(plan(symbols(3), { covered })).toEqual([]);
+  const calendar = calendarWithout("2026-10-01", "2026-11-20", new Set(["2026-11-19"]));
+  const holiday = { start: Date.parse("2026-11-18T16:00:00Z"), end: Date.parse("2026-11-19T16:00:00Z") };
+  expect(plan(symbols(3), { range: holiday })).toHaveLength(1);
+  expect(plan(symbols(3), { range: holiday, calendar })).toEqual([]);
 });
 
-test("whatever is covered, the units ask for the rest of every symbol, once, in windows below the cap", () => {
+test("a symbol is not asked for before it was listed", () => {
+  const listed = Date.parse("2026-09-30T16:00:00Z");
+  const units = plan(symbols(2), { listedAt: new Map([["600001.SH", listed]]) });
+  const of = (symbol: string): RequestUnitLike[] => units.filter((unit) => unit.symbols.includes(symbol));
+  expect(Math.min(...of("600000.SH").map(({ window }) => window.start))).toBe(START);
+  expect(of("600001.SH").length).toBeLessThan(of("600000.SH").length / 3);
+});
+type RequestUnitLike = ReturnType<typeof plan>[number];
+
+test("gaps of different symbols that fit one window share requests", () => {
+  const list = symbols(100);
+  const covered = new Map(
+    list.map((symbol, i) => [symbol, [{ start: START, end: END - (10 + (i % 9)) * DAY_MS }]]),
+  );
+  expect(plan(list, { covered })).toHaveLength(1);
+});
+
+test("whatever is covered: every day that a symbol lacks is asked for, in as few windows as its gaps allow", () => {
   const range = fc
     .tuple(fc.integer({ min: -5, max: 370 }), fc.integer({ min: 1, max: 120 }))
     .map(([day, days]): TimeRange => ({ start: START + day * DAY_MS, end: START + (day + days) * DAY_MS }));
   const demand = fc.dictionary(fc.constantFrom(...symbols(30)), fc.array(range, { maxLength: 4 }), {
     maxKeys: 30,
   });
+  const size = fc.integer({ min: 1, max: 12 });
   fc.assert(
-    fc.property(demand, fc.constantFrom("1d" as const, "1m" as const), (coverage, period) => {
+    fc.property(demand, size, fc.constantFrom(5000, 1200, 10_000), (coverage, symbolsPerRequest, rowCap) => {
       const covered = new Map(Object.entries(coverage));
       const list = symbols(30);
-      const units = plan(list, period, covered);
+      const units = plan(list, { covered, symbolsPerRequest, rowCap });
+      const limit = daysPerWindow({ calendar: WEEKDAYS, period: "1m", rowCap });
       for (const unit of units) {
-        expect(unit.symbols.length).toBeLessThanOrEqual(100);
-        expect(expectedBars(unit, period) / unit.symbols.length).toBeLessThan(SUSPECT_ROWS);
+        expect(unit.symbols.length).toBeLessThanOrEqual(symbolsPerRequest);
+        expect(expectedBars(unit, "1m") / unit.symbols.length).toBeLessThan(rowCap);
       }
+      let alone = 0;
       for (const symbol of list) {
-        const asked = units.filter((unit) => unit.symbols.includes(symbol)).map((unit) => unit.window);
-        const total = asked.reduce((sum, window) => sum + window.end - window.start, 0);
-        expect(unionRanges(asked).reduce((sum, window) => sum + window.end - window.start, 0)).toBe(total);
         const gaps = subtractRanges({ start: START, end: END }, covered.get(symbol) ?? []);
-        for (const gap of gaps) {
-          const left = subtractRanges(gap, asked);
-          expect(left.flatMap((rest) => sessionDates("CN", rest, NOW))).toEqual([]);
-        }
-        for (const window of asked) expect(subtractRanges(window, gaps)).toEqual([]);
+        const asked = units.filter((unit) => unit.symbols.includes(symbol)).map((unit) => unit.window);
+        const rest = gaps.flatMap((gap) => subtractRanges(gap, asked));
+        expect(rest.flatMap((gap) => daysOf(gap))).toEqual([]);
+        const needed = windowsOfGaps(gaps, limit);
+        expect(asked.length).toBe(needed);
+        const dates = asked.flatMap((window) => daysOf(window).map(({ date }) => date));
+        expect(new Set(dates).size).toBe(dates.length);
+        alone += needed;
       }
-      expect(units.map((unit) => unit.window.start)).toEqual(
-        units.map((unit) => unit.window.start).sort((a, b) => a - b),
-      );
+      expect(units.length).toBeLessThanOrEqual(alone);
+      const firstDays = units.map(({ window }) => daysOf(window)[0]?.start ?? 0);
+      expect(firstDays).toEqual(firstDays.toSorted((a, b) => a - b));
     }),
     { numRuns: 60 },
+  );
+});
+
+const DAYS = WEEKDAYS.daysIn({ start: START, end: END }, NOW);
+
+function daysOf(range: TimeRange): TradingDay[] {
+  return DAYS.filter((day) => range.start < day.end && range.end > day.start);
+}
+
+/** The fewest windows of so many trading days that hold all gaps: each begins where the first day is that is left. */
+function windowsOfGaps(gaps: readonly TimeRange[], length: number): number {
+  let left = DAYS.filter((day) => gaps.some((gap) => gap.start < day.end && gap.end > day.start));
+  let windows = 0;
+  while (left[0] !== undefined) {
+    const last = DAYS[DAYS.indexOf(left[0]) + length - 1]?.end ?? Number.POSITIVE_INFINITY;
+    left = left.filter((day) => day.end > last);
+    windows += 1;
+  }
+  return windows;
+}
+
+test("no plan takes more requests than asking for each group of equal gaps by itself", () => {
+  const anyGaps = fc.array(fc.tuple(fc.integer({ min: 0, max: 360 }), fc.integer({ min: 1, max: 60 })), {
+    minLength: 1,
+    maxLength: 2,
+  });
+  const groups = fc.array(fc.tuple(anyGaps, fc.integer({ min: 1, max: 25 })), { minLength: 1, maxLength: 5 });
+  fc.assert(
+    fc.property(groups, (some) => {
+      const covered = new Map<string, TimeRange[]>();
+      let apart = 0;
+      for (const [gaps, members] of some) {
+        const holes = gaps.map(([day, days]) => ({
+          start: START + day * DAY_MS,
+          end: START + (day + days) * DAY_MS,
+        }));
+        const rest = subtractRanges({ start: START, end: END }, holes);
+        const wanted = subtractRanges({ start: START, end: END }, rest);
+        const own = Array.from({ length: members }, (_, i) => `${600_000 + covered.size + i}.SH`);
+        for (const symbol of own) covered.set(symbol, rest);
+        apart += windowsOfGaps(wanted, 20) * Math.ceil(members / 10);
+      }
+      const units = plan([...covered.keys()], { covered, symbolsPerRequest: 10 });
+      expect(units.length).toBeLessThanOrEqual(apart);
+    }),
+    { numRuns: 200 },
   );
 });
 
 test("batches keep the order and the size", () => {
   expect(inBatches([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]]);
   expect(inBatches([], 2)).toEqual([]);
+  expect(SESSION_HOURS.CN.barsPerDay).toBe(241);
 });

@@ -1,5 +1,5 @@
 import { systemClock } from "../../client/system-clock.js";
-import { expectedRows } from "../../jobs/ingest/ingest-bars.js";
+import { expectedRows } from "../../jobs/ingest/bars-demand.js";
 import { planPipeline, type RunOptions } from "../../jobs/ingest/run-pipeline.js";
 import { loadPipeline } from "../../jobs/load-pipeline.js";
 import type { Pipeline } from "../../jobs/pipeline.js";

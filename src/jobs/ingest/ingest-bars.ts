@@ -1,164 +1,210 @@
 import pMap from "p-map";
-import { addDays } from "../../calendar/sessions.js";
-import { instantOf, localDate } from "../../calendar/zone.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
+import { isTooManySymbols } from "../../client/answer-error.js";
 import type { LandedPeriod } from "../../core/period.js";
-import { parseTradingDate, type TimeRange } from "../../core/time.js";
-import { landKlines } from "../../lake/land-klines.js";
-import { expectedBars, planRequestUnits, type RequestUnit, SUSPECT_ROWS } from "../../plan/request-units.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
-import type { TableSchema } from "../../schema/column.js";
+import type { TimeRange } from "../../core/time.js";
+import { landTradingDays } from "../../lake/trading-days.js";
+import { expectedBars, type RequestUnit } from "../../plan/request-units.js";
+import { ASSUMED_CAP, type SymbolRows } from "../../plan/row-cap.js";
+import { BARS_1D } from "../../schema/bars.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
-import { coveredWindows } from "./ledger.js";
-import { CONCURRENCY, type Received, type Run } from "./run.js";
+import { type BarsDemand, barsTable, type PlanFacts, planBars, readPlanFacts } from "./bars-demand.js";
+import { LandingBars } from "./landing-bars.js";
+import type { Received } from "./request-records.js";
+import { CONCURRENCY, type Run } from "./run.js";
 
-/** Most bars, as planned, and most requests that are landed at once: bounds the memory, and what a crash asks again. */
-const GROUP_BARS = 2_000_000;
-const GROUP_UNITS = 64;
+/** Most bars, as planned, that may be on their way at once: their columns are in memory. */
+const BARS_UNDER_WAY = 2_000_000;
 
-/** What bars are asked for. */
-export interface BarsDemand {
-  readonly period: LandedPeriod;
-  /** First date (of each exchange's own calendar), or days before today as `-365d`. */
-  readonly from: string;
-  /** Date after the last one. @default everything so far */
-  readonly to?: string | undefined;
-  readonly symbols: ReadonlyMap<Region, readonly string[]>;
-}
-
-/** The table that a period's bars land in. */
-export function barsTable(period: LandedPeriod): TableSchema {
-  return period === "1d" ? BARS_1D : BARS_1M;
-}
-
-/** The request units that a demand needs, given what the ledger says was answered before. */
-export async function planBars(
-  run: Pick<Run, "session" | "lake" | "clock">,
-  demand: BarsDemand,
-): Promise<RequestUnit[]> {
-  const covered = await coveredWindows(run.session, run.lake, barsTable(demand.period).name);
-  const now = run.clock.now();
-  return [...demand.symbols]
-    .flatMap(([region, symbols]) =>
-      planRequestUnits({
-        period: demand.period,
-        symbols: new Map([[region, symbols]]),
-        range: rangeOf(region, demand, now),
-        covered,
-        now,
-      }),
-    )
-    .sort((a, b) => a.window.start - b.window.start);
-}
-
-/** Asks for bars in the order of their windows, and lands them group by group: the bars first, then the ledger. */
+/**
+ * Asks for the bars that are not covered, in the order of their windows; answers land while others are asked for.
+ *
+ * The requests are planned anew whenever an answer shows that the service gives more, or less, than was assumed.
+ */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
-  const table = barsTable(demand.period);
-  const units = await planBars(run, demand);
-  run.plan(units.length);
-  for (const group of groupUnits(units, demand.period)) {
-    if (run.halted) break;
-    run.doing(`${table.name} from ${new Date(group[0]?.window.start ?? 0).toISOString().slice(0, 10)}`);
-    const held: HeldAnswer[] = [];
-    const ask = async (unit: RequestUnit): Promise<void> => askUnit(run, table, unit, demand.period, held);
-    try {
-      await pMap(group, ask, { concurrency: CONCURRENCY });
-    } finally {
-      await run.exclusive(() => landGroup(run, table, held));
-    }
-  }
-}
-
-/** An answer whose bars wait to be landed. */
-interface HeldAnswer {
-  readonly answer: KlineAnswer;
-  readonly source: string;
-}
-
-async function landGroup(run: Run, table: TableSchema, held: readonly HeldAnswer[]): Promise<void> {
-  run.doing(`landing ${table.name}`);
+  const asking = new AskingBars(run, demand, await readPlanFacts(run, demand));
   try {
-    const bars = held.map(({ answer, source }) => ({ columns: answer.columns, source }));
-    if (bars.length > 0) {
-      const answers = bars.map(({ source }) => source);
-      const options = { ...run.landOptions(), finalEnd: run.finalEnds, answers };
-      run.landed.push(await landKlines(run.session, run.lake, table, bars, options));
-    }
+    while (!run.isHalted(asking.table.name) && (await asking.askPlanned()));
   } finally {
-    for (const { answer } of held) answer[Symbol.dispose]();
+    await asking.landing.finish();
   }
-  await run.landLedger();
+  const hasLanded = run.landed.some(({ table, inserted }) => table === BARS_1D.name && inserted > 0);
+  if (hasLanded) run.landed.push(await landTradingDays(run.session, run.lake, run.landOptions()));
 }
 
-/** Units, in order, in groups that are asked for side by side and landed at once. */
-function groupUnits(units: readonly RequestUnit[], period: LandedPeriod): RequestUnit[][] {
-  const groups: RequestUnit[][] = [];
-  let bars = 0;
-  for (const unit of units) {
-    const expected = expectedBars(unit, period);
-    const last = groups.at(-1);
-    if (last !== undefined && last.length < GROUP_UNITS && bars + expected <= GROUP_BARS) {
-      last.push(unit);
-      bars += expected;
-    } else {
-      groups.push([unit]);
-      bars = expected;
+/** A part of a unit: what a symbol may still have before what an answer was cut at. */
+interface Page {
+  readonly symbols: readonly string[];
+  readonly window: TimeRange;
+  /** Bars of a symbol in the answer that this page goes on from. */
+  readonly follows?: number;
+}
+
+/** The asking for one demand; a class because it learns from one answer what the next plan needs. */
+class AskingBars {
+  readonly table;
+  readonly landing: LandingBars;
+  readonly #run: Run;
+  readonly #demand: BarsDemand;
+  readonly #facts: PlanFacts;
+  readonly #cap;
+  /** Whether an answer has changed what the plan was made from. */
+  #isStale = false;
+  #hasMeasured = false;
+
+  constructor(run: Run, demand: BarsDemand, facts: PlanFacts) {
+    this.table = barsTable(demand.period);
+    this.landing = new LandingBars(run, this.table);
+    this.#run = run;
+    this.#demand = demand;
+    this.#facts = facts;
+    this.#cap = run.limits.rowCap(demand.period);
+  }
+
+  /** Plans, and asks until the plan is done or stale. @returns whether there may be more. */
+  async askPlanned(): Promise<boolean> {
+    const { period } = this.#demand;
+    const run = this.#run;
+    const planned = planBars(this.#demand, this.#facts, {
+      rowCap: this.#cap.known ?? LIMITS.maxCount,
+      symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
+    });
+    // Whether the service keeps to the documented cap shows in one answer: the others wait for it.
+    const measures =
+      !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
+    this.#hasMeasured = true;
+    const units = measures ? planned.slice(0, 1) : planned;
+    if (units.length === 0) return false;
+    run.replan(planned.length);
+    this.#isStale = measures;
+    const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
+    const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
+    await pMap(this.#untilStale(units), (unit) => this.#askUnit(unit), { concurrency });
+    return this.#isStale;
+  }
+
+  *#untilStale(units: readonly RequestUnit[]): Generator<RequestUnit> {
+    const measuring = this.#isStale;
+    for (const unit of units) {
+      if (this.#run.isHalted(this.table.name) || (this.#isStale && !measuring)) return;
+      yield unit;
     }
   }
-  return groups;
-}
 
-/** Bars that the units can be answered with, at most. */
-export function expectedRows(units: readonly RequestUnit[], period: LandedPeriod): number {
-  return units.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
-}
+  /** Asks for one unit, and pages back for the symbols whose answer may have been cut. */
+  async #askUnit(unit: RequestUnit): Promise<void> {
+    const run = this.#run;
+    run.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
+    const pages: Page[] = [unit];
+    for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
+      if (run.isHalted(this.table.name)) return;
+      const older = await this.#askPage(unit, page);
+      if (pages.length + older.length > 0) run.plan(older.length);
+      pages.push(...older);
+    }
+  }
 
-/** Asks for one unit, and pages back for the symbols whose answer may have been cut; holds the answers that have bars. */
-async function askUnit(
-  run: Run,
-  table: TableSchema,
-  unit: RequestUnit,
-  period: LandedPeriod,
-  held: HeldAnswer[],
-): Promise<void> {
-  const pages: { symbols: readonly string[]; window: TimeRange }[] = [unit];
-  for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
-    if (run.halted) return;
+  /** @returns what is still to be asked for before what came. */
+  async #askPage(unit: RequestUnit, page: Page): Promise<readonly Page[]> {
     const { symbols, window } = page;
-    const finalEnd = run.finalEnds[unit.region];
-    const first = window.start;
-    const last = window.end - 1;
-    const expectation = { shape: "map", symbols, window: { first, last } } as const;
-    const older = await run.ask(
-      {
-        endpoint: ENDPOINTS.klinesBatch,
-        query: {
-          symbols: symbols.join(","),
-          period,
-          count: LIMITS.maxCount,
-          start_time: first,
-          end_time: last,
-          adjust: "none",
-        },
-      },
-      { dataset: table.name, symbols, window, finalEnd },
+    const { period } = this.#demand;
+    const run = this.#run;
+    const expectation = {
+      shape: "map",
+      symbols,
+      window: { first: window.start, last: window.end - 1 },
+    } as const;
+    const got = await run.ask(
+      { endpoint: ENDPOINTS.klinesBatch, query: queryOf(symbols, window, period) },
+      { dataset: this.table.name, symbols, window, finalEnd: run.finalEnds[unit.region] },
       async (body) => {
         const answer = await decodeKlines(body, expectation, run.buffers);
-        const cut = oldestOfCut(answer, window);
+        const cut = this.#suspects(unit, answer, window);
         return { ...received(answer), cut, parts: partsOf(answer, symbols, window, cut) };
       },
-      async ({ answer, cut }, requestId) => {
-        if (answer.columns.rows === 0) answer[Symbol.dispose]();
-        else held.push({ answer, source: `${run.runId}/${requestId}` });
-        return cut;
-      },
+      (error) => isTooManySymbols(error) && this.#takesFewer(error, symbols.length),
     );
-    for (const [oldest, group] of older ?? []) {
-      run.plan(1);
-      pages.push({ symbols: group, window: { start: window.start, end: oldest } });
+    if (got === undefined) {
+      this.#settle(symbols, window);
+      return [];
     }
+    const { answer, cut, parts } = got.value;
+    this.#learn(page, answer, cut);
+    for (const part of parts) this.#settle(part.symbols, part.window);
+    this.#settle(answer.unusable, window);
+    await this.landing.take(got);
+    return [...cut].map(([oldest, group]) => ({
+      symbols: group.map(({ symbol }) => symbol),
+      window: { start: window.start, end: oldest },
+      follows: group[0]?.rows ?? 0,
+    }));
   }
+
+  /** Takes a window for asked, so that a new plan of this run leaves it out. */
+  #settle(symbols: readonly string[], window: TimeRange): void {
+    const { covered } = this.#facts;
+    for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
+  }
+
+  /** Symbols whose answer may have been cut, by the oldest timestamp that they did get (epoch ms). */
+  #suspects(
+    { region }: RequestUnit,
+    { columns, received: counts }: KlineAnswer,
+    window: TimeRange,
+  ): Map<number, SymbolRows[]> {
+    const calendar = this.#facts.calendars.get(region);
+    const firstDayEnd = calendar?.daysIn(window, this.#facts.now)[0]?.end ?? window.start;
+    const rows: (SymbolRows & { readonly oldest: number })[] = [];
+    for (let row = 0; row < columns.rows; row++) {
+      const index = columns.symbolIndex[row] as number;
+      if (row > 0 && columns.symbolIndex[row - 1] === index) continue;
+      const symbol = columns.symbols[index] as string;
+      const oldest = Number(columns.timestamp[row]);
+      const listed = this.#facts.listedAt.get(symbol) ?? 0;
+      const beginsLate = oldest >= Math.max(firstDayEnd, listed + DAY_OF_LISTING_MS);
+      if (oldest > window.start) rows.push({ symbol, rows: counts.get(symbol) ?? 0, beginsLate, oldest });
+    }
+    const cut = new Map<number, SymbolRows[]>();
+    const suspects = new Set<SymbolRows>(this.#cap.suspects(rows));
+    for (const one of rows) {
+      if (suspects.has(one)) cut.set(one.oldest, [...(cut.get(one.oldest) ?? []), one]);
+    }
+    return cut;
+  }
+
+  #learn(
+    page: Page,
+    { columns, received: counts }: KlineAnswer,
+    cut: ReadonlyMap<number, readonly SymbolRows[]>,
+  ): void {
+    const before = this.#cap.known;
+    if (page.follows !== undefined) this.#cap.learn(page.follows, columns.rows > 0);
+    if (cut.size === 0) for (const rows of counts.values()) this.#cap.sawWhole(rows);
+    if (this.#cap.known === undefined || this.#cap.known === before) return;
+    this.#isStale = true;
+    this.#run.limits.learnedCap(this.#demand.period, this.#cap.known);
+  }
+
+  #takesFewer(error: Error, symbols: number): boolean {
+    if (symbols <= 1) return false;
+    this.#run.limits.learnedTooMany("klines", error, symbols);
+    this.#isStale = true;
+    return true;
+  }
+}
+
+/** Longest that a symbol's first bar is labelled after its listing date begins. */
+const DAY_OF_LISTING_MS = 24 * 3_600_000;
+
+function queryOf(symbols: readonly string[], { start, end }: TimeRange, period: LandedPeriod) {
+  return {
+    symbols: symbols.join(","),
+    period,
+    count: LIMITS.maxCount,
+    start_time: start,
+    end_time: end - 1,
+    adjust: "none",
+  };
 }
 
 /** What the ledger is told of a decoded answer. */
@@ -178,36 +224,12 @@ function partsOf(
   answer: KlineAnswer,
   symbols: readonly string[],
   window: TimeRange,
-  cut: ReadonlyMap<number, readonly string[]>,
+  cut: ReadonlyMap<number, readonly SymbolRows[]>,
 ) {
-  const partly = new Set([...answer.unusable, ...[...cut.values()].flat()]);
-  const newer = [...cut].map(([start, group]) => ({ symbols: group, window: { start, end: window.end } }));
+  const partly = new Set([...answer.unusable, ...[...cut.values()].flat().map(({ symbol }) => symbol)]);
+  const newer = [...cut].map(([start, group]) => ({
+    symbols: group.map(({ symbol }) => symbol),
+    window: { start, end: window.end },
+  }));
   return [{ symbols: symbols.filter((symbol) => !partly.has(symbol)), window }, ...newer];
-}
-
-/** Symbols whose answer may have been cut, by the oldest timestamp that they did get (epoch ms). */
-function oldestOfCut({ columns, received: counts }: KlineAnswer, window: TimeRange): Map<number, string[]> {
-  const cut = new Map<number, string[]>();
-  for (let row = 0; row < columns.rows; row++) {
-    const index = columns.symbolIndex[row] as number;
-    if (row > 0 && columns.symbolIndex[row - 1] === index) continue;
-    const symbol = columns.symbols[index] as string;
-    if ((counts.get(symbol) ?? 0) < SUSPECT_ROWS) continue;
-    const oldest = Number(columns.timestamp[row]);
-    if (oldest <= window.start) continue;
-    cut.set(oldest, [...(cut.get(oldest) ?? []), symbol]);
-  }
-  return cut;
-}
-
-/** From the first date to the end of today (or of the day before `to`), by the region's own calendar. */
-function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRange {
-  const { zone } = REGIONS[region];
-  const today = localDate(now, zone);
-  const first = from.startsWith("-") ? addDays(today, Number.parseInt(from, 10)) : parseTradingDate(from);
-  const end = instantOf(addDays(today, 1), zone);
-  return {
-    start: instantOf(first, zone),
-    end: to === undefined ? end : Math.min(end, instantOf(parseTradingDate(to), zone)),
-  };
 }

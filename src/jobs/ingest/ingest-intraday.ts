@@ -1,10 +1,10 @@
 import { finalEnd, sessionDates } from "../../calendar/sessions.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
-import { landKlines } from "../../lake/land-klines.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { received } from "./ingest-bars.js";
+import { LandingBars } from "./landing-bars.js";
 import { lastAnswers } from "./ledger.js";
 import type { Run } from "./run.js";
 
@@ -19,22 +19,19 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   );
   const due = universes.filter((id) => isDue(answered.get(id), run.clock.now()));
   run.plan(due.length);
+  const landing = new LandingBars(run, BARS_1M);
   for (const id of due) {
-    if (run.halted) break;
+    if (run.isHalted(BARS_1M.name)) break;
     run.doing(`minutes of ${id}`);
-    await run.ask(
+    const got = await run.ask(
       { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
       { dataset: BARS_1M.name, symbols: [id] },
       async (body) => received(await decodeKlines(body, { shape: "map" }, run.buffers)),
-      async ({ answer }, requestId) => {
-        using bars = answer;
-        const delivered = { columns: bars.columns, source: `${run.runId}/${requestId}` };
-        const options = { ...run.landOptions(), finalEnd: run.finalEnds, answers: [delivered.source] };
-        run.landed.push(await landKlines(run.session, run.lake, BARS_1M, [delivered], options));
-      },
     );
-    await run.landLedger();
+    if (got !== undefined) await landing.take(got);
   }
+  await landing.finish();
+  await run.landLedger();
 }
 
 /** Something may be new since the last answer: a session was running then, or has begun in some region since. */

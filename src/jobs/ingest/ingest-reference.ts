@@ -17,7 +17,8 @@ import {
   universeSummary,
 } from "../../wire/resources.js";
 import { lastAnswers } from "./ledger.js";
-import type { Received, Run } from "./run.js";
+import type { Received } from "./request-records.js";
+import type { Answer, Run } from "./run.js";
 
 const STAGED = "staged_versions";
 
@@ -25,7 +26,7 @@ const STAGED = "staged_versions";
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
   const oldest = subHours(run.clock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
-  if (!run.halted) await ingestUniverses(run, oldest);
+  if (!run.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
   await run.landLedger();
 }
 
@@ -40,24 +41,22 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
     { endpoint: ENDPOINTS.exchanges },
     { dataset: EXCHANGES.name, symbols: [] },
     async (body) => receivedRecords(await decodeRecords(body, "list", exchangeSummary)),
-    async ({ values }) => {
-      await land(run, EXCHANGES, values, "true");
-      return values;
-    },
   );
-  for (const { exchange, region } of exchanges ?? []) {
-    if (run.halted) return;
+  if (exchanges === undefined) return;
+  await land(run, EXCHANGES, exchanges, exchanges.value.values, "true");
+  for (const { exchange, region } of exchanges.value.values) {
+    if (run.isHalted(INSTRUMENTS.name)) return;
     run.doing(`instruments of ${exchange}`);
     run.plan(1);
-    await run.ask(
+    const got = await run.ask(
       { endpoint: ENDPOINTS.exchangeInstruments, path: { exchange } },
       { dataset: INSTRUMENTS.name, symbols: [exchange] },
       async (body) => receivedRecords(await decodeRecords(body, "list", instrument)),
-      async ({ values }) => {
-        const rows = values.filter((row) => isSymbol(row.symbol) && exchangeOf(row.symbol) === exchange);
-        await land(run, INSTRUMENTS, rows.map(instrumentRow), `c.exchange = ${literal(exchange)}`, region);
-      },
     );
+    if (got === undefined) continue;
+    const own = got.value.values.filter(({ symbol }) => isSymbol(symbol) && exchangeOf(symbol) === exchange);
+    const rows = own.map((row) => ({ ...instrumentRow(row), region }));
+    await land(run, INSTRUMENTS, got, rows, `c.exchange = ${literal(exchange)}`);
   }
 }
 
@@ -72,46 +71,43 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
     { endpoint: ENDPOINTS.universes },
     { dataset: UNIVERSES.name, symbols: [] },
     async (body) => receivedRecords(await decodeRecords(body, "list", universeSummary)),
-    async ({ values }) => {
-      await land(run, UNIVERSES, values, "true");
-      return values;
-    },
   );
-  for (const batch of inBatches(universes ?? [], LIMITS.universesPerRequest)) {
-    if (run.halted) return;
+  if (universes === undefined) return;
+  await land(run, UNIVERSES, universes, universes.value.values, "true");
+  for (const batch of inBatches(universes.value.values, LIMITS.universesPerRequest)) {
+    if (run.isHalted(UNIVERSE_MEMBERS.name)) return;
     run.doing("members of universes");
     run.plan(1);
     const ids = batch.map((universe) => universe.id);
-    await run.ask(
+    const got = await run.ask(
       { endpoint: ENDPOINTS.universesBatch, body: { ids } },
       { dataset: UNIVERSE_MEMBERS.name, symbols: ids },
       async (body) => receivedRecords(await decodeRecords(body, "map", universeDetail), ids),
-      async ({ values }) => {
-        const told = values.map((universe) => literal(universe.id));
-        if (told.length > 0)
-          await land(run, UNIVERSE_MEMBERS, values.flatMap(memberRows), `c.id IN (${told.join(", ")})`);
-      },
     );
+    if (got === undefined) continue;
+    const told = got.value.values.map((universe) => literal(universe.id));
+    const complete = told.length > 0 ? `c.id IN (${told.join(", ")})` : "false";
+    await land(run, UNIVERSE_MEMBERS, got, got.value.values.flatMap(memberRows), complete);
   }
 }
 
-/** Lands one snapshot; current rows that meet `complete` and are not in it end. */
+/** Lands one snapshot, and what the ledger is told of it; current rows that meet `complete` and are not in it end. */
 async function land(
   run: Run,
   table: TableSchema,
+  { entry }: Answer<unknown>,
   rows: readonly Readonly<Record<string, unknown>>[],
   complete: string,
-  region?: string,
 ): Promise<void> {
   const columns = table.columns.filter((c: Column) => !c.name.startsWith("valid_"));
-  const filled = region === undefined ? rows : rows.map((row) => ({ ...row, region }));
-  await stageRows(run.session, STAGED, columns, filled);
+  await stageRows(run.session, STAGED, columns, rows);
   await run.session.run(
     `CREATE OR REPLACE TEMP TABLE ${STAGED} AS SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${STAGED}`,
   );
   run.landed.push(
     await landVersions(run.session, run.lake, table, STAGED, { ...run.landOptions(), complete }),
   );
+  run.enter(entry);
 }
 
 function subjectOf(table: TableSchema): string {

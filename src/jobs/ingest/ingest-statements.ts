@@ -2,21 +2,18 @@ import { subHours } from "date-fns";
 import pMap from "p-map";
 import { z } from "zod";
 import type { Region } from "../../core/exchange.js";
-import { ident } from "../../db/quote.js";
-import { landStatements } from "../../lake/land-statements.js";
-import { stageRows } from "../../lake/stage-rows.js";
 import { inBatches } from "../../plan/request-units.js";
-import type { Column, TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
-import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type StatementRecord, statementRecord } from "../../wire/resources.js";
 import { receivedRecords } from "./ingest-reference.js";
+import { LandingStatements } from "./landing-statements.js";
 import { lastAnswers } from "./ledger.js";
+import type { Purpose } from "./request-records.js";
 import { CONCURRENCY, type Run } from "./run.js";
 import { StatementFields } from "./statement-fields.js";
 
-const STAGED = "staged_statements";
 const STATEMENTS = {
   balance_sheet: { table: BALANCE_SHEET, endpoint: ENDPOINTS.balanceSheet },
   cash_flow: { table: CASH_FLOW, endpoint: ENDPOINTS.cashFlow },
@@ -43,50 +40,32 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
       `${endpoint.method} ${endpoint.path}`,
     );
     const due = symbols.filter((symbol) => (answered.get(symbol) ?? 0) <= oldest);
-    const batches = inBatches(due, LIMITS.symbolsPerRequest);
+    const batches = inBatches(due, run.limits.symbolsPerRequest("financials"));
     run.plan(batches.length);
     run.doing(table.name);
     const { columns } = await run.lake.snapshot(table);
     const fields = new StatementFields(table, columns);
-    const rows: Record<string, unknown>[] = [];
+    const landing = new LandingStatements(run, table, fields);
+    const purpose = (batch: readonly string[]): Purpose => ({ dataset: table.name, symbols: batch });
     try {
       await pMap(
         batches,
         async (batch) => {
-          if (run.halted) return;
-          await run.ask(
+          if (run.isHalted(table.name)) return;
+          const got = await run.ask(
             { endpoint, query: { symbols: batch.join(",") } },
-            { dataset: table.name, symbols: batch },
+            purpose(batch),
             async (body) =>
               receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch, fields),
-            async ({ records }, requestId) => {
-              const source = `${run.runId}/${requestId}`;
-              for (const record of records) rows.push({ ...record, source });
-            },
           );
+          if (got !== undefined) await landing.take(got);
         },
         { concurrency: CONCURRENCY },
       );
     } finally {
-      await run.exclusive(() => land(run, table, fields.columns, rows));
+      await landing.finish();
     }
-    if (run.halted) return;
   }
-}
-
-async function land(
-  run: Run,
-  table: TableSchema,
-  columns: readonly Column[],
-  rows: readonly Record<string, unknown>[],
-): Promise<void> {
-  if (rows.length > 0) {
-    run.doing(`landing ${table.name}`);
-    await stageRows(run.session, STAGED, columns, rows);
-    run.landed.push(await landStatements(run.session, run.lake, table, STAGED, run.landOptions()));
-    await run.session.run(`DROP TABLE ${ident(STAGED)}`);
-  }
-  await run.landLedger();
 }
 
 /** What an answer holds, as rows of the table; a record that does not fit it is an issue. */

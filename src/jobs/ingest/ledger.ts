@@ -1,4 +1,4 @@
-import type { TimeRange } from "../../core/time.js";
+import { DAY_MS, type TimeRange } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
@@ -8,6 +8,8 @@ import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
 
 /** One row of the ledger: a request, and what came of it. Times in epoch milliseconds. */
 export interface RequestRecord {
+  readonly runId: string;
+  readonly pipeline: string;
   readonly requestId: string;
   readonly dataset: string;
   readonly endpoint: string;
@@ -32,15 +34,14 @@ export interface RequestRecord {
 export async function landRequests(
   session: Session,
   lake: Lake,
-  pipeline: string,
   records: readonly RequestRecord[],
   options: LandOptions,
 ): Promise<void> {
   if (records.length === 0) return;
   const rows = records.map((r) => ({
-    run_id: options.runId,
+    run_id: r.runId,
     request_id: r.requestId,
-    pipeline,
+    pipeline: r.pipeline,
     dataset: r.dataset,
     endpoint: r.endpoint,
     symbols: r.symbols,
@@ -63,25 +64,50 @@ export async function landRequests(
   await upsert(session, lake, REQUESTS, "staged_requests", options);
 }
 
-/** The windows that were answered with final bars, by symbol. */
+/** What counts as covered by what was asked before. */
+export interface CoverageRules {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Days after which a window that was asked for and had nothing is asked for again. @default 30 */
+  readonly revisitDays?: number | undefined;
+}
+
+export const REVISIT_DAYS = 30;
+
+/**
+ * The windows that were answered with final bars, by symbol; sorted and disjoint. A window without a bar of the symbol
+ * counts for a time: the service may have something later.
+ */
 export async function coveredWindows(
   session: Session,
   lake: Lake,
   dataset: string,
+  { now, revisitDays = REVISIT_DAYS }: CoverageRules,
 ): Promise<Map<string, TimeRange[]>> {
   const rows = await session.json<{ symbol: string; starts: number[]; ends: number[] }>(
-    `SELECT symbol, list(epoch_ms(window_start)::DOUBLE) AS starts, list(epoch_ms(least(window_end, final_end))::DOUBLE) AS ends
-     FROM (SELECT unnest(symbols) AS symbol, * EXCLUDE (symbols) FROM (${await ledgerSql(session, lake)})
-       WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start IS NOT NULL)
-     GROUP BY symbol`,
-    [dataset],
+    `WITH windows AS (
+       SELECT unnest(symbols) AS symbol, window_start AS s, least(window_end, final_end) AS e, status, absent, asked_at
+       FROM (${await ledgerSql(session, lake)})
+       WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
+     counting AS (
+       SELECT symbol, s, e FROM windows
+       WHERE e > s AND (asked_at >= make_timestamptz(($2 * 1000)::BIGINT)
+         OR NOT (status = 'empty' OR list_contains(absent, symbol)))),
+     islands AS (
+       SELECT *, s > max(e) OVER (PARTITION BY symbol ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
+       FROM counting),
+     numbered AS (
+       SELECT *, count(*) FILTER (begins) OVER (PARTITION BY symbol ORDER BY s, e ROWS UNBOUNDED PRECEDING) AS island
+       FROM islands),
+     joined AS (SELECT symbol, min(s) AS s, max(e) AS e FROM numbered GROUP BY symbol, island)
+     SELECT symbol, list(epoch_ms(s)::DOUBLE ORDER BY s) AS starts, list(epoch_ms(e)::DOUBLE ORDER BY s) AS ends
+     FROM joined GROUP BY symbol`,
+    [dataset, now - revisitDays * DAY_MS],
   );
   return new Map(
     rows.map(({ symbol, starts, ends }) => [
       symbol,
-      starts
-        .map((start, i): TimeRange => ({ start, end: ends[i] as number }))
-        .filter((range) => range.end > range.start),
+      starts.map((start, i): TimeRange => ({ start, end: ends[i] as number })),
     ]),
   );
 }

@@ -16,11 +16,15 @@ import type { LandReport } from "../../lake/upsert.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 import type { Pipeline } from "../pipeline.js";
-import { type BarsDemand, ingestBars, planBars } from "./ingest-bars.js";
+import { type BarsDemand, planBars, plannedCap, readPlanFacts } from "./bars-demand.js";
+import { ingestBars } from "./ingest-bars.js";
 import { ingestIntraday } from "./ingest-intraday.js";
 import { ingestReference } from "./ingest-reference.js";
 import { ingestStatements } from "./ingest-statements.js";
+import { LearnedLimits } from "./learned-limits.js";
+import { recoverAnswers } from "./recover-answers.js";
 import { type Progress, Run } from "./run.js";
+import type { Returned } from "./symbol-tally.js";
 
 /** What the caller may say beside the pipeline's definition. */
 export interface RunOptions {
@@ -51,6 +55,8 @@ export interface RunReport {
   readonly landed: readonly LandReport[];
   readonly rejected: readonly RejectCount[];
   readonly failures: Run["failures"];
+  /** Symbols asked for and symbols of which something came, by table. */
+  readonly symbols: readonly Returned[];
   /** Why the run stopped before its end, where it did. */
   readonly stopped: string | undefined;
 }
@@ -86,17 +92,18 @@ export async function runPipeline(
     pipeline: pipeline.name,
     signal,
     onProgress: environment.onProgress ?? (() => {}),
+    limits: new LearnedLimits(),
   });
   let failed: unknown;
   try {
+    await recoverAnswers(run);
     await execute(run, pipeline, options);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    run.forgetUnlanded();
     if (!signal.aborted) failed = error;
   }
   try {
-    await run.landLedger();
+    await run.exclusive(() => run.landLedger());
     run.rejects = await saveRejects(session, lake, run.runId);
     if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
       run.doing("views");
@@ -105,6 +112,7 @@ export async function runPipeline(
   } catch (error) {
     failed ??= error;
   }
+  await run.answers.close();
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return report(run, failed);
 }
@@ -117,7 +125,12 @@ export async function planPipeline(
 ): Promise<readonly RequestUnit[] | undefined> {
   if (pipeline.kind !== "bars") return undefined;
   using session = await Session.open();
-  return await planBars({ session, lake, clock }, await barsDemand(session, lake, pipeline, options));
+  const demand = await barsDemand(session, lake, pipeline, options);
+  const limits = new LearnedLimits();
+  return planBars(demand, await readPlanFacts({ session, lake, clock }, demand), {
+    rowCap: plannedCap(demand.period, limits.rowCap(demand.period)),
+    symbolsPerRequest: limits.symbolsPerRequest("klines"),
+  });
 }
 
 /** A name for a run that sorts by time and is unique among machines. */
@@ -227,8 +240,15 @@ function report(run: Run, failed: unknown): RunReport {
     landed: totals(run.landed),
     rejected: run.rejects,
     failures: run.failures,
-    stopped: failed === undefined ? run.stopped : reasonOf(failed),
+    symbols: run.symbols.counts(),
+    stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
   };
+}
+
+/** Why datasets were left out, where the key lacks what they need. */
+function refusals({ refused }: Run): string | undefined {
+  if (refused.size === 0) return undefined;
+  return [...refused].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
 }
 
 function reasonOf(error: unknown): string {

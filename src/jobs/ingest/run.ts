@@ -1,16 +1,29 @@
 import { finalEnd } from "../../calendar/sessions.js";
-import { isNotOffered } from "../../client/answer-error.js";
 import type { Ask, ServiceClient } from "../../client/service-client.js";
-import { messageOf, ServiceError, TransportError, WireError } from "../../core/errors.js";
+import { messageOf, ServiceError } from "../../core/errors.js";
 import type { Region } from "../../core/exchange.js";
 import type { Issue } from "../../core/issue.js";
-import type { Clock, TimeRange } from "../../core/time.js";
+import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
+import { AnswerStore } from "../../lake/answer-store.js";
 import type { Lake } from "../../lake/lake.js";
 import { type RejectCount, rejectIssues } from "../../lake/rejects.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
+import { CircuitBreaker } from "./circuit-breaker.js";
+import type { LearnedLimits } from "./learned-limits.js";
 import { landRequests, type RequestRecord } from "./ledger.js";
+import {
+  type Asked,
+  answeredRecords,
+  failedRecord,
+  isRefusal,
+  isServiceFault,
+  type Purpose,
+  type Received,
+  type ServiceFault,
+} from "./request-records.js";
+import { SymbolTally } from "./symbol-tally.js";
 
 /** What a run tells while it goes on. */
 export interface Progress {
@@ -24,26 +37,29 @@ export interface Progress {
 
 /** Requests that may be under way at once. */
 export const CONCURRENCY = 4;
-/** Failures in a row after which a run stops asking. */
-const MAX_FAILURES_IN_A_ROW = 5;
 
-/** What the reader of an answer tells the ledger. */
-export interface Received {
-  readonly rows: number;
-  readonly rejected: number;
-  readonly bytes: number;
-  readonly absent: readonly string[];
-  readonly issues: readonly Issue[];
-  /** What of the purpose is answered in full; other symbols, or windows, are still to be asked for. @default all */
-  readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
+/** A request that was refused or failed. */
+export interface Failure {
+  /** Dataset and number. */
+  readonly request: string;
+  readonly reason: string;
+  readonly symbols: number;
 }
 
-/** A request, as the ledger needs it. */
-export interface Purpose {
-  readonly dataset: string;
-  readonly symbols: readonly string[];
-  readonly window?: TimeRange | undefined;
-  readonly finalEnd?: number | undefined;
+/** An answer that came, and what the ledger and the rejects are to be told once its rows have landed. */
+export interface Answer<T> {
+  readonly value: T;
+  readonly requestId: string;
+  /** Identity of the answer among all runs. */
+  readonly source: string;
+  readonly entry: LedgerEntry;
+}
+
+/** What a landing enters beside its rows. */
+export interface LedgerEntry {
+  readonly records: readonly RequestRecord[];
+  /** What was set aside of the answer. */
+  readonly issues: readonly Issue[];
 }
 
 /** What a run is made of. */
@@ -56,6 +72,7 @@ export interface RunParts {
   readonly pipeline: string;
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
+  readonly limits: LearnedLimits;
 }
 
 /** Everything that one run of a pipeline works with. A class because it holds what the run has done so far. */
@@ -67,12 +84,16 @@ export class Run {
   readonly runId: string;
   readonly pipeline: string;
   readonly signal: AbortSignal;
-  readonly #onProgress: (progress: Progress) => void;
+  /** What the service was seen to give. */
+  readonly limits: LearnedLimits;
+  /** What was received and has not landed yet, on disk. */
+  readonly answers: AnswerStore;
   /** Column buffers for K-line answers: lent by each to the next. */
   readonly buffers = new KlineBufferPool();
   readonly requests = { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 };
   readonly landed: LandReport[] = [];
-  readonly failures: { readonly request: string; readonly reason: string; readonly symbols: number }[] = [];
+  readonly failures: Failure[] = [];
+  readonly symbols = new SymbolTally();
   readonly startedAt: number;
   /** Ends of what was final when the run began, by region; what settles later is asked for again by the next run. */
   readonly finalEnds: Readonly<Record<Region, number>>;
@@ -81,9 +102,12 @@ export class Run {
   rejects: RejectCount[] = [];
   /** Why the run asks for nothing more, once it does not. */
   stopped: string | undefined;
+  readonly #onProgress: (progress: Progress) => void;
+  readonly #breaker: CircuitBreaker;
+  /** Datasets that the key may not ask for, and why. */
+  readonly refused = new Map<string, string>();
   #doing = "";
-  #pending: RequestRecord[] = [];
-  #failuresInARow = 0;
+  #entries: LedgerEntry[] = [];
   #lastRequest = 0;
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -95,7 +119,10 @@ export class Run {
     this.runId = parts.runId;
     this.pipeline = parts.pipeline;
     this.signal = parts.signal;
+    this.limits = parts.limits;
+    this.answers = AnswerStore.of(parts.lake, parts.runId);
     this.#onProgress = parts.onProgress;
+    this.#breaker = new CircuitBreaker(parts.clock);
     const now = parts.clock.now();
     this.startedAt = now;
     this.finalEnds = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
@@ -106,14 +133,20 @@ export class Run {
     return { operation: "INGEST", runId: this.runId, now: this.clock.now() };
   }
 
-  /** Says whether the run should not ask for more: interrupted, or refused, or failing again and again. */
-  get halted(): boolean {
-    return this.stopped !== undefined || this.signal.aborted;
+  /** Says whether nothing more of a dataset should be asked for: interrupted, refused, or failing again and again. */
+  isHalted(dataset: string): boolean {
+    return this.stopped !== undefined || this.signal.aborted || this.refused.has(dataset);
   }
 
   /** Adds to the number of requests that this run means to send. */
   plan(count: number): void {
     this.requests.planned += count;
+    this.#tell();
+  }
+
+  /** Sets the number of requests that are still to be sent. */
+  replan(left: number): void {
+    this.requests.planned = this.requests.sent + left;
     this.#tell();
   }
 
@@ -130,118 +163,77 @@ export class Run {
   }
 
   /**
-   * Sends a request and enters it in the ledger.
+   * Sends a request. What came is not in the ledger until it is entered with {@link enter}, beside its rows; a request
+   * that was refused or failed is entered at once.
    *
-   * @param read reads the body. What it keeps must be staged by `store`, which runs only once the whole is read.
-   * @returns what `store` made of it, or undefined where the request was refused or failed: then it is recorded so.
+   * @param read reads the body.
+   * @param heals says of a refusal that the caller asks in another way: it is no failure then.
+   * @returns undefined where the request was refused or failed.
    */
-  async ask<T extends Received, U>(
+  async ask<T extends Received>(
     ask: Ask,
     purpose: Purpose,
     read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
-    store: (value: T, requestId: string) => Promise<U>,
-  ): Promise<U | undefined> {
+    heals: (error: ServiceError) => boolean = () => false,
+  ): Promise<Answer<T> | undefined> {
+    await this.#breaker.enter(this.signal);
     const requestId = String(++this.#lastRequest).padStart(6, "0");
-    const askedAt = this.clock.now();
     const endpoint = `${ask.endpoint.method} ${ask.endpoint.path}`;
-    const entry = { requestId, endpoint, askedAt, ...purpose };
-    let attempts = 0;
+    const { runId, pipeline } = this;
+    const askedAt = this.clock.now();
+    const asked: Asked = { runId, pipeline, requestId, endpoint, askedAt, attempts: 0, ...purpose };
     this.requests.sent += 1;
     try {
       const { value, durationMs } = await this.client.ask(ask, read, this.signal, (attempt) => {
-        attempts = attempt;
+        asked.attempts = attempt;
       });
-      const stored = await this.exclusive(async () => {
-        await rejectIssues(
-          this.session,
-          this.runId,
-          purpose.dataset,
-          `${endpoint} ${this.runId}/${requestId}`,
-          value.issues,
-        );
-        return store(value, requestId);
-      });
-      const { rows, rejected, bytes, absent } = value;
-      const status = rows === 0 ? "empty" : "answered";
-      this.requests[status] += 1;
-      this.rows += rows;
-      this.bytes += bytes;
-      this.#failuresInARow = 0;
-      this.record({
-        ...entry,
-        status,
-        httpStatus: 200,
-        attempts,
-        rows,
-        rejected,
-        bytes,
-        durationMs,
-        absent,
-        ...value.parts?.[0],
-      });
-      for (const [index, part] of (value.parts ?? []).slice(1).entries())
-        this.record(partRecord(entry, part, index + 1));
-      return stored;
+      this.requests[value.rows === 0 ? "empty" : "answered"] += 1;
+      this.rows += value.rows;
+      this.bytes += value.bytes;
+      this.#breaker.succeeded();
+      this.symbols.note(purpose.dataset, purpose.symbols, new Set(value.absent));
+      const records = answeredRecords(asked, value, durationMs);
+      return { value, requestId, source: `${runId}/${requestId}`, entry: { records, issues: value.issues } };
     } catch (error) {
       if (this.signal.aborted || !isServiceFault(error)) throw error;
-      this.#fail(entry, attempts, error);
+      this.#fail(asked, error, error instanceof ServiceError && heals(error));
       return undefined;
     } finally {
       this.#tell();
     }
   }
 
-  /** Enters a request, or a part of one, in the ledger; it is landed with the next {@link landLedger}. */
-  record(record: RequestRecord): void {
-    this.#pending.push(record);
+  /** Enters an answer in the ledger; it is landed with the next {@link landLedger}. */
+  enter(entry: LedgerEntry): void {
+    this.#entries.push(entry);
   }
 
   /** Lands what the ledger has pending: after the data that it speaks of. */
   async landLedger(): Promise<void> {
-    const records = this.#pending;
-    this.#pending = [];
-    await landRequests(this.session, this.lake, this.pipeline, records, this.landOptions());
-  }
-
-  /** Forgets the answers that the ledger has pending: their rows have not landed, and are to be asked for again. */
-  forgetUnlanded(): void {
-    this.#pending = this.#pending.filter(({ status }) => status !== "answered");
-  }
-
-  #fail(
-    entry: Pick<RequestRecord, "requestId" | "endpoint" | "askedAt"> & Purpose,
-    attempts: number,
-    error: ServiceError | TransportError | WireError,
-  ): void {
-    const refused =
-      isNotOffered(error) ||
-      (error instanceof ServiceError && error.status >= 400 && error.status < 500 && error.status !== 429);
-    const status = refused ? "refused" : "failed";
-    const reason = error.hint ? `${error.message}; ${error.hint}` : error.message;
-    this.requests[status] += 1;
-    this.#failuresInARow += 1;
-    this.failures.push({
-      request: `${entry.dataset} ${entry.requestId}`,
-      reason,
-      symbols: entry.symbols.length,
-    });
-    this.record({
-      ...entry,
-      status,
-      httpStatus: error instanceof ServiceError ? error.status : undefined,
-      attempts,
-      rows: 0,
-      rejected: 0,
-      bytes: 0,
-      durationMs: this.clock.now() - entry.askedAt,
-      absent: [],
-      reason,
-    });
-    if (error instanceof ServiceError && (error.status === 401 || error.status === 403))
-      this.stopped = messageOf(error);
-    else if (this.#failuresInARow >= MAX_FAILURES_IN_A_ROW) {
-      this.stopped = `${this.#failuresInARow} requests failed in a row, the last with: ${error.message}`;
+    const entries = this.#entries;
+    this.#entries = [];
+    for (const { records, issues } of entries) {
+      const [first] = records;
+      if (first === undefined || issues.length === 0) continue;
+      const source = `${first.endpoint} ${first.runId}/${first.requestId}`;
+      await rejectIssues(this.session, first.runId, first.dataset, source, issues);
     }
+    const records = entries.flatMap((entry) => entry.records);
+    await landRequests(this.session, this.lake, records, this.landOptions());
+  }
+
+  #fail(asked: Asked, fault: ServiceFault, isHealed: boolean): void {
+    const reason = fault.hint ? `${fault.message}; ${fault.hint}` : fault.message;
+    this.requests[isRefusal(fault) ? "refused" : "failed"] += 1;
+    this.enter({ records: [failedRecord(asked, fault, reason, this.clock.now())], issues: [] });
+    if (isHealed) return;
+    const { dataset, requestId, symbols } = asked;
+    this.symbols.note(dataset, symbols, new Set(symbols));
+    this.failures.push({ request: `${dataset} ${requestId}`, reason, symbols: symbols.length });
+    const status = fault instanceof ServiceError ? fault.status : undefined;
+    if (status === 401) this.stopped = messageOf(fault);
+    else if (status === 403) this.refused.set(dataset, reason);
+    else this.stopped ??= this.#breaker.failed(fault.message);
   }
 
   #tell(): void {
@@ -254,25 +246,4 @@ export class Run {
       doing: this.#doing,
     });
   }
-}
-
-/** A further part of one request: what it cost stands with the first. */
-function partRecord(
-  entry: Pick<RequestRecord, "requestId" | "endpoint" | "askedAt"> & Purpose,
-  part: Pick<Purpose, "symbols" | "window">,
-  index: number,
-): RequestRecord {
-  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0, absent: [] };
-  return {
-    ...entry,
-    ...nothing,
-    ...part,
-    status: "answered",
-    httpStatus: 200,
-    requestId: `${entry.requestId}.${index}`,
-  };
-}
-
-function isServiceFault(error: unknown): error is ServiceError | TransportError | WireError {
-  return error instanceof ServiceError || error instanceof TransportError || error instanceof WireError;
 }

@@ -1,0 +1,127 @@
+import { addDays, finalEnd } from "../../calendar/sessions.js";
+import type { TradingCalendar } from "../../calendar/trading-calendar.js";
+import { instantOf, localDate } from "../../calendar/zone.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import type { LandedPeriod } from "../../core/period.js";
+import { regionOf } from "../../core/symbol.js";
+import { parseTradingDate, subtractRanges, type TimeRange } from "../../core/time.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { readCalendars } from "../../lake/trading-days.js";
+import { expectedBars, planRequestUnits, type RequestUnit } from "../../plan/request-units.js";
+import { ASSUMED_CAP, type RowCap } from "../../plan/row-cap.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { INSTRUMENTS } from "../../schema/reference.js";
+import { coveredWindows } from "./ledger.js";
+import type { Run } from "./run.js";
+
+/** What bars are asked for. */
+export interface BarsDemand {
+  readonly period: LandedPeriod;
+  /** First date (of each exchange's own calendar), or days before today as `-365d`. */
+  readonly from: string;
+  /** Date after the last one. @default everything so far */
+  readonly to?: string | undefined;
+  /** Days before today that are asked for again though they are covered, so that corrections are seen. @default 0 */
+  readonly lookbackDays?: number | undefined;
+  readonly symbols: ReadonlyMap<Region, readonly string[]>;
+}
+
+/** What a plan depends on beside the demand: what the lake knows, and what the service was seen to give. */
+export interface PlanFacts {
+  readonly now: number;
+  readonly calendars: ReadonlyMap<Region, TradingCalendar>;
+  /** When symbols began to trade, where that is known; epoch milliseconds. */
+  readonly listedAt: ReadonlyMap<string, number>;
+  /** Windows that were answered with final bars, by symbol; grows while a run goes on. */
+  readonly covered: Map<string, TimeRange[]>;
+}
+
+/** The table that a period's bars land in. */
+export function barsTable(period: LandedPeriod): TableSchema {
+  return period === "1d" ? BARS_1D : BARS_1M;
+}
+
+/** Reads what a plan depends on. */
+export async function readPlanFacts(
+  run: Pick<Run, "session" | "lake" | "clock">,
+  demand: BarsDemand,
+): Promise<PlanFacts> {
+  const { session, lake } = run;
+  const now = run.clock.now();
+  const calendars = await readCalendars(session, lake);
+  const covered = await coveredWindows(session, lake, barsTable(demand.period).name, { now });
+  if (demand.lookbackDays) forgetRecent(covered, demand.lookbackDays, now);
+  return { now, calendars, covered, listedAt: await readListings(run) };
+}
+
+/** The requests that a demand needs, ordered by their windows. */
+export function planBars(
+  demand: BarsDemand,
+  facts: PlanFacts,
+  { rowCap, symbolsPerRequest }: { readonly rowCap: number; readonly symbolsPerRequest: number },
+): RequestUnit[] {
+  const { period } = demand;
+  const units = [...demand.symbols].flatMap(([region, symbols]) =>
+    planRequestUnits({
+      ...facts,
+      period,
+      symbols,
+      rowCap,
+      symbolsPerRequest,
+      calendar: facts.calendars.get(region) as TradingCalendar,
+      range: rangeOf(region, demand, facts.now),
+    }),
+  );
+  return units.sort((a, b) => a.window.start - b.window.start);
+}
+
+/** Bars of a symbol that a service is planned to give at most: as measured, or what is taken for it. */
+export function plannedCap(period: LandedPeriod, cap: RowCap): number {
+  return cap.known ?? ASSUMED_CAP[period];
+}
+
+/** Bars that the units can be answered with, at most. */
+export function expectedRows(units: readonly RequestUnit[], period: LandedPeriod): number {
+  return units.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
+}
+
+/** From the first date to the end of today (or of the day before `to`), by the region's own calendar. */
+function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRange {
+  const { zone } = REGIONS[region];
+  const today = localDate(now, zone);
+  const first = from.startsWith("-") ? addDays(today, Number.parseInt(from, 10)) : parseTradingDate(from);
+  const end = instantOf(addDays(today, 1), zone);
+  return {
+    start: instantOf(first, zone),
+    end: to === undefined ? end : Math.min(end, instantOf(parseTradingDate(to), zone)),
+  };
+}
+
+/** Takes the last days before what is final out of what is covered. */
+function forgetRecent(covered: Map<string, TimeRange[]>, days: number, now: number): void {
+  for (const [symbol, windows] of covered) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    const { zone } = REGIONS[region];
+    const last = localDate(finalEnd(region, now) - 1, zone);
+    const recent = { start: instantOf(addDays(last, 1 - days), zone), end: Number.POSITIVE_INFINITY };
+    covered.set(
+      symbol,
+      windows.flatMap((window) => subtractRanges(window, [recent])),
+    );
+  }
+}
+
+async function readListings({ session, lake }: Pick<Run, "session" | "lake">): Promise<Map<string, number>> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  const rows = await session.json<{ symbol: string; date: string }>(
+    `SELECT symbol, CAST(listing_date AS VARCHAR) AS date FROM (${files}) WHERE valid_to IS NULL AND listing_date IS NOT NULL`,
+  );
+  const listings = new Map<string, number>();
+  for (const { symbol, date } of rows) {
+    const region = regionOf(symbol);
+    if (region !== undefined) listings.set(symbol, instantOf(parseTradingDate(date), REGIONS[region].zone));
+  }
+  return listings;
+}

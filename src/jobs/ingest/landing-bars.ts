@@ -1,0 +1,115 @@
+import { klinesToIpcPieces } from "../../arrow/kline-ipc.js";
+import type { Region } from "../../core/exchange.js";
+import { landKlines } from "../../lake/land-klines.js";
+import type { TableSchema } from "../../schema/column.js";
+import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
+import type { KlineColumns } from "../../wire/kline-columns.js";
+import type { Answer, LedgerEntry, Run } from "./run.js";
+
+/** Most bars that are landed at once, and that may wait meanwhile: both bound the memory. */
+const GROUP_BARS = 1_500_000;
+
+/** What is kept beside the columns of an answer until it has landed. */
+export interface BarsNote {
+  readonly dataset: string;
+  readonly source: string;
+  readonly finalEnds: Readonly<Record<Region, number>>;
+  readonly entry: LedgerEntry;
+}
+
+interface HeldAnswer extends Answer<{ readonly answer: KlineAnswer }> {}
+
+/** Lands answers of bars in the background, group by group, while others arrive: the bars first, then the ledger. */
+export class LandingBars {
+  readonly #run: Run;
+  readonly #table: TableSchema;
+  #held: HeldAnswer[] = [];
+  #bars = 0;
+  #landing: Promise<void> = Promise.resolve();
+  #failure: unknown;
+
+  constructor(run: Run, table: TableSchema) {
+    this.#run = run;
+    this.#table = table;
+  }
+
+  /**
+   * Keeps an answer, durably, and lands it in time. Resolves when there is room for another one.
+   *
+   * @throws what kept an earlier group from landing: its answers are still kept, for the next run.
+   */
+  async take(held: HeldAnswer): Promise<void> {
+    const { columns } = held.value.answer;
+    const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.finalEnds };
+    const note: BarsNote = { dataset, source: held.source, finalEnds, entry: held.entry };
+    const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
+    await this.#run.answers.keep(held.requestId, note, body);
+    this.#held.push(held);
+    this.#bars += columns.rows;
+    if (this.#bars >= GROUP_BARS) await this.#startLanding();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Lands what is left. @throws what kept a group from landing. */
+  async finish(): Promise<void> {
+    await this.#startLanding();
+    await this.#landing;
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Begins with what is held, once the group before has landed. */
+  async #startLanding(): Promise<void> {
+    const group = this.#held;
+    this.#held = [];
+    this.#bars = 0;
+    const before = this.#landing;
+    this.#landing = before.then(() => this.#land(group));
+    await before;
+  }
+
+  async #land(group: readonly HeldAnswer[]): Promise<void> {
+    const run = this.#run;
+    try {
+      if (group.length > 0 && this.#failure === undefined) {
+        run.doing(`landing ${this.#table.name}`);
+        await run.exclusive(() => landAnswers(run, this.#table, group.map(delivered), run.finalEnds));
+        await run.answers.forget(group.map(({ requestId }) => requestId));
+      }
+    } catch (error) {
+      this.#failure = error;
+    } finally {
+      for (const { value } of group) value.answer[Symbol.dispose]();
+    }
+  }
+}
+
+function delivered({ value, source, entry }: HeldAnswer): DeliveredAnswer {
+  return { columns: value.answer.columns, source, entry };
+}
+
+/** Bars of an answer that are to land, and what the ledger is told of it. */
+export interface DeliveredAnswer {
+  /** Undefined where there are none, or they have landed already. */
+  readonly columns: KlineColumns | undefined;
+  readonly source: string;
+  readonly entry: LedgerEntry;
+}
+
+/** Lands answers in one commit, and then what the ledger is told of them. */
+export async function landAnswers(
+  run: Run,
+  table: TableSchema,
+  group: readonly DeliveredAnswer[],
+  finalEnds: Readonly<Record<Region, number>>,
+): Promise<void> {
+  const bars = group.flatMap(({ columns, source }) =>
+    columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
+  );
+  if (bars.length > 0) {
+    const answers = bars.map(({ source }) => source);
+    const options = { ...run.landOptions(), finalEnd: finalEnds, answers };
+    run.landed.push(await landKlines(run.session, run.lake, table, bars, options));
+  }
+  for (const { entry } of group) run.enter(entry);
+  await run.landLedger();
+}

@@ -1,0 +1,90 @@
+import { ident } from "../../db/quote.js";
+import { landStatements } from "../../lake/land-statements.js";
+import { stageRows } from "../../lake/stage-rows.js";
+import type { Column, TableSchema } from "../../schema/column.js";
+import type { Answer, LedgerEntry, Run } from "./run.js";
+import type { StatementFields } from "./statement-fields.js";
+
+const STAGED = "staged_statements";
+/** Statements that are landed at once: bounds the memory. */
+const GROUP_ROWS = 20_000;
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What is kept of an answer until it has landed. */
+export interface StatementsNote {
+  readonly dataset: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+  readonly entry: LedgerEntry;
+}
+
+interface Held {
+  readonly requestId: string;
+  readonly note: StatementsNote;
+}
+
+/** Lands answers of statements, group by group: the statements first, then the ledger. */
+export class LandingStatements {
+  readonly #run: Run;
+  readonly #table: TableSchema;
+  readonly #fields: StatementFields;
+  #held: Held[] = [];
+  #rows = 0;
+
+  constructor(run: Run, table: TableSchema, fields: StatementFields) {
+    this.#run = run;
+    this.#table = table;
+    this.#fields = fields;
+  }
+
+  /** Keeps an answer, durably, and lands it in time. */
+  async take({
+    requestId,
+    source,
+    entry,
+    value,
+  }: Answer<{ readonly records: readonly Row[] }>): Promise<void> {
+    const rows = value.records.map((record) => ({ ...record, source }));
+    const note = { dataset: this.#table.name, columns: this.#fields.columns, rows, entry };
+    await this.#run.answers.keep(requestId, note);
+    this.#held.push({ requestId, note });
+    this.#rows += rows.length;
+    if (this.#rows >= GROUP_ROWS) await this.finish();
+  }
+
+  /** Lands what is held. */
+  async finish(): Promise<void> {
+    const group = this.#held;
+    this.#held = [];
+    this.#rows = 0;
+    if (group.length === 0) return this.#run.exclusive(() => this.#run.landLedger());
+    await this.#run.exclusive(async () => {
+      this.#run.doing(`landing ${this.#table.name}`);
+      await landStatementNotes(
+        this.#run,
+        this.#table,
+        this.#fields.columns,
+        group.map(({ note }) => note),
+      );
+      await this.#run.answers.forget(group.map((held) => held.requestId));
+    });
+  }
+}
+
+/** Lands statements in one commit, and then what the ledger is told of them. */
+export async function landStatementNotes(
+  run: Run,
+  table: TableSchema,
+  columns: readonly Column[],
+  notes: readonly StatementsNote[],
+): Promise<void> {
+  const rows = notes.flatMap((note) => note.rows);
+  if (rows.length > 0) {
+    await stageRows(run.session, STAGED, columns, rows);
+    run.landed.push(await landStatements(run.session, run.lake, table, STAGED, run.landOptions()));
+    await run.session.run(`DROP TABLE ${ident(STAGED)}`);
+  }
+  for (const { entry } of notes) run.enter(entry);
+  await run.landLedger();
+}

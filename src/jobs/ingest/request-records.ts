@@ -1,0 +1,80 @@
+import { isNotOffered } from "../../client/answer-error.js";
+import { ServiceError, TransportError, WireError } from "../../core/errors.js";
+import type { Issue } from "../../core/issue.js";
+import type { TimeRange } from "../../core/time.js";
+import type { RequestRecord } from "./ledger.js";
+
+/** What is asked for, as the ledger needs it. */
+export interface Purpose {
+  readonly dataset: string;
+  readonly symbols: readonly string[];
+  readonly window?: TimeRange | undefined;
+  /** End of what was final when asked (epoch ms). */
+  readonly finalEnd?: number | undefined;
+}
+
+/** What the reader of an answer tells the ledger. */
+export interface Received {
+  readonly rows: number;
+  readonly rejected: number;
+  readonly bytes: number;
+  readonly absent: readonly string[];
+  readonly issues: readonly Issue[];
+  /** What of the purpose is answered in full; other symbols, or windows, are still to be asked for. @default all */
+  readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
+}
+
+/** A request that was sent. */
+export interface Asked extends Purpose {
+  readonly runId: string;
+  readonly pipeline: string;
+  readonly requestId: string;
+  readonly endpoint: string;
+  /** Epoch milliseconds. */
+  readonly askedAt: number;
+  /** How often it was sent. */
+  attempts: number;
+}
+
+/** Faults of the service or of the way to it: they end a request, and not the run. */
+export type ServiceFault = ServiceError | TransportError | WireError;
+
+/** The ledger's rows of an answer: one for each part that is answered in full. What it cost stands with the first. */
+export function answeredRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
+  const { rows, rejected, bytes, absent } = received;
+  const [first = {}, ...others] = received.parts ?? [];
+  const answered = { ...asked, httpStatus: 200, durationMs, absent };
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0, absent: [] };
+  return [
+    { ...answered, status: rows === 0 ? "empty" : "answered", rows, rejected, bytes, ...first },
+    ...others.map((part, index): RequestRecord => {
+      const requestId = `${asked.requestId}.${index + 1}`;
+      return { ...answered, ...nothing, status: "answered", requestId, ...part };
+    }),
+  ];
+}
+
+/** The ledger's row of a request that was refused or failed. */
+export function failedRecord(asked: Asked, fault: ServiceFault, reason: string, now: number): RequestRecord {
+  return {
+    ...asked,
+    status: isRefusal(fault) ? "refused" : "failed",
+    httpStatus: fault instanceof ServiceError ? fault.status : undefined,
+    rows: 0,
+    rejected: 0,
+    bytes: 0,
+    durationMs: now - asked.askedAt,
+    absent: [],
+    reason,
+  };
+}
+
+/** Says whether the service will not answer a request, however often it is asked. */
+export function isRefusal(fault: ServiceFault): boolean {
+  if (isNotOffered(fault)) return true;
+  return fault instanceof ServiceError && fault.status >= 400 && fault.status < 500 && fault.status !== 429;
+}
+
+export function isServiceFault(error: unknown): error is ServiceFault {
+  return error instanceof ServiceError || error instanceof TransportError || error instanceof WireError;
+}
