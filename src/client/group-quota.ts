@@ -163,7 +163,7 @@ export class GroupQuota {
     const spaced = this.#rate.isSpaced ? (this.#sends.at(-1)?.sentAt ?? 0) + MINUTE_MS / limit : 0;
     const roomy = Math.max(roomAt(this.#sends, limit), spaced);
     if (roomy > now) this.#isUsed = true;
-    return Math.max(this.#pausedUntil, roomy);
+    return Math.ceil(Math.max(this.#pausedUntil, roomy));
   }
 
   async #sleepUntil(at: number, now: number): Promise<void> {

@@ -110,7 +110,8 @@ export class ServiceClient {
         } else {
           if (failures === retries) throw error;
           const told = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-          await clock.sleep(Math.max(told, backoffMs * 2 ** failures++ * (1 + Math.random())), signal);
+          const backoff = Math.round(backoffMs * 2 ** failures++ * (1 + Math.random()));
+          await clock.sleep(Math.max(told, backoff), signal);
         }
       }
     }
