@@ -29,7 +29,7 @@ export interface Claim {
 
 const sentShape = z.record(z.string(), z.array(z.number()));
 /** When requests were sent, as epoch milliseconds, ascending, by group of endpoints. */
-export type Sent = Readonly<z.infer<typeof sentShape>>;
+export type Sent = Readonly<Partial<Record<string, readonly number[]>>>;
 
 /** Stands for the owner of a claim that cannot be read: it is safe to take it for one of the whole. */
 const UNKNOWN: Omit<Owner, "since"> = { pid: 1, machine: "an unknown machine", purpose: "unknown", share: 1 };

@@ -81,7 +81,7 @@ function held(claims: KeyClaims, claim: Claim, sentBefore: Sent, { host, clock }
   let last: Promise<void> = Promise.resolve();
   const note = async (): Promise<void> => {
     const sent = readSent();
-    if (Object.values(sent).some((times) => times.length > 0)) await claims.note(claim, sent);
+    if (Object.values(sent).some((times = []) => times.length > 0)) await claims.note(claim, sent);
   };
   const beat = async (): Promise<void> => {
     if (!(await claims.beat(claim, clock.now()))) lost.abort(taken(host));

@@ -202,6 +202,11 @@ export class ServiceClient {
   }
 }
 
+/** Host and port of a service's address. @throws {UsageError} for an address that a client does not take. */
+export function hostOf(baseUrl: string): string {
+  return parseBase(baseUrl).host;
+}
+
 function parseBase(text: string): URL {
   let url: URL;
   try {

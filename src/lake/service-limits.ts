@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Period } from "../core/period.js";
-import { DAY_MS } from "../core/time.js";
+import { type Clock, DAY_MS } from "../core/time.js";
 import type { EndpointGroup } from "../wire/endpoints.js";
 import type { Storage } from "./storage.js";
 
@@ -18,6 +18,32 @@ export interface ServiceLimits {
 export interface KnownLimits {
   readonly limits: ServiceLimits;
   readonly note: string | undefined;
+}
+
+/** What a lake knows of a service's limits, and where a run puts what it learns. */
+export interface LimitsKeeper extends KnownLimits {
+  /** Notes what was learned: whole numbers above 0. */
+  learn(learned: Partial<ServiceLimits>): void;
+  /** Resolves once all of it is saved. @throws {LakeError} where it cannot be. */
+  saved(): Promise<void>;
+}
+
+/** Reads what a lake knows of a service, and saves what is learned, one thing after the other. */
+export async function keepServiceLimits(storage: Storage, host: string, clock: Clock): Promise<LimitsKeeper> {
+  let saving: Promise<void> = Promise.resolve();
+  return {
+    ...(await readServiceLimits(storage, host, clock.now())),
+    learn(learned) {
+      const before = saving;
+      saving = (async () => {
+        await before;
+        await saveServiceLimits(storage, host, learned, clock.now());
+      })();
+      // It is told of by `saved`.
+      saving.catch(() => {});
+    },
+    saved: () => saving,
+  };
 }
 
 /** Days after which a limit must be learned anew: a key's plan changes sooner than a service's program. */

@@ -1,8 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { limitsPath, readServiceLimits, saveServiceLimits } from "../../src/lake/service-limits.js";
+import {
+  keepServiceLimits,
+  limitsPath,
+  readServiceLimits,
+  saveServiceLimits,
+} from "../../src/lake/service-limits.js";
+import { virtualClock } from "../faults/virtual-clock.js";
 import { T0, temporaryLake } from "./temporary-lake.js";
 
 const DAY = 86_400_000;
@@ -96,4 +102,20 @@ test("writers at the same time leave a whole file, with values of one of them or
   const { limits, note } = await readServiceLimits(storage, HOST, T0);
   expect(note).toBeUndefined();
   expect(Object.values(limits.requestsPerMinute)).toContain(30);
+});
+
+test("a run keeps what it learns, one thing after the other, and says where it could not", async () => {
+  const { folder, storage } = temporaryLake();
+  const clock = virtualClock(T0);
+  const first = await keepServiceLimits(storage, HOST, clock);
+  expect(first).toMatchObject({ limits: NOTHING, note: undefined });
+  for (const klines of [30, 31, 33, 30]) first.learn({ requestsPerMinute: { klines } });
+  first.learn({ rowCap: { "1m": 5000 } });
+  await first.saved();
+  const second = await keepServiceLimits(storage, HOST, clock);
+  expect(second.limits).toEqual({ ...NOTHING, requestsPerMinute: { klines: 30 }, rowCap: { "1m": 5000 } });
+  rmSync(join(folder, "limits"), { recursive: true });
+  writeFileSync(join(folder, "limits"), "");
+  second.learn({ rowCap: { "1d": 9000 } });
+  await expect(second.saved()).rejects.toThrow(/limits/);
 });

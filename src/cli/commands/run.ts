@@ -1,4 +1,3 @@
-import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { runPipeline } from "../../jobs/ingest/run-pipeline.js";
 import { loadPipeline } from "../../jobs/load-pipeline.js";
@@ -8,7 +7,7 @@ import { exitOfRun } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView, showRun } from "../progress.js";
 import { runSummary } from "../report-text.js";
-import { openClient, type ServiceOptions, urlOption } from "../service-option.js";
+import { openService, rpmOption, type ServiceOptions, shareOption, urlOption } from "../service-option.js";
 import { printPlan } from "./plan.js";
 
 interface Options extends ServiceOptions, DemandOptions {
@@ -20,19 +19,22 @@ export function addRun(cli: Cli): void {
     .description("run a pipeline: ask a service for what the lake does not have, and land it")
     .option("--dry-run", "print the plan and send nothing")
     .addOption(urlOption())
-    .addOption(new Option("--rpm <n>", "requests a minute of each endpoint group").argParser(positive))
+    .addOption(rpmOption())
+    .addOption(shareOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
       "after",
       `
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
-The key is read from BARLAKE_API_KEY. Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
+The key is read from BARLAKE_API_KEY, and is one process's at a time unless each has a --share. What the quota is need
+not be said: it is learned, and kept in the lake for the next run. Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
 
 Examples:
   barlake run reference
   barlake run daily --symbols 600519.SH,AAPL.US --from 2020-01-01
   barlake run minute --universe SIM_CN_50 --from 2026-10-01
+  barlake run minute --rpm 60 --share 0.5
   barlake run ./pipelines/mine.ts --dry-run`,
     )
     .action((name: string, options: Options) =>
@@ -41,26 +43,23 @@ Examples:
         const demand = await demandOf(options);
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);
-        const client = openClient(options);
+        const service = await openService(options, lake, `run ${pipeline.name}`);
+        const { client, limits, lost } = service;
+        const signal = AbortSignal.any([cli.signal, lost]);
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         try {
           const onProgress = showRun(view);
-          const environment = { lake, client, clock: systemClock, signal: cli.signal, onProgress };
+          const environment = { lake, client, limits, clock: systemClock, signal, onProgress };
           const report = await runPipeline(pipeline, demand, environment);
           view?.stop();
+          if (lost.aborted) throw lost.reason;
           if (options.json) printJson(report);
           else process.stdout.write(`${runSummary(report, options.lake)}\n`);
           return exitOfRun(report.status);
         } finally {
           view?.stop();
-          await client.close();
+          await service.close();
         }
       }),
     );
-}
-
-function positive(text: string): number {
-  const n = Number(text);
-  if (!(n > 0)) throw new InvalidArgumentError("must be a number above 0");
-  return n;
 }

@@ -12,6 +12,7 @@ import { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
 import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
+import type { LimitsKeeper } from "../../lake/service-limits.js";
 import type { LandReport } from "../../lake/upsert.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
@@ -64,6 +65,8 @@ export interface RunReport {
 export interface RunEnvironment {
   readonly lake: Lake;
   readonly client: ServiceClient;
+  /** What is known of the service's limits, and where what the run learns is put. @default nothing, and nowhere */
+  readonly limits?: Pick<LimitsKeeper, "limits" | "learn">;
   readonly clock: Clock;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
@@ -92,7 +95,7 @@ export async function runPipeline(
     pipeline: pipeline.name,
     signal,
     onProgress: environment.onProgress ?? (() => {}),
-    limits: new LearnedLimits(),
+    limits: new LearnedLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
   });
   let failed: unknown;
   try {
