@@ -7,6 +7,7 @@ import type { Snapshot } from "../lake/snapshot.js";
 import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { REQUESTS } from "../schema/requests.js";
+import { RUNS } from "../schema/runs.js";
 import { TABLES } from "../schema/tables.js";
 
 /** How two lakes compare in one table. */
@@ -37,7 +38,7 @@ export async function compareLakes(left: Lake, right: Lake): Promise<TableCompar
   using session = await Session.open({ spillUnder: right.stagingFolder });
   const results: TableComparison[] = [];
   for (const table of TABLES) {
-    if (table === REQUESTS) continue;
+    if (table === REQUESTS || table === RUNS) continue;
     const [a, b] = [await left.snapshot(table), await right.snapshot(table)];
     const columns = a.columns.map((c) => c.name).filter((name) => b.columns.some((c) => c.name === name));
     const sql = async (lake: Lake, snapshot: Snapshot): Promise<string> =>

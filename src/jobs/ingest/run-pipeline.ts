@@ -15,12 +15,14 @@ import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.j
 import type { LandReport } from "../../lake/upsert.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
+import type { RunStatus } from "../../schema/runs.js";
 import type { Pipeline } from "../pipeline.js";
 import { type BarsDemand, ingestBars, planBars } from "./ingest-bars.js";
 import { ingestIntraday } from "./ingest-intraday.js";
 import { ingestReference } from "./ingest-reference.js";
 import { ingestStatements } from "./ingest-statements.js";
 import { type Progress, Run } from "./run.js";
+import { recordRun } from "./run-record.js";
 
 /** What the caller may say beside the pipeline's definition. */
 export interface RunOptions {
@@ -35,9 +37,6 @@ export interface RunOptions {
   /** Regions, instead of the pipeline's own. */
   readonly regions?: readonly Region[] | undefined;
 }
-
-/** `complete`: everything asked for came. `partial`: some of it. `refused`: the service let nothing through. */
-export type RunStatus = "complete" | "partial" | "refused" | "failed" | "interrupted";
 
 /** What a run asked, got, landed and left. */
 export interface RunReport {
@@ -88,8 +87,9 @@ export async function runPipeline(
     onProgress: environment.onProgress ?? (() => {}),
   });
   let failed: unknown;
+  const record = (): Promise<void> => recordRun(run, report(run, failed), options, client.host);
   try {
-    await execute(run, pipeline, options);
+    await execute(run, pipeline, demandOf(pipeline, options));
   } catch (error) {
     if (error instanceof UsageError) throw error;
     run.forgetUnlanded();
@@ -98,12 +98,14 @@ export async function runPipeline(
   try {
     await run.landLedger();
     run.rejects = await saveRejects(session, lake, run.runId);
+    await record();
     if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
       run.doing("views");
       await publish(lake);
     }
   } catch (error) {
     failed ??= error;
+    await record().catch(() => {});
   }
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return report(run, failed);
@@ -117,12 +119,23 @@ export async function planPipeline(
 ): Promise<readonly RequestUnit[] | undefined> {
   if (pipeline.kind !== "bars") return undefined;
   using session = await Session.open();
-  return await planBars({ session, lake, clock }, await barsDemand(session, lake, pipeline, options));
+  return await planBars(
+    { session, lake, clock },
+    await barsDemand(session, lake, pipeline, demandOf(pipeline, options)),
+  );
 }
 
 /** A name for a run that sorts by time and is unique among machines. */
 export function newRunId(now: number): string {
   return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
+}
+
+/** What is asked for: as the caller says, and where it says nothing, as the pipeline does. */
+function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
+  const { symbols, universes } =
+    "symbols" in pipeline ? pipeline : { symbols: undefined, universes: undefined };
+  const which = options.symbols || options.universes ? {} : { symbols, universes };
+  return { ...options, ...which, to: options.to ?? (pipeline.kind === "bars" ? pipeline.to : undefined) };
 }
 
 async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promise<void> {
