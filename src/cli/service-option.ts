@@ -2,12 +2,22 @@ import { Option } from "commander";
 import { ServiceClient } from "../client/service-client.js";
 import { systemClock } from "../client/system-clock.js";
 import { UsageError } from "../core/errors.js";
+import type { Pipeline } from "../jobs/pipeline.js";
 import type { CommonOptions } from "./lake-option.js";
 
 /** Options of commands that ask a service. */
 export interface ServiceOptions extends CommonOptions {
   readonly url?: string;
   readonly rpm?: number;
+}
+
+/** The options, with a pipeline's quota where they say nothing of it. */
+export function withQuota<Options extends ServiceOptions>(
+  options: Options,
+  { requestsPerMinute, share = 1 }: NonNullable<Pipeline["quota"]> = {},
+): Options {
+  if (options.rpm !== undefined || requestsPerMinute === undefined) return options;
+  return { ...options, rpm: requestsPerMinute * share };
 }
 
 /** `--url URL`, from BARLAKE_URL. The key is taken from the environment alone, so that it stands in no process list. */

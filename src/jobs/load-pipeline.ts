@@ -1,7 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { tsImport } from "tsx/esm/api";
+import { register as registerCommonJs } from "tsx/cjs/api";
+import { type NamespacedUnregister, register as registerModules } from "tsx/esm/api";
 import { messageOf, UsageError } from "../core/errors.js";
 import { definePipeline, type Pipeline, type PipelineDefinition } from "./pipeline.js";
 
@@ -50,7 +51,7 @@ export async function loadPipeline(nameOrPath: string): Promise<Pipeline> {
 async function loadFile(file: string): Promise<Pipeline> {
   let exported: { default?: unknown };
   try {
-    exported = (await tsImport(pathToFileURL(file).href, import.meta.url)) as { default?: unknown };
+    exported = (await importTypeScript(pathToFileURL(file).href)) as { default?: unknown };
   } catch (cause) {
     if (cause instanceof Error && cause.name === "UsageError") throw asOurs(cause);
     throw new UsageError(`pipeline file ${file} cannot be loaded: ${messageOf(cause)}`, {
@@ -61,6 +62,16 @@ async function loadFile(file: string): Promise<Pipeline> {
   const definition = unwrap(exported.default);
   if (definition === undefined) throw new UsageError(`pipeline file ${file} has no default export`);
   return definePipeline(definition as PipelineDefinition);
+}
+
+let typeScript: NamespacedUnregister | undefined;
+
+/** Imports a file; all of them in one scope of their own, so that what they share is loaded once. */
+async function importTypeScript(url: string): Promise<unknown> {
+  const scope = { namespace: "pipelines" };
+  if (typeScript === undefined) registerCommonJs(scope);
+  typeScript ??= registerModules(scope);
+  return typeScript.import(url, import.meta.url);
 }
 
 /** A file has its own instance of this package, so what it throws is of another class of the same name. */

@@ -21,22 +21,21 @@ export function pipelineFaults(definition: unknown, issues: readonly ZodIssue[])
 
 function faultsOf(issue: ZodIssue): Fault[] {
   const { path } = issue;
-  switch (issue.code) {
-    case "unrecognized_keys":
-      return issue.keys.map((key) => ({ path: [...path, key], rule: "is not a field here" }));
-    case "invalid_value":
-      return [{ path, rule: `must be ${oneOf(issue.values)}` }];
-    case "invalid_type":
-      return [{ path, rule: `must be ${article(issue.expected === "array" ? "list" : issue.expected)}` }];
-    case "invalid_union": {
-      if (issue.discriminator !== undefined)
-        return [{ path: [...path], rule: "must be reference, bars, intraday or statements" }];
-      const inner = closest(issue.errors.map((branch) => branch.flatMap(faultsOf)));
-      return inner.map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
-    }
-    default:
-      return [{ path, rule: issue.message.replace(/^[A-Z]/, (letter) => letter.toLowerCase()) }];
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => ({ path: [...path, key], rule: "is not a field here" }));
+  if (issue.code === "invalid_union" && issue.discriminator === undefined) {
+    const inner = closest(issue.errors.map((branch) => branch.flatMap(faultsOf)));
+    return inner.map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
   }
+  return [{ path, rule: ruleOf(issue) }];
+}
+
+function ruleOf(issue: ZodIssue): string {
+  if (issue.code === "invalid_union") return "must be reference, bars, intraday or statements";
+  if (issue.code === "invalid_value") return `must be ${oneOf(issue.values)}`;
+  if (issue.code === "invalid_type")
+    return `must be ${article(issue.expected === "array" ? "list" : issue.expected)}`;
+  return issue.message.replace(/^[A-Z]/, (letter) => letter.toLowerCase());
 }
 
 /** Weighs more than all the fields of a form together. */

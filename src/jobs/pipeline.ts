@@ -43,11 +43,14 @@ const quota = z.strictObject({
   share: z.number().gt(0, SHARE).max(1, SHARE).optional(),
 });
 
+/** Ends that are told where a pipeline does not say which. */
+export const TOLD_ENDS = ["partial", "failed", "refused"] as const;
+
 const notify = z.strictObject({
   /** Address that is told how a run ended: `env:NAME` takes it from the environment, so that it stands in no file. */
   webhook: z.string().refine(isWebhook, "must be env:NAME, or an http or https address"),
   /** Ends that are told; a complete run after one of them is told as well. */
-  on: z.array(z.enum(["complete", "partial", "failed", "refused"])).default(["partial", "failed", "refused"]),
+  on: z.array(z.enum(["complete", "partial", "failed", "refused"])).default([...TOLD_ENDS]),
 });
 
 const base = {

@@ -157,7 +157,9 @@ async function findRun(reader: Session, prefix: string): Promise<RunRow> {
 export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<string, LastRun>> {
   using session = await Session.open({ threads: 1 });
   const runs = await parquetRelation(session, lake.filesOf(await lake.snapshot(RUNS)));
-  const rows = await session.json<Omit<LastRun, "lastSuccessAt"> & { pipeline: string; success: number | null }>(
+  const rows = await session.json<
+    Omit<LastRun, "lastSuccessAt"> & { pipeline: string; success: number | null }
+  >(
     `SELECT pipeline, arg_max(status, started_at) AS status, epoch_ms(max(started_at))::DOUBLE AS "startedAt",
        epoch_ms(arg_max(finished_at, started_at))::DOUBLE AS "finishedAt",
        "finishedAt" - "startedAt" AS "durationMs",
@@ -166,6 +168,9 @@ export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<st
     [JSON.stringify(options)],
   );
   return new Map(
-    rows.map(({ pipeline, success, ...last }) => [pipeline, { ...last, lastSuccessAt: success ?? undefined }]),
+    rows.map(({ pipeline, success, ...last }) => [
+      pipeline,
+      { ...last, lastSuccessAt: success ?? undefined },
+    ]),
   );
 }
