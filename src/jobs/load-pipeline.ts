@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -49,6 +50,7 @@ export async function loadPipeline(nameOrPath: string): Promise<Pipeline> {
 }
 
 async function loadFile(file: string): Promise<Pipeline> {
+  if (!existsSync(file)) throw new UsageError(`pipeline file ${file} does not exist`);
   let exported: { default?: unknown };
   try {
     exported = (await importTypeScript(pathToFileURL(file).href)) as { default?: unknown };

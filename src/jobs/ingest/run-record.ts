@@ -10,7 +10,7 @@ import { RUNS, type RunStatus } from "../../schema/runs.js";
 interface RecordedRun {
   readonly lake: Lake;
   readonly session: Session;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "now">;
   /** Epoch milliseconds. */
   readonly startedAt: number;
   landOptions(): LandOptions;
