@@ -84,5 +84,5 @@ function asOurs(error: Error & { readonly hint?: string }): UsageError {
 /** A file that is loaded as CommonJS, as outside a package of ES modules, has its default export one level deeper. */
 function unwrap(exported: unknown): unknown {
   const isModule = typeof exported === "object" && exported !== null && "__esModule" in exported;
-  return isModule && "default" in exported ? exported.default : exported;
+  return isModule ? (exported as { default?: unknown }).default : exported;
 }
