@@ -1,17 +1,20 @@
-import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
-import { runPipeline } from "../../jobs/ingest/run-pipeline.js";
+import { type RunReport, runPipeline } from "../../jobs/ingest/run-pipeline.js";
 import { loadPipeline } from "../../jobs/load-pipeline.js";
+import { lastRuns } from "../../jobs/run-history.js";
+import { settleRun } from "../../jobs/run-outcome.js";
+import { announce, type NotifyOptions, notifyOption, webhookOf } from "../announce.js";
 import type { Cli } from "../cli.js";
 import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { exitOfRun } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView, showRun } from "../progress.js";
 import { runSummary } from "../report-text.js";
-import { openClient, type ServiceOptions, urlOption } from "../service-option.js";
+import { openClient, rpmOption, type ServiceOptions, urlOption, withQuota } from "../service-option.js";
+import { paint } from "../text.js";
 import { printPlan } from "./plan.js";
 
-interface Options extends ServiceOptions, DemandOptions {
+interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
   readonly dryRun?: boolean;
 }
 
@@ -20,7 +23,8 @@ export function addRun(cli: Cli): void {
     .description("run a pipeline: ask a service for what the lake does not have, and land it")
     .option("--dry-run", "print the plan and send nothing")
     .addOption(urlOption())
-    .addOption(new Option("--rpm <n>", "requests a minute of each endpoint group").argParser(positive))
+    .addOption(rpmOption())
+    .addOption(notifyOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
@@ -41,26 +45,29 @@ Examples:
         const demand = await demandOf(options);
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);
-        const client = openClient(options);
+        const webhook = webhookOf(pipeline, options);
+        const client = openClient(withQuota(options, pipeline.quota));
+        const previous =
+          webhook === undefined ? undefined : (await lastRuns(lake, demand)).get(pipeline.name);
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         try {
           const onProgress = showRun(view);
           const environment = { lake, client, clock: systemClock, signal: cli.signal, onProgress };
-          const report = await runPipeline(pipeline, demand, environment);
+          const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
+          const settled = await settleRun(pipeline.name, systemClock, run);
           view?.stop();
-          if (options.json) printJson(report);
-          else process.stdout.write(`${runSummary(report, options.lake)}\n`);
-          return exitOfRun(report.status);
+          if (settled.kind === "reported") {
+            if (options.json) printJson(settled.report);
+            else process.stdout.write(`${runSummary(settled.report, options.lake)}\n`);
+          }
+          const fault = await announce(webhook, pipeline, settled.outcome, previous?.status, cli.signal);
+          if (fault !== undefined) process.stderr.write(`${paint("yellow", "nobody was told:")} ${fault}\n`);
+          if (settled.kind === "threw") throw settled.error;
+          return exitOfRun(settled.report.status);
         } finally {
           view?.stop();
           await client.close();
         }
       }),
     );
-}
-
-function positive(text: string): number {
-  const n = Number(text);
-  if (!(n > 0)) throw new InvalidArgumentError("must be a number above 0");
-  return n;
 }
