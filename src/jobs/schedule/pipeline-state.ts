@@ -36,7 +36,8 @@ export function initialStates(
 ): PipelineState[] {
   return pipelines.map((pipeline) => {
     const last = lastRuns.get(pipeline.name);
-    const since = last?.startedAt ?? (neverRun ? 0 : now);
+    const since =
+      last === undefined ? (neverRun ? 0 : now) : last.status === "interrupted" ? 0 : last.startedAt;
     const servedUntil = missed ? Math.max(since, now - CATCH_UP_MS) : now;
     return { pipeline, servedUntil, running: false, last };
   });
