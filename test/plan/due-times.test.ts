@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { addDays, isWeekday } from "../../src/calendar/sessions.js";
 import { instantOf, localDate } from "../../src/calendar/zone.js";
 import { REGIONS, type Region } from "../../src/core/exchange.js";
+import type { TradingDate } from "../../src/core/time.js";
 import { cronFault, type IsTradingDay, nextDue, type ScheduleRule } from "../../src/plan/due-times.js";
 
 const weekdays: IsTradingDay = (_, date) => isWeekday(date);
@@ -124,8 +125,10 @@ test("it is the first that a walk from day to day finds", () => {
   fc.assert(
     fc.property(region, minuteOfDay, instant, fc.boolean(), (where, minute, after, trading) => {
       const { zone } = REGIONS[where];
+      const isDue = (date: TradingDate): boolean =>
+        instantOf(date, zone, minute) > after && (!trading || isWeekday(date));
       let date = localDate(after, zone);
-      while (instantOf(date, zone, minute) <= after || (trading && !isWeekday(date))) date = addDays(date, 1);
+      while (!isDue(date)) date = addDays(date, 1);
       const time = `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
       const rule = at(time, where, trading ? "trading" : "daily");
       expect(nextDue([rule], after, weekdays)).toBe(instantOf(date, zone, minute));
