@@ -4,6 +4,8 @@ import { messageOf, TransportError } from "../core/errors.js";
 import type { RunStatus } from "../schema/runs.js";
 import type { RunOutcome } from "./run-outcome.js";
 
+/** Ends after which a complete run is a recovery. */
+const BAD_ENDS = new Set<RunStatus>(["partial", "refused", "failed"]);
 /** Failures that a notice names. */
 const MOST_FAILURES = 10;
 const TIMEOUT_MS = 10_000;
@@ -40,7 +42,7 @@ export function noticeOf(
   on: readonly RunStatus[],
   previous: RunStatus | undefined,
 ): Notice | undefined {
-  const recovered = outcome.status === "complete" && previous !== undefined && previous !== "complete";
+  const recovered = outcome.status === "complete" && previous !== undefined && BAD_ENDS.has(previous);
   if (!recovered && !on.includes(outcome.status)) return undefined;
   const { pipeline, runId, status, stopped, requests, rows, failures } = outcome;
   return {

@@ -71,10 +71,10 @@ export interface RunDetails {
 
 /** How a pipeline ended last; times in epoch milliseconds. */
 export interface LastRun {
+  /** `interrupted` where every run was. */
   readonly status: RunStatus;
   readonly startedAt: number;
   readonly finishedAt: number;
-  readonly durationMs: number;
   /** End of the last complete run; undefined where there was none. */
   readonly lastSuccessAt: number | undefined;
 }
@@ -150,7 +150,7 @@ async function findRun(reader: Session, prefix: string): Promise<RunRow> {
 }
 
 /**
- * How each pipeline ended last, by its name. What was interrupted does not count, as it is run again.
+ * How each pipeline ended last, by its name. A run that was interrupted does not count where there is another.
  *
  * @param options what the caller asked for beside the pipeline: runs with other ones do not count.
  */
@@ -160,11 +160,10 @@ export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<st
   const rows = await session.json<
     Omit<LastRun, "lastSuccessAt"> & { pipeline: string; success: number | null }
   >(
-    `SELECT pipeline, arg_max(status, started_at) AS status, epoch_ms(max(started_at))::DOUBLE AS "startedAt",
-       epoch_ms(arg_max(finished_at, started_at))::DOUBLE AS "finishedAt",
-       "finishedAt" - "startedAt" AS "durationMs",
-       epoch_ms(max(finished_at) FILTER (status = 'complete'))::DOUBLE AS success
-     FROM (${runs}) WHERE options = $1 AND status <> 'interrupted' GROUP BY pipeline`,
+    `SELECT pipeline, status, epoch_ms(started_at)::DOUBLE AS "startedAt", epoch_ms(finished_at)::DOUBLE AS "finishedAt",
+       epoch_ms(max(finished_at) FILTER (status = 'complete') OVER (PARTITION BY pipeline))::DOUBLE AS success
+     FROM (${runs}) WHERE options = $1
+     QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY status = 'interrupted', started_at DESC) = 1`,
     [JSON.stringify(options)],
   );
   return new Map(

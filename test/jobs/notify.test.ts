@@ -58,6 +58,7 @@ describe("a notice", () => {
   test.each<[RunStatus, RunStatus | undefined, "told" | "recovered" | "not told"]>([
     ["complete", undefined, "not told"],
     ["complete", "complete", "not told"],
+    ["complete", "interrupted", "not told"],
     ["complete", "partial", "recovered"],
     ["complete", "failed", "recovered"],
     ["partial", "partial", "told"],

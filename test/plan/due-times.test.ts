@@ -125,9 +125,9 @@ test("it is the first that a walk from day to day finds", () => {
   fc.assert(
     fc.property(region, minuteOfDay, instant, fc.boolean(), (where, minute, after, trading) => {
       const { zone } = REGIONS[where];
+      const isDue = (date: TradingDate): boolean =>
+        instantOf(date, zone, minute) > after && (!trading || isWeekday(date));
       let date = localDate(after, zone);
-      const isDue = (day: TradingDate): boolean =>
-        instantOf(day, zone, minute) > after && !(trading && !isWeekday(day));
       while (!isDue(date)) date = addDays(date, 1);
       const time = `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
       const rule = at(time, where, trading ? "trading" : "daily");

@@ -59,7 +59,7 @@ export function scheduleMetrics(
     seconds(last?.startedAt),
   );
   gauge("barlake_last_run_duration_seconds", "How long the last run took.", ({ last }) =>
-    seconds(last?.durationMs),
+    seconds(last && last.finishedAt - last.startedAt),
   );
   gauge("barlake_last_success_timestamp_seconds", "End of the last complete run.", ({ last }) =>
     seconds(last?.lastSuccessAt),

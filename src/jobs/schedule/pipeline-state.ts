@@ -36,10 +36,16 @@ export function initialStates(
 ): PipelineState[] {
   return pipelines.map((pipeline) => {
     const last = lastRuns.get(pipeline.name);
-    const since = last?.startedAt ?? (neverRun ? 0 : now);
+    const since = servedBefore(last) ?? (neverRun ? 0 : now);
     const servedUntil = missed ? Math.max(since, now - CATCH_UP_MS) : now;
     return { pipeline, servedUntil, running: false, last };
   });
+}
+
+/** The end (exclusive) of what the last run has served: an interrupted one nothing. Undefined where there was no run. */
+function servedBefore(last: LastRun | undefined): number | undefined {
+  if (last === undefined) return undefined;
+  return last.status === "interrupted" ? 0 : last.startedAt + 1;
 }
 
 /** When a pipeline is, or was, to be run: the first due time that no run has served. */
@@ -77,6 +83,6 @@ export function complaintOf(
   if (last?.status === "failed" || last?.status === "refused")
     return `its last run, of ${new Date(last.startedAt).toISOString()}, ended ${last.status}`;
   const due = dueAt(state, isTradingDay);
-  if (running || due === undefined || due > now - OVERDUE_MS) return undefined;
+  if (running || due === undefined || due >= now - OVERDUE_MS) return undefined;
   return `it was due at ${new Date(due).toISOString()} and has not run`;
 }

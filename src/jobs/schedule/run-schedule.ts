@@ -107,7 +107,7 @@ function lastOf(
   previous: PipelineState["last"],
 ): PipelineState["last"] {
   const lastSuccessAt = status === "complete" ? finishedAt : previous?.lastSuccessAt;
-  return { status, startedAt, finishedAt, durationMs: finishedAt - startedAt, lastSuccessAt };
+  return { status, startedAt, finishedAt, lastSuccessAt };
 }
 
 function unlessAborted(signal: AbortSignal): (error: unknown) => void {
