@@ -1,6 +1,7 @@
 export { klineBatch } from "./arrow/kline-batch.js";
 export { klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
-export { ServiceClient, type ServiceClientOptions } from "./client/service-client.js";
+export type { QuotaState } from "./client/group-quota.js";
+export { type LearnedRate, ServiceClient, type ServiceClientOptions } from "./client/service-client.js";
 export { systemClock } from "./client/system-clock.js";
 export * from "./core/errors.js";
 export type { Clock } from "./core/time.js";

@@ -1,5 +1,7 @@
+import type { Readable } from "node:stream";
 import { BarlakeError, messageOf, ServiceError, TransportError, WireError } from "../core/errors.js";
 import { type ErrorCode, PERMISSION_CODES, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
+import { decodedBody } from "./content-encoding.js";
 
 /** Longest error body that is read. */
 const MAX_ERROR_BYTES = 65_536;
@@ -10,13 +12,15 @@ interface Refusal {
   readonly status: number;
   readonly contentType: string;
   readonly retryAfter: string | undefined;
-  readonly body: AsyncIterable<Uint8Array>;
+  /** The answer's content-encoding. */
+  readonly encoding: string | undefined;
+  readonly body: Readable;
 }
 
 /** Turns an answer that is not a success into an error that says what to do. `what` names the request. */
 export async function refusalError(what: string, refusal: Refusal, now: number): Promise<ServiceError> {
   const { status, contentType } = refusal;
-  const text = await readStart(refusal.body);
+  const text = await readStart(refusal);
   const body = parseErrorBody(text);
   if (body === undefined) {
     const kind = contentType.split(";")[0] || "an unknown type";
@@ -28,7 +32,12 @@ export async function refusalError(what: string, refusal: Refusal, now: number):
   }
   return new ServiceError(
     `${what}: ${body.code} (status ${status}): ${body.message}`,
-    { status, code: body.code, retryAfterMs: retryAfterMs(body.message, refusal.retryAfter, now) },
+    {
+      status,
+      code: body.code,
+      retryAfterMs: retryAfterMs(body.message, refusal.retryAfter, now),
+      told: body.message,
+    },
     { hint: hintFor(status, body.code) },
   );
 }
@@ -58,12 +67,37 @@ export function isNotOffered(error: unknown): boolean {
   return error instanceof ServiceError && error.code === NOT_OFFERED;
 }
 
-export function isTooManySymbols(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && error.status === 400 && /symbol/i.test(error.message);
+/** Says whether the service refused a request for the key's quota: the next one waits, and this one is sent again. */
+export function isOverQuota(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.status === 429;
 }
 
-export function symbolLimitOf(_error: unknown): number | undefined {
-  return undefined;
+/** Words for what a request can have too much of: the public service speaks English and Chinese. */
+const SYMBOLS = /symbol|instrument|ticker|标的|股票|代码/i;
+const TOO_MANY =
+  /too[ _-]?many|too[ _-]?large|limit|exceed|at most|max|more than|up to|over|between|超|最多|上限|不能大于/i;
+/** The number that follows such a word, or a range's end. */
+const LIMIT =
+  /(?:limit|exceeds?|at most|max(?:imum)?|more than|up to|over|between \d+ and|\d+ (?:to|-)|超过|超出|最多|上限|不能大于)[^\d\n]{0,32}(\d{1,6})/i;
+
+/**
+ * Says whether a request was refused for the number of its symbols, so that two of half as many may pass: a 400 that
+ * says so, or a request that is too large.
+ */
+export function isTooManySymbols(error: unknown): error is ServiceError {
+  if (!(error instanceof ServiceError)) return false;
+  const { status, code, told = "" } = error;
+  if (status === 413 || status === 414) return true;
+  return (
+    status === 400 && [code, told].some((text) => SYMBOLS.test(text)) && TOO_MANY.test(`${code} ${told}`)
+  );
+}
+
+/** The most symbols that such a refusal says a request may have; undefined where it does not say. */
+export function symbolLimitOf(error: unknown): number | undefined {
+  if (!isTooManySymbols(error) || !SYMBOLS.test(error.told ?? "")) return undefined;
+  const limit = Number(LIMIT.exec(error.told ?? "")?.[1] ?? 0);
+  return limit > 0 ? limit : undefined;
 }
 
 /** Says whether asking again can help. */
@@ -72,7 +106,7 @@ export function canHeal(error: unknown): boolean {
   if (isNotOffered(error)) return false;
   if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
   return (
-    error instanceof ServiceError && (error.status === 429 || error.status >= 500 || error.status === 408)
+    isOverQuota(error) || (error instanceof ServiceError && (error.status >= 500 || error.status === 408))
   );
 }
 
@@ -87,17 +121,17 @@ function hintFor(status: number, code: string): string | undefined {
   return undefined;
 }
 
-async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
+async function readStart({ body, encoding }: Refusal): Promise<string> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   try {
-    for await (const piece of body) {
+    for await (const piece of decodedBody(body, encoding)) {
       pieces.push(piece);
       length += piece.length;
       if (length >= MAX_ERROR_BYTES) break;
     }
   } catch {
-    // The status says enough: a body that broke off adds nothing.
+    // The status says enough: a body that broke off, or that nobody can decode, adds nothing.
   }
   return Buffer.concat(pieces).toString("utf8");
 }

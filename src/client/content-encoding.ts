@@ -1,6 +1,6 @@
 import { Duplex, pipeline, Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
-import { TransportError } from "../core/errors.js";
+import { WireError } from "../core/errors.js";
 
 /** Bytes that a decompressor gives at a time; its default is a quarter of that. */
 const OPTIONS = { chunkSize: 65_536 };
@@ -21,7 +21,7 @@ export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
  * A body without its content codings, as it arrives; whoever stops reading ends the body, too.
  *
  * @param header the answer's content-encoding.
- * @throws {TransportError} for a coding that is not known; a body that breaks off throws while it is read.
+ * @throws {WireError} for a coding that is not known: asking again would not change it; a body that breaks off throws while it is read.
  */
 export function decodedBody(body: Readable, header: string | undefined): AsyncIterable<Uint8Array> {
   const names = (header ?? "").toLowerCase().split(",");
@@ -32,7 +32,9 @@ export function decodedBody(body: Readable, header: string | undefined): AsyncIt
     .map((name) => (Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined));
   if (decoders.length > MAX_CODINGS || decoders.includes(undefined)) {
     body.destroy();
-    throw new TransportError(`answer has the unknown content-encoding "${header?.slice(0, 64)}"`);
+    throw new WireError("malformed", `answer has the unknown content-encoding "${header?.slice(0, 64)}"`, 0, {
+      hint: `the service, or a proxy before it, answers otherwise than asked: ${ACCEPTED_ENCODINGS}`,
+    });
   }
   let decoded: Readable = body;
   for (const decoder of decoders) decoded = pipeline(decoded, (decoder as () => Duplex)(), ignore);

@@ -3,9 +3,9 @@ import { Agent, request } from "undici";
 import { ServiceError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
-import { canHeal, refusalError, withRequest } from "./answer-error.js";
+import { canHeal, isOverQuota, refusalError, withRequest } from "./answer-error.js";
 import { ACCEPTED_ENCODINGS, decodedBody } from "./content-encoding.js";
-import { RateGate } from "./rate-gate.js";
+import { GroupQuota, type Pass, type QuotaState } from "./group-quota.js";
 
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
@@ -13,14 +13,31 @@ export interface ServiceClientOptions {
   /** Sent in a header with each request; in no log, error or address. */
   readonly apiKey: string;
   readonly clock: Clock;
-  /** Requests a minute of each endpoint group. @default no limit but what the service tells */
-  readonly requestsPerMinute?: number | undefined;
-  /** How often a request that failed is sent again; waits that the service told do not count. @default 4 */
+  /** Requests a minute of the key, of each endpoint group or by group. @default learned from refusals */
+  readonly requestsPerMinute?: number | ByGroup<number> | undefined;
+  /** Requests a minute of the key that an earlier run has learned. */
+  readonly learned?: ByGroup<number> | undefined;
+  /** The part of the key's quota that this client may use, above 0, up to 1. @default 1 */
+  readonly share?: number | undefined;
+  /** When the key was used in the last minute, as epoch milliseconds, ascending: {@link ServiceClient.sentLately}. */
+  readonly sentBefore?: ByGroup<readonly number[]> | undefined;
+  /** Told of what refusals have taught about the service. */
+  readonly onLearned?: ((learned: LearnedRate) => void) | undefined;
+  /** How often a request that failed is sent again; refusals for the quota do not count. @default 4 */
   readonly retries?: number;
-  /** Wait before the first retry; it doubles. @default 500 */
+  /** Wait before the first retry, up to twice that; it doubles. @default 500 */
   readonly backoffMs?: number;
   /** Longest silence of the service. @default 60000 */
   readonly timeoutMs?: number;
+}
+
+/** A value for some groups of endpoints. */
+export type ByGroup<T> = Readonly<Partial<Record<EndpointGroup, T>>>;
+
+/** How many requests a minute a service lets through for the key, as it has shown. */
+export interface LearnedRate {
+  readonly group: EndpointGroup;
+  readonly requestsPerMinute: number;
 }
 
 /** One request to the service. */
@@ -41,15 +58,16 @@ export interface Answered<T> {
   readonly durationMs: number;
 }
 
-/** Most times that one request obeys a told wait before it gives up. */
-const MAX_TOLD_WAITS = 20;
+/** Most times that one request is refused for the quota before it gives up. */
+const MAX_WAITS = 20;
 
 /** Asks one service, obeys its quota, and asks again where that can heal. It hands on bytes and never decodes. */
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #base: URL;
   readonly #agent: Agent;
-  readonly #gates = new Map<EndpointGroup, RateGate>();
+  readonly #quotas = new Map<EndpointGroup, GroupQuota>();
+  #turn = 0;
 
   constructor(options: ServiceClientOptions) {
     this.#options = options;
@@ -76,31 +94,45 @@ export class ServiceClient {
     signal?: AbortSignal,
     onSend: (attempt: number) => void = () => {},
   ): Promise<Answered<T>> {
-    const started = this.#options.clock.now();
-    const gate = this.#gate(ask.endpoint.group);
-    let attempts = 0;
-    let waits = 0;
-    const value = await pRetry(
-      async () => {
-        await gate.enter(signal);
+    const { clock, retries = 4, backoffMs = 500 } = this.#options;
+    const started = clock.now();
+    const turn = this.#turn++;
+    let [attempts, waits] = [0, 0];
+    const send = async (): Promise<T> => {
+      for (;;) {
+        const pass = await this.#quota(ask.endpoint.group).enter(turn, signal);
         onSend(++attempts);
-        return this.#once(ask, read, signal);
+        try {
+          return await this.#once(ask, read, pass, signal);
+        } catch (error) {
+          if (!isOverQuota(error) || ++waits > MAX_WAITS) throw error;
+        }
+      }
+    };
+    const value = await pRetry(send, {
+      retries,
+      // The waits are those of the clock that was passed in.
+      minTimeout: 0,
+      ...(signal ? { signal } : {}),
+      shouldRetry: ({ error }) => canHeal(error) && !isOverQuota(error),
+      onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+        if (retriesLeft === 0 || !canHeal(error) || isOverQuota(error)) return;
+        const told = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+        const backoff = backoffMs * 2 ** (attemptNumber - 1) * (1 + Math.random());
+        await clock.sleep(Math.max(told, Math.ceil(backoff)), signal);
       },
-      {
-        retries: this.#options.retries ?? 4,
-        minTimeout: this.#options.backoffMs ?? 500,
-        randomize: true,
-        ...(signal ? { signal } : {}),
-        shouldRetry: ({ error }) => canHeal(error) && waits <= MAX_TOLD_WAITS,
-        shouldConsumeRetry: ({ error }) => !isToldWait(error),
-        onFailedAttempt: ({ error }) => {
-          if (!isToldWait(error)) return;
-          waits += 1;
-          gate.pause(error.retryAfterMs);
-        },
-      },
-    );
-    return { value, attempts, durationMs: this.#options.clock.now() - started };
+    });
+    return { value, attempts, durationMs: clock.now() - started };
+  }
+
+  /** How a group of endpoints stands with its quota. */
+  quotaOf(group: EndpointGroup): QuotaState {
+    return this.#quota(group).state;
+  }
+
+  /** When requests of the last minute were sent, as epoch milliseconds: what the next client with this key must know. */
+  sentLately(): ByGroup<readonly number[]> {
+    return Object.fromEntries([...this.#quotas].map(([group, quota]) => [group, quota.sentLately]));
   }
 
   /** Closes the connections. */
@@ -111,6 +143,7 @@ export class ServiceClient {
   async #once<T>(
     ask: Ask,
     read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
+    pass: Pass,
     signal?: AbortSignal,
   ): Promise<T> {
     const path = pathOf(ask.endpoint, ask.path);
@@ -128,16 +161,25 @@ export class ServiceClient {
         ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),
         ...(signal ? { signal } : {}),
       });
-      const header = (name: string): string | undefined => String(answer.headers[name] ?? "") || undefined;
-      const body = decodedBody(answer.body, header("content-encoding"));
-      if (answer.statusCode !== 200) {
-        const contentType = header("content-type") ?? "";
-        const refusal = { status: answer.statusCode, contentType, retryAfter: header("retry-after"), body };
-        throw await refusalError(what, refusal, this.#options.clock.now());
+      const { statusCode: status, headers, body } = answer;
+      const header = (name: string): string | undefined => String(headers[name] ?? "") || undefined;
+      const encoding = header("content-encoding");
+      if (status !== 200) {
+        const facts = {
+          status,
+          contentType: header("content-type") ?? "",
+          retryAfter: header("retry-after"),
+        };
+        const error = await refusalError(what, { ...facts, body, encoding }, this.#options.clock.now());
+        if (isOverQuota(error)) pass.refused(error.retryAfterMs);
+        throw error;
       }
-      return await read(body);
+      pass.passed();
+      return await read(decodedBody(body, encoding));
     } catch (error) {
       throw withRequest(what, error);
+    } finally {
+      pass.passed();
     }
   }
 
@@ -150,18 +192,27 @@ export class ServiceClient {
     return url;
   }
 
-  #gate(group: EndpointGroup): RateGate {
-    let gate = this.#gates.get(group);
-    if (gate === undefined) {
-      gate = new RateGate(this.#options.clock, this.#options.requestsPerMinute);
-      this.#gates.set(group, gate);
+  #quota(group: EndpointGroup): GroupQuota {
+    let quota = this.#quotas.get(group);
+    if (quota === undefined) {
+      const { clock, requestsPerMinute: rpm, learned, share, sentBefore, onLearned } = this.#options;
+      quota = new GroupQuota({
+        clock,
+        share,
+        configured: typeof rpm === "object" ? rpm[group] : rpm,
+        learned: learned?.[group],
+        sentBefore: sentBefore?.[group],
+        onLearned: (requestsPerMinute) => onLearned?.({ group, requestsPerMinute }),
+      });
+      this.#quotas.set(group, quota);
     }
-    return gate;
+    return quota;
   }
 }
 
-function isToldWait(error: unknown): error is ServiceError & { readonly retryAfterMs: number } {
-  return error instanceof ServiceError && error.status === 429 && error.retryAfterMs !== undefined;
+/** Host and port of a service's address. @throws {UsageError} for an address that a client does not take. */
+export function hostOf(baseUrl: string): string {
+  return parseBase(baseUrl).host;
 }
 
 function parseBase(text: string): URL {

@@ -44,16 +44,19 @@ export class ServiceError extends BarlakeError {
   readonly code: string;
   /** How long the service told us to wait, in milliseconds, where it did. */
   readonly retryAfterMs: number | undefined;
+  /** The error body's `message`, where there was one. */
+  readonly told: string | undefined;
 
   constructor(
     message: string,
-    facts: { status: number; code: string; retryAfterMs?: number | undefined },
+    facts: { status: number; code: string; retryAfterMs?: number | undefined; told?: string | undefined },
     options: ErrorOptionsWithHint = {},
   ) {
     super(message, options);
     this.status = facts.status;
     this.code = facts.code;
     this.retryAfterMs = facts.retryAfterMs;
+    this.told = facts.told;
   }
 }
 

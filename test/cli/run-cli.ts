@@ -1,8 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The built command. */
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+/** What the commands keep beside the lake, for as long as a test file runs. */
+const STATE = mkdtempSync(join(tmpdir(), "barlake-state-"));
+process.on("exit", () => rmSync(STATE, { recursive: true, force: true }));
 
 export interface CliResult {
   readonly code: number | null;
@@ -34,7 +41,7 @@ export function runCli(parameters: readonly string[], options: CliOptions = {}):
       : ["bash", "-c", `ulimit -f ${options.fileLimitKib}; exec "$0" "$@"`, ...command];
   const child = spawn(limited[0] as string, limited.slice(1), {
     cwd: options.cwd,
-    env: { ...Object.fromEntries(inherited), NO_COLOR: "1", ...options.env },
+    env: { ...Object.fromEntries(inherited), NO_COLOR: "1", XDG_STATE_HOME: STATE, ...options.env },
     stdio: "pipe",
   });
   let stdout = "";

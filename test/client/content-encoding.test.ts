@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
-import { TransportError } from "../../src/core/errors.js";
+import { WireError } from "../../src/core/errors.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
 import { type Script, startScripted } from "../faults/scripted-service.js";
@@ -71,14 +71,27 @@ test.each(CODINGS.slice(1))("%s that is cut short is asked for again", async (he
   expect(attempts).toBe(2);
 });
 
-test.each(["compress", "gzip, gzip, gzip", "__proto__", "constructor"])("%s is not known", async (header) => {
-  const { bars, service } = await setUp((_, response) => {
-    response.writeHead(200, { "content-encoding": header });
+test.each(["compress", "gzip, gzip, gzip", "__proto__", "constructor"])(
+  "%s is not known, and asking again would not change it",
+  async (header) => {
+    const { bars, service } = await setUp((_, response) => {
+      response.writeHead(200, { "content-encoding": header });
+      response.end(BARS);
+    });
+    const error = await bars().catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(WireError);
+    expect((error as WireError).message).toContain(`unknown content-encoding "${header}"`);
+    expect(service.seen).toHaveLength(1);
+  },
+);
+
+test("a refusal counts for its status, in whatever it is encoded", async () => {
+  const { bars, service } = await setUp((_, response, index) => {
+    response.writeHead(index === 0 ? 502 : 200, index === 0 ? { "content-encoding": "compress" } : {});
     response.end(BARS);
   });
-  await expect(bars()).rejects.toThrow(TransportError);
-  await expect(bars()).rejects.toThrow(`unknown content-encoding "${header}"`);
-  expect(service.seen.length).toBeGreaterThan(1);
+  expect((await bars()).value.columns.rows).toBe(ROWS);
+  expect(service.seen).toHaveLength(2);
 });
 
 test("an answer that grows beyond the limit is left at once", async () => {

@@ -1,6 +1,10 @@
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { ServiceClient } from "../../src/client/service-client.js";
+import {
+  type LearnedRate,
+  ServiceClient,
+  type ServiceClientOptions,
+} from "../../src/client/service-client.js";
 import { ServiceError, TransportError, UsageError, WireError } from "../../src/core/errors.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { decodeRecords } from "../../src/wire/decode/decode-records.js";
@@ -24,7 +28,7 @@ const BARS = JSON.stringify({
 });
 const KEY = "a-very-secret-key";
 
-async function setUp(script: Script, options: { retries?: number; requestsPerMinute?: number } = {}) {
+async function setUp(script: Script, options: Partial<ServiceClientOptions> = {}) {
   const service = await startScripted(script);
   const clock = virtualClock("2026-11-21T00:00:00Z");
   const client = new ServiceClient({
@@ -100,7 +104,43 @@ test("Retry-After counts where the message tells no wait; 0 is no hint", async (
     else json(response, 200, BARS);
   });
   await bars();
-  expect(clock.slept).toEqual([2025]);
+  expect(clock.slept).toEqual([2025, 1025]);
+});
+
+test("refusals without a hint pause the group for ever longer, and cost no retry", async () => {
+  const { clock, bars } = await setUp((_, response, index) => {
+    if (index < 8) json(response, 429, { code: "RATE_LIMITED", message: "slow down" });
+    else json(response, 200, BARS);
+  });
+  expect((await bars()).attempts).toBe(9);
+  expect(clock.slept).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => seconds * 1000 + 25));
+});
+
+test("refusals cost no retry, whether a retry is left or not, and have an end of their own", async () => {
+  const mixed = await setUp((_, response, index) => {
+    if (index % 2 === 0 && index < 4) html(response, 502);
+    else if (index < 8) json(response, 429, { code: "RATE_LIMITED", message: "in 10ms" });
+    else json(response, 200, BARS);
+  });
+  expect((await mixed.bars()).attempts).toBe(9);
+  const never = await setUp(
+    (_, response) => json(response, 429, { code: "RATE_LIMITED", message: "in 10ms" }),
+    {
+      retries: 0,
+    },
+  );
+  await expect(never.bars()).rejects.toMatchObject({ status: 429 });
+  expect(never.service.seen).toHaveLength(21);
+  expect(never.client.quotaOf("klines")).toMatchObject({ limit: 1, learned: true, waits: 21 });
+});
+
+test("a 503 that tells a wait is asked again after it", async () => {
+  const { clock, bars } = await setUp((_, response, index) => {
+    if (index === 0) json(response, 503, { code: "DOWN", message: "later" }, { "retry-after": "7" });
+    else json(response, 200, BARS);
+  });
+  await bars();
+  expect(clock.slept).toEqual([7000]);
 });
 
 test("a wait for one endpoint group does not hold back another", async () => {
@@ -116,10 +156,35 @@ test("a wait for one endpoint group does not hold back another", async () => {
   expect(clock.slept).toEqual([5025]);
 });
 
-test("requests keep the pace of the quota", async () => {
-  const { clock, bars } = await setUp((_, response) => json(response, 200, BARS), { requestsPerMinute: 30 });
-  for (let i = 0; i < 4; i++) await bars();
-  expect(clock.slept).toEqual([2000, 2000, 2000]);
+test("requests keep to the quota, of all groups or of each", async () => {
+  const each = { klines: 2, reference: 1 };
+  for (const requestsPerMinute of [2, each]) {
+    const { clock, bars } = await setUp((_, response) => json(response, 200, BARS), { requestsPerMinute });
+    for (let i = 0; i < 4; i++) await bars();
+    expect(clock.slept).toEqual([60_025]);
+  }
+});
+
+test("what one client has sent and learned, the next one knows", async () => {
+  const learned: LearnedRate[] = [];
+  const script: Script = (_, response, index) => {
+    if (index === 2) json(response, 429, { code: "RATE_LIMITED", message: "in 50000ms" });
+    else json(response, 200, BARS);
+  };
+  const first = await setUp(script, { onLearned: (one) => learned.push(one) });
+  for (let i = 0; i < 3; i++) await first.bars();
+  expect(learned).toEqual([{ group: "klines", requestsPerMinute: 2 }]);
+  const [sentBefore, start] = [first.client.sentLately(), first.clock.now()];
+  const { clock, client, bars } = await setUp((_, response) => json(response, 200, BARS), {
+    sentBefore,
+    learned: { klines: 2 },
+  });
+  clock.advance(start - clock.now());
+  await bars();
+  await bars();
+  expect(client.quotaOf("klines")).toMatchObject({ limit: 2, learned: true, usedLastMinute: 1, waits: 0 });
+  expect(clock.slept).toEqual([1000, 60_025]);
+  expect(client.quotaOf("reference")).toMatchObject({ limit: undefined, learned: false, usedLastMinute: 0 });
 });
 
 test.each<[string, Script]>([

@@ -1,28 +1,29 @@
+import { hostOf } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { expectedRows } from "../../jobs/ingest/bars-demand.js";
 import { planPipeline, type RunOptions } from "../../jobs/ingest/run-pipeline.js";
 import { loadPipeline } from "../../jobs/load-pipeline.js";
 import type { Pipeline } from "../../jobs/pipeline.js";
 import type { Lake } from "../../lake/lake.js";
+import { keepServiceLimits } from "../../lake/service-limits.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { Cli } from "../cli.js";
 import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { rpmOption } from "../service-option.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import { rpmOption, type ServiceOptions, urlOption } from "../service-option.js";
 import { count, duration, paint, plural, size, table } from "../text.js";
 
 /** What a bar takes, about: as JSON on the wire, and in a compacted file. */
 const WIRE_BYTES_PER_BAR = 58;
 const LAKE_BYTES_PER_BAR = 12;
 
-interface PlanOptions extends CommonOptions {
-  readonly rpm?: number;
-}
+type PlanOptions = Pick<ServiceOptions, "lake" | "json" | "rpm" | "url">;
 
 export function addPlan(cli: Cli): void {
   demandOptions(cli.program.command("plan"))
     .description("show what a pipeline would ask for; sends nothing")
+    .addOption(urlOption())
     .addOption(rpmOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
@@ -48,7 +49,10 @@ export async function printPlan(
   lake: Lake,
   options: PlanOptions,
 ): Promise<number> {
-  const units = await planPipeline(pipeline, demand, { lake, clock: systemClock });
+  const limits = options.url
+    ? await keepServiceLimits(lake.storage, hostOf(options.url), systemClock)
+    : undefined;
+  const units = await planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
   if (units === undefined || pipeline.kind !== "bars") {
     process.stdout.write(
       `${pipeline.name}: its requests follow from the service's answers; only bars can be planned ahead\n`,
@@ -68,7 +72,8 @@ export async function printPlan(
       lakeBytes: bars * LAKE_BYTES_PER_BAR,
     };
   });
-  const rpm = options.rpm ?? pipeline.quota?.requestsPerMinute;
+  const given = typeof options.rpm === "object" ? options.rpm.klines : options.rpm;
+  const rpm = given ?? pipeline.quota?.requestsPerMinute ?? limits?.limits.requestsPerMinute?.klines;
   const minutes = rpm === undefined ? undefined : units.length / rpm;
   const plan = {
     pipeline: pipeline.name,

@@ -10,7 +10,14 @@ import { exitOfRun } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView, showRun } from "../progress.js";
 import { runSummary } from "../report-text.js";
-import { openClient, rpmOption, type ServiceOptions, urlOption, withQuota } from "../service-option.js";
+import {
+  openService,
+  rpmOption,
+  type ServiceOptions,
+  shareOption,
+  urlOption,
+  withQuota,
+} from "../service-option.js";
 import { paint } from "../text.js";
 import { printPlan } from "./plan.js";
 
@@ -24,6 +31,7 @@ export function addRun(cli: Cli): void {
     .option("--dry-run", "print the plan and send nothing")
     .addOption(urlOption())
     .addOption(rpmOption())
+    .addOption(shareOption())
     .addOption(notifyOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
@@ -31,12 +39,14 @@ export function addRun(cli: Cli): void {
       "after",
       `
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
-The key is read from BARLAKE_API_KEY. Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
+The key is read from BARLAKE_API_KEY, and is one process's at a time unless each has a --share. What the quota is need
+not be said: it is learned, and kept in the lake for the next run. Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
 
 Examples:
   barlake run reference
   barlake run daily --symbols 600519.SH,AAPL.US --from 2020-01-01
   barlake run minute --universe SIM_CN_50 --from 2026-10-01
+  barlake run minute --rpm 60 --share 0.5
   barlake run ./pipelines/mine.ts --dry-run`,
     )
     .action((name: string, options: Options) =>
@@ -46,16 +56,19 @@ Examples:
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);
         const webhook = webhookOf(pipeline, options);
-        const client = openClient(withQuota(options, pipeline.quota));
+        const service = await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`);
+        const { client, limits, lost } = service;
+        const signal = AbortSignal.any([cli.signal, lost]);
         const previous =
           webhook === undefined ? undefined : (await lastRuns(lake, demand)).get(pipeline.name);
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         try {
           const onProgress = showRun(view);
-          const environment = { lake, client, clock: systemClock, signal: cli.signal, onProgress };
+          const environment = { lake, client, limits, clock: systemClock, signal, onProgress };
           const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
           const settled = await settleRun(pipeline.name, systemClock, run);
           view?.stop();
+          if (lost.aborted) throw lost.reason;
           if (settled.kind === "reported") {
             if (options.json) printJson(settled.report);
             else process.stdout.write(`${runSummary(settled.report, options.lake)}\n`);
@@ -66,7 +79,7 @@ Examples:
           return exitOfRun(settled.report.status);
         } finally {
           view?.stop();
-          await client.close();
+          await service.close();
         }
       }),
     );

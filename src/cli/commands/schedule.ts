@@ -17,7 +17,7 @@ import { lakeOption, openLake } from "../lake-option.js";
 import { portOption } from "../port-option.js";
 import { progressView, showRun } from "../progress.js";
 import { scheduleLog } from "../schedule-log.js";
-import { openClient, type ServiceOptions, urlOption, withQuota } from "../service-option.js";
+import { checkService, openService, type ServiceOptions, urlOption, withQuota } from "../service-option.js";
 import { isTradingDay } from "../trading-days.js";
 
 interface Options extends ServiceOptions, NotifyOptions {
@@ -61,7 +61,7 @@ Examples:
 async function schedule(cli: Cli, names: readonly string[], options: Options): Promise<number> {
   const pipelines = await scheduled(names);
   const webhooks = new Map(pipelines.map((pipeline) => [pipeline.name, webhookOf(pipeline, options)]));
-  await openClient(options).close();
+  checkService(options);
   const lake = openLake(options);
   const catchUp = { missed: options.catchUp, neverRun: options.once === true };
   const states = initialStates(pipelines, await lastRuns(lake), catchUp, systemClock.now());
@@ -124,17 +124,18 @@ async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
 }
 
 async function runOnce(cli: Cli, pipeline: Pipeline, lake: Lake, options: Options): Promise<RunReport> {
-  const client = openClient(withQuota(options, pipeline.quota));
+  const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`);
+  const { client, limits, lost } = service;
+  const signal = AbortSignal.any([cli.signal, lost]);
   const view = progressView(pipeline.name);
   try {
     const onProgress = showRun(view);
-    return await runPipeline(
-      pipeline,
-      {},
-      { lake, client, clock: systemClock, signal: cli.signal, onProgress },
-    );
+    const environment = { lake, client, limits, clock: systemClock, signal, onProgress };
+    const report = await runPipeline(pipeline, {}, environment);
+    if (lost.aborted) throw lost.reason;
+    return report;
   } finally {
     view.stop();
-    await client.close();
+    await service.close();
   }
 }

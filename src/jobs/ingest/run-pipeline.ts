@@ -10,6 +10,7 @@ import { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
 import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
+import type { LimitsKeeper } from "../../lake/service-limits.js";
 import type { LandReport } from "../../lake/upsert.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { RunStatus } from "../../schema/runs.js";
@@ -66,6 +67,8 @@ export interface RunReport {
 export interface RunEnvironment {
   readonly lake: Lake;
   readonly client: ServiceClient;
+  /** What is known of the service's limits, and where what the run learns is put. @default nothing, and nowhere */
+  readonly limits?: Pick<LimitsKeeper, "limits" | "learn">;
   readonly clock: Clock;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
@@ -94,7 +97,7 @@ export async function runPipeline(
     pipeline: pipeline.name,
     signal,
     onProgress: environment.onProgress ?? (() => {}),
-    limits: new LearnedLimits(),
+    limits: new LearnedLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
   });
   let failed: unknown;
   const record = (): Promise<void> => recordRun(run, report(run, failed), options, client.host);
@@ -126,11 +129,11 @@ export async function runPipeline(
 export async function planPipeline(
   pipeline: Pipeline,
   options: RunOptions,
-  { lake, clock }: Pick<RunEnvironment, "lake" | "clock">,
+  { lake, clock, limits: known }: Pick<RunEnvironment, "lake" | "clock" | "limits">,
 ): Promise<readonly RequestUnit[] | undefined> {
   if (pipeline.kind !== "bars") return undefined;
   using session = await Session.open();
-  const limits = new LearnedLimits();
+  const limits = new LearnedLimits(known?.limits);
   const units: RequestUnit[] = [];
   for (const demand of await barsDemands({ session, lake, clock }, pipeline, demandOf(pipeline, options))) {
     const facts = await readPlanFacts({ session, lake, clock }, demand);

@@ -1,0 +1,152 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+
+/** A claim without a heartbeat for so long is dead. */
+const STALE_MS = 30_000;
+/** Sends older than this matter to no quota. */
+const SENT_MATTERS_MS = 120_000;
+
+const ownerShape = z.object({
+  pid: z.int().positive(),
+  machine: z.string(),
+  /** What the key is used for: `run daily`. */
+  purpose: z.string(),
+  since: z.iso.datetime(),
+  share: z.number().positive().max(1),
+});
+
+/** Who claims a part of a key's quota. */
+export type Owner = Readonly<z.infer<typeof ownerShape>>;
+
+/** A claim of a process that lives, as far as one can see. */
+export interface Claim {
+  readonly id: string;
+  readonly owner: Owner;
+}
+
+const sentShape = z.record(z.string(), z.array(z.number()));
+/** When requests were sent, as epoch milliseconds, ascending, by group of endpoints. */
+export type Sent = Readonly<Partial<Record<string, readonly number[]>>>;
+
+/** Stands for the owner of a claim that cannot be read: it is safe to take it for one of the whole. */
+const UNKNOWN: Omit<Owner, "since"> = { pid: 1, machine: "an unknown machine", purpose: "unknown", share: 1 };
+
+const CLAIM = ".claim.json";
+const SENT = ".sent.json";
+
+/**
+ * The claims to one key: a folder with a file for each, whose time is the claim's last heartbeat. A file's name is used
+ * once, so that whoever deletes a dead claim never meets a new one.
+ */
+export interface KeyClaims {
+  /** Adds a claim; it is there, whole, when the promise resolves. */
+  add(owner: Owner, now: number): Promise<Claim>;
+  /** The claims that live; those of processes that have ended are deleted. */
+  living(now: number): Promise<Claim[]>;
+  /** Tells that a claim lives. @returns whether it is still there: who took it for dead has deleted it. */
+  beat(claim: Claim, now: number): Promise<boolean>;
+  /** Notes when a claim's owner has sent requests: for others, once the claim is gone. */
+  note(claim: Claim, sent: Sent): Promise<void>;
+  /** What was sent lately under claims that are gone. */
+  sentBefore(living: readonly Claim[], now: number): Promise<Sent>;
+  remove(claim: Claim): Promise<void>;
+}
+
+export async function openKeyClaims(folder: string): Promise<KeyClaims> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = (name: string): string => join(folder, name);
+  const put = async (name: string, value: object, now?: number): Promise<void> => {
+    const draft = file(`${randomUUID()}.draft`);
+    await writeFile(draft, `${JSON.stringify(value)}\n`, { mode: 0o600 });
+    if (now !== undefined) await utimes(draft, now / 1000, now / 1000);
+    await rename(draft, file(name));
+  };
+  const remove = async ({ id }: Pick<Claim, "id">): Promise<void> => rm(file(id + CLAIM), { force: true });
+
+  return {
+    remove,
+    async add(owner, now) {
+      const id = randomUUID();
+      await put(id + CLAIM, owner, now);
+      return { id, owner };
+    },
+    async living(now) {
+      const living: Claim[] = [];
+      for (const id of await idsOf(folder, CLAIM)) {
+        const beatAt = await modifiedAt(file(id + CLAIM));
+        if (beatAt === undefined) continue;
+        const owner = await readJson(file(id + CLAIM), ownerShape);
+        if (now - beatAt > STALE_MS || (owner !== undefined && hasEnded(owner))) await remove({ id });
+        else living.push({ id, owner: owner ?? { ...UNKNOWN, since: new Date(beatAt).toISOString() } });
+      }
+      return living;
+    },
+    async beat({ id }, now) {
+      try {
+        await utimes(file(id + CLAIM), now / 1000, now / 1000);
+        return true;
+      } catch (error) {
+        if (isMissing(error)) return false;
+        throw error;
+      }
+    },
+    async note({ id }, sent) {
+      await put(id + SENT, sent);
+    },
+    async sentBefore(living, now) {
+      const sums = new Map<string, number[]>();
+      const gone = (await idsOf(folder, SENT)).filter((id) => living.every((claim) => claim.id !== id));
+      for (const id of gone) {
+        const sent = (await readJson(file(id + SENT), sentShape)) ?? {};
+        const lately = Object.entries(sent).map(
+          ([group, times]) => [group, times.filter((at) => at > now - SENT_MATTERS_MS)] as const,
+        );
+        for (const [group, times] of lately) sums.set(group, [...(sums.get(group) ?? []), ...times]);
+        if (lately.every(([, times]) => times.length === 0)) await rm(file(id + SENT), { force: true });
+      }
+      return Object.fromEntries([...sums].map(([group, times]) => [group, times.sort((a, b) => a - b)]));
+    },
+  };
+}
+
+/** Names of a folder's files that end so, without their ending. */
+async function idsOf(folder: string, ending: string): Promise<string[]> {
+  const names = await readdir(folder);
+  return names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
+}
+
+async function modifiedAt(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** @returns undefined where the file has gone meanwhile, or is not as it should be. */
+async function readJson<T>(path: string, shape: z.ZodType<T>): Promise<T | undefined> {
+  try {
+    return shape.parse(JSON.parse(await readFile(path, "utf8")));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a process of this machine has ended; of other machines only the heartbeat tells. */
+function hasEnded({ pid, machine }: Owner): boolean {
+  if (machine !== hostname()) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "ENOENT";
+}

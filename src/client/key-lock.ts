@@ -1,0 +1,144 @@
+import { randomInt, scrypt } from "node:crypto";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { messageOf, UsageError } from "../core/errors.js";
+import type { Clock } from "../core/time.js";
+import { type Claim, type KeyClaims, type Owner, openKeyClaims, type Sent } from "./key-claims.js";
+
+export interface KeyLockOptions {
+  /** Folder where the processes of this machine, or of this user, claim keys. */
+  readonly folder: string;
+  /** The service's host and port. */
+  readonly host: string;
+  /** Stands in no file, file name or message. */
+  readonly apiKey: string;
+  /** The part of the key's quota that is wanted, above 0, up to 1. @default 1 */
+  readonly share?: number | undefined;
+  /** What the key is wanted for, for others to read: `run daily`. */
+  readonly purpose: string;
+  readonly clock: Clock;
+}
+
+/** A part of a key's quota that no other process has. */
+export interface KeyLock {
+  /** When requests were sent with the key lately by processes that have ended: they count for its quota. */
+  readonly sentBefore: Sent;
+  /** Aborts, with a {@link UsageError}, once another process was free to take the key: this one was taken for dead. */
+  readonly lost: AbortSignal;
+  /** Sets where it is read when requests were sent: with each heartbeat, and at the end, for the processes to come. */
+  report(sentLately: () => Sent): void;
+  /** Lets go of the key. */
+  release(): Promise<void>;
+}
+
+/** Time between two signs of life. */
+const HEARTBEAT_MS = 5000;
+/** A claim that is older is held; a younger one may be withdrawn at once, as its owner sees ours. */
+const ASKING_MS = 500;
+/** How often a claim is made, withdrawn for another and made again, and the longest pause in between. */
+const ATTEMPTS = 30;
+const MAX_PAUSE_MS = 100;
+const ROUNDING = 1e-9;
+
+/**
+ * Claims a part of a key's quota, for as long as this process lives. Each claims first and looks afterwards; who finds
+ * too much claimed withdraws. So of any two at least one sees the other, and never do both go on.
+ *
+ * @throws {UsageError} where the living claims and this one add up to more than 1: it says who has the key since when.
+ */
+export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
+  const { share = 1, host, purpose, clock } = options;
+  if (!(share > 0 && share <= 1))
+    throw new UsageError(`share ${share} of a key is not above 0 and at most 1`);
+  const claims = await openClaims(options);
+  for (let attempt = 1; ; attempt++) {
+    const now = clock.now();
+    const since = new Date(now).toISOString();
+    const claim = await claims.add({ pid: process.pid, machine: hostname(), purpose, since, share }, now);
+    const living = await claims.living(clock.now());
+    const others = living.filter(({ id }) => id !== claim.id).map(({ owner }) => owner);
+    const isThere = others.length < living.length;
+    if (isThere && share <= freeOf(others)) {
+      return held(claims, claim, await claims.sentBefore(living, now), options);
+    }
+    await claims.remove(claim);
+    const holders = others.filter((owner) => now - Date.parse(owner.since) > ASKING_MS);
+    if (share > freeOf(holders)) throw inUse(host, holders);
+    if (attempt === ATTEMPTS) throw inUse(host, others);
+    await clock.sleep(randomInt(1, MAX_PAUSE_MS));
+  }
+}
+
+/** What is left of a key's quota; shares are written in decimal, and their sums are not exact. */
+function freeOf(owners: readonly Owner[]): number {
+  return 1 + ROUNDING - owners.reduce((sum, { share }) => sum + share, 0);
+}
+
+function held(claims: KeyClaims, claim: Claim, sentBefore: Sent, { host, clock }: KeyLockOptions): KeyLock {
+  const lost = new AbortController();
+  let readSent = (): Sent => ({});
+  let last: Promise<void> = Promise.resolve();
+  const note = async (): Promise<void> => {
+    const sent = readSent();
+    if (Object.values(sent).some((times = []) => times.length > 0)) await claims.note(claim, sent);
+  };
+  const beat = async (): Promise<void> => {
+    if (!(await claims.beat(claim, clock.now()))) lost.abort(taken(host));
+    await note();
+  };
+  const timer = setInterval(() => {
+    // A heartbeat that fails, as on a full disk, is made up for by the next one, or the claim counts as dead.
+    last = last.then(beat).catch(() => {});
+  }, HEARTBEAT_MS).unref();
+  return {
+    sentBefore,
+    lost: lost.signal,
+    report: (sentLately) => {
+      readSent = sentLately;
+    },
+    release: async () => {
+      clearInterval(timer);
+      await last;
+      try {
+        await note();
+      } finally {
+        await claims.remove(claim);
+      }
+    },
+  };
+}
+
+/** A key's folder: who has its name, and even the host, learns the key only by trying every key there is, slowly. */
+async function openClaims({ folder, host, apiKey }: KeyLockOptions): Promise<KeyClaims> {
+  const name = (await promisify(scrypt)(apiKey, host, 8)) as Buffer;
+  const path = join(folder, name.toString("hex"));
+  try {
+    return await openKeyClaims(path);
+  } catch (cause) {
+    throw new UsageError(`folder ${path} for the claims to the key cannot be made: ${messageOf(cause)}`, {
+      cause,
+      hint: "set XDG_STATE_HOME to a folder that can be written",
+    });
+  }
+}
+
+function inUse(host: string, owners: readonly Owner[]): UsageError {
+  const list = owners.map(
+    ({ purpose, pid, machine, since, share }) =>
+      `"${purpose}" (process ${pid} on ${machine}, share ${share}) since ${since}`,
+  );
+  const rest = Math.floor(freeOf(owners) * 100) / 100;
+  return new UsageError(`key for ${host} is in use by ${list.join(" and by ")}`, {
+    hint:
+      rest > 0
+        ? `wait for it to end, or take what is left of the quota: --share ${rest}`
+        : "wait for it to end, or start each with a part of the quota, such as --share 0.5",
+  });
+}
+
+function taken(host: string): UsageError {
+  return new UsageError(`key for ${host} was taken over: this process gave no sign of life for too long`, {
+    hint: "run it again; it goes on where it stopped",
+  });
+}

@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { GroupQuota } from "../../src/client/group-quota.js";
+import { eventClock } from "../faults/event-clock.js";
+import { SEED } from "../setup.js";
+import {
+  type Counter,
+  fixedWindow,
+  MINUTE,
+  type Outcome,
+  type Simulation,
+  simulate,
+  slidingWindow,
+  tokenBucket,
+} from "./simulated-service.js";
+
+const LIMIT = 30;
+const KNOWN = { configured: LIMIT };
+/** Services of one limit that count in different ways. */
+const SERVICES: readonly [string, () => Counter][] = [
+  ["fixed minutes", () => fixedWindow(LIMIT, 0)],
+  ["fixed minutes that begin at another second", () => fixedWindow(LIMIT, 41_503)],
+  ["sliding minutes", () => slidingWindow(LIMIT)],
+  ["tokens", () => tokenBucket(LIMIT)],
+];
+
+/** Numbers from 0 to 1 that are the same in each run. */
+function randoms(seed = SEED): () => number {
+  const numbers = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), { seed, numRuns: 1009 });
+  let next = 0;
+  return () => numbers[next++ % numbers.length] as number;
+}
+
+function during(minutes: number, counter: Counter, more: Partial<Simulation> = {}): Promise<Outcome> {
+  return simulate({ minutes, counter, random: randoms(), ...more });
+}
+
+/** The part of what a service lets through in so many minutes. */
+function partUsed({ passed }: Outcome, minutes: number): number {
+  return passed.length / (LIMIT * minutes);
+}
+
+describe.each(SERVICES)("a service that counts by %s", (_, counter) => {
+  test.each([
+    [1, 900],
+    [4, 4000],
+    [16, 20_000],
+  ])(
+    "gives all it permits and refuses none: %i at once, answers in up to %i ms",
+    async (workers, answerMs) => {
+      for (const seed of [SEED, SEED + 1]) {
+        const outcome = await during(30, counter(), {
+          random: randoms(seed),
+          workers,
+          answerMs,
+          quotas: [KNOWN],
+        });
+        expect(outcome.refused).toEqual([]);
+        expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.98);
+      }
+    },
+  );
+
+  test("does so through hours", async () => {
+    const outcome = await during(300, counter(), { quotas: [KNOWN] });
+    expect(outcome.refused).toEqual([]);
+    expect(partUsed(outcome, 300)).toBeGreaterThanOrEqual(0.98);
+  });
+
+  test("does so for several processes with a share each", async () => {
+    const quotas = [0.5, 0.3, 0.2].map((share) => ({ ...KNOWN, share }));
+    const outcome = await during(30, counter(), { quotas });
+    expect(outcome.refused).toEqual([]);
+    expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.98);
+    expect(outcome.states.map(({ limit }) => limit)).toEqual([15, 9, 6]);
+  });
+
+  test("does so although half of each minute goes by while nobody asks", async () => {
+    const idle = Array.from({ length: 30 }, (__, k) => ({
+      start: (k + 0.3) * MINUTE,
+      end: (k + 0.8) * MINUTE,
+    }));
+    const outcome = await during(30, counter(), { quotas: [KNOWN], answerMs: 1000, idle });
+    expect(outcome.refused).toEqual([]);
+    expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.95);
+  });
+
+  test.each([true, false])("shows its limit by its refusals; waits told: %s", async (hints) => {
+    const learned: number[] = [];
+    const quotas = [{ onLearned: (rpm: number) => learned.push(rpm) }];
+    const outcome = await during(120, counter(), { hints, quotas });
+    expect(outcome.states[0]).toMatchObject({ learned: true, waits: expect.any(Number) });
+    expect(learned.at(-1)).toBeGreaterThanOrEqual(0.9 * LIMIT);
+    expect(learned.at(-1)).toBeLessThanOrEqual(1.5 * LIMIT);
+    expect(partUsed(outcome, 120)).toBeGreaterThanOrEqual(0.95);
+    expect(outcome.refused.length).toBeLessThan(0.01 * outcome.passed.length);
+  });
+
+  test("is found again where its limit was learned too low", async () => {
+    const outcome = await during(60, counter(), { quotas: [{ learned: 2 }] });
+    expect(outcome.states[0]?.limit).toBeGreaterThanOrEqual(0.9 * LIMIT);
+    expect(outcome.refused.length).toBeLessThan(0.02 * outcome.passed.length);
+  });
+});
+
+describe("a service that refuses bursts", () => {
+  test.each([1, 2, 5])("of more than %i is soon asked evenly", async (capacity) => {
+    const counter = tokenBucket(LIMIT, capacity);
+    const outcome = await during(60, counter, { arrivalMs: 30, quotas: [KNOWN] });
+    expect(outcome.refused.length).toBeGreaterThan(0);
+    expect(outcome.refused.length).toBeLessThan(20);
+    expect(partUsed(outcome, 60)).toBeGreaterThanOrEqual(0.93);
+  });
+
+  test.each([true, false])("shows its limit by its refusals; waits told: %s", async (hints) => {
+    const outcome = await during(120, tokenBucket(LIMIT, 5), { arrivalMs: 30, hints });
+    expect(outcome.states[0]?.limit).toBeGreaterThanOrEqual(0.8 * LIMIT);
+    expect(outcome.refused.length).toBeLessThan(30);
+  });
+});
+
+test("a limit that was said too high is found out; one that was said is never exceeded", async () => {
+  const high = await during(60, slidingWindow(LIMIT), { quotas: [{ configured: 2 * LIMIT }] });
+  expect(high.refused.length).toBeLessThan(20);
+  expect(partUsed(high, 60)).toBeGreaterThanOrEqual(0.95);
+  const low = await during(60, slidingWindow(LIMIT), { quotas: [{ configured: 10, learned: 25 }] });
+  expect(low.refused).toEqual([]);
+  expect(low.passed.length).toBeLessThanOrEqual(600);
+  expect(low.states[0]).toMatchObject({ limit: 10, learned: false, waits: 0 });
+});
+
+test("what was sent before counts, and less than one a minute is kept to as well", async () => {
+  const clock = eventClock(1_000_000);
+  const sentBefore = [930_000, 950_000, 990_000];
+  const quota = new GroupQuota({ clock, configured: 2, sentBefore });
+  (await quota.enter(0)).passed();
+  expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25);
+  expect(quota.sentLately).toEqual([990_000, clock.now()]);
+  const slow = new GroupQuota({ clock, configured: 0.5 });
+  for (let i = 0; i < 3; i++) (await slow.enter(i)).passed();
+  expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25 + 2 * (2 * MINUTE + 25));
+});
+
+test("turns are kept: who was refused goes before who came later, and one goes ahead of all after a wait", async () => {
+  const clock = eventClock(0);
+  const quota = new GroupQuota({ clock });
+  const [first, second] = [await quota.enter(0), await quota.enter(1)];
+  const log: string[] = [];
+  const ask = async (turn: number): Promise<void> => {
+    const pass = await quota.enter(turn);
+    log.push(`${turn}@${clock.now()}`);
+    await clock.sleep(100);
+    pass.passed();
+  };
+  second.refused(5000);
+  expect(quota.state).toMatchObject({ limit: 1, learned: true, waitingUntil: 5025, waits: 1 });
+  const later = [ask(2), ask(3)];
+  first.refused(undefined);
+  await Promise.all([...later, ask(1), ask(0)]);
+  expect(log[0]).toBe("0@5025");
+  expect(log.map((one) => Number.parseInt(one, 10))).toEqual([0, 1, 2, 3]);
+});
+
+test("who gives up leaves the line, and an empty line waits for nothing", async () => {
+  const clock = eventClock(0);
+  const quota = new GroupQuota({ clock, configured: 1 });
+  (await quota.enter(0)).passed();
+  const controller = new AbortController();
+  const givenUp = quota.enter(1, controller.signal);
+  const patient = quota.enter(2);
+  controller.abort(new Error("enough"));
+  await expect(givenUp).rejects.toThrow("enough");
+  (await patient).passed();
+  expect(clock.now()).toBe(MINUTE + 25);
+  const another = new AbortController();
+  const last = quota.enter(3, another.signal);
+  another.abort(new Error("enough"));
+  await expect(last).rejects.toThrow("enough");
+  expect(clock.sleepers).toBe(0);
+  await expect(quota.enter(4, another.signal)).rejects.toThrow("enough");
+});
+
+test("a clock that is set back does not stop the line", async () => {
+  let now = 10_000_000;
+  const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
+  const quota = new GroupQuota({ clock, configured: 1 });
+  (await quota.enter(0)).passed();
+  now = 5_000_000;
+  (await quota.enter(1)).passed();
+  expect(now).toBe(5_000_000);
+});

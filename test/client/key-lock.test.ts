@@ -1,0 +1,171 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { holdKey, type KeyLock } from "../../src/client/key-lock.js";
+import { systemClock } from "../../src/client/system-clock.js";
+import { UsageError } from "../../src/core/errors.js";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+import { SEED } from "../setup.js";
+
+const WORKER = fileURLToPath(new URL("key-worker.mjs", import.meta.url));
+const KEY = "a-very-secret-key";
+const HOST = "api.example.com:8443";
+
+async function startWorker(): Promise<ChildProcess> {
+  const child = fork(WORKER, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child, "message");
+  return child;
+}
+
+/** @returns whether the worker did it. @throws where it failed otherwise than by a UsageError. */
+async function order(child: ChildProcess, kind: "hold" | "release", options: object = {}): Promise<boolean> {
+  child.send({ kind, ...options });
+  const [answer] = (await once(child, "message")) as [{ failed?: string; hint?: string }];
+  if (answer.failed === undefined) return true;
+  expect(answer.failed).toMatch(/^UsageError: key for api\.example\.com:8443 is in use by "run \d"/);
+  expect(answer.hint).toContain("--share");
+  return false;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  child.kill("SIGKILL");
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+}
+
+/** One round: how many ask at once, for which share each, and whether those who get it are killed or let go. */
+const anyRound = fc.record({
+  askers: fc.integer({ min: 2, max: 4 }),
+  share: fc.constantFrom(1, 1, 0.5, 0.6, 0.25),
+  isKilled: fc.boolean(),
+});
+
+test("processes that ask at once never get more than the whole, and what the killed had is free again", async () => {
+  const folder = temporaryFolder();
+  const workers = await Promise.all(Array.from({ length: 4 }, startWorker));
+  const outcomes: string[] = [];
+  for (const { askers, share, isKilled } of fc.sample(anyRound, { seed: SEED, numRuns: 25 })) {
+    const asking = workers.slice(0, askers);
+    const got = await Promise.all(
+      asking.map((worker, i) =>
+        order(worker, "hold", { folder, host: HOST, apiKey: KEY, share, purpose: `run ${i}` }),
+      ),
+    );
+    const holders = asking.filter((_, i) => got[i]);
+    outcomes.push(`${askers} asked for ${share}: ${holders.length}`);
+    expect(outcomes.at(-1)).toBe(`${askers} asked for ${share}: ${Math.min(askers, Math.floor(1 / share))}`);
+    for (const holder of holders) {
+      if (!isKilled) await order(holder, "release");
+      else {
+        await kill(holder);
+        workers[workers.indexOf(holder)] = await startWorker();
+      }
+    }
+  }
+  expect(new Set(outcomes).size).toBeGreaterThan(5);
+}, 120_000);
+
+function hold(folder: string, more: object = {}): Promise<KeyLock> {
+  const options = { folder, host: HOST, apiKey: KEY, purpose: "run daily", clock: systemClock };
+  return holdKey({ ...options, ...more });
+}
+
+function filesOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile());
+}
+
+test("who comes second is told who has the key since when, and what is left", async () => {
+  const folder = temporaryFolder();
+  const first = await hold(folder, { share: 0.7 });
+  const error = await hold(folder).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(UsageError);
+  expect((error as UsageError).message).toMatch(
+    new RegExp(
+      `^key for ${HOST} is in use by "run daily" \\(process ${process.pid} on .+, share 0\\.7\\) since 2`,
+    ),
+  );
+  expect((error as UsageError).hint).toContain("--share 0.3");
+  const second = await hold(folder, { share: 0.3 });
+  await expect(hold(folder, { share: 0.01 })).rejects.toThrow(/is in use by .+ and by /);
+  await second.release();
+  await first.release();
+  await (await hold(folder)).release();
+});
+
+test("another key, and another host, are claims of their own; neither file nor name tells a key", async () => {
+  const folder = temporaryFolder();
+  const locks = [await hold(folder), await hold(folder, { apiKey: "b" }), await hold(folder, { host: "h" })];
+  const files = filesOf(folder);
+  expect(files).toHaveLength(3);
+  for (const file of files) {
+    expect(file + readFileSync(file, "utf8")).not.toContain(KEY);
+    expect(statSync(file).mode & 0o077).toBe(0);
+  }
+  for (const lock of locks) await lock.release();
+  expect(filesOf(folder)).toEqual([]);
+});
+
+test("a claim without a sign of life is taken over; who had it is told", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const folder = temporaryFolder();
+  const first = await hold(folder);
+  const [file = ""] = filesOf(folder);
+  const setBack = (seconds: number): void =>
+    utimesSync(file, Date.now() / 1000 - seconds, Date.now() / 1000 - seconds);
+  setBack(25);
+  await expect(hold(folder)).rejects.toThrow(/is in use/);
+  await vi.advanceTimersByTimeAsync(5000);
+  await vi.waitFor(() => expect(Date.now() - statSync(file).mtimeMs).toBeLessThan(20_000));
+  expect(first.lost.aborted).toBe(false);
+  setBack(31);
+  const second = await hold(folder);
+  const lost = once(first.lost, "abort");
+  await vi.advanceTimersByTimeAsync(5000);
+  await lost;
+  expect(first.lost.reason).toBeInstanceOf(UsageError);
+  expect(second.lost.aborted).toBe(false);
+  await first.release();
+  await expect(hold(folder)).rejects.toThrow(/is in use/);
+  await second.release();
+});
+
+test("what was sent is known to the next process, however the last one ended", async () => {
+  const folder = temporaryFolder();
+  const now = Date.now();
+  const first = await hold(folder, { share: 0.5 });
+  const second = await hold(folder, { share: 0.5 });
+  first.report(() => ({ klines: [now - 300_000, now - 2000], quotes: [] }));
+  second.report(() => ({ klines: [now - 3000], reference: [now - 1000] }));
+  await first.release();
+  const third = await hold(folder, { share: 0.5 });
+  expect(third.sentBefore).toEqual({ klines: [now - 2000], quotes: [] });
+  await second.release();
+  await third.release();
+  const last = await hold(folder);
+  expect(last.sentBefore).toEqual({ klines: [now - 3000, now - 2000], quotes: [], reference: [now - 1000] });
+  await last.release();
+  const later = { now: () => now + 200_000, sleep: (ms: number) => systemClock.sleep(ms) };
+  await (await hold(folder, { clock: later })).release();
+  expect(filesOf(folder)).toEqual([]);
+});
+
+test("a claim that cannot be read counts as the whole while it is fresh; a folder that cannot be made is told", async () => {
+  const folder = temporaryFolder();
+  const lock = await hold(folder);
+  const [file = ""] = filesOf(folder);
+  writeFileSync(file, "{");
+  await expect(hold(folder, { share: 0.1 })).rejects.toThrow(/is in use by "unknown"/);
+  await lock.release();
+  const notFolder = join(folder, "file");
+  writeFileSync(notFolder, "");
+  await expect(hold(notFolder)).rejects.toThrow(/^folder .*file.* cannot be made/);
+  for (const share of [0, -1, 1.01, Number.NaN])
+    await expect(hold(folder, { share })).rejects.toThrow(/^share/);
+});

@@ -1,0 +1,18 @@
+/** A process that claims a key when it is told to, and lets go of it, for tests that kill it. It is the built program. */
+import { holdKey } from "../../dist/client/key-lock.js";
+import { systemClock } from "../../dist/client/system-clock.js";
+
+let lock;
+process.on("message", (order) => {
+  perform(order).then(
+    () => process.send({ done: order.kind }),
+    (error) => process.send({ failed: `${error.name}: ${error.message}`, hint: error.hint }),
+  );
+});
+process.on("disconnect", () => process.exit());
+process.send({ ready: true });
+
+async function perform({ kind, ...options }) {
+  if (kind === "hold") lock = await holdKey({ ...options, clock: systemClock });
+  else await lock.release();
+}

@@ -1,0 +1,128 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { setImmediate as turn } from "node:timers/promises";
+import type { Clock } from "../../src/core/time.js";
+
+/**
+ * A clock of discrete events: time stands while anything works, and then leaps to the sleeper that is due next. One
+ * sleeper is woken at a time, those of the same moment in the order in which they lay down.
+ *
+ * What the event loop cannot see (a request on a socket, a query in a thread) is work only where someone says so by
+ * {@link EventClock.hold}; {@link holdRequests} says it of HTTP requests.
+ */
+export interface EventClock extends Clock {
+  /** Time stands until the returned function is called; calling it again does nothing. */
+  hold(): () => void;
+  /** Sleeps as whoever answers a held request: one hold does not count meanwhile. */
+  delay(ms: number): Promise<void>;
+  /** How many sleep. */
+  readonly sleepers: number;
+}
+
+interface Sleeper {
+  readonly at: number;
+  readonly wake: () => void;
+}
+
+/** Turns of the event loop without a sound after which nobody works: chains of promises, and a socket's events, are shorter. */
+const QUIET_TURNS = 4;
+
+export function eventClock(start: number | string): EventClock {
+  let now = typeof start === "number" ? start : Date.parse(start);
+  let isWatching = false;
+  /** How many hold the time, and how often anybody was heard of. */
+  const stir = { holds: 0, sounds: 0 };
+  const sleepers: Sleeper[] = [];
+
+  /** Wakes one sleeper after the other while nobody works. Whatever ends a stillness starts it anew. */
+  const watch = async (): Promise<void> => {
+    if (isWatching) return;
+    isWatching = true;
+    while (sleepers.length > 0 && stir.holds <= 0) {
+      const heard = stir.sounds;
+      for (let quiet = 0; quiet < QUIET_TURNS && heard === stir.sounds; quiet++) await turn();
+      if (heard !== stir.sounds) continue;
+      const next = sleepers.shift();
+      if (next === undefined) break;
+      now = Math.max(now, next.at);
+      next.wake();
+    }
+    isWatching = false;
+  };
+  const sound = (): void => {
+    stir.sounds++;
+    void watch();
+  };
+  const hold = (): (() => void) => {
+    let isHeld = true;
+    stir.holds++;
+    sound();
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      stir.holds--;
+      sound();
+    };
+  };
+  const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason as Error);
+      const leave = (): void => {
+        sleepers.splice(sleepers.indexOf(sleeper), 1);
+        sound();
+        reject(signal?.reason as Error);
+      };
+      const wake = (): void => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const sleeper = { at: now + Math.max(0, ms), wake };
+      const after = sleepers.findIndex((other) => other.at > sleeper.at);
+      sleepers.splice(after < 0 ? sleepers.length : after, 0, sleeper);
+      signal?.addEventListener("abort", leave, { once: true });
+      sound();
+    });
+  return {
+    now: () => now,
+    sleep,
+    hold,
+    async delay(ms) {
+      stir.holds--;
+      try {
+        await sleep(ms);
+      } finally {
+        stir.holds++;
+      }
+    },
+    get sleepers() {
+      return sleepers.length;
+    },
+  };
+}
+
+/**
+ * Holds a clock while a request of undici is under way in this process: from its start until its answer is received
+ * whole, has failed or was given up. A service that takes its time must do so by {@link EventClock.delay}.
+ *
+ * @returns a function that ends it.
+ */
+export function holdRequests(clock: EventClock): () => void {
+  const held = new Map<unknown, () => void>();
+  const onCreate = (message: unknown): void => void held.set(requestOf(message), clock.hold());
+  const onEnd = (message: unknown): void => {
+    held.get(requestOf(message))?.();
+    held.delete(requestOf(message));
+  };
+  subscribe("undici:request:create", onCreate);
+  for (const end of ENDS) subscribe(end, onEnd);
+  return () => {
+    unsubscribe("undici:request:create", onCreate);
+    for (const end of ENDS) unsubscribe(end, onEnd);
+    for (const release of held.values()) release();
+  };
+}
+
+const ENDS = ["undici:request:trailers", "undici:request:error"];
+
+function requestOf(message: unknown): unknown {
+  return (message as { readonly request: unknown }).request;
+}
