@@ -6,4 +6,10 @@ export default definePipeline({
   doc: "Daily bars of every stock and ETF, their whole history.",
   period: "1d",
   from: "1990-01-01",
+  lookback: "3d",
+  schedule: [
+    { at: "18:30", region: "CN" },
+    { at: "18:30", region: "HK" },
+    { at: "21:30", region: "US" },
+  ],
 });

@@ -5,4 +5,5 @@ export default definePipeline({
   kind: "statements",
   doc: "Balance sheets and cash flow statements; every version that is ever seen is kept.",
   regions: ["CN"],
+  schedule: { at: "20:00", region: "CN", days: "daily" },
 });

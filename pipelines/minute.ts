@@ -6,5 +6,7 @@ export default definePipeline({
   doc: "One-minute bars of Chinese stocks and ETFs, of the last year: services keep no more.",
   period: "1m",
   from: "-365d",
+  lookback: "1d",
   regions: ["CN"],
+  schedule: { at: "19:00", region: "CN" },
 });

@@ -12,6 +12,8 @@ export interface DemandOptions {
   readonly symbols?: string;
   readonly universe?: string[];
   readonly region?: Region[];
+  readonly lookback?: number;
+  readonly repair?: boolean;
 }
 
 /** Adds the argument and the options that say what a pipeline asks for. */
@@ -22,11 +24,20 @@ export function demandOptions(command: Command): Command {
     .option("--to <date>", "date after the last one", dateOption)
     .option("--symbols <list>", "symbols, comma-separated, or @FILE with one a line")
     .option("--universe <ids>", "universes, comma-separated", splitList)
-    .option("--region <list>", "regions: CN, HK, US", regionsOption);
+    .option("--region <list>", "regions: CN, HK, US", regionsOption)
+    .option("--lookback <days>", "last days to ask for again, such as 3d: corrections are merged", daysOption)
+    .option("--repair", "fill just the gaps that status shows, of the symbols asked for before");
 }
 
 /** Reads the options that say what a pipeline asks for. */
-export async function demandOf({ from, to, symbols, universe, region }: DemandOptions): Promise<RunOptions> {
+export async function demandOf({
+  from,
+  to,
+  symbols,
+  universe,
+  region,
+  ...rest
+}: DemandOptions): Promise<RunOptions> {
   const list = symbols?.startsWith("@")
     ? (await readFile(symbols.slice(1), "utf8")).replaceAll(/\s+/g, ",")
     : symbols;
@@ -36,6 +47,8 @@ export async function demandOf({ from, to, symbols, universe, region }: DemandOp
     symbols: list === undefined ? undefined : splitList(list),
     universes: universe,
     regions: region,
+    lookbackDays: rest.lookback,
+    repair: rest.repair,
   };
 }
 
@@ -45,6 +58,12 @@ function dateOption(text: string): string {
   } catch {
     throw new InvalidArgumentError("must be a date YYYY-MM-DD");
   }
+}
+
+function daysOption(text: string): number {
+  const days = /^(\d{1,4})d$/.exec(text)?.[1];
+  if (days === undefined) throw new InvalidArgumentError("must be a number of days such as 3d");
+  return Number(days);
 }
 
 function regionsOption(text: string): Region[] {

@@ -1,4 +1,4 @@
-import type { RunStatus } from "../jobs/ingest/run-pipeline.js";
+import type { RunStatus } from "../schema/runs.js";
 
 /** Exit codes of every command. */
 export const EXIT = {

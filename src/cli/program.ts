@@ -10,6 +10,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<(cli: Cli) => void>>> = {
   demo: async () => (await import("./commands/demo.js")).addDemo,
   import: async () => (await import("./commands/import.js")).addImport,
   run: async () => (await import("./commands/run.js")).addRun,
+  schedule: async () => (await import("./commands/schedule.js")).addSchedule,
+  pipelines: async () => (await import("./commands/pipelines.js")).addPipelines,
+  runs: async () => (await import("./commands/runs.js")).addRuns,
   plan: async () => (await import("./commands/plan.js")).addPlan,
   status: async () => (await import("./commands/status.js")).addStatus,
   check: async () => (await import("./commands/check.js")).addCheck,
@@ -26,7 +29,8 @@ export async function runCli(argv: string[]): Promise<number> {
   const controller = new AbortController();
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted);
-    process.stderr.write("\nstopping: what is under way is finished; once more to stop at once\n");
+    if (process.stderr.isTTY)
+      process.stderr.write("\nstopping: what is under way is finished; once more to stop at once\n");
     controller.abort();
   };
   process.on("SIGINT", stop);

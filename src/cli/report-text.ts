@@ -62,6 +62,13 @@ export function runSummary(report: RunReport, lake: string): string {
     lines.push("nothing to ask for: the lake has it all");
   if (report.landed.length > 0) lines.push(landedTable(report.landed), ...changesTable(report.landed));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
+  for (const { dataset, requested, returned, missing } of report.symbols) {
+    if (returned === requested) continue;
+    const more = requested - returned > missing.length ? " ..." : "";
+    lines.push(
+      `${dataset}: nothing came of ${plural(requested - returned, "symbol")} of ${count(requested)}: ${missing.join(" ")}${more}`,
+    );
+  }
   if (report.failures.length > 0) {
     const rows = report.failures.slice(0, SHOWN).map((f) => [f.request, f.symbols, f.reason]);
     lines.push(

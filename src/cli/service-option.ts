@@ -5,6 +5,7 @@ import { holdKey } from "../client/key-lock.js";
 import { type ByGroup, hostOf, ServiceClient } from "../client/service-client.js";
 import { systemClock } from "../client/system-clock.js";
 import { messageOf, UsageError } from "../core/errors.js";
+import type { Pipeline } from "../jobs/pipeline.js";
 import type { Lake } from "../lake/lake.js";
 import { keepServiceLimits, type LimitsKeeper } from "../lake/service-limits.js";
 import { ENDPOINTS, type EndpointGroup } from "../wire/endpoints.js";
@@ -26,6 +27,15 @@ export interface OpenService {
   /** Aborts, with the reason, once the key was given to another process. */
   readonly lost: AbortSignal;
   close(): Promise<void>;
+}
+
+/** The options, with a pipeline's quota where they say nothing of it. */
+export function withQuota<Options extends ServiceOptions>(
+  options: Options,
+  { requestsPerMinute, share }: NonNullable<Pipeline["quota"]> = {},
+): Options {
+  const { rpm = requestsPerMinute, share: part = share } = options;
+  return { ...options, ...(rpm !== undefined && { rpm }), ...(part !== undefined && { share: part }) };
 }
 
 /** `--url URL`, from BARLAKE_URL. The key is taken from the environment alone, so that it stands in no process list. */
@@ -56,20 +66,13 @@ export async function openService(
   lake: Lake,
   purpose: string,
 ): Promise<OpenService> {
-  const apiKey = process.env.BARLAKE_API_KEY;
-  if (!url) {
-    throw new UsageError("no service to ask", {
-      hint: "set BARLAKE_URL, or give --url; barlake serve is such a service",
-    });
-  }
-  if (!apiKey) throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY" });
-  const host = hostOf(url);
+  const { host, baseUrl, apiKey } = checkService({ url });
   const clock = systemClock;
   const limits = await keepServiceLimits(lake.storage, host, clock);
   if (limits.note !== undefined) note(limits.note);
   const lock = await holdKey({ folder: join(stateFolder(), "keys"), host, apiKey, share, purpose, clock });
   const client = new ServiceClient({
-    baseUrl: url,
+    baseUrl,
     apiKey,
     clock,
     share,
@@ -90,6 +93,22 @@ export async function openService(
       await limits.saved().catch((error: unknown) => note(`limits of ${host}: ${messageOf(error)}`));
     },
   };
+}
+
+/** The service that options and environment name. @throws {UsageError} without an address or a key. */
+export function checkService({ url }: { readonly url?: string | undefined }): {
+  readonly host: string;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+} {
+  const apiKey = process.env.BARLAKE_API_KEY;
+  if (!url) {
+    throw new UsageError("no service to ask", {
+      hint: "set BARLAKE_URL, or give --url; barlake serve is such a service",
+    });
+  }
+  if (!apiKey) throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY" });
+  return { host: hostOf(url), baseUrl: url, apiKey };
 }
 
 /** Where programs of this user keep what is neither settings nor data, as the XDG Base Directory Specification has it. */

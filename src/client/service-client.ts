@@ -1,3 +1,4 @@
+import pRetry from "p-retry";
 import { Agent, request } from "undici";
 import { ServiceError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
@@ -96,25 +97,32 @@ export class ServiceClient {
     const { clock, retries = 4, backoffMs = 500 } = this.#options;
     const started = clock.now();
     const turn = this.#turn++;
-    let [attempts, waits, failures] = [0, 0, 0];
-    for (;;) {
-      const pass = await this.#quota(ask.endpoint.group).enter(turn, signal);
-      onSend(++attempts);
-      try {
-        const value = await this.#once(ask, read, pass, signal);
-        return { value, attempts, durationMs: clock.now() - started };
-      } catch (error) {
-        if (signal?.aborted === true || !canHeal(error)) throw error;
-        if (isOverQuota(error)) {
-          if (++waits > MAX_WAITS) throw error;
-        } else {
-          if (failures === retries) throw error;
-          const told = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-          const backoff = Math.round(backoffMs * 2 ** failures++ * (1 + Math.random()));
-          await clock.sleep(Math.max(told, backoff), signal);
+    let [attempts, waits] = [0, 0];
+    const send = async (): Promise<T> => {
+      for (;;) {
+        const pass = await this.#quota(ask.endpoint.group).enter(turn, signal);
+        onSend(++attempts);
+        try {
+          return await this.#once(ask, read, pass, signal);
+        } catch (error) {
+          if (!isOverQuota(error) || ++waits > MAX_WAITS) throw error;
         }
       }
-    }
+    };
+    const value = await pRetry(send, {
+      retries,
+      // The waits are those of the clock that was passed in.
+      minTimeout: 0,
+      ...(signal ? { signal } : {}),
+      shouldRetry: ({ error }) => canHeal(error) && !isOverQuota(error),
+      onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+        if (retriesLeft === 0 || !canHeal(error) || isOverQuota(error)) return;
+        const told = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+        const backoff = backoffMs * 2 ** (attemptNumber - 1) * (1 + Math.random());
+        await clock.sleep(Math.max(told, Math.ceil(backoff)), signal);
+      },
+    });
+    return { value, attempts, durationMs: clock.now() - started };
   }
 
   /** How a group of endpoints stands with its quota. */

@@ -7,8 +7,12 @@ import type { Snapshot } from "../lake/snapshot.js";
 import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { REQUESTS } from "../schema/requests.js";
+import { RUNS } from "../schema/runs.js";
 import { TABLES } from "../schema/tables.js";
 import { TRADING_DAYS } from "../schema/trading-days.js";
+
+/** Tables that a lake fills itself: no service tells of them. */
+const GROWN_BY_ITSELF = new Set([REQUESTS, RUNS, TRADING_DAYS].map(({ name }) => name));
 
 /** How two lakes compare in one table. */
 export interface TableComparison {
@@ -38,7 +42,7 @@ export async function compareLakes(left: Lake, right: Lake): Promise<TableCompar
   using session = await Session.open({ spillUnder: right.stagingFolder });
   const results: TableComparison[] = [];
   for (const table of TABLES) {
-    if (table === REQUESTS || table === TRADING_DAYS) continue;
+    if (GROWN_BY_ITSELF.has(table.name)) continue;
     const [a, b] = [await left.snapshot(table), await right.snapshot(table)];
     const columns = a.columns.map((c) => c.name).filter((name) => b.columns.some((c) => c.name === name));
     const sql = async (lake: Lake, snapshot: Snapshot): Promise<string> =>

@@ -38,16 +38,19 @@ export interface KlineDemand {
  * cap; a request is filled with symbols that lack days of the same window. Ordered by window, so that a partition's bars
  * arrive together.
  *
- * Every symbol is asked for in as few windows as its gaps allow, which do not overlap; a free place in a request goes to
- * a symbol only if that spares it a window of its own.
+ * A symbol's windows do not overlap. Whether a free place in a request should go to a symbol that begins to lack later is
+ * not plain: it can spare that symbol a window of its own, or put it out of step with others. So all ways are tried.
  */
 export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
-  const [filled, unfilled] = [unitsOf(demand, true), unitsOf(demand, false)];
-  return unfilled.length < filled.length ? unfilled : filled;
+  const plans = FILLINGS.map((filling) => unitsOf(demand, filling));
+  return plans.reduce((fewest, plan) => (plan.length < fewest.length ? plan : fewest));
 }
 
-/** @param fills whether free places are given away, which spares requests as a rule, and now and then costs one. */
-function unitsOf(demand: KlineDemand, fills: boolean): RequestUnit[] {
+/** Who gets the free places of a request: those whom that spares a window of their own, all who come, or nobody. */
+const FILLINGS = ["spared", "all", "none"] as const;
+type Filling = (typeof FILLINGS)[number];
+
+function unitsOf(demand: KlineDemand, filling: Filling): RequestUnit[] {
   const { calendar, range, now } = demand;
   const days = calendar.daysIn(range, now);
   const length = daysPerWindow(demand);
@@ -58,8 +61,8 @@ function unitsOf(demand: KlineDemand, fills: boolean): RequestUnit[] {
     const end = Math.min(days.length, first + length);
     const begin = (waiting[first] as Wanting[]).sort(inOrder);
     for (const some of inBatches(begin, size)) {
-      const free = fills ? size - some.length : 0;
-      const members = [...some, ...takeFillers(waiting, { days, first, end, length }, free)];
+      const free = size - some.length;
+      const members = [...some, ...takeFillers(waiting, { days, first, end, length }, free, filling)];
       units.push(unitOf(calendar.region, members, days, end));
       for (const member of members) queue(waiting, without(member, days, end));
     }
@@ -129,7 +132,7 @@ function queue(waiting: readonly Wanting[][], wanting: Wanting): void {
   if (lack !== undefined) waiting[lack.firstDay]?.push(wanting);
 }
 
-/** Takes up to `free` symbols that begin to lack within a window, and that it spares one of their own. */
+/** Takes up to `free` symbols that begin to lack within a window. */
 function takeFillers(
   waiting: Wanting[][],
   window: {
@@ -139,15 +142,18 @@ function takeFillers(
     readonly length: number;
   },
   free: number,
+  filling: Filling,
 ): Wanting[] {
   const taken: Wanting[] = [];
+  if (filling === "none") return taken;
   for (let day = window.first + 1; day < window.end && taken.length < free; day++) {
     waiting[day] = (waiting[day] as Wanting[]).filter((wanting) => {
       if (taken.length === free) return true;
-      const rest = windowsNeeded(without(wanting, window.days, window.end), window.length);
-      const isSpared = wanting.askedUntil <= window.first && rest < windowsNeeded(wanting, window.length);
-      if (isSpared) taken.push(wanting);
-      return !isSpared;
+      const left = without(wanting, window.days, window.end);
+      const isSpared = windowsNeeded(left, window.length) < windowsNeeded(wanting, window.length);
+      const fits = wanting.askedUntil <= window.first && (isSpared || filling === "all");
+      if (fits) taken.push(wanting);
+      return !fits;
     });
   }
   return taken;

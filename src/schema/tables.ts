@@ -2,6 +2,7 @@ import { BARS_1D, BARS_1M } from "./bars.js";
 import type { TableSchema } from "./column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "./reference.js";
 import { REQUESTS } from "./requests.js";
+import { RUNS } from "./runs.js";
 import { BALANCE_SHEET, CASH_FLOW } from "./statements.js";
 import { TRADING_DAYS } from "./trading-days.js";
 
@@ -17,6 +18,7 @@ export const TABLES = [
   BALANCE_SHEET,
   CASH_FLOW,
   REQUESTS,
+  RUNS,
 ] as const satisfies readonly TableSchema[];
 
 /** The table of that name, or undefined. */

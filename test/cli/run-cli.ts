@@ -27,6 +27,8 @@ export interface CliOptions {
   readonly fileLimitKib?: number;
   /** Called as output comes, with all of it so far; may end the child. */
   readonly onOutput?: (stdout: string, child: ChildProcess) => void;
+  /** The same for standard error. */
+  readonly onLog?: (stderr: string, child: ChildProcess) => void;
 }
 
 /** Runs the built command line in a process of its own, as a user does. */
@@ -50,6 +52,7 @@ export function runCli(parameters: readonly string[], options: CliOptions = {}):
   });
   child.stderr.on("data", (piece: Buffer) => {
     stderr += piece.toString("utf8");
+    options.onLog?.(stderr, child);
   });
   const killer =
     options.killAfterMs === undefined

@@ -1,6 +1,7 @@
 import type { TradingDate } from "../../src/core/time.js";
 import { Session } from "../../src/db/session.js";
 import { landRequests } from "../../src/jobs/ingest/ledger.js";
+import { recordRun } from "../../src/jobs/ingest/run-record.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land-bars.js";
 import { landStatements } from "../../src/lake/land-statements.js";
@@ -151,5 +152,25 @@ async function landLists(session: Session, lake: Lake, next: () => number): Prom
     absent: symbols.slice(1),
     reason: index === 1 ? ODD_SYMBOL : undefined,
   }));
-  await landRequests(session, lake, records, { operation: "TEST", runId, now });
+  const options = { operation: "TEST", runId, now };
+  await landRequests(session, lake, records, options);
+  const run = {
+    session,
+    lake,
+    clock: { now: () => now },
+    startedAt: now - MINUTE,
+    landOptions: () => options,
+  };
+  await recordRun(run, { ...EMPTY_RUN, runId: options.runId }, { symbols: [ODD_SYMBOL] }, "127.0.0.1:80");
 }
+
+const EMPTY_RUN = {
+  pipeline: "test",
+  status: "partial",
+  stopped: ODD_SYMBOL,
+  requests: { planned: 3, sent: 3, answered: 3, empty: 0, refused: 0, failed: 0 },
+  rows: 3,
+  bytes: 9_007_199_254_740_991,
+  landed: [],
+  rejected: [],
+} as const;

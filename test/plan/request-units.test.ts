@@ -104,6 +104,11 @@ test("a symbol is not asked for before it was listed", () => {
 });
 type RequestUnitLike = ReturnType<typeof plan>[number];
 
+test("symbols that were listed in the course of the window take no requests of their own where there is room", () => {
+  const listedAt = new Map(symbols(157).map((symbol, i) => [symbol, i < 130 ? 0 : START + i * DAY_MS]));
+  expect(plan(symbols(157), { listedAt })).toHaveLength(2 * Math.ceil(DAYS.length / 20));
+});
+
 test("gaps of different symbols that fit one window share requests", () => {
   const list = symbols(100);
   const covered = new Map(
@@ -112,7 +117,7 @@ test("gaps of different symbols that fit one window share requests", () => {
   expect(plan(list, { covered })).toHaveLength(1);
 });
 
-test("whatever is covered: every day that a symbol lacks is asked for, in as few windows as its gaps allow", () => {
+test("whatever is covered: every day that a symbol lacks is asked for, and none twice", () => {
   const range = fc
     .tuple(fc.integer({ min: -5, max: 370 }), fc.integer({ min: 1, max: 120 }))
     .map(([day, days]): TimeRange => ({ start: START + day * DAY_MS, end: START + (day + days) * DAY_MS }));
@@ -137,7 +142,7 @@ test("whatever is covered: every day that a symbol lacks is asked for, in as few
         const rest = gaps.flatMap((gap) => subtractRanges(gap, asked));
         expect(rest.flatMap((gap) => daysOf(gap))).toEqual([]);
         const needed = windowsOfGaps(gaps, limit);
-        expect(asked.length).toBe(needed);
+        expect(asked.length).toBeGreaterThanOrEqual(needed);
         const dates = asked.flatMap((window) => daysOf(window).map(({ date }) => date));
         expect(new Set(dates).size).toBe(dates.length);
         alone += needed;

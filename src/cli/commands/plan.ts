@@ -1,19 +1,30 @@
+import { hostOf } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { expectedRows } from "../../jobs/ingest/bars-demand.js";
 import { planPipeline, type RunOptions } from "../../jobs/ingest/run-pipeline.js";
 import { loadPipeline } from "../../jobs/load-pipeline.js";
 import type { Pipeline } from "../../jobs/pipeline.js";
 import type { Lake } from "../../lake/lake.js";
+import { keepServiceLimits } from "../../lake/service-limits.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { Cli } from "../cli.js";
 import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { count, paint, plural, table } from "../text.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import { rpmOption, type ServiceOptions, urlOption } from "../service-option.js";
+import { count, duration, paint, plural, size, table } from "../text.js";
+
+/** What a bar takes, about: as JSON on the wire, and in a compacted file. */
+const WIRE_BYTES_PER_BAR = 58;
+const LAKE_BYTES_PER_BAR = 12;
+
+type PlanOptions = Pick<ServiceOptions, "lake" | "json" | "rpm" | "url">;
 
 export function addPlan(cli: Cli): void {
   demandOptions(cli.program.command("plan"))
     .description("show what a pipeline would ask for; sends nothing")
+    .addOption(urlOption())
+    .addOption(rpmOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
@@ -21,9 +32,10 @@ export function addPlan(cli: Cli): void {
       `
 Examples:
   barlake plan daily
+  barlake plan minute --from 2025-11-01 --to 2026-11-01 --rpm 30
   barlake plan minute --from 2026-01-01 --symbols 600519.SH,000001.SZ`,
     )
-    .action((name: string, options: DemandOptions & CommonOptions) =>
+    .action((name: string, options: DemandOptions & PlanOptions) =>
       cli.action(async () =>
         printPlan(await loadPipeline(name), await demandOf(options), openLake(options), options),
       ),
@@ -35,9 +47,12 @@ export async function printPlan(
   pipeline: Pipeline,
   demand: RunOptions,
   lake: Lake,
-  options: CommonOptions,
+  options: PlanOptions,
 ): Promise<number> {
-  const units = await planPipeline(pipeline, demand, { lake, clock: systemClock });
+  const limits = options.url
+    ? await keepServiceLimits(lake.storage, hostOf(options.url), systemClock)
+    : undefined;
+  const units = await planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
   if (units === undefined || pipeline.kind !== "bars") {
     process.stdout.write(
       `${pipeline.name}: its requests follow from the service's answers; only bars can be planned ahead\n`,
@@ -45,30 +60,55 @@ export async function printPlan(
     return EXIT.done;
   }
   const byRegion = groupByRegion(units);
-  const rows = [...byRegion].map(([region, group]) => ({
-    region,
-    requests: group.length,
-    symbols: new Set(group.flatMap((unit) => unit.symbols)).size,
-    windows: new Set(group.map((unit) => unit.window.start)).size,
-    bars: expectedRows(group, pipeline.period),
-  }));
-  if (options.json) printJson({ pipeline: pipeline.name, requests: units.length, regions: rows });
-  else {
-    process.stdout.write(
-      `${paint("bold", pipeline.name)}: ${plural(units.length, "request")}; nothing was sent\n`,
-    );
-    if (units.length === 0) process.stdout.write("the lake has it all\n");
-    else {
-      const cells = rows.map((r) => [
-        r.region,
-        count(r.requests),
-        count(r.symbols),
-        count(r.windows),
-        count(r.bars),
-      ]);
-      process.stdout.write(`${table(["region", "requests", "symbols", "windows", "bars at most"], cells)}\n`);
-    }
+  const rows = [...byRegion].map(([region, group]) => {
+    const bars = expectedRows(group, pipeline.period);
+    return {
+      region,
+      requests: group.length,
+      symbols: new Set(group.flatMap((unit) => unit.symbols)).size,
+      windows: new Set(group.map((unit) => unit.window.start)).size,
+      bars,
+      answerBytes: bars * WIRE_BYTES_PER_BAR,
+      lakeBytes: bars * LAKE_BYTES_PER_BAR,
+    };
+  });
+  const given = typeof options.rpm === "object" ? options.rpm.klines : options.rpm;
+  const rpm = given ?? pipeline.quota?.requestsPerMinute ?? limits?.limits.requestsPerMinute?.klines;
+  const minutes = rpm === undefined ? undefined : units.length / rpm;
+  const plan = {
+    pipeline: pipeline.name,
+    requests: units.length,
+    requestsPerMinute: rpm,
+    minutes,
+    regions: rows,
+  };
+  if (options.json) {
+    printJson(plan);
+    return EXIT.done;
   }
+  process.stdout.write(
+    `${paint("bold", pipeline.name)}: ${plural(units.length, "request")}; nothing was sent\n`,
+  );
+  if (units.length === 0) {
+    process.stdout.write("the lake has it all\n");
+    return EXIT.done;
+  }
+  const cells = rows.map((r) => [
+    r.region,
+    count(r.requests),
+    count(r.symbols),
+    count(r.windows),
+    count(r.bars),
+    size(r.answerBytes),
+    size(r.lakeBytes),
+  ]);
+  const quota =
+    minutes === undefined
+      ? `at 30 requests a minute ${duration((units.length / 30) * 60_000)}; give --rpm for the key's own quota`
+      : `${duration(minutes * 60_000)} at ${rpm} requests a minute`;
+  process.stdout.write(
+    `${table(["region", "requests", "symbols", "windows", "bars at most", "answers", "in the lake"], cells)}\n${quota}\n`,
+  );
   return EXIT.done;
 }
 

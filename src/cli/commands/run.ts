@@ -1,16 +1,27 @@
 import { systemClock } from "../../client/system-clock.js";
-import { runPipeline } from "../../jobs/ingest/run-pipeline.js";
+import { type RunReport, runPipeline } from "../../jobs/ingest/run-pipeline.js";
 import { loadPipeline } from "../../jobs/load-pipeline.js";
+import { lastRuns } from "../../jobs/run-history.js";
+import { settleRun } from "../../jobs/run-outcome.js";
+import { announce, type NotifyOptions, notifyOption, webhookOf } from "../announce.js";
 import type { Cli } from "../cli.js";
 import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { exitOfRun } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView, showRun } from "../progress.js";
 import { runSummary } from "../report-text.js";
-import { openService, rpmOption, type ServiceOptions, shareOption, urlOption } from "../service-option.js";
+import {
+  openService,
+  rpmOption,
+  type ServiceOptions,
+  shareOption,
+  urlOption,
+  withQuota,
+} from "../service-option.js";
+import { paint } from "../text.js";
 import { printPlan } from "./plan.js";
 
-interface Options extends ServiceOptions, DemandOptions {
+interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
   readonly dryRun?: boolean;
 }
 
@@ -21,6 +32,7 @@ export function addRun(cli: Cli): void {
     .addOption(urlOption())
     .addOption(rpmOption())
     .addOption(shareOption())
+    .addOption(notifyOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
@@ -43,19 +55,28 @@ Examples:
         const demand = await demandOf(options);
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);
-        const service = await openService(options, lake, `run ${pipeline.name}`);
+        const webhook = webhookOf(pipeline, options);
+        const service = await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`);
         const { client, limits, lost } = service;
         const signal = AbortSignal.any([cli.signal, lost]);
+        const previous =
+          webhook === undefined ? undefined : (await lastRuns(lake, demand)).get(pipeline.name);
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         try {
           const onProgress = showRun(view);
           const environment = { lake, client, limits, clock: systemClock, signal, onProgress };
-          const report = await runPipeline(pipeline, demand, environment);
+          const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
+          const settled = await settleRun(pipeline.name, systemClock, run);
           view?.stop();
           if (lost.aborted) throw lost.reason;
-          if (options.json) printJson(report);
-          else process.stdout.write(`${runSummary(report, options.lake)}\n`);
-          return exitOfRun(report.status);
+          if (settled.kind === "reported") {
+            if (options.json) printJson(settled.report);
+            else process.stdout.write(`${runSummary(settled.report, options.lake)}\n`);
+          }
+          const fault = await announce(webhook, pipeline, settled.outcome, previous?.status, cli.signal);
+          if (fault !== undefined) process.stderr.write(`${paint("yellow", "nobody was told:")} ${fault}\n`);
+          if (settled.kind === "threw") throw settled.error;
+          return exitOfRun(settled.report.status);
         } finally {
           view?.stop();
           await service.close();

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { InvalidArgumentError, Option } from "commander";
+import { Option } from "commander";
 import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
@@ -9,6 +9,7 @@ import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, lakeOption, openLake } from "../lake-option.js";
 import { type MomentOptions, momentOf, momentOptions } from "../moment-option.js";
+import { portOption } from "../port-option.js";
 import { paint } from "../text.js";
 
 interface Options extends CommonOptions, MomentOptions {
@@ -77,11 +78,4 @@ Examples:
         return EXIT.done;
       }),
     );
-}
-
-function portOption(text: string): number {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new InvalidArgumentError("must be 0 to 65535");
-  return port;
 }

@@ -1,3 +1,5 @@
+import { systemClock } from "../../client/system-clock.js";
+import { lakeCoverage, type TableCoverage } from "../../jobs/ingest/lake-coverage.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
@@ -44,7 +46,8 @@ export function addStatus(cli: Cli): void {
     .addHelpText("after", "\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
     .action((options: CommonOptions & MomentOptions) =>
       cli.action(async () => {
-        const { session } = await openReader(openLake(options), {}, momentOf(options));
+        const lake = openLake(options);
+        const { session } = await openReader(lake, {}, momentOf(options));
         using reader = session;
         const tables = await reader.json<TableRow>("SELECT * FROM raw.tables");
         const bars = await reader.json<BarsRow>(
@@ -63,9 +66,11 @@ export function addStatus(cli: Cli): void {
              count(*) FILTER (status IN ('refused', 'failed')) AS bad, sum("rows")::BIGINT AS rows, sum(bytes)::BIGINT AS bytes
            FROM requests GROUP BY run_id ORDER BY run_id DESC LIMIT 5`,
         );
-        if (options.json) printJson({ tables, bars, runs });
+        const coverage =
+          options.asOf === undefined ? await lakeCoverage({ session: reader, lake, clock: systemClock }) : [];
+        if (options.json) printJson({ tables, bars, coverage, runs });
         else if (tables.every((t) => t.version < 0n)) printEmpty(options);
-        else print(tables, bars, runs);
+        else print(tables, bars, coverage, runs);
         return EXIT.done;
       }),
     );
@@ -79,7 +84,51 @@ function printEmpty({ lake, asOf }: CommonOptions & MomentOptions): void {
   process.stdout.write(`${lake} ${text}\n`);
 }
 
-function print(tables: readonly TableRow[], bars: readonly BarsRow[], runs: readonly RunRow[]): void {
+/** Gaps that are shown of each table and region. */
+const GAPS_SHOWN = 3;
+
+/** What was answered of what could have been asked for, and the largest gaps. */
+function coverageLines(coverage: readonly TableCoverage[]): string[] {
+  if (coverage.length === 0) return [];
+  const rows = coverage.map((c) => [
+    c.dataset,
+    c.region,
+    count(c.symbols),
+    c.first,
+    c.last,
+    c.wanted === 0 ? "·" : `${(Math.floor((c.answered / c.wanted) * 10_000) / 100).toFixed(2)} %`,
+    count(c.gaps.length),
+  ]);
+  const lines = ["", table(["coverage", "region", "symbols", "since", "until", "answered", "gaps"], rows)];
+  const gaps = coverage.flatMap((c) =>
+    c.gaps
+      .slice(0, GAPS_SHOWN)
+      .map((gap) => [
+        c.dataset,
+        c.region,
+        gap.first,
+        gap.last,
+        count(gap.days),
+        gap.place,
+        count(gap.symbols),
+        gap.examples.join(" "),
+      ]),
+  );
+  if (gaps.length > 0)
+    lines.push(
+      "",
+      table(["largest gaps", "region", "first", "last", "days", "at the", "symbols", "for example"], gaps),
+      "fill them with: barlake run daily --repair, barlake run minute --repair",
+    );
+  return lines;
+}
+
+function print(
+  tables: readonly TableRow[],
+  bars: readonly BarsRow[],
+  coverage: readonly TableCoverage[],
+  runs: readonly RunRow[],
+): void {
   const held = tables.filter((t) => t.version >= 0n);
   const lines = [
     table(
@@ -105,6 +154,7 @@ function print(tables: readonly TableRow[], bars: readonly BarsRow[], runs: read
     ]);
     lines.push("", table(["bars", "region", "symbols", "bars", "first", "last"], rows));
   }
+  lines.push(...coverageLines(coverage));
   if (runs.length > 0) {
     const rows = runs.map((r) => [
       r.run_id,

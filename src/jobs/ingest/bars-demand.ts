@@ -4,7 +4,7 @@ import { instantOf, localDate } from "../../calendar/zone.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
 import type { LandedPeriod } from "../../core/period.js";
 import { regionOf } from "../../core/symbol.js";
-import { parseTradingDate, subtractRanges, type TimeRange } from "../../core/time.js";
+import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { readCalendars } from "../../lake/trading-days.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../plan/request-units.js";
@@ -15,6 +15,9 @@ import { INSTRUMENTS } from "../../schema/reference.js";
 import { coveredWindows } from "./ledger.js";
 import type { Run } from "./run.js";
 
+/** What was asked for no longer ago than this is not checked again. */
+const RECHECK_AFTER_MS = 12 * 3_600_000;
+
 /** What bars are asked for. */
 export interface BarsDemand {
   readonly period: LandedPeriod;
@@ -22,7 +25,7 @@ export interface BarsDemand {
   readonly from: string;
   /** Date after the last one. @default everything so far */
   readonly to?: string | undefined;
-  /** Days before today that are asked for again though they are covered, so that corrections are seen. @default 0 */
+  /** Last days that are asked for again though they are covered, so that corrections are seen. @default 0 */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
 }
@@ -44,14 +47,16 @@ export function barsTable(period: LandedPeriod): TableSchema {
 
 /** Reads what a plan depends on. */
 export async function readPlanFacts(
-  run: Pick<Run, "session" | "lake" | "clock">,
-  demand: BarsDemand,
+  run: Pick<Run, "session" | "lake"> & { readonly clock: Pick<Run["clock"], "now"> },
+  demand: Pick<BarsDemand, "period" | "symbols" | "lookbackDays">,
 ): Promise<PlanFacts> {
   const { session, lake } = run;
   const now = run.clock.now();
   const calendars = await readCalendars(session, lake);
-  const covered = await coveredWindows(session, lake, barsTable(demand.period).name, { now });
-  if (demand.lookbackDays) forgetRecent(covered, demand.lookbackDays, now);
+  const recheck = demand.lookbackDays
+    ? { since: recheckSince(demand, now), askedBefore: now - RECHECK_AFTER_MS }
+    : undefined;
+  const covered = await coveredWindows(session, lake, barsTable(demand.period).name, { now, recheck });
   return { now, calendars, covered, listedAt: await readListings(run) };
 }
 
@@ -98,19 +103,17 @@ function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRan
   };
 }
 
-/** Takes the last days before what is final out of what is covered. */
-function forgetRecent(covered: Map<string, TimeRange[]>, days: number, now: number): void {
-  for (const [symbol, windows] of covered) {
-    const region = regionOf(symbol);
-    if (region === undefined) continue;
+/** Where the days begin that are asked for again, in the region where that is earliest (epoch ms). */
+function recheckSince(
+  { symbols, lookbackDays = 0 }: Pick<BarsDemand, "symbols" | "lookbackDays">,
+  now: number,
+): number {
+  const starts = [...symbols.keys()].map((region) => {
     const { zone } = REGIONS[region];
     const last = localDate(finalEnd(region, now) - 1, zone);
-    const recent = { start: instantOf(addDays(last, 1 - days), zone), end: Number.POSITIVE_INFINITY };
-    covered.set(
-      symbol,
-      windows.flatMap((window) => subtractRanges(window, [recent])),
-    );
-  }
+    return instantOf(addDays(last, 1 - lookbackDays), zone);
+  });
+  return Math.min(...starts);
 }
 
 async function readListings({ session, lake }: Pick<Run, "session" | "lake">): Promise<Map<string, number>> {

@@ -70,6 +70,8 @@ export interface CoverageRules {
   readonly now: number;
   /** Days after which a window that was asked for and had nothing is asked for again. @default 30 */
   readonly revisitDays?: number | undefined;
+  /** What was asked for before `askedBefore` does not count from `since` on: both epoch milliseconds. @default all counts */
+  readonly recheck?: { readonly since: number; readonly askedBefore: number } | undefined;
 }
 
 export const REVISIT_DAYS = 30;
@@ -82,16 +84,17 @@ export async function coveredWindows(
   session: Session,
   lake: Lake,
   dataset: string,
-  { now, revisitDays = REVISIT_DAYS }: CoverageRules,
+  { now, revisitDays = REVISIT_DAYS, recheck }: CoverageRules,
 ): Promise<Map<string, TimeRange[]>> {
   const rows = await session.json<{ symbol: string; starts: number[]; ends: number[] }>(
     `WITH windows AS (
-       SELECT unnest(symbols) AS symbol, window_start AS s, least(window_end, final_end) AS e, status, absent, asked_at
+       SELECT unnest(symbols) AS symbol, window_start AS s, status, absent, asked_at,
+         least(window_end, final_end, CASE WHEN asked_at < ${instantSql("$4")} THEN ${instantSql("$3")} END) AS e
        FROM (${await ledgerSql(session, lake)})
        WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
      counting AS (
        SELECT symbol, s, e FROM windows
-       WHERE e > s AND (asked_at >= make_timestamptz(($2 * 1000)::BIGINT)
+       WHERE e > s AND (asked_at >= ${instantSql("$2")}
          OR NOT (status = 'empty' OR list_contains(absent, symbol)))),
      islands AS (
        SELECT *, s > max(e) OVER (PARTITION BY symbol ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
@@ -102,7 +105,7 @@ export async function coveredWindows(
      joined AS (SELECT symbol, min(s) AS s, max(e) AS e FROM numbered GROUP BY symbol, island)
      SELECT symbol, list(epoch_ms(s)::DOUBLE ORDER BY s) AS starts, list(epoch_ms(e)::DOUBLE ORDER BY s) AS ends
      FROM joined GROUP BY symbol`,
-    [dataset, now - revisitDays * DAY_MS],
+    [dataset, now - revisitDays * DAY_MS, recheck?.since ?? 0, recheck?.askedBefore ?? 0],
   );
   return new Map(
     rows.map(({ symbol, starts, ends }) => [
@@ -110,6 +113,26 @@ export async function coveredWindows(
       starts.map((start, i): TimeRange => ({ start, end: ends[i] as number })),
     ]),
   );
+}
+
+/** Every symbol that windows of a dataset were asked for, and the earliest start of these (epoch ms). */
+export async function askedSymbols(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+): Promise<{ readonly symbol: string; readonly since: number }[]> {
+  return session.json(
+    `SELECT symbol, epoch_ms(min(window_start))::DOUBLE AS since
+     FROM (SELECT unnest(symbols) AS symbol, window_start FROM (${await ledgerSql(session, lake)})
+       WHERE dataset = $1 AND window_start IS NOT NULL)
+     GROUP BY symbol ORDER BY symbol`,
+    [dataset],
+  );
+}
+
+/** The instant of a parameter in epoch milliseconds. */
+function instantSql(parameter: string): string {
+  return `make_timestamptz((${parameter} * 1000)::BIGINT)`;
 }
 
 /** When each symbol (or universe, or exchange) was last answered by an endpoint as a snapshot; epoch milliseconds. */

@@ -1,13 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { TZDate } from "@date-fns/tz";
 import { format } from "date-fns";
+import { localDate } from "../../calendar/zone.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, messageOf, UsageError } from "../../core/errors.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
-import { parseSymbol, regionOf } from "../../core/symbol.js";
 import type { Clock } from "../../core/time.js";
-import { parquetRelation } from "../../db/parquet-relation.js";
-import { literalList } from "../../db/quote.js";
 import { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
@@ -15,16 +13,19 @@ import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.j
 import type { LimitsKeeper } from "../../lake/service-limits.js";
 import type { LandReport } from "../../lake/upsert.js";
 import type { RequestUnit } from "../../plan/request-units.js";
-import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
+import type { RunStatus } from "../../schema/runs.js";
 import type { Pipeline } from "../pipeline.js";
 import { type BarsDemand, planBars, plannedCap, readPlanFacts } from "./bars-demand.js";
+import { chooseSymbols } from "./choose-symbols.js";
 import { ingestBars } from "./ingest-bars.js";
 import { ingestIntraday } from "./ingest-intraday.js";
 import { ingestReference } from "./ingest-reference.js";
 import { ingestStatements } from "./ingest-statements.js";
+import { coverageFacts } from "./lake-coverage.js";
 import { LearnedLimits } from "./learned-limits.js";
 import { recoverAnswers } from "./recover-answers.js";
 import { type Progress, Run } from "./run.js";
+import { recordRun } from "./run-record.js";
 import type { Returned } from "./symbol-tally.js";
 
 /** What the caller may say beside the pipeline's definition. */
@@ -39,10 +40,11 @@ export interface RunOptions {
   readonly universes?: readonly string[] | undefined;
   /** Regions, instead of the pipeline's own. */
   readonly regions?: readonly Region[] | undefined;
+  /** Last days that are asked for again, instead of the pipeline's own. */
+  readonly lookbackDays?: number | undefined;
+  /** Whether only the gaps in what was asked for before are filled, of the symbols of then. @default false */
+  readonly repair?: boolean | undefined;
 }
-
-/** `complete`: everything asked for came. `partial`: some of it. `refused`: the service let nothing through. */
-export type RunStatus = "complete" | "partial" | "refused" | "failed" | "interrupted";
 
 /** What a run asked, got, landed and left. */
 export interface RunReport {
@@ -98,9 +100,10 @@ export async function runPipeline(
     limits: new LearnedLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
   });
   let failed: unknown;
+  const record = (): Promise<void> => recordRun(run, report(run, failed), options, client.host);
   try {
     await recoverAnswers(run);
-    await execute(run, pipeline, options);
+    await execute(run, pipeline, demandOf(pipeline, options));
   } catch (error) {
     if (error instanceof UsageError) throw error;
     if (!signal.aborted) failed = error;
@@ -108,12 +111,14 @@ export async function runPipeline(
   try {
     await run.exclusive(() => run.landLedger());
     run.rejects = await saveRejects(session, lake, run.runId);
+    await record();
     if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
       run.doing("views");
       await publish(lake);
     }
   } catch (error) {
     failed ??= error;
+    await record().catch(() => {});
   }
   await run.answers.close();
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
@@ -124,16 +129,19 @@ export async function runPipeline(
 export async function planPipeline(
   pipeline: Pipeline,
   options: RunOptions,
-  { lake, clock }: Pick<RunEnvironment, "lake" | "clock">,
+  { lake, clock, limits: known }: Pick<RunEnvironment, "lake" | "clock" | "limits">,
 ): Promise<readonly RequestUnit[] | undefined> {
   if (pipeline.kind !== "bars") return undefined;
   using session = await Session.open();
-  const demand = await barsDemand(session, lake, pipeline, options);
-  const limits = new LearnedLimits();
-  return planBars(demand, await readPlanFacts({ session, lake, clock }, demand), {
-    rowCap: plannedCap(demand.period, limits.rowCap(demand.period)),
-    symbolsPerRequest: limits.symbolsPerRequest("klines"),
-  });
+  const limits = new LearnedLimits(known?.limits);
+  const units: RequestUnit[] = [];
+  for (const demand of await barsDemands({ session, lake, clock }, pipeline, demandOf(pipeline, options))) {
+    const facts = await readPlanFacts({ session, lake, clock }, demand);
+    const rowCap = plannedCap(demand.period, limits.rowCap(demand.period));
+    const symbolsPerRequest = limits.symbolsPerRequest("klines");
+    units.push(...planBars(demand, facts, { rowCap, symbolsPerRequest }));
+  }
+  return units;
 }
 
 /** A name for a run that sorts by time and is unique among machines. */
@@ -141,12 +149,21 @@ export function newRunId(now: number): string {
   return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
 }
 
+/** What is asked for: as the caller says, and where it says nothing, as the pipeline does. */
+function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
+  const { symbols, universes } =
+    "symbols" in pipeline ? pipeline : { symbols: undefined, universes: undefined };
+  const which = options.symbols || options.universes ? {} : { symbols, universes };
+  return { ...options, ...which, to: options.to ?? (pipeline.kind === "bars" ? pipeline.to : undefined) };
+}
+
 async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promise<void> {
   switch (pipeline.kind) {
     case "reference":
       return ingestReference(run, pipeline.refreshHours);
     case "bars":
-      return ingestBars(run, await barsDemand(run.session, run.lake, pipeline, options));
+      for (const demand of await barsDemands(run, pipeline, options)) await ingestBars(run, demand);
+      return;
     case "intraday":
       return ingestIntraday(run, options.universes ?? pipeline.universes);
     case "statements": {
@@ -163,66 +180,29 @@ async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promi
   }
 }
 
-async function barsDemand(
-  session: Session,
-  lake: Lake,
+/** The demands of a pipeline of bars: one; or, to repair, one for each region. */
+async function barsDemands(
+  parts: Pick<Run, "session" | "lake" | "clock">,
   pipeline: Pipeline & { readonly kind: "bars" },
   options: RunOptions,
-): Promise<BarsDemand> {
+): Promise<BarsDemand[]> {
   const { period, types } = pipeline;
-  const symbols = await chooseSymbols(session, lake, options.regions ?? pipeline.regions, types, options);
-  return { period, from: options.from ?? pipeline.from, to: options.to, symbols };
-}
-
-/** The symbols of a run by region: those named, or members of universes, or the lake's instruments. */
-async function chooseSymbols(
-  session: Session,
-  lake: Lake,
-  regions: readonly Region[],
-  types: readonly string[],
-  { symbols, universes }: RunOptions,
-): Promise<Map<Region, string[]>> {
-  if (symbols) return byRegion(symbols.map(parseSymbol), Object.keys(REGIONS) as Region[]);
-  if (universes) {
-    const members = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
-    const rows = await session.json<{ symbol: string }>(
-      `SELECT DISTINCT symbol FROM (${members}) WHERE valid_to IS NULL AND id IN (SELECT unnest(${literalList(universes)})) ORDER BY symbol`,
-    );
-    if (rows.length === 0) {
-      throw new UsageError(`universe ${universes.join(", ")}: the lake knows no members`, {
-        hint: 'run the pipeline reference first, and see: barlake sql "from universes"',
-      });
-    }
-    return byRegion(
-      rows.map((row) => row.symbol),
-      Object.keys(REGIONS) as Region[],
-    );
+  const regions = options.regions ?? pipeline.regions;
+  const lookback = pipeline.lookback === undefined ? 0 : Number.parseInt(pipeline.lookback, 10);
+  if (!options.repair) {
+    const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, options);
+    const lookbackDays = options.lookbackDays ?? lookback;
+    return [{ period, from: options.from ?? pipeline.from, to: options.to, lookbackDays, symbols }];
   }
-  const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
-  const rows = await session.json<{ symbol: string }>(
-    `SELECT symbol FROM (${instruments}) WHERE valid_to IS NULL AND type IN (SELECT unnest(${literalList(types)})) ORDER BY symbol`,
-  );
-  if (rows.length === 0) {
-    throw new UsageError("the lake knows no instruments to ask for", {
-      hint: "run the pipeline reference first, or name symbols with --symbols",
-    });
-  }
-  return byRegion(
-    rows.map((row) => row.symbol),
-    regions,
-  );
-}
-
-function byRegion(symbols: readonly string[], regions: readonly Region[]): Map<Region, string[]> {
-  const groups = new Map<Region, string[]>();
-  for (const symbol of symbols) {
-    const region = regionOf(symbol);
-    if (region === undefined || !regions.includes(region)) continue;
-    const group = groups.get(region);
-    if (group) group.push(symbol);
-    else groups.set(region, [symbol]);
-  }
-  return groups;
+  const asked = await coverageFacts(parts, period);
+  return [...asked]
+    .filter(([region]) => regions.includes(region))
+    .map(([region, { symbols, range }]) => ({
+      period,
+      from: localDate(range.start, REGIONS[region].zone),
+      to: localDate(range.end, REGIONS[region].zone),
+      symbols: new Map([[region, symbols]]),
+    }));
 }
 
 function report(run: Run, failed: unknown): RunReport {

@@ -4,6 +4,7 @@ import type { Session } from "../../db/session.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
+import { RUNS } from "../../schema/runs.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import type { DataFile, Snapshot } from "../snapshot.js";
 import { statSql } from "../staged-rows.js";
@@ -170,7 +171,8 @@ function derivedSql({ name: table }: TableSchema, name: string): string | undefi
   if (name === "region") return hasRegion ? regionSql("symbol") : undefined;
   if (name === "year") return isBars ? "year(trade_date)" : undefined;
   if (isBars) return "CAST(date_trunc('month', trade_date) AS DATE)";
-  return table === REQUESTS.name ? "CAST(date_trunc('month', asked_at) AS DATE)" : undefined;
+  if (table === REQUESTS.name) return "CAST(date_trunc('month', asked_at) AS DATE)";
+  return table === RUNS.name ? "CAST(date_trunc('month', started_at) AS DATE)" : undefined;
 }
 
 function partitionSql({ columns }: TableSchema, { partitionValues }: DataFile, name: string): string {

@@ -1,0 +1,7 @@
+-- Runs of pipelines, newest first when ordered by run_id descending.
+-- Grain: one row a run. Inputs: raw.runs.
+CREATE OR REPLACE VIEW runs AS
+SELECT *, finished_at - started_at AS took
+FROM raw.runs;
+
+COMMENT ON VIEW runs IS 'Runs of pipelines: when, how each ended, what it asked for, received and landed. One row a run.';

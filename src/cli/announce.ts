@@ -1,0 +1,57 @@
+import { Option } from "commander";
+import { UsageError } from "../core/errors.js";
+import { noticeOf, sendNotice } from "../jobs/notify.js";
+import { type Pipeline, TOLD_ENDS } from "../jobs/pipeline.js";
+import type { RunOutcome } from "../jobs/run-outcome.js";
+import type { RunStatus } from "../schema/runs.js";
+
+/** What {@link notifyOption} gives. */
+export interface NotifyOptions {
+  readonly notify?: string;
+}
+
+/** `--notify URL`. */
+export function notifyOption(): Option {
+  return new Option(
+    "--notify <url>",
+    "webhook that is told of runs that are not complete; BARLAKE_WEBHOOK keeps it out of process lists",
+  );
+}
+
+/**
+ * The webhook that is told of a pipeline's runs: that of the option, of the pipeline, or of the environment.
+ *
+ * @throws {UsageError} where it names a variable that is not set, or is no address. The address stands in no message.
+ */
+export function webhookOf(pipeline: Pipeline, { notify }: NotifyOptions): string | undefined {
+  const given = notify ?? pipeline.notify?.webhook ?? process.env.BARLAKE_WEBHOOK;
+  const name = given?.startsWith("env:") ? given.slice("env:".length) : undefined;
+  const webhook = name === undefined ? given : process.env[name];
+  if (name !== undefined && !webhook)
+    throw new UsageError(`webhook of ${pipeline.name}: the environment has no ${name}`, {
+      hint: `set ${name}`,
+    });
+  if (!webhook) return undefined;
+  if (URL.canParse(webhook) && /^https?:$/.test(new URL(webhook).protocol)) return webhook;
+  throw new UsageError(`webhook of ${pipeline.name}: is not an http or https address`, {
+    hint: "it comes from --notify, the pipeline's notify, or BARLAKE_WEBHOOK",
+  });
+}
+
+/**
+ * Tells the webhook how a run ended, where that is to be told.
+ *
+ * @param previous how the run before it ended.
+ * @returns why the webhook could not be told; undefined where it was, or was not to be.
+ */
+export async function announce(
+  webhook: string | undefined,
+  pipeline: Pipeline,
+  outcome: RunOutcome,
+  previous: RunStatus | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (webhook === undefined || signal.aborted) return undefined;
+  const notice = noticeOf(outcome, pipeline.notify?.on ?? TOLD_ENDS, previous);
+  return notice === undefined ? undefined : sendNotice(webhook, notice, { signal });
+}

@@ -1,0 +1,141 @@
+import { Option } from "commander";
+import { systemClock } from "../../client/system-clock.js";
+import { UsageError } from "../../core/errors.js";
+import { type RunReport, runPipeline } from "../../jobs/ingest/run-pipeline.js";
+import { loadPipeline, pipelineFiles } from "../../jobs/load-pipeline.js";
+import type { Pipeline } from "../../jobs/pipeline.js";
+import { lastRuns } from "../../jobs/run-history.js";
+import { scheduleMetrics } from "../../jobs/schedule/metrics.js";
+import { startMonitor } from "../../jobs/schedule/monitor.js";
+import { initialStates } from "../../jobs/schedule/pipeline-state.js";
+import { runDue, runSchedule, type ScheduleEvent } from "../../jobs/schedule/run-schedule.js";
+import type { Lake } from "../../lake/lake.js";
+import { announce, type NotifyOptions, notifyOption, webhookOf } from "../announce.js";
+import type { Cli } from "../cli.js";
+import { EXIT, exitOfRun } from "../exit-codes.js";
+import { lakeOption, openLake } from "../lake-option.js";
+import { portOption } from "../port-option.js";
+import { progressView, showRun } from "../progress.js";
+import { scheduleLog } from "../schedule-log.js";
+import { checkService, openService, type ServiceOptions, urlOption, withQuota } from "../service-option.js";
+import { isTradingDay } from "../trading-days.js";
+
+interface Options extends ServiceOptions, NotifyOptions {
+  readonly once?: boolean;
+  readonly catchUp: boolean;
+  readonly metricsPort?: number;
+  readonly metricsHost: string;
+}
+
+export function addSchedule(cli: Cli): void {
+  cli.program
+    .command("schedule")
+    .description("run pipelines at their times, until it is ended")
+    .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
+    .option("--once", "run what is due now, and end: for cron")
+    .option("--no-catch-up", "let go what was due, and not run, in the 24 hours before")
+    .addOption(notifyOption())
+    .addOption(
+      new Option("--metrics-port <n>", "serve /metrics and /healthz there; 0 takes a free port").argParser(
+        portOption,
+      ),
+    )
+    .option("--metrics-host <address>", "address that the metrics are served on", "127.0.0.1")
+    .addOption(urlOption())
+    .addOption(lakeOption())
+    .addHelpText(
+      "after",
+      `
+Pipelines run one after the other, at their times in the zone of their exchange; on SIGTERM or Ctrl-C the one that runs
+ends, and what it received is kept. barlake pipelines shows the times. Without a terminal it writes JSON lines.
+Exit code: 0 when it is ended; with --once that of the worst run.
+
+Examples:
+  barlake schedule
+  barlake schedule reference daily ./pipelines/mine.ts --metrics-port 9464
+  barlake schedule --once                    every few minutes, by cron`,
+    )
+    .action((names: readonly string[], options: Options) => cli.action(() => schedule(cli, names, options)));
+}
+
+async function schedule(cli: Cli, names: readonly string[], options: Options): Promise<number> {
+  const pipelines = await scheduled(names);
+  const webhooks = new Map(pipelines.map((pipeline) => [pipeline.name, webhookOf(pipeline, options)]));
+  checkService(options);
+  const lake = openLake(options);
+  const catchUp = { missed: options.catchUp, neverRun: options.once === true };
+  const states = initialStates(pipelines, await lastRuns(lake), catchUp, systemClock.now());
+  const metrics = scheduleMetrics(states, systemClock, isTradingDay);
+  const log = scheduleLog();
+
+  const onEvent = async (event: ScheduleEvent): Promise<void> => {
+    log.event(event);
+    if (event.kind !== "ended") return;
+    const { pipeline, outcome, previous } = event;
+    metrics.count(outcome);
+    const webhook = webhooks.get(pipeline.name);
+    const fault = await announce(webhook, pipeline, outcome, previous?.status, cli.signal);
+    if (fault === undefined) return;
+    metrics.countLostNotice();
+    log.warn({ pipeline: pipeline.name, fault }, "nobody was told");
+  };
+  const run = (pipeline: Pipeline): Promise<RunReport> => runOnce(cli, pipeline, lake, options);
+  const environment = { clock: systemClock, signal: cli.signal, isTradingDay, run, onEvent };
+
+  if (options.once) {
+    const outcomes = await runDue(states, environment);
+    if (outcomes.length === 0) log.note({}, "nothing is due");
+    return Math.max(EXIT.done, ...outcomes.map(({ status }) => exitOfRun(status)));
+  }
+  const { metricsPort: port, metricsHost: host } = options;
+  const monitor =
+    port === undefined
+      ? undefined
+      : await startMonitor(states, { host, port, clock: systemClock, isTradingDay, metrics });
+  if (monitor !== undefined) log.note({ url: monitor.url }, "metrics and health");
+  try {
+    await runSchedule(states, environment);
+  } finally {
+    await monitor?.close();
+  }
+  log.note({}, "ended");
+  return EXIT.done;
+}
+
+/** The pipelines to run. @throws {UsageError} where one has no schedule, or two have one name. */
+async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
+  const found = new Map<string, Pipeline>();
+  for (const name of names.length > 0 ? names : (await pipelineFiles()).keys()) {
+    const pipeline = await loadPipeline(name);
+    if (pipeline.schedule.length === 0) {
+      if (names.length === 0) continue;
+      throw new UsageError(`pipeline ${pipeline.name}: has no schedule`, {
+        hint: 'give it one, such as schedule: { at: "18:30", region: "CN" }',
+      });
+    }
+    if (found.has(pipeline.name)) {
+      throw new UsageError(`pipeline ${pipeline.name}: is named twice`, {
+        hint: "give each pipeline a name of its own",
+      });
+    }
+    found.set(pipeline.name, pipeline);
+  }
+  return [...found.values()];
+}
+
+async function runOnce(cli: Cli, pipeline: Pipeline, lake: Lake, options: Options): Promise<RunReport> {
+  const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`);
+  const { client, limits, lost } = service;
+  const signal = AbortSignal.any([cli.signal, lost]);
+  const view = progressView(pipeline.name);
+  try {
+    const onProgress = showRun(view);
+    const environment = { lake, client, limits, clock: systemClock, signal, onProgress };
+    const report = await runPipeline(pipeline, {}, environment);
+    if (lost.aborted) throw lost.reason;
+    return report;
+  } finally {
+    view.stop();
+    await service.close();
+  }
+}

@@ -1,0 +1,62 @@
+import { UsageError } from "../../core/errors.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import { parseSymbol, regionOf } from "../../core/symbol.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { literalList } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
+
+/** The symbols of a run by region: those named, or members of universes, or the lake's instruments. */
+export async function chooseSymbols(
+  session: Session,
+  lake: Lake,
+  regions: readonly Region[],
+  types: readonly string[],
+  {
+    symbols,
+    universes,
+  }: { readonly symbols?: readonly string[] | undefined; readonly universes?: readonly string[] | undefined },
+): Promise<Map<Region, string[]>> {
+  if (symbols) return byRegion(symbols.map(parseSymbol), Object.keys(REGIONS) as Region[]);
+  if (universes) {
+    const members = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
+    const rows = await session.json<{ symbol: string }>(
+      `SELECT DISTINCT symbol FROM (${members}) WHERE valid_to IS NULL AND id IN (SELECT unnest(${literalList(universes)})) ORDER BY symbol`,
+    );
+    if (rows.length === 0) {
+      throw new UsageError(`universe ${universes.join(", ")}: the lake knows no members`, {
+        hint: 'run the pipeline reference first, and see: barlake sql "from universes"',
+      });
+    }
+    return byRegion(
+      rows.map((row) => row.symbol),
+      Object.keys(REGIONS) as Region[],
+    );
+  }
+  const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  const rows = await session.json<{ symbol: string }>(
+    `SELECT symbol FROM (${instruments}) WHERE valid_to IS NULL AND type IN (SELECT unnest(${literalList(types)})) ORDER BY symbol`,
+  );
+  if (rows.length === 0) {
+    throw new UsageError("the lake knows no instruments to ask for", {
+      hint: "run the pipeline reference first, or name symbols with --symbols",
+    });
+  }
+  return byRegion(
+    rows.map((row) => row.symbol),
+    regions,
+  );
+}
+
+function byRegion(symbols: readonly string[], regions: readonly Region[]): Map<Region, string[]> {
+  const groups = new Map<Region, string[]>();
+  for (const symbol of symbols) {
+    const region = regionOf(symbol);
+    if (region === undefined || !regions.includes(region)) continue;
+    const group = groups.get(region);
+    if (group) group.push(symbol);
+    else groups.set(region, [symbol]);
+  }
+  return groups;
+}

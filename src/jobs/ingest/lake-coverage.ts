@@ -1,0 +1,60 @@
+import { finalEnd } from "../../calendar/sessions.js";
+import type { TradingCalendar } from "../../calendar/trading-calendar.js";
+import type { Region } from "../../core/exchange.js";
+import type { LandedPeriod } from "../../core/period.js";
+import { regionOf } from "../../core/symbol.js";
+import type { Clock } from "../../core/time.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { type Coverage, type CoverageFacts, measureCoverage } from "../../plan/coverage.js";
+import { barsTable, readPlanFacts } from "./bars-demand.js";
+import { askedSymbols } from "./ledger.js";
+
+/** How much of what could have been asked for of a region's bars was answered. */
+export interface TableCoverage extends Coverage {
+  readonly dataset: string;
+  readonly region: Region;
+}
+
+/** Where coverage is read. */
+interface LakeParts {
+  readonly session: Session;
+  readonly lake: Lake;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** Measures what the ledger says was asked for against the trading calendar, by table of bars and region. */
+export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
+  const found: TableCoverage[] = [];
+  for (const period of ["1d", "1m"] as const) {
+    for (const [region, facts] of await coverageFacts(parts, period)) {
+      found.push({ dataset: barsTable(period).name, region, ...measureCoverage(facts) });
+    }
+  }
+  return found;
+}
+
+/** What was asked for of a period's bars, by region: which symbols, since when, and what was answered. */
+export async function coverageFacts(
+  { session, lake, clock }: LakeParts,
+  period: LandedPeriod,
+): Promise<Map<Region, CoverageFacts>> {
+  const asked = await askedSymbols(session, lake, barsTable(period).name);
+  const facts = await readPlanFacts({ session, lake, clock }, { period, symbols: new Map() });
+  const regions = new Map<Region, { symbols: string[]; start: number }>();
+  for (const { symbol, since } of asked) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    const known = regions.get(region) ?? { symbols: [], start: since };
+    known.symbols.push(symbol);
+    known.start = Math.min(known.start, since);
+    regions.set(region, known);
+  }
+  return new Map(
+    [...regions].map(([region, { symbols, start }]) => {
+      const calendar = facts.calendars.get(region) as TradingCalendar;
+      const range = { start, end: finalEnd(region, facts.now) };
+      return [region, { ...facts, calendar, symbols, range }];
+    }),
+  );
+}

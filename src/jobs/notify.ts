@@ -1,0 +1,141 @@
+import pRetry from "p-retry";
+import { request } from "undici";
+import { messageOf, TransportError } from "../core/errors.js";
+import type { RunStatus } from "../schema/runs.js";
+import type { RunOutcome } from "./run-outcome.js";
+
+/** Ends after which a complete run is a recovery. */
+const BAD_ENDS = new Set<RunStatus>(["partial", "refused", "failed"]);
+/** Failures that a notice names. */
+const MOST_FAILURES = 10;
+const TIMEOUT_MS = 10_000;
+
+/** What a webhook is sent, as JSON. `text` is a sentence for people, as chat services show it. */
+export interface Notice {
+  readonly text: string;
+  readonly pipeline: string;
+  /** Null where the run could not begin. */
+  readonly run_id: string | null;
+  readonly status: RunStatus;
+  /** Whether this is the first complete run after one that was not. */
+  readonly recovered: boolean;
+  readonly stopped: string | null;
+  readonly requests: RunOutcome["requests"];
+  readonly rows: number;
+  /** The first of them. */
+  readonly failures: readonly {
+    readonly request: string;
+    readonly reason: string;
+    readonly symbols: number;
+  }[];
+  /** ISO 8601, UTC. */
+  readonly started_at: string;
+  readonly finished_at: string;
+}
+
+/**
+ * The notice of a run that someone is to be told of: it ended in one of the ways `on`, or it is complete and the one
+ * before it (`previous`) was not.
+ */
+export function noticeOf(
+  outcome: RunOutcome,
+  on: readonly RunStatus[],
+  previous: RunStatus | undefined,
+): Notice | undefined {
+  const recovered = outcome.status === "complete" && previous !== undefined && BAD_ENDS.has(previous);
+  if (!recovered && !on.includes(outcome.status)) return undefined;
+  const { pipeline, runId, status, stopped, requests, rows, failures } = outcome;
+  return {
+    text: sentence(outcome, recovered),
+    pipeline,
+    run_id: runId ?? null,
+    status,
+    recovered,
+    stopped: stopped ?? null,
+    requests,
+    rows,
+    failures: failures.slice(0, MOST_FAILURES),
+    started_at: new Date(outcome.startedAt).toISOString(),
+    finished_at: new Date(outcome.finishedAt).toISOString(),
+  };
+}
+
+export interface SendOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** How often a notice that was not taken is sent again. @default 3 */
+  readonly retries?: number;
+  /** Wait before the first retry; it doubles. @default 1000 */
+  readonly backoffMs?: number;
+  /** Longest wait for an answer. @default 10000 */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Sends a notice. Nothing is thrown: no run fails because nobody could be told.
+ *
+ * @param webhook http or https address; its path and query may be secret, and stand in no message.
+ * @returns why it could not be sent, or undefined where it was.
+ */
+export async function sendNotice(
+  webhook: string,
+  notice: Notice,
+  { signal, retries = 3, backoffMs = 1000, timeoutMs = TIMEOUT_MS }: SendOptions = {},
+): Promise<string | undefined> {
+  const subject = `webhook at ${new URL(webhook).host}`;
+  try {
+    await pRetry(() => post(webhook, notice, timeoutMs, signal), {
+      retries,
+      minTimeout: backoffMs,
+      randomize: true,
+      ...(signal ? { signal } : {}),
+      shouldRetry: ({ error }) => !(error instanceof NotTaken && error.status < 500 && error.status !== 429),
+    });
+    return undefined;
+  } catch (error) {
+    return `${subject}: ${messageOf(error)}`;
+  }
+}
+
+/** The webhook's answer says that it did not take the notice. */
+class NotTaken extends TransportError {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`answered with status ${status}`);
+    this.status = status;
+  }
+}
+
+async function post(
+  webhook: string,
+  notice: Notice,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const { statusCode, body } = await request(webhook, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(notice),
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+    await body.dump();
+    if (statusCode < 200 || statusCode > 299) throw new NotTaken(statusCode);
+  } catch (error) {
+    if (timeout.aborted) throw new TransportError(`did not answer within ${timeoutMs} ms`);
+    if (signal?.aborted || error instanceof NotTaken) throw error;
+    throw new TransportError(messageOf(error) || "cannot be reached");
+  }
+}
+
+function sentence(
+  { pipeline, status, stopped, requests, rows, failures }: RunOutcome,
+  recovered: boolean,
+): string {
+  const count = (n: number): string => n.toLocaleString("en-US");
+  const came = `${count(requests.answered + requests.empty)} of ${count(requests.sent)} requests answered, ${count(rows)} rows`;
+  if (status === "complete") return `barlake: ${pipeline} is complete${recovered ? " again" : ""}: ${came}.`;
+  const reason = stopped ?? failures[0]?.reason;
+  return `barlake: ${pipeline} ended ${status}: ${came}${reason === undefined ? "" : `. ${reason}`}`;
+}

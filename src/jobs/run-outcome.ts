@@ -1,0 +1,54 @@
+import { BarlakeError, messageOf } from "../core/errors.js";
+import type { Clock } from "../core/time.js";
+import type { RunReport } from "./ingest/run-pipeline.js";
+
+/** How a run ended, for those who watch: also of one that could not begin. */
+export interface RunOutcome
+  extends Pick<
+    RunReport,
+    "pipeline" | "status" | "stopped" | "requests" | "rows" | "bytes" | "failures" | "landed"
+  > {
+  /** Undefined where the run could not begin. */
+  readonly runId: string | undefined;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly finishedAt: number;
+}
+
+/** A run that is over: with its report, or with what it threw. */
+export type SettledRun = { readonly outcome: RunOutcome } & (
+  | { readonly kind: "reported"; readonly report: RunReport }
+  | { readonly kind: "threw"; readonly error: unknown }
+);
+
+/**
+ * Runs a pipeline, and gives how it ended whatever comes: a run throws where it has no instruments to ask for, say, or
+ * where the lake cannot be read.
+ */
+export async function settleRun(
+  pipeline: string,
+  clock: Pick<Clock, "now">,
+  run: () => Promise<RunReport>,
+): Promise<SettledRun> {
+  const startedAt = clock.now();
+  try {
+    const report = await run();
+    return { kind: "reported", outcome: { ...report, startedAt, finishedAt: clock.now() }, report };
+  } catch (error) {
+    const hint = error instanceof BarlakeError ? error.hint : undefined;
+    const outcome: RunOutcome = {
+      pipeline,
+      runId: undefined,
+      status: "failed",
+      stopped: hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`,
+      requests: { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 },
+      rows: 0,
+      bytes: 0,
+      failures: [],
+      landed: [],
+      startedAt,
+      finishedAt: clock.now(),
+    };
+    return { kind: "threw", outcome, error };
+  }
+}

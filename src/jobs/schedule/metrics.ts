@@ -1,0 +1,103 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { Clock } from "../../core/time.js";
+import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
+import { RUN_STATUSES } from "../../schema/runs.js";
+import type { RunOutcome } from "../run-outcome.js";
+import { complaintOf, type PipelineState } from "./pipeline-state.js";
+
+/** What a schedule's runs come to, for Prometheus. */
+export interface ScheduleMetrics {
+  /** Counts a run that ended. */
+  count(outcome: RunOutcome): void;
+  /** Counts a notice that could not be sent. */
+  countLostNotice(): void;
+  /** Every metric in Prometheus' text format. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+const OUTCOMES = ["answered", "empty", "refused", "failed"] as const;
+
+/** Metrics of a schedule: counters of its runs, and gauges that are read from the states when they are asked for. */
+export function scheduleMetrics(
+  states: readonly PipelineState[],
+  clock: Pick<Clock, "now">,
+  isTradingDay: IsTradingDay,
+): ScheduleMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const counter = <Name extends string>(name: string, help: string, ...labelNames: Name[]): Counter<Name> =>
+    new Counter({ name, help, labelNames, registers });
+  /** A gauge with a value for each pipeline that has one. */
+  const gauge = (name: string, help: string, valueOf: (state: PipelineState) => number | undefined): void => {
+    const collect = function (this: Gauge<"pipeline">): void {
+      this.reset();
+      for (const state of states) {
+        const value = valueOf(state);
+        if (value !== undefined) this.set({ pipeline: state.pipeline.name }, value);
+      }
+    };
+    registry.registerMetric(new Gauge({ name, help, labelNames: ["pipeline"], registers: [], collect }));
+  };
+  const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
+
+  const runs = counter("barlake_runs_total", "Runs that ended.", "pipeline", "status");
+  const requests = counter("barlake_requests_total", "Requests by what came of them.", "pipeline", "outcome");
+  const rows = counter("barlake_rows_received_total", "Bars or records received.", "pipeline");
+  const bytes = counter("barlake_bytes_received_total", "Size of the answers, uncompressed.", "pipeline");
+  const landed = counter("barlake_rows_landed_total", "Rows landed, by change.", "pipeline", "change");
+  const lost = counter("barlake_notices_lost_total", "Notices that no webhook took.");
+  for (const { pipeline } of states) {
+    for (const status of RUN_STATUSES) runs.inc({ pipeline: pipeline.name, status }, 0);
+  }
+  gauge("barlake_pipeline_running", "1 while a run goes on.", ({ running }) => Number(running));
+  gauge("barlake_pipeline_healthy", "0 where the last run failed, or one is overdue.", (state) =>
+    Number(complaintOf(state, clock.now(), isTradingDay) === undefined),
+  );
+  gauge("barlake_last_run_timestamp_seconds", "Start of the last run.", ({ last }) =>
+    seconds(last?.startedAt),
+  );
+  gauge("barlake_last_run_duration_seconds", "How long the last run took.", ({ last }) =>
+    seconds(last && last.finishedAt - last.startedAt),
+  );
+  gauge("barlake_last_success_timestamp_seconds", "End of the last complete run.", ({ last }) =>
+    seconds(last?.lastSuccessAt),
+  );
+  gauge("barlake_next_run_timestamp_seconds", "When the next run is due.", ({ pipeline }) =>
+    seconds(nextDue(pipeline.schedule, clock.now(), isTradingDay)),
+  );
+  registry.registerMetric(lastStatus(states));
+  return {
+    count(outcome) {
+      const { pipeline } = outcome;
+      runs.inc({ pipeline, status: outcome.status });
+      for (const one of OUTCOMES) requests.inc({ pipeline, outcome: one }, outcome.requests[one]);
+      rows.inc({ pipeline }, outcome.rows);
+      bytes.inc({ pipeline }, outcome.bytes);
+      for (const { inserted, updated } of outcome.landed) {
+        landed.inc({ pipeline, change: "inserted" }, inserted);
+        landed.inc({ pipeline, change: "updated" }, updated);
+      }
+    },
+    countLostNotice: () => lost.inc(),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+function lastStatus(states: readonly PipelineState[]): Gauge<"pipeline" | "status"> {
+  return new Gauge({
+    name: "barlake_last_run_status",
+    help: "1 for the status of the last run.",
+    labelNames: ["pipeline", "status"],
+    registers: [],
+    collect() {
+      for (const { pipeline, last } of states) {
+        if (last === undefined) continue;
+        for (const status of RUN_STATUSES)
+          this.set({ pipeline: pipeline.name, status }, Number(last.status === status));
+      }
+    },
+  });
+}

@@ -1,0 +1,56 @@
+import type { AddressInfo } from "node:net";
+import fastify from "fastify";
+import { BarlakeError, messageOf } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import type { IsTradingDay } from "../../plan/due-times.js";
+import type { ScheduleMetrics } from "./metrics.js";
+import { complaintOf, type PipelineState } from "./pipeline-state.js";
+
+export interface MonitorOptions {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly clock: Pick<Clock, "now">;
+  readonly isTradingDay: IsTradingDay;
+  readonly metrics: ScheduleMetrics;
+}
+
+/** A running monitor. */
+export interface Monitor {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline is well, else 503 with the reasons.
+ *
+ * @throws {BarlakeError} where it cannot listen there.
+ */
+export async function startMonitor(
+  states: readonly PipelineState[],
+  { host, port, clock, isTradingDay, metrics }: MonitorOptions,
+): Promise<Monitor> {
+  const app = fastify({ forceCloseConnections: true });
+  app.get("/metrics", async (_, reply) => reply.type(metrics.contentType).send(await metrics.text()));
+  app.get("/healthz", async (_, reply) => {
+    const pipelines = states.flatMap((state) => {
+      const reason = complaintOf(state, clock.now(), isTradingDay);
+      return reason === undefined ? [] : [{ pipeline: state.pipeline.name, reason }];
+    });
+    const isWell = pipelines.length === 0;
+    return reply.code(isWell ? 200 : 503).send({ status: isWell ? "ok" : "unwell", pipelines });
+  });
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    throw new BarlakeError(`monitor: cannot listen on ${host}, port ${port}: ${messageOf(cause)}`, {
+      cause,
+      hint: "give another --metrics-port, or leave it out",
+    });
+  }
+  const { address, port: taken, family } = app.server.address() as AddressInfo;
+  return {
+    url: `http://${family === "IPv6" ? `[${address}]` : address}:${taken}`,
+    close: () => app.close(),
+  };
+}

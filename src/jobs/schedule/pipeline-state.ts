@@ -1,0 +1,88 @@
+import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
+import { DAY_MS } from "../../core/time.js";
+import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
+import type { Pipeline } from "../pipeline.js";
+import type { LastRun } from "../run-history.js";
+
+/** What is known of a scheduled pipeline while the schedule goes on; times in epoch milliseconds. */
+export interface PipelineState {
+  readonly pipeline: Pipeline;
+  /** Due times before it have been run for, or are not to be. */
+  servedUntil: number;
+  running: boolean;
+  /** How it ended last; undefined where it never ran. */
+  last: LastRun | undefined;
+}
+
+/** How due times that passed while no schedule was running are taken. */
+export interface CatchUp {
+  /** Whether a pipeline that missed its time is run at once. */
+  readonly missed: boolean;
+  /** Whether one that never ran counts as having missed its time. */
+  readonly neverRun: boolean;
+}
+
+/** Due times that are older are let go. */
+const CATCH_UP_MS = DAY_MS;
+/** A pipeline whose time has passed for longer without a run is not well. */
+const OVERDUE_MS = HOUR_MS;
+
+/** The states that a schedule begins with. */
+export function initialStates(
+  pipelines: readonly Pipeline[],
+  lastRuns: ReadonlyMap<string, LastRun>,
+  { missed, neverRun }: CatchUp,
+  now: number,
+): PipelineState[] {
+  return pipelines.map((pipeline) => {
+    const last = lastRuns.get(pipeline.name);
+    const since = servedBefore(last) ?? (neverRun ? 0 : now);
+    const servedUntil = missed ? Math.max(since, now - CATCH_UP_MS) : now;
+    return { pipeline, servedUntil, running: false, last };
+  });
+}
+
+/** The end (exclusive) of what the last run has served: an interrupted one nothing. Undefined where there was no run. */
+function servedBefore(last: LastRun | undefined): number | undefined {
+  if (last === undefined) return undefined;
+  return last.status === "interrupted" ? 0 : last.startedAt + 1;
+}
+
+/** When a pipeline is, or was, to be run: the first due time that no run has served. */
+export function dueAt(state: PipelineState, isTradingDay: IsTradingDay): number | undefined {
+  return nextDue(state.pipeline.schedule, state.servedUntil - 1, isTradingDay);
+}
+
+/**
+ * The pipelines whose time has come, in the order in which they are to be run: that of their due times, but reference
+ * data first, as the others choose their instruments from it.
+ */
+export function dueStates(
+  states: readonly PipelineState[],
+  now: number,
+  isTradingDay: IsTradingDay,
+): PipelineState[] {
+  return states
+    .map((state) => ({ state, at: dueAt(state, isTradingDay) ?? Number.POSITIVE_INFINITY }))
+    .filter(({ at }) => at <= now)
+    .sort((a, b) => rank(a.state) - rank(b.state) || a.at - b.at)
+    .map(({ state }) => state);
+}
+
+function rank({ pipeline }: PipelineState): number {
+  return pipeline.kind === "reference" ? 0 : 1;
+}
+
+/** Why a pipeline is not well; nothing where it is. */
+export function complaintOf(
+  state: PipelineState,
+  now: number,
+  isTradingDay: IsTradingDay,
+): string | undefined {
+  const { running, last } = state;
+  if (last?.status === "failed" || last?.status === "refused")
+    return `its last run, of ${new Date(last.startedAt).toISOString()}, ended ${last.status}`;
+  const due = dueAt(state, isTradingDay);
+  if (running || due === undefined || due >= now - OVERDUE_MS) return undefined;
+  return `it was due at ${new Date(due).toISOString()} and has not run`;
+}

@@ -1,0 +1,117 @@
+import { type Clock, MINUTE_MS } from "../../core/time.js";
+import type { IsTradingDay } from "../../plan/due-times.js";
+import type { RunReport } from "../ingest/run-pipeline.js";
+import type { Pipeline } from "../pipeline.js";
+import { type RunOutcome, settleRun } from "../run-outcome.js";
+import { dueAt, dueStates, type PipelineState } from "./pipeline-state.js";
+
+/** What happens while a schedule goes on; times in epoch milliseconds. */
+export type ScheduleEvent =
+  /** Nothing is due: when each pipeline is next, soonest first. */
+  | { readonly kind: "waiting"; readonly next: readonly { readonly pipeline: string; readonly at: number }[] }
+  | { readonly kind: "started"; readonly pipeline: string; readonly dueAt: number }
+  | {
+      readonly kind: "ended";
+      readonly pipeline: Pipeline;
+      readonly outcome: RunOutcome;
+      /** How the run before it ended. */
+      readonly previous: PipelineState["last"];
+      /** What it threw, where it did. */
+      readonly error?: unknown;
+    };
+
+export interface ScheduleEnvironment {
+  readonly clock: Clock;
+  /** Ends the schedule, and the run that is under way. */
+  readonly signal: AbortSignal;
+  readonly isTradingDay: IsTradingDay;
+  /** Runs a pipeline; what it throws ends that run alone. */
+  readonly run: (pipeline: Pipeline) => Promise<RunReport>;
+  /** Is told what happens; the schedule goes on once it has resolved. */
+  readonly onEvent: (event: ScheduleEvent) => void | Promise<void>;
+}
+
+/** Longest sleep: a machine that was suspended, or whose clock was set, sees what is due soon after. */
+const LONGEST_SLEEP_MS = MINUTE_MS;
+
+/**
+ * Runs pipelines at their times until the signal aborts. One runs after the other, as they share a key; a pipeline that
+ * was due several times meanwhile runs once.
+ *
+ * @param states changed as runs begin and end, for whoever watches.
+ */
+export async function runSchedule(
+  states: readonly PipelineState[],
+  environment: ScheduleEnvironment,
+): Promise<void> {
+  const { clock, signal, isTradingDay, onEvent } = environment;
+  let told = "";
+  while (!signal.aborted) {
+    const [due] = dueStates(states, clock.now(), isTradingDay);
+    if (due !== undefined) {
+      await runOne(due, environment);
+      continue;
+    }
+    const next = nextRuns(states, isTradingDay);
+    if (told !== JSON.stringify(next)) await onEvent({ kind: "waiting", next });
+    told = JSON.stringify(next);
+    const at = next[0]?.at ?? Number.POSITIVE_INFINITY;
+    await clock.sleep(Math.min(at - clock.now(), LONGEST_SLEEP_MS), signal).catch(unlessAborted(signal));
+  }
+}
+
+/** Runs what is due now, each pipeline once, and gives how they ended. */
+export async function runDue(
+  states: readonly PipelineState[],
+  environment: ScheduleEnvironment,
+): Promise<RunOutcome[]> {
+  const outcomes: RunOutcome[] = [];
+  for (const state of dueStates(states, environment.clock.now(), environment.isTradingDay)) {
+    if (environment.signal.aborted) break;
+    outcomes.push(await runOne(state, environment));
+  }
+  return outcomes;
+}
+
+/** When each pipeline is next, soonest first; those that never are again are left out. */
+export function nextRuns(
+  states: readonly PipelineState[],
+  isTradingDay: IsTradingDay,
+): { readonly pipeline: string; readonly at: number }[] {
+  return states
+    .flatMap((state) => {
+      const at = dueAt(state, isTradingDay);
+      return at === undefined ? [] : [{ pipeline: state.pipeline.name, at }];
+    })
+    .sort((a, b) => a.at - b.at);
+}
+
+async function runOne(state: PipelineState, environment: ScheduleEnvironment): Promise<RunOutcome> {
+  const { clock, isTradingDay, run, onEvent } = environment;
+  const { pipeline, last: previous } = state;
+  const due = dueAt(state, isTradingDay) ?? clock.now();
+  await onEvent({ kind: "started", pipeline: pipeline.name, dueAt: due });
+  state.servedUntil = clock.now() + 1;
+  state.running = true;
+  const settled = await settleRun(pipeline.name, clock, () => run(pipeline));
+  state.running = false;
+  const { outcome } = settled;
+  if (outcome.status !== "interrupted") state.last = lastOf(outcome, previous);
+  const error = settled.kind === "threw" ? { error: settled.error } : {};
+  await onEvent({ kind: "ended", pipeline, outcome, previous, ...error });
+  return outcome;
+}
+
+function lastOf(
+  { status, startedAt, finishedAt }: RunOutcome,
+  previous: PipelineState["last"],
+): PipelineState["last"] {
+  const lastSuccessAt = status === "complete" ? finishedAt : previous?.lastSuccessAt;
+  return { status, startedAt, finishedAt, lastSuccessAt };
+}
+
+function unlessAborted(signal: AbortSignal): (error: unknown) => void {
+  return (error) => {
+    if (!signal.aborted) throw error;
+  };
+}

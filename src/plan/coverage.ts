@@ -1,0 +1,84 @@
+import { daysOverlapped, type TradingCalendar, type TradingDay } from "../calendar/trading-calendar.js";
+import { subtractRanges, type TimeRange, type TradingDate } from "../core/time.js";
+
+/** Trading days that were never asked for, of symbols that were asked for otherwise. */
+export interface CoverageGap {
+  readonly first: TradingDate;
+  readonly last: TradingDate;
+  /** Trading days from the first to the last. */
+  readonly days: number;
+  /** Symbols that lack just these days. */
+  readonly symbols: number;
+  /** Some of them. */
+  readonly examples: readonly string[];
+  /** Where in the symbol's time the gap is. */
+  readonly place: "start" | "middle" | "end";
+}
+
+/** How much of what could have been asked for was answered. */
+export interface Coverage {
+  readonly symbols: number;
+  readonly first: TradingDate | undefined;
+  readonly last: TradingDate | undefined;
+  /** Days of symbols: each symbol's trading days since the first that was asked for, or since it was listed. */
+  readonly wanted: number;
+  /** Those of them that were answered, if only with nothing. */
+  readonly answered: number;
+  /** Largest first. */
+  readonly gaps: readonly CoverageGap[];
+}
+
+/** What coverage is measured from. */
+export interface CoverageFacts {
+  readonly calendar: TradingCalendar;
+  readonly symbols: readonly string[];
+  /** From the first time that was asked for to the end of what is final. */
+  readonly range: TimeRange;
+  readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
+  readonly listedAt: ReadonlyMap<string, number>;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+const EXAMPLES = 3;
+
+/** Measures what was answered against the trading calendar. Gaps of several symbols that are alike are one. */
+export function measureCoverage(facts: CoverageFacts): Coverage {
+  const { calendar, range, covered, listedAt } = facts;
+  const days = calendar.daysIn(range, facts.now);
+  const groups = new Map<string, { first: number; end: number; begin: number; symbols: string[] }>();
+  let [wanted, missing] = [0, 0];
+  for (const symbol of facts.symbols) {
+    const life = { start: Math.max(range.start, listedAt.get(symbol) ?? range.start), end: range.end };
+    const { first: begin, end: finish } = daysOverlapped(days, life);
+    wanted += finish - begin;
+    for (const gap of subtractRanges(life, covered.get(symbol) ?? [])) {
+      const { first, end } = daysOverlapped(days, gap);
+      if (end <= first) continue;
+      missing += end - first;
+      const key = `${first}-${end}-${begin === first}`;
+      const group = groups.get(key) ?? { first, end, begin, symbols: [] };
+      groups.set(key, group);
+      group.symbols.push(symbol);
+    }
+  }
+  const gaps = [...groups.values()].map(({ first, end, begin, symbols }): CoverageGap => {
+    const inside = end === days.length ? "end" : "middle";
+    return {
+      first: (days[first] as TradingDay).date,
+      last: (days[end - 1] as TradingDay).date,
+      days: end - first,
+      symbols: symbols.length,
+      examples: symbols.slice(0, EXAMPLES),
+      place: first === begin ? "start" : inside,
+    };
+  });
+  return {
+    symbols: facts.symbols.length,
+    first: days[0]?.date,
+    last: days.at(-1)?.date,
+    wanted,
+    answered: wanted - missing,
+    gaps: gaps.sort((a, b) => b.days * b.symbols - a.days * a.symbols),
+  };
+}

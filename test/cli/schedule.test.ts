@@ -1,0 +1,258 @@
+import { writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { beforeEach, expect, test, vi } from "vitest";
+import { ServiceClient } from "../../src/client/service-client.js";
+import { runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
+import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import { Lake } from "../../src/lake/lake.js";
+import { json, type ScriptedService, startScripted } from "../faults/scripted-service.js";
+import { virtualClock } from "../faults/virtual-clock.js";
+import { dailyBars, right } from "../jobs/scripted-market.js";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+import { runCli } from "./run-cli.js";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const KEY = "a-secret-key";
+const MINUTE = 60_000;
+const SYMBOLS = Array.from({ length: 150 }, (_, i) => `${600_000 + i}.SH`);
+
+let place: string;
+let service: ScriptedService;
+let env: Record<string, string>;
+
+beforeEach(async () => {
+  place = temporaryFolder();
+  service = await startScripted(right);
+  env = { BARLAKE_URL: service.url, BARLAKE_API_KEY: KEY, BARLAKE_LAKE: join(place, "lake") };
+});
+
+/** A pipeline in a file of the temporary folder. @returns its definition. */
+function pipelineFile(schedule: PipelineDefinition["schedule"], more: object = {}): PipelineDefinition {
+  const mine = {
+    name: "mine",
+    kind: "bars",
+    period: "1d",
+    from: "-10d",
+    symbols: SYMBOLS,
+    schedule,
+    ...more,
+  };
+  writeFileSync(join(place, "mine.mjs"), `export default ${JSON.stringify(mine)};\n`);
+  return mine as PipelineDefinition;
+}
+
+interface Line {
+  readonly msg: string;
+  readonly status?: string;
+  readonly url?: string;
+  readonly fault?: string;
+  readonly requests?: { readonly sent: number };
+  readonly next?: readonly { readonly pipeline: string; readonly at: string }[];
+}
+
+/** The whole lines of a log, each of which is JSON. */
+function linesOf(stderr: string): Line[] {
+  return stderr
+    .slice(0, stderr.lastIndexOf("\n") + 1)
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Line);
+}
+
+const messages = (stderr: string): string[] =>
+  linesOf(stderr).map(({ msg, status }) => (status === undefined ? msg : `${msg}: ${status}`));
+
+async function recorded(): Promise<
+  { status: string; started_at: string; finished_at: string; rows: number }[]
+> {
+  const { stdout } = await runCli(["runs", "--json"], { env });
+  return JSON.parse(stdout);
+}
+
+/** Leaves in the lake what a run so long ago would have left. */
+async function ranBefore(definition: PipelineDefinition, ms: number): Promise<void> {
+  const clock = virtualClock(Date.now() - ms);
+  const client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock });
+  await runPipeline(definePipeline(definition), {}, { lake: new Lake(join(place, "lake")), client, clock });
+  await client.close();
+}
+
+/** A cron expression of one time a day: so many milliseconds ago. */
+function dailyAt(msAgo: number): { cron: string } {
+  const at = new Date(Date.now() - msAgo);
+  return { cron: `${at.getUTCMinutes()} ${at.getUTCHours()} * * *` };
+}
+
+test("runs at its times, never two at once, tells figures, health and metrics, and ends with 0 on SIGTERM", async () => {
+  pipelineFile({ cron: "* * * * * *" });
+  let underWay = 0;
+  let most = 0;
+  service.script = (seen, response, index) => {
+    most = Math.max(most, ++underWay);
+    setImmediate(() => {
+      underWay -= 1;
+      right(seen, response, index);
+    });
+  };
+  let watching: Promise<[number, string]> | undefined;
+  const { code, stderr } = await runCli(["schedule", "./mine.mjs", "--metrics-port", "0"], {
+    cwd: place,
+    env,
+    onLog: (text, child) => {
+      const lines = linesOf(text);
+      if (lines.filter(({ msg }) => msg === "run ended").length < 3 || watching) return;
+      const { url } = lines.find((line) => line.url !== undefined) as Line;
+      watching = (async (): Promise<[number, string]> => {
+        const health = await fetch(`${url}/healthz`);
+        return [health.status, await (await fetch(`${url}/metrics`)).text()];
+      })().finally(() => child.kill("SIGTERM"));
+    },
+  });
+  expect(code).toBe(0);
+  const [health, metrics] = await (watching as Promise<[number, string]>);
+  expect(health).toBe(200);
+  expect(metrics).toMatch(/^barlake_runs_total\{pipeline="mine",status="complete"\} \d+$/m);
+  const lines = linesOf(stderr);
+  expect(lines.at(-1)?.msg).toBe("ended");
+  expect(lines.find(({ msg }) => msg === "run ended")).toMatchObject({
+    status: "complete",
+    requests: { sent: 2, answered: 2 },
+    landed: [{ table: "bars_1d", inserted: 450 }],
+  });
+  expect(lines.find(({ msg }) => msg === "waiting")?.next?.[0]).toMatchObject({ pipeline: "mine" });
+  expect(stderr).not.toContain(KEY);
+  expect(most).toBeLessThanOrEqual(2);
+  const runs = (await recorded()).toReversed();
+  expect(runs.length).toBeGreaterThanOrEqual(3);
+  for (const [i, run] of runs.slice(1).entries())
+    expect(run.started_at >= (runs[i] as (typeof runs)[number]).finished_at).toBe(true);
+});
+
+test("SIGTERM in the middle of a run: exit code 0, and what it received is kept", async () => {
+  pipelineFile({ cron: "* * * * * *" });
+  let end = (): void => {};
+  service.script = (seen, response, index) => {
+    if (seen.query.get("symbols")?.includes("600149.SH")) end();
+    else right(seen, response, index);
+  };
+  const { code, stderr } = await runCli(["schedule", "./mine.mjs"], {
+    cwd: place,
+    env,
+    onLog: (_, child) => {
+      end = () => child.kill("SIGTERM");
+    },
+  });
+  expect(code).toBe(0);
+  expect(messages(stderr).slice(-2)).toEqual(["run ended: interrupted", "ended"]);
+  expect(await recorded()).toMatchObject([{ status: "interrupted" }]);
+  service.script = right;
+  const after = await runCli(["run", "./mine.mjs", "--json"], { cwd: place, env });
+  expect(JSON.parse(after.stdout)).toMatchObject({ status: "complete" });
+  const { stdout } = await runCli(["sql", "--format", "csv", "SELECT count(*) AS n FROM bars_1d"], { env });
+  expect(stdout).toBe("n\n450\n");
+});
+
+test("a run that is killed is run again by the next schedule; one that is done is not", async () => {
+  const definition = pipelineFile(dailyAt(60 * MINUTE));
+  await ranBefore({ ...definition, from: "-5d" } as PipelineDefinition, 150 * MINUTE);
+  let kill = (): void => {};
+  service.script = () => kill();
+  const killed = await runCli(["schedule", "./mine.mjs"], {
+    cwd: place,
+    env,
+    onLog: (_, child) => {
+      kill = () => child.kill("SIGKILL");
+    },
+  });
+  expect(killed.code).toBeNull();
+  expect(messages(killed.stderr)).toEqual(["run started"]);
+  service.script = right;
+  const untilItWaits = (parameters: readonly string[]) =>
+    runCli(["schedule", "./mine.mjs", ...parameters], {
+      cwd: place,
+      env,
+      onLog: (text, child) => {
+        if (messages(text).at(-1) === "waiting") child.kill("SIGTERM");
+      },
+    });
+  expect(messages((await untilItWaits(["--no-catch-up"])).stderr)).toEqual(["waiting", "ended"]);
+  const missed = await untilItWaits([]);
+  expect(messages(missed.stderr)).toEqual(["run started", "run ended: complete", "waiting", "ended"]);
+  expect(messages((await untilItWaits([])).stderr)).toEqual(["waiting", "ended"]);
+});
+
+test("--once runs what is due and ends with the exit code of the worst run; then nothing is due", async () => {
+  pipelineFile(dailyAt(5 * MINUTE));
+  service.script = (_, response) => json(response, 401, { code: "UNAUTHORIZED", message: "no" });
+  const once = () => runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
+  const refused = await once();
+  expect(refused.code).toBe(3);
+  expect(messages(refused.stderr)).toEqual(["run started", "run ended: refused"]);
+  const again = await once();
+  expect([again.code, ...messages(again.stderr)]).toEqual([0, "nothing is due"]);
+});
+
+/** A webhook that takes the first notice at the second try. */
+async function webhook(): Promise<{ url: string; bodies: () => Record<string, unknown>[] }> {
+  const taken: string[] = [];
+  const hook = await startScripted(({ body }, response: ServerResponse, index) => {
+    if (index === 0) return json(response, 500, "not yet");
+    taken.push(body);
+    return json(response, 200, "ok");
+  });
+  return { url: `${hook.url}/secret-path`, bodies: () => taken.map((body) => JSON.parse(body)) };
+}
+
+test("a webhook is told of a refused run and of the recovery; its address stands in no log", async () => {
+  pipelineFile({ cron: "* * * * * *" }, { notify: { webhook: "env:MY_HOOK" } });
+  const hook = await webhook();
+  service.script = (_, response) => json(response, 401, { code: "UNAUTHORIZED", message: "no" });
+  const { code, stderr } = await runCli(["schedule", "./mine.mjs"], {
+    cwd: place,
+    env: { ...env, MY_HOOK: hook.url },
+    onLog: (_, child) => {
+      if (hook.bodies().length > 0) service.script = right;
+      if (hook.bodies().at(-1)?.recovered) child.kill("SIGTERM");
+    },
+  });
+  expect(code).toBe(0);
+  const [first, ...more] = hook.bodies();
+  expect(first).toMatchObject({
+    pipeline: "mine",
+    status: "refused",
+    recovered: false,
+    stopped: expect.stringContaining("UNAUTHORIZED"),
+    text: expect.stringMatching(/^barlake: mine ended refused: 0 of \d requests answered/),
+  });
+  expect(more.at(-1)).toMatchObject({ status: "complete", recovered: true });
+  expect(stderr).not.toMatch(/secret/);
+});
+
+test("run tells the webhook too; one that cannot be told does not change the run", async () => {
+  pipelineFile([]);
+  const hook = await webhook();
+  service.script = (_, response) => json(response, 403, { code: "NO_KLINE_BATCH_PERMISSION", message: "no" });
+  const run = (target: string) =>
+    runCli(["run", "./mine.mjs"], { cwd: place, env: { ...env, BARLAKE_WEBHOOK: target } });
+  expect((await run(hook.url)).code).toBe(3);
+  expect(hook.bodies()).toMatchObject([{ status: "refused", run_id: expect.any(String) }]);
+  const gone = await startScripted((_, response) => json(response, 404, "gone"));
+  const untold = await run(`${gone.url}/secret-path`);
+  expect(untold.code).toBe(3);
+  expect(untold.stderr).toMatch(/nobody was told: webhook at 127\.0\.0\.1:\d+: answered with status 404/);
+  expect(untold.stderr + untold.stdout).not.toMatch(/secret-path/);
+  service.script = (seen, response) => json(response, 200, { data: dailyBars(seen) });
+  expect((await run(hook.url)).code).toBe(0);
+  expect(hook.bodies().at(-1)).toMatchObject({ status: "complete", recovered: true });
+  await run(hook.url);
+  expect(hook.bodies()).toHaveLength(2);
+});
+
+test("a pipeline without a schedule is not scheduled", async () => {
+  pipelineFile([]);
+  const { code, stderr } = await runCli(["schedule", "./mine.mjs"], { cwd: place, env });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/pipeline mine: has no schedule[\s\S]*hint: +give it one/);
+});

@@ -1,0 +1,54 @@
+import { isWeekday } from "../../../src/calendar/sessions.js";
+import { runPipeline } from "../../../src/jobs/ingest/run-pipeline.js";
+import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline.js";
+import { lastRuns } from "../../../src/jobs/run-history.js";
+import {
+  type CatchUp,
+  initialStates,
+  type PipelineState,
+} from "../../../src/jobs/schedule/pipeline-state.js";
+import type { ScheduleEnvironment, ScheduleEvent } from "../../../src/jobs/schedule/run-schedule.js";
+import type { IsTradingDay } from "../../../src/plan/due-times.js";
+import type { Script } from "../../faults/scripted-service.js";
+import { scriptedMarket } from "../scripted-market.js";
+
+export const weekdays: IsTradingDay = (_, date) => isWeekday(date);
+
+/** A pipeline of daily bars with a schedule. */
+export function bars(name: string, schedule: PipelineDefinition["schedule"]): PipelineDefinition {
+  return { name, kind: "bars", period: "1d", from: "-10d", symbols: ["600519.SH"], schedule };
+}
+
+/** What is scheduled on a scripted market. The schedule ends at the first event at or after `until` (ISO text). */
+export async function scheduledMarket(
+  script: Script,
+  { start, until }: { readonly start: string; readonly until: string },
+) {
+  const market = await scriptedMarket(script, start);
+  const events: string[] = [];
+  /** What a test hooks in. */
+  const hooks = { onEvent: (_event: ScheduleEvent): void => {} };
+  let controller = new AbortController();
+  const onEvent = (event: ScheduleEvent): void => {
+    hooks.onEvent(event);
+    const at = new Date(market.clock.now()).toISOString().slice(5, 16);
+    if (event.kind === "started") events.push(`${at} ${event.pipeline} started`);
+    else if (event.kind === "ended") events.push(`${at} ${event.pipeline.name} ${event.outcome.status}`);
+    else if (market.clock.now() >= Date.parse(until)) controller.abort();
+  };
+  /** A schedule that begins now, knowing what the lake knows. */
+  const begin = async (
+    definitions: readonly PipelineDefinition[],
+    catchUp: CatchUp = { missed: true, neverRun: false },
+  ): Promise<[states: PipelineState[], environment: ScheduleEnvironment]> => {
+    controller = new AbortController();
+    const { lake, client, clock } = market;
+    const { signal } = controller;
+    const run: ScheduleEnvironment["run"] = (pipeline) =>
+      runPipeline(pipeline, {}, { lake, client, clock, signal });
+    const pipelines = definitions.map(definePipeline);
+    const states = initialStates(pipelines, await lastRuns(lake), catchUp, clock.now());
+    return [states, { clock, signal, isTradingDay: weekdays, run, onEvent }];
+  };
+  return { ...market, events, hooks, begin, stop: () => controller.abort() };
+}

@@ -1,0 +1,48 @@
+import { onTestFinished } from "vitest";
+import { ServiceClient } from "../../src/client/service-client.js";
+import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
+import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import { json, type Script, type Seen, startScripted } from "../faults/scripted-service.js";
+import { virtualClock } from "../faults/virtual-clock.js";
+import { temporaryLake } from "../lake/temporary-lake.js";
+
+const DAY = 86_400_000;
+
+/** Answers a request for daily bars of Shanghai: one a day of the window, the last three days alone. */
+export function dailyBars(seen: Seen): object {
+  const end = Number(seen.query.get("end_time")) + 1;
+  const start = Number(seen.query.get("start_time"));
+  const days = [end - 3 * DAY, end - 2 * DAY, end - DAY].filter((ms) => ms >= start);
+  const of = (value: number): number[] => days.map(() => value);
+  const prices = { open: of(10), high: of(10), low: of(10), close: of(10) };
+  const bars = { timestamp: days, ...prices, volume: of(100), amount: of(1e5) };
+  const symbols = (seen.query.get("symbols") ?? "").split(",");
+  return Object.fromEntries(
+    symbols.filter((symbol) => symbol !== "000001.SZ").map((symbol) => [symbol, bars]),
+  );
+}
+
+/** Answers every request for bars as {@link dailyBars} does. */
+export const right: Script = (seen, response) => json(response, 200, { data: dailyBars(seen) });
+
+/** A scripted service, a lake, a client and a clock, and runs on them. @param start ISO text. */
+export async function scriptedMarket(script: Script, start: string) {
+  const service = await startScripted(script);
+  const clock = virtualClock(start);
+  const client = new ServiceClient({
+    baseUrl: service.url,
+    apiKey: "secret-key",
+    clock,
+    retries: 0,
+    timeoutMs: 10_000,
+  });
+  onTestFinished(() => client.close());
+  const lake = temporaryLake();
+  const run = (
+    definition: PipelineDefinition,
+    options: RunOptions = {},
+    signal?: AbortSignal,
+  ): Promise<RunReport> =>
+    runPipeline(definePipeline(definition), options, { lake, client, clock, ...(signal && { signal }) });
+  return { service, clock, client, lake, run };
+}

@@ -1,0 +1,57 @@
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { AnswerStore } from "../../src/lake/answer-store.js";
+import { temporaryLake } from "./temporary-lake.js";
+
+async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+test("what is kept is there, whole and in order, until it is forgotten; an empty store leaves no folder", async () => {
+  const lake = temporaryLake();
+  const store = AnswerStore.of(lake, "run-1");
+  await Promise.all([store.keep("000002", { n: 2 }), store.keep("000001", { n: 1 }, pieces("ab", "c"))]);
+  const kept = await store.kept();
+  expect(kept.map(({ id, note }) => [id, note])).toEqual([
+    ["000001", { n: 1 }],
+    ["000002", { n: 2 }],
+  ]);
+  expect(readFileSync(kept[0]?.body ?? "", "utf8")).toBe("abc");
+  await store.forget(["000001", "000002"]);
+  expect(await store.kept()).toEqual([]);
+  await store.close();
+  expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
+});
+
+test("answers of a run that lives are nobody else's; those of one that ended are taken over, once", async () => {
+  const lake = temporaryLake();
+  const store = AnswerStore.of(lake, "run-1");
+  await store.keep("000001", { n: 1 });
+  expect(await AnswerStore.takeOver(lake, "run-2")).toEqual([]);
+  await store.close();
+  const taken = await Promise.all([AnswerStore.takeOver(lake, "run-2"), AnswerStore.takeOver(lake, "run-3")]);
+  expect(taken.flat()).toHaveLength(1);
+  expect((await taken.flat()[0]?.kept())?.map(({ note }) => note)).toEqual([{ n: 1 }]);
+  for (const one of taken.flat()) await one.close();
+});
+
+test.each([
+  ["a process that is gone", { host: "", pid: 2 ** 22 + 1 }, 0],
+  ["a machine that gives no sign of life", { host: "elsewhere", pid: 1 }, 3_600_000],
+])("answers of %s are taken over", async (_, owner, ageMs) => {
+  const lake = temporaryLake();
+  const folder = join(lake.folder, "answers", "run-1");
+  mkdirSync(folder, { recursive: true });
+  const { hostname } = await import("node:os");
+  writeFileSync(join(folder, "owner.json"), JSON.stringify({ ...owner, host: owner.host || hostname() }));
+  const at = new Date(Date.now() - ageMs);
+  utimesSync(join(folder, "owner.json"), at, at);
+  writeFileSync(join(folder, "000001.json"), "{}");
+  writeFileSync(join(folder, "000002.new"), "{ a half");
+  const [taken] = await AnswerStore.takeOver(lake, "run-2");
+  expect((await taken?.kept())?.map(({ id }) => id)).toEqual(["000001"]);
+  await taken?.forget(["000001"]);
+  await taken?.close();
+  expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
+});
