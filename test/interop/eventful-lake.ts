@@ -1,7 +1,6 @@
 import type { TradingDate } from "../../src/core/time.js";
 import { Session } from "../../src/db/session.js";
 import { landRequests } from "../../src/jobs/ingest/ledger.js";
-import { recordRun } from "../../src/jobs/ingest/run-record.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land-bars.js";
 import { landStatements } from "../../src/lake/land-statements.js";
@@ -9,12 +8,15 @@ import { landVersions } from "../../src/lake/land-versions.js";
 import { optimize } from "../../src/lake/optimize.js";
 import { openRejects } from "../../src/lake/rejects.js";
 import { stageRows } from "../../src/lake/stage-rows.js";
+import { upsert } from "../../src/lake/upsert.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";
 import { TABLES } from "../../src/schema/tables.js";
+import { TRADING_DAYS } from "../../src/schema/trading-days.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
+import { landRun } from "../lake/land-run.js";
 
 /** A name of which every part is one that some quoting gets wrong. */
 export const ODD_SYMBOL = `O'"B\\r %41ü\u{1f600}.US`;
@@ -154,23 +156,12 @@ async function landLists(session: Session, lake: Lake, next: () => number): Prom
   }));
   const options = { operation: "TEST", runId, now };
   await landRequests(session, lake, records, options);
-  const run = {
-    session,
-    lake,
-    clock: { now: () => now },
-    startedAt: now - MINUTE,
-    landOptions: () => options,
-  };
-  await recordRun(run, { ...EMPTY_RUN, runId: options.runId }, { symbols: [ODD_SYMBOL] }, "127.0.0.1:80");
+  await landRun(session, lake, ODD_SYMBOL, now);
+  const days = ["2024-01-02", "2024-01-03"].map((trade_date) => ({
+    region: "CN",
+    trade_date,
+    source: "index",
+  }));
+  await stageRows(session, "staged_days", TRADING_DAYS.columns, days);
+  await upsert(session, lake, TRADING_DAYS, "staged_days", options);
 }
-
-const EMPTY_RUN = {
-  pipeline: "test",
-  status: "partial",
-  stopped: ODD_SYMBOL,
-  requests: { planned: 3, sent: 3, answered: 3, empty: 0, refused: 0, failed: 0 },
-  rows: 3,
-  bytes: 9_007_199_254_740_991,
-  landed: [],
-  rejected: [],
-} as const;

@@ -6,9 +6,11 @@ import { ident, literal } from "../../src/db/quote.js";
 import type { Session } from "../../src/db/session.js";
 import { landRequests, type RequestRecord } from "../../src/jobs/ingest/ledger.js";
 import { rowCount } from "../../src/lake/lake.js";
+import { landTradingDays } from "../../src/lake/trading-days.js";
 import type { Column } from "../../src/schema/column.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
+import { landRun } from "../lake/land-run.js";
 import { openSession, T0, temporaryLake } from "../lake/temporary-lake.js";
 
 /** Instants as microseconds and dates as days since 1970: exact, where a Date would round. */
@@ -66,6 +68,8 @@ test("hyparquet reads every data file of a lake with every table: same types, ro
   const market = simulateMarket({ seed: 7, symbols: 25, days: 80, end: "2026-11-20" as TradingDate });
   await fillLake(lake, market, { minuteDays: 2, runId: "sim", now: T0 });
   await landRequests(session, lake, [REQUEST], { operation: "TEST", runId: "test", now: T0 });
+  await landRun(session, lake, "odd", T0);
+  await landTradingDays(session, lake, { operation: "TEST", runId: "test", now: T0 });
   const snapshots = await lake.snapshots();
   const seen = { nulls: 0, types: new Set<string>() };
   for (const snapshot of snapshots) {

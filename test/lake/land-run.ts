@@ -1,0 +1,22 @@
+import type { Session } from "../../src/db/session.js";
+import { recordRun } from "../../src/jobs/ingest/run-record.js";
+import type { Lake } from "../../src/lake/lake.js";
+
+/** Lands the record of one run. @param odd a text that stands in it. @param now epoch milliseconds. */
+export async function landRun(session: Session, lake: Lake, odd: string, now: number): Promise<void> {
+  const runId = `test/${now}`;
+  const landOptions = () => ({ operation: "TEST", runId, now });
+  const report = {
+    runId,
+    pipeline: "test",
+    status: "partial",
+    stopped: odd,
+    requests: { planned: 3, sent: 3, answered: 3, empty: 0, refused: 0, failed: 0 },
+    rows: 3,
+    bytes: Number.MAX_SAFE_INTEGER,
+    landed: [],
+    rejected: [],
+  } as const;
+  const run = { session, lake, clock: { now: () => now }, startedAt: now - 60_000, landOptions };
+  await recordRun(run, report, { symbols: [odd] }, "127.0.0.1:80");
+}
