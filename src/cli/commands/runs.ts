@@ -18,10 +18,8 @@ const MOST_SYMBOLS = 10;
 export function addRuns(cli: Cli): void {
   const runs = cli.program
     .command("runs")
-    .description("runs of pipelines: when, how each ended, what it got");
-  runs
-    .command("list", { isDefault: true, hidden: true })
-    .description("runs, newest first")
+    .description("runs of pipelines, newest first: when, how each ended, what it got")
+    .enablePositionalOptions()
     .addOption(new Option("--limit <n>", "newest runs that are shown").default(20).argParser(wholeNumber))
     .option("--pipeline <name>", "runs of this pipeline alone")
     .addOption(lakeOption())
@@ -54,7 +52,6 @@ export function addRuns(cli: Cli): void {
         return EXIT.done;
       }),
     );
-  runs.addHelpText("after", EXAMPLES);
 }
 
 const EXAMPLES = `
