@@ -119,7 +119,7 @@ test("runs at its times, never two at once, tells figures, health and metrics, a
   expect(lines.find(({ msg }) => msg === "run ended")).toMatchObject({
     status: "complete",
     requests: { sent: 2, answered: 2 },
-    landed: [{ table: "bars_1d", inserted: 450 }],
+    landed: [{ table: "bars_1d", inserted: 450 }, { table: "trading_days" }],
   });
   expect(lines.find(({ msg }) => msg === "waiting")?.next?.[0]).toMatchObject({ pipeline: "mine" });
   expect(stderr).not.toContain(KEY);
