@@ -145,7 +145,7 @@ test.skipIf(noLimits)(
 );
 
 test.skipIf(noLimits)(
-  "run: answers whose rows could not be written are asked for again",
+  "run: answers that could not be kept are asked for again",
   async () => {
     const folder = temporaryFolder();
     const served = new Lake(join(folder, "served"));
@@ -170,7 +170,7 @@ test.skipIf(noLimits)(
       ];
       const failed = await runCli(command, { env, fileLimitKib: 7 });
       expect(failed.stdout).toMatch(
-        /stopped: the lake could not be written: File too large .*run the command again/,
+        /stopped: file \S+ could not be written: File too large; .*run the command again/,
       );
       expect(failed.code).toBe(1);
       expect(existsSync(join(target, table))).toBe(false);
