@@ -39,5 +39,7 @@ export interface Benchmark {
   readonly doc: string;
   /** Whether the cases share a process and one input: where making it takes minutes, and the work is a database's. */
   readonly shared?: boolean;
+  /** Whether a run takes so long that it needs no warm-up, and one is enough unless more are asked for. */
+  readonly lengthy?: boolean;
   prepare(size: Size): Promise<Workload>;
 }

@@ -2,6 +2,7 @@ import type { Benchmark } from "./benchmark.js";
 import { decode } from "./cases/decode.js";
 import { encode } from "./cases/encode.js";
 import { ingest } from "./cases/ingest.js";
+import { ingestMemory } from "./cases/ingest-memory.js";
 import { land } from "./cases/land.js";
 import { landMemory } from "./cases/land-memory.js";
 import { memory } from "./cases/memory.js";
@@ -21,6 +22,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   landMemory,
   open,
   ingest,
+  ingestMemory,
   query,
 ];
 

@@ -31,8 +31,8 @@ export interface BenchmarkReport {
 /** How a benchmark is run. */
 export interface HarnessOptions {
   readonly size: Size;
-  /** Measured runs of each case. */
-  readonly runs: number;
+  /** Measured runs of each case. @default 7, of a lengthy benchmark 1 */
+  readonly runs: number | undefined;
   /** Time that each case runs, at least once, before it is measured: until then its code is being compiled. 0: none. */
   readonly warmUpMs: number;
   /** Gives each case a process of its own, unless the benchmark shares one. */
@@ -43,6 +43,8 @@ export interface HarnessOptions {
 export class WrongResult extends Error {
   override readonly name = "WrongResult";
 }
+
+const DEFAULT_RUNS = 7;
 
 /** Largest relative difference of two sums: double addition depends on the order of the summands. */
 const TOLERANCE = 1e-9;
@@ -59,9 +61,11 @@ export async function measure(benchmark: Benchmark, options: HarnessOptions): Pr
     : prepareHere(benchmark, size));
   try {
     const { facts } = runner;
-    for (const index of facts.names.keys()) await warmUp(runner, index, options.warmUpMs);
+    if (!benchmark.lengthy)
+      for (const index of facts.names.keys()) await warmUp(runner, index, options.warmUpMs);
     const turns: Run[][] = [];
-    for (let turn = 0; turn < options.runs; turn++) {
+    const wanted = options.runs ?? (benchmark.lengthy ? 1 : DEFAULT_RUNS);
+    for (let turn = 0; turn < wanted; turn++) {
       const runs: Run[] = [];
       for (const index of orderOf(facts.names.length, turn)) runs[index] = await runner.run(index);
       compareResults(benchmark.name, facts, runs);

@@ -4,13 +4,12 @@ import { BENCHMARKS, benchmarkNamed } from "./benchmarks.js";
 import { type HarnessOptions, machine, measure, WrongResult } from "./harness.js";
 import { reportJson, reportTable } from "./report.js";
 
-const DEFAULT_RUNS = 7;
 /** The decoder is as fast as it gets after about five answers of 24 MB. */
 const WARM_UP_MS = 2000;
 
 const USAGE = `Usage: npm run bench -- [NAME...] [--runs N] [--json] [--smoke]
 
-  --runs N   measured runs of each case (default ${DEFAULT_RUNS})
+  --runs N   measured runs of each case (default 7; 1 where a run takes a minute)
   --json     one JSON object a benchmark, a line each; with: npm run --silent bench -- --json
   --smoke    small inputs, one run: shows that every case is right, not how fast it is
 
@@ -62,8 +61,8 @@ async function runAll(
 function parseCommand(args: readonly string[]): Command {
   const { values, positionals } = parsed(args);
   const { smoke, json, help } = values;
-  const runs = Number(values.runs ?? DEFAULT_RUNS);
-  if (!Number.isSafeInteger(runs) || runs < 1)
+  const runs = values.runs === undefined ? undefined : Number(values.runs);
+  if (runs !== undefined && (!Number.isSafeInteger(runs) || runs < 1))
     throw new WrongUsage(`--runs ${values.runs} is not an integer of at least 1`);
   return {
     benchmarks: positionals.length === 0 ? BENCHMARKS : positionals.map(benchmarkOf),

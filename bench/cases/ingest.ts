@@ -1,158 +1,200 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import pMap from "p-map";
-import { ServiceClient } from "../../src/client/service-client.js";
-import { systemClock } from "../../src/client/system-clock.js";
+import type { ServiceClient } from "../../src/client/service-client.js";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { CONCURRENCY } from "../../src/jobs/ingest/run.js";
-import { planPipeline, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
-import { definePipeline } from "../../src/jobs/pipeline.js";
+import { runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { byteCount, Lake } from "../../src/lake/lake.js";
+import type { RequestUnit } from "../../src/plan/request-units.js";
 import { BARS_1M } from "../../src/schema/bars.js";
-import { type Service, startService } from "../../src/serve/service.js";
-import { fillLake } from "../../src/sim/fill-lake.js";
-import { simulateMarket } from "../../src/sim/market.js";
+import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
+import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
 import { API_KEY_HEADER, ENDPOINTS, LIMITS } from "../../src/wire/endpoints.js";
-import type { Benchmark, Case, Outcome, Size } from "../benchmark.js";
-import { LAST_DAY } from "../body.js";
+import type { Benchmark, Case } from "../benchmark.js";
 import { sqlChecks } from "../checksum.js";
+import {
+  API_KEY,
+  environment,
+  MINUTES,
+  type MinuteService,
+  plannedUnits,
+  startMinuteService,
+} from "../minute-service.js";
+import { watchingMemory } from "../peak-memory.js";
 import { appendRows, barRows, makeBarsTable, openPlainDatabase, type ParsedBody } from "../plain-duckdb.js";
 import { temporaryFolder } from "../temporary-folder.js";
 
-const KEY = "benchmark-key";
-const NOW = Date.parse(LAST_DAY) + 2 * 86_400_000;
-const CLOCK = { ...systemClock, now: () => NOW };
-
-/** What the cases ask for. */
-interface Demand {
-  readonly symbols: readonly string[];
-  readonly from: string;
-}
-
-/** From requests over loopback to Parquet; the service, on the same cores, is a part of every case. */
+/**
+ * From requests over loopback to Parquet; the service, on the same cores, is a part of every case. What the requests
+ * take alone, and with their answers decoded, shows where the time goes.
+ */
 export const ingest: Benchmark = {
   name: "ingest",
   doc: "requests to a service over loopback -> committed Parquet in an empty lake, end to end",
+  lengthy: true,
   async prepare(size) {
-    const folder = temporaryFolder();
-    const market = new Lake(join(folder.path, "market"));
-    const demand = await fill(market, size);
-    const service = await startService(market, { port: 0, apiKeys: [KEY], clock: CLOCK });
-    const urls = await requestUrls(service, demand);
-    const { rows, bytes } = await sizeOf(urls);
+    const spec = size === "full" ? { symbols: 400, months: 10 } : { symbols: 12, months: 1 };
+    const service = await startMinuteService(spec);
+    const units = await plannedUnits(service.symbols);
+    const rows = await sum(service, units, async (body) => {
+      using answer = await decodeKlines(body, { shape: "map" });
+      return answer.columns.rows;
+    });
     return {
-      summary: `${urls.length} requests, ${rows} bars, ${(bytes / 1e6).toFixed(1)} MB of JSON; the service shares the cores`,
-      work: { "bars/s": rows, "MB/s": bytes / 1e6 },
-      cases: [straightforward(urls), pipeline(service, demand)],
+      summary: `${units.length} requests, ${rows} bars; the service shares the cores`,
+      work: { "bars/s": rows },
+      cases: [
+        straightforward(service, units),
+        pipeline(service),
+        requests("of that: the requests alone", service, units, () => async (body) => {
+          for await (const _ of body);
+        }),
+        requests("of that: the requests, decoded", service, units, () => {
+          const pool = new KlineBufferPool();
+          return async (body) => {
+            const answer = await decodeKlines(body, { shape: "map" }, pool);
+            answer[Symbol.dispose]();
+          };
+        }),
+      ],
       async close() {
-        await service.close();
-        folder[Symbol.dispose]();
+        service.close();
       },
     };
   },
 };
 
-/** Fills the lake that is served, and says what there is to ask for. */
-async function fill(lake: Lake, size: Size): Promise<Demand> {
-  const { symbols, minuteDays } =
-    size === "full" ? { symbols: 600, minuteDays: 20 } : { symbols: 12, minuteDays: 2 };
-  const market = simulateMarket({ seed: 7, symbols, days: 30, end: LAST_DAY });
-  await fillLake(lake, market, { minuteDays, runId: "benchmark", now: NOW });
-  const [from = LAST_DAY] = market.tradingDays("CN").slice(-minuteDays);
-  const chinese = market.instruments.filter(
-    ({ region, delisted }) => region === "CN" && delisted === undefined,
-  );
-  return { symbols: chinese.map(({ symbol }) => symbol), from };
-}
+type Body = AsyncIterable<Uint8Array>;
 
-const MINUTES = definePipeline({ name: "minute", kind: "bars", period: "1m", from: "-1d", regions: ["CN"] });
-
-/** The addresses that the pipeline asks. */
-async function requestUrls(service: Service, demand: Demand): Promise<string[]> {
-  using folder = temporaryFolder();
-  const units = await planPipeline(MINUTES, demand, { lake: new Lake(folder.path), clock: CLOCK });
-  return (units ?? []).map(({ symbols, window }) => {
-    const url = new URL(ENDPOINTS.klinesBatch.path, service.url);
-    const query = {
-      symbols: symbols.join(","),
-      period: "1m",
-      count: String(LIMITS.maxCount),
-      start_time: String(window.start),
-      end_time: String(window.end - 1),
-      adjust: "none",
-    };
-    url.search = new URLSearchParams(query).toString();
-    return url.href;
-  });
-}
-
-async function fetchText(url: string): Promise<string> {
-  const answer = await fetch(url, { headers: { [API_KEY_HEADER]: KEY } });
-  if (answer.status !== 200) throw new Error(`service answered ${answer.status}: ${await answer.text()}`);
-  return answer.text();
-}
-
-async function sizeOf(urls: readonly string[]): Promise<{ rows: number; bytes: number }> {
-  let [rows, bytes] = [0, 0];
-  for (const url of urls) {
-    const text = await fetchText(url);
-    bytes += text.length;
-    for (const bars of Object.values((JSON.parse(text) as ParsedBody).data)) rows += bars.timestamp.length;
+/** Asks for units as the pipeline does. @returns what was read of the answers, added up. */
+async function sum(
+  service: MinuteService,
+  units: readonly RequestUnit[],
+  read: (body: Body) => Promise<number>,
+): Promise<number> {
+  const client = service.client();
+  try {
+    const counts = await pMap(units, (unit) => ask(client, unit, read), { concurrency: CONCURRENCY });
+    return counts.reduce((all, one) => all + one, 0);
+  } finally {
+    await client.close();
   }
-  return { rows, bytes };
 }
 
-function pipeline(service: Service, demand: Demand): Case {
+async function ask<T>(
+  client: ServiceClient,
+  unit: RequestUnit,
+  read: (body: Body) => Promise<T>,
+): Promise<T> {
+  const { value } = await client.ask(
+    { endpoint: ENDPOINTS.klinesBatch, query: queryOf(unit) },
+    read,
+    new AbortController().signal,
+  );
+  return value;
+}
+
+function queryOf({ symbols, window }: RequestUnit) {
+  return {
+    symbols: symbols.join(","),
+    period: "1m",
+    count: LIMITS.maxCount,
+    start_time: window.start,
+    end_time: window.end - 1,
+    adjust: "none",
+  };
+}
+
+/** Of the requests only, and compared with nothing. */
+function requests(
+  name: string,
+  service: MinuteService,
+  units: readonly RequestUnit[],
+  reader: () => (body: Body) => Promise<void>,
+): Case {
+  return {
+    name,
+    baseline: name,
+    async run(timed) {
+      const read = reader();
+      const answered = await timed(() =>
+        sum(service, units, async (body) => {
+          await read(body);
+          return 1;
+        }),
+      );
+      return { checks: { answered } };
+    },
+  };
+}
+
+function pipeline(service: MinuteService): Case {
   return {
     name: "barlake: runPipeline",
     async run(timed) {
       using folder = temporaryFolder();
       const lake = new Lake(join(folder.path, "lake"));
-      const report = await timed(async () => {
-        const client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: CLOCK });
-        try {
-          return await runPipeline(MINUTES, demand, { lake, client, clock: CLOCK });
-        } finally {
-          await client.close();
-        }
-      });
+      const peak = await watchingMemory(() =>
+        timed(async () => {
+          const client = service.client();
+          try {
+            return await runPipeline(MINUTES, { symbols: service.symbols }, environment(lake, client));
+          } finally {
+            await client.close();
+          }
+        }),
+      );
       const snapshot = await lake.snapshot(BARS_1M);
       using session = await Session.open();
-      const live = await parquetRelation(session, lake.filesOf(snapshot));
-      return await outcome(session, `(${live})`, byteCount(snapshot), report.requests.sent);
+      const checks = await sqlChecks(session, `(${await parquetRelation(session, lake.filesOf(snapshot))})`);
+      return { checks, figures: figuresOf(checks.rows, byteCount(snapshot), peak) };
     },
   };
 }
 
 /** What one would write first: fetch, JSON.parse, row objects, the appender, COPY. No commit, no checks, no ledger. */
-function straightforward(urls: readonly string[]): Case {
+function straightforward(service: MinuteService, units: readonly RequestUnit[]): Case {
+  const urls = units.map((unit) => {
+    const url = new URL(ENDPOINTS.klinesBatch.path, service.url);
+    for (const [name, value] of Object.entries(queryOf(unit))) url.searchParams.set(name, String(value));
+    return url.href;
+  });
   return {
     name: "fetch, JSON.parse, row objects, appender, COPY",
     async run(timed) {
       using folder = temporaryFolder();
       const file = join(folder.path, "bars.parquet");
-      await timed(async () => {
-        using database = await openPlainDatabase();
-        const { connection } = database;
-        await makeBarsTable(connection);
-        await pMap(
-          urls,
-          async (url) => appendRows(connection, barRows(JSON.parse(await fetchText(url)) as ParsedBody)),
-          { concurrency: CONCURRENCY },
-        );
-        await connection.run(
-          `COPY (FROM bars ORDER BY symbol, timestamp) TO ${literal(file)} (FORMAT parquet, COMPRESSION zstd)`,
-        );
-      });
+      const peak = await watchingMemory(() =>
+        timed(async () => {
+          using database = await openPlainDatabase();
+          const { connection } = database;
+          await makeBarsTable(connection);
+          await pMap(
+            urls,
+            async (url) => appendRows(connection, barRows(JSON.parse(await fetchText(url)) as ParsedBody)),
+            { concurrency: CONCURRENCY },
+          );
+          await connection.run(
+            `COPY (FROM bars ORDER BY symbol, timestamp) TO ${literal(file)} (FORMAT parquet, COMPRESSION zstd)`,
+          );
+        }),
+      );
       using session = await Session.open();
-      return await outcome(session, `read_parquet(${literal(file)})`, statSync(file).size, urls.length);
+      const checks = await sqlChecks(session, `read_parquet(${literal(file)})`);
+      return { checks, figures: figuresOf(checks.rows, statSync(file).size, peak) };
     },
   };
 }
 
-async function outcome(session: Session, from: string, bytes: number, requests: number): Promise<Outcome> {
-  const checks = await sqlChecks(session, from);
-  return { checks: { ...checks, requests }, figures: { "bytes/bar": bytes / (checks.rows ?? Number.NaN) } };
+function figuresOf(rows: number | undefined, bytes: number, peak: number) {
+  return { "bytes/bar": bytes / (rows ?? Number.NaN), "peak MB": peak / 1e6 };
+}
+
+async function fetchText(url: string): Promise<string> {
+  const answer = await fetch(url, { headers: { [API_KEY_HEADER]: API_KEY } });
+  if (answer.status !== 200) throw new Error(`service answered ${answer.status}: ${await answer.text()}`);
+  return answer.text();
 }

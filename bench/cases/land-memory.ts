@@ -9,7 +9,7 @@ import type { KlineColumns } from "../../src/wire/kline-columns.js";
 import type { Benchmark, Case } from "../benchmark.js";
 import { LAST_DAY, simulatedBars } from "../body.js";
 import { sqlChecks } from "../checksum.js";
-import { collectGarbage } from "../garbage.js";
+import { watchingMemory } from "../peak-memory.js";
 import { temporaryFolder } from "../temporary-folder.js";
 
 const FEW = 5;
@@ -17,8 +17,6 @@ const MANY = 25;
 const DAY_MS = 86_400_000;
 /** Calendar days between the bars of one group and those of the next: a group's own cover fewer. */
 const DAYS_APART = 35;
-/** How often the memory is looked at while DuckDB's threads work. */
-const LOOK_MS = 2;
 const NOW = Date.parse(LAST_DAY) + 2 * DAY_MS;
 const OPTIONS = {
   operation: "BENCHMARK",
@@ -56,24 +54,15 @@ function landing(group: readonly KlineColumns[], groups: number, rows: number): 
       using session = await Session.open({ spillUnder: folder.path });
       await openRejects(session);
       const lake = new Lake(join(folder.path, "lake"));
-      collectGarbage();
-      let peak = 0;
-      const look = (): void => {
-        peak = Math.max(peak, process.memoryUsage.rss());
-      };
-      const timer = setInterval(look, LOOK_MS);
-      try {
-        await timed(async () => {
+      const peak = await watchingMemory(() =>
+        timed(async () => {
           for (let left = groups - 1; left >= 0; left--) {
             moveBack(group, times, left * DAYS_APART);
             const bars = group.map((columns) => ({ columns, source: "benchmark" }));
             await landKlines(session, lake, BARS_1M, bars, OPTIONS);
-            look();
           }
-        });
-      } finally {
-        clearInterval(timer);
-      }
+        }),
+      );
       const live = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1M)));
       const [all] = await session.json<{ rows: number }>(`SELECT count(*)::DOUBLE AS rows FROM (${live})`);
       if (all?.rows !== groups * rows)

@@ -1,0 +1,23 @@
+import { Session } from "../src/db/session.js";
+import { Lake } from "../src/lake/lake.js";
+import { startService } from "../src/serve/service.js";
+import type { ServiceOrder, ServiceTold } from "./minute-service.js";
+import { temporaryFolder } from "./temporary-folder.js";
+import { writeYear } from "./year-of-minutes.js";
+
+/** The process of a service: fills a lake as its parent says, serves it, and ends with its parent. */
+process.once("SIGINT", () => process.exit(130));
+process.once("SIGTERM", () => process.exit(143));
+process.once("disconnect", () => process.exit());
+process.once("message", (order: ServiceOrder) => void serve(order));
+
+async function serve({ symbols, months, apiKey, now }: ServiceOrder): Promise<void> {
+  const folder = temporaryFolder();
+  const lake = new Lake(folder.path);
+  {
+    using session = await Session.open({ spillUnder: lake.stagingFolder });
+    await writeYear(session, lake, { symbols, months });
+  }
+  const { url } = await startService(lake, { port: 0, apiKeys: [apiKey], clock: { now: () => now } });
+  process.send?.({ url } satisfies ServiceTold);
+}
