@@ -1,4 +1,5 @@
 import type { RunReport } from "../jobs/ingest/run-pipeline.js";
+import type { ReferenceChange } from "../lake/reference-changes.js";
 import type { RejectCount } from "../lake/rejects.js";
 import type { LandReport } from "../lake/upsert.js";
 import { count, duration, paint, plural, size, table } from "./text.js";
@@ -38,6 +39,22 @@ export function changesTable(landed: readonly LandReport[]): string[] {
   return ["", "updated, for example", table(["table", "row", "column", "was", "is"], rows.slice(0, SHOWN))];
 }
 
+/** What changed in reference data and statements; nothing where nothing did. */
+export function referenceTable(changes: readonly ReferenceChange[]): string[] {
+  if (changes.length === 0) return [];
+  const rows = changes.map(({ dataset, change, subjects, examples }) => [
+    dataset,
+    change,
+    count(subjects),
+    `${examples.join(", ")}${subjects > examples.length ? " ..." : ""}`,
+  ]);
+  return [
+    "",
+    "changed since the snapshots before",
+    table(["table", "change", "subjects", "for example"], rows),
+  ];
+}
+
 /** What was set aside, and where it is kept. */
 export function rejectedTable(rejected: readonly RejectCount[], lake: string): string {
   const total = rejected.reduce((sum, r) => sum + r.rows, 0);
@@ -61,6 +78,7 @@ export function runSummary(report: RunReport, lake: string): string {
   if (requests.sent === 0 && report.status === "complete")
     lines.push("nothing to ask for: the lake has it all");
   if (report.landed.length > 0) lines.push(landedTable(report.landed), ...changesTable(report.landed));
+  lines.push(...referenceTable(report.changes));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
   for (const { dataset, requested, returned, missing } of report.symbols) {
     if (returned === requested) continue;

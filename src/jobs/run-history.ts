@@ -2,6 +2,7 @@ import { UsageError } from "../core/errors.js";
 import { parquetRelation } from "../db/parquet-relation.js";
 import { Session } from "../db/session.js";
 import type { Lake } from "../lake/lake.js";
+import { type ReferenceChange, referenceChanges } from "../lake/reference-changes.js";
 import { RUNS, type RunStatus } from "../schema/runs.js";
 
 /** A row of the table `runs`, but for its partition. */
@@ -60,6 +61,8 @@ export interface RunDetails {
   }[];
   /** Symbols that were asked for, and in no answer of the run. */
   readonly absent: readonly { readonly dataset: string; readonly symbols: readonly string[] }[];
+  /** What changed in reference data and statements while it ran. */
+  readonly changes: readonly ReferenceChange[];
   /** What was set aside, by rule. */
   readonly rejects: readonly {
     readonly dataset: string;
@@ -124,6 +127,10 @@ export async function runDetails(reader: Session, prefix: string): Promise<RunDe
        missing AS (SELECT dataset, symbol FROM asked GROUP BY ALL HAVING bool_and(list_contains(absent, symbol)))
        SELECT dataset, list(symbol ORDER BY symbol) AS symbols FROM missing GROUP BY dataset ORDER BY dataset`,
     ),
+    changes: await referenceChanges(reader, {
+      since: run.started_at.getTime(),
+      until: run.finished_at.getTime(),
+    }),
     rejects: await of(
       `SELECT dataset, rule, count(*)::INT AS rows, any_value(reason) AS example
        FROM raw.rejects WHERE run_id = $1 GROUP BY dataset, rule ORDER BY rows DESC, rule`,

@@ -355,7 +355,13 @@ test("reference data is a dated snapshot: a change makes a version, an absence e
   expect((await run({ name: "reference", kind: "reference" })).requests.sent).toBe(0);
   name = "new";
   clock.advance(DAY);
-  await run({ name: "reference", kind: "reference" });
+  const last = await run({ name: "reference", kind: "reference" });
+  expect(first.changes).toEqual([]);
+  expect(last.changes).toEqual([
+    { dataset: "instruments", change: "delisted", subjects: 1, examples: ["600001.SH"] },
+    { dataset: "instruments", change: "renamed", subjects: 1, examples: ["600519.SH (name old -> new)"] },
+    { dataset: "universe_members", change: "left", subjects: 1, examples: ["600001.SH U"] },
+  ]);
   expect(
     await query(
       "SELECT symbol, name, valid_to IS NULL AS current, ext_other FROM raw.instruments ORDER BY symbol, valid_from",
@@ -388,6 +394,14 @@ test("statements: a restatement is a version of its own, unknown numeric fields 
   assets = 90;
   const third = await run(financials, { symbols: SYMBOLS });
   expect(third.landed).toMatchObject([{ table: "balance_sheet", inserted: 1, updated: 0 }]);
+  expect(third.changes).toEqual([
+    {
+      dataset: "balance_sheet",
+      change: "restated",
+      subjects: 1,
+      examples: ["600519.SH 2023-09-30 (total_assets 100.0 -> 90.0)"],
+    },
+  ]);
   expect(await query("SELECT total_assets, new_field FROM raw.balance_sheet ORDER BY first_seen_at")).toEqual(
     [
       { total_assets: 100, new_field: 7 },

@@ -4,6 +4,7 @@ import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import { referenceTable } from "../report-text.js";
 import { instantText } from "../schedule-text.js";
 import { count, duration, paint, plural, size, table } from "../text.js";
 
@@ -78,15 +79,15 @@ function listText(runs: readonly RunRow[]): string {
   );
 }
 
-function detailsText({ run, requests, failures, windows, absent, rejects }: RunDetails): string {
+function detailsText({ run, requests, failures, windows, absent, changes, rejects }: RunDetails): string {
   const took = duration(run.finished_at.getTime() - run.started_at.getTime());
-  const changes = (["inserted", "updated", "unchanged"] as const)
+  const landed = (["inserted", "updated", "unchanged"] as const)
     .map((name) => `${count(Number(run[name]))} ${name}`)
     .join(", ");
   const lines = [
     `${paint("bold", run.pipeline)} ${paint(run.status === "complete" ? "green" : "red", run.status)} in ${took}, began ${instantText(run.started_at)} UTC`,
     `${run.run_id}, ${run.engine}, ${run.host}, options ${run.options}`,
-    `${plural(Number(run.requests_sent), "request")} of ${count(Number(run.requests_planned))} planned, ${plural(Number(run.rows), "row")}, ${size(Number(run.bytes))}; ${changes}`,
+    `${plural(Number(run.requests_sent), "request")} of ${count(Number(run.requests_planned))} planned, ${plural(Number(run.rows), "row")}, ${size(Number(run.bytes))}; ${landed}`,
   ];
   if (run.stopped !== null) lines.push(`${paint("red", "stopped:")} ${run.stopped}`);
   const part = (title: string, head: string[], rows: Parameters<typeof table>[1]): void => {
@@ -112,6 +113,7 @@ function detailsText({ run, requests, failures, windows, absent, rejects }: RunD
     ["table", "symbols", "for example"],
     absent.map((a) => [a.dataset, a.symbols.length, a.symbols.slice(0, MOST_SYMBOLS).join(" ")]),
   );
+  lines.push(...referenceTable(changes));
   part(
     "set aside",
     ["table", "rule", "rows", "for example"],

@@ -9,6 +9,7 @@ import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
+import { publishedChanges, type ReferenceChange, WITH_CHANGES } from "../../lake/reference-changes.js";
 import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
 import type { LimitsKeeper } from "../../lake/service-limits.js";
 import type { LandReport } from "../../lake/upsert.js";
@@ -56,6 +57,8 @@ export interface RunReport {
   readonly bytes: number;
   readonly durationMs: number;
   readonly landed: readonly LandReport[];
+  /** What changed in reference data and statements since the snapshots before. */
+  readonly changes: readonly ReferenceChange[];
   readonly rejected: readonly RejectCount[];
   readonly failures: Run["failures"];
   /** Symbols asked for and symbols of which something came, by table. */
@@ -115,6 +118,7 @@ export async function runPipeline(
     if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
       run.doing("views");
       await publish(lake);
+      run.changes = await changesOf(run);
     }
   } catch (error) {
     failed ??= error;
@@ -221,6 +225,7 @@ function report(run: Run, failed: unknown): RunReport {
     bytes: run.bytes,
     durationMs: run.clock.now() - run.startedAt,
     landed: totals(run.landed),
+    changes: run.changes,
     rejected: run.rejects,
     failures: run.failures,
     symbols: run.symbols.counts(),
@@ -232,6 +237,14 @@ function report(run: Run, failed: unknown): RunReport {
 function refusals({ refused }: Run): string | undefined {
   if (refused.size === 0) return undefined;
   return [...refused].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
+}
+
+/** What the run's snapshots have changed. */
+async function changesOf(run: Run): Promise<readonly ReferenceChange[]> {
+  const hasChanged = run.landed.some(
+    ({ table, inserted, updated }) => WITH_CHANGES.has(table) && inserted + updated > 0,
+  );
+  return hasChanged ? publishedChanges(run.lake, { since: run.startedAt, until: run.clock.now() }) : [];
 }
 
 function reasonOf(error: unknown): string {

@@ -7,6 +7,7 @@ import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import { AnswerStore } from "../../lake/answer-store.js";
 import type { Lake } from "../../lake/lake.js";
+import type { ReferenceChange } from "../../lake/reference-changes.js";
 import { type RejectCount, rejectIssues } from "../../lake/rejects.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
@@ -100,6 +101,8 @@ export class Run {
   rows = 0;
   bytes = 0;
   rejects: RejectCount[] = [];
+  /** What its snapshots have changed. */
+  changes: readonly ReferenceChange[] = [];
   /** Why the run asks for nothing more, once it does not. */
   stopped: string | undefined;
   readonly #onProgress: (progress: Progress) => void;
