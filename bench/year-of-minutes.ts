@@ -48,8 +48,8 @@ function priceSql(minute: string): string {
 function monthSql(month: string, symbols: number): string {
   const minute = "day * 240 + i";
   return `SELECT symbol, timestamp, trade_date, open, close, volume,
-      greatest(open, close) + CAST(noise % 4 AS INTEGER) / 100 AS high,
-      least(open, close) - CAST(noise // 4 % 4 AS INTEGER) / 100 AS low,
+      round(greatest(open, close) + CAST(noise % 4 AS INTEGER) / 100, 2) AS high,
+      round(least(open, close) - CAST(noise // 4 % 4 AS INTEGER) / 100, 2) AS low,
       round(volume * 100 * (open + close) / 2, 2) AS amount,
       NULL::DOUBLE AS open_interest, NULL::DOUBLE AS prev_close, NULL::DOUBLE AS settlement_price,
       100::INTEGER AS lot, true AS is_final

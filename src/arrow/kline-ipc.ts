@@ -21,9 +21,17 @@ export function klinesToIpc(columns: KlineColumns): Uint8Array {
   return tableToIPC(tableOf(columns), "file");
 }
 
-/** Writes bars as {@link klinesToIpc} does, in pieces that lie in the columns' own buffers where they can. */
+/**
+ * Writes bars as {@link klinesToIpc} does, but for columns without a value, and in pieces that lie in the columns' own
+ * buffers where they can.
+ */
 export function klinesToIpcPieces(columns: KlineColumns): AsyncIterable<Uint8Array> {
-  return RecordBatchFileWriter.writeAll(tableOf(columns));
+  const table = tableOf(columns);
+  const isEmpty = (name: string): boolean =>
+    columns.rows > 0 && table.getChild(name)?.nullCount === columns.rows;
+  return RecordBatchFileWriter.writeAll(
+    table.select(table.schema.names.filter((name) => !isEmpty(String(name)))),
+  );
 }
 
 function tableOf(columns: KlineColumns): Table {

@@ -1,6 +1,9 @@
 import { KLINE_COLUMNS } from "../schema/bars.js";
 
-/** Values of a numeric column in Arrow's layout; `validity` has a bit a row (1 = present) and is absent if all are. */
+/**
+ * Values of a numeric column in Arrow's layout; `validity` has a bit a row (1 = present) and is absent if all are. Columns
+ * of nulls alone may lie in the same memory.
+ */
 export interface NumberColumn {
   readonly values: Float64Array;
   readonly validity: Uint8Array | undefined;

@@ -17,6 +17,7 @@ import {
   Timestamp,
   TimestampMillisecond,
   TimeUnit,
+  tableFromIPC,
   tableToIPC,
   Uint8,
   Uint32,
@@ -27,7 +28,7 @@ import {
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { klineBatch } from "../../src/arrow/kline-batch.js";
-import { klinesFromIpc, klinesToIpc } from "../../src/arrow/kline-ipc.js";
+import { klinesFromIpc, klinesToIpc, klinesToIpcPieces } from "../../src/arrow/kline-ipc.js";
 import { DOUBLE_COLUMNS, type KlineColumns } from "../../src/wire/kline-columns.js";
 import { anyBars, barsOf, columnsOf, type PlainBars } from "../wire/any-kline-columns.js";
 
@@ -68,6 +69,9 @@ function dictionaryOf(
   });
 }
 
+const isPresent = (validity: Uint8Array, row: number): boolean =>
+  ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0;
+
 const withBars = (bars: PlainBars): PlainBars =>
   Object.fromEntries(Object.entries(bars).filter(([, list]) => list.length > 0));
 
@@ -80,6 +84,24 @@ describe("bars of our own file", () => {
       fc.property(anyBars, (bars) => {
         const columns = columnsOf(bars);
         expect(klinesFromIpc(klinesToIpc(columns))).toEqual(columns);
+      }),
+    );
+  });
+
+  test("come back equal from pieces, which leave out columns without a value", async () => {
+    await fc.assert(
+      fc.asyncProperty(anyBars, async (bars) => {
+        const columns = columnsOf(bars);
+        const pieces: Uint8Array[] = [];
+        for await (const piece of klinesToIpcPieces(columns)) pieces.push(piece);
+        const bytes = Buffer.concat(pieces);
+        expect(klinesFromIpc(bytes)).toEqual(columns);
+        const written = tableFromIPC(bytes).schema.names;
+        for (const [name, { values, validity }] of Object.entries(columns.doubles)) {
+          const hasValue =
+            columns.rows === 0 || validity === undefined || values.some((_, row) => isPresent(validity, row));
+          expect([name, written.includes(name)]).toEqual([name, hasValue]);
+        }
       }),
     );
   });

@@ -6,8 +6,8 @@ import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { Answer, LedgerEntry, Run } from "./run.js";
 
-/** Most bars that are landed at once, and that may wait meanwhile: both bound the memory. */
-const GROUP_BARS = 1_500_000;
+/** Bars that are enough to be landed at once, while as many may wait: both bound the memory. */
+export const GROUP_BARS = 750_000;
 
 /** What is kept beside the columns of an answer until it has landed. */
 export interface BarsNote {

@@ -7,12 +7,9 @@ import { unlanded } from "../../lake/upsert.js";
 import type { TableSchema } from "../../schema/column.js";
 import { tableNamed } from "../../schema/tables.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
-import { type BarsNote, landAnswers } from "./landing-bars.js";
+import { type BarsNote, GROUP_BARS, landAnswers } from "./landing-bars.js";
 import { landStatementNotes, type StatementsNote } from "./landing-statements.js";
 import type { Run } from "./run.js";
-
-/** Most bars of recovered answers that are landed at once. */
-const GROUP_BARS = 1_500_000;
 
 /**
  * Lands what runs that died had received and not landed: it was paid for. What cannot be landed stays where it is, and

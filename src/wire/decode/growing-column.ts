@@ -1,21 +1,35 @@
+import type { NumberColumn } from "../kline-columns.js";
+
 const FIRST_CAPACITY = 4096;
 const TWO_32 = 2 ** 32;
 
-/** Doubles that grow by doubling, with Arrow's validity bitmap (1 = present) once a null was seen. */
+/** What columns without a value lie in, all of them: as long as the longest. */
+let nothing = new Float64Array(0);
+let nothingBits = new Uint8Array(0);
+
+/**
+ * Doubles that grow by doubling, with Arrow's validity bitmap (1 = present) once a null was seen. A column of nulls alone
+ * takes no memory of its own: most services leave out whole columns.
+ */
 export class GrowingDoubles {
-  values = new Float64Array(FIRST_CAPACITY);
+  values = new Float64Array(0);
   length = 0;
   #bitmap: Uint8Array | undefined;
   /** Whether the bitmap counts: one that is left from an earlier use does not. */
   #hasNulls = false;
 
+  /** Whether there are nulls alone, which are counted and not stored. */
+  #isVoid = true;
+
   push(value: number): void {
+    if (this.#isVoid) this.#begin();
     if (this.length === this.values.length) this.#grow(this.length + 1);
     if (this.#hasNulls) this.#mark(this.length, this.length + 1, true);
     this.values[this.length++] = value;
   }
 
   pushRun(run: Float64Array): void {
+    if (this.#isVoid) this.#begin();
     const end = this.length + run.length;
     if (end > this.values.length) this.#grow(end);
     if (this.#hasNulls) this.#mark(this.length, end, true);
@@ -26,22 +40,20 @@ export class GrowingDoubles {
   /** Appends nulls; their value is NaN. */
   pushNulls(count: number): void {
     if (count === 0) return;
-    const end = this.length + count;
-    if (end > this.values.length) this.#grow(end);
-    if (!this.#hasNulls) this.#beginNulls();
-    this.#mark(this.length, end, false);
-    this.values.fill(Number.NaN, this.length, end);
-    this.length = end;
+    if (this.#isVoid) this.length += count;
+    else this.#storeNulls(count);
   }
 
   /** Moves the entry at `from` to `to`. */
   move(from: number, to: number): void {
+    if (this.#isVoid) return;
     this.values[to] = this.values[from] as number;
     if (this.#hasNulls) this.#mark(to, to + 1, this.#isPresent(from));
   }
 
   /** Reorders the entries from `start` on: entry `start + k` becomes what `order[k]` was. */
   permute(start: number, order: Uint32Array): void {
+    if (this.#isVoid) return;
     this.values.set(
       Float64Array.from(order, (from) => this.values[from] as number),
       start,
@@ -53,11 +65,24 @@ export class GrowingDoubles {
 
   truncate(length: number): void {
     this.length = length;
-    if (length === 0) this.#hasNulls = false;
+    if (length > 0) return;
+    this.#hasNulls = false;
+    this.#isVoid = true;
+  }
+
+  /** The first `rows` entries, to be read only: they lie where they are. */
+  column(rows: number): NumberColumn {
+    if (!this.#isVoid || rows === 0)
+      return { values: this.values.subarray(0, rows), validity: this.#validity(rows) };
+    if (nothing.length < rows) {
+      nothing = new Float64Array(rows).fill(Number.NaN);
+      nothingBits = new Uint8Array(Math.ceil(rows / 8));
+    }
+    return { values: nothing.subarray(0, rows), validity: nothingBits.subarray(0, Math.ceil(rows / 8)) };
   }
 
   /** The validity bitmap of the first `rows` entries, or undefined where all of them are present. */
-  validity(rows: number): Uint8Array | undefined {
+  #validity(rows: number): Uint8Array | undefined {
     if (!this.#hasNulls || this.#bitmap === undefined) return undefined;
     const bitmap = this.#bitmap.subarray(0, Math.ceil(rows / 8));
     const last = rows & 7;
@@ -70,6 +95,23 @@ export class GrowingDoubles {
   #isPresent(index: number): boolean {
     const byte = (this.#bitmap as Uint8Array)[index >> 3] as number;
     return (byte & (1 << (index & 7))) !== 0;
+  }
+
+  /** Stores the nulls that were only counted: what follows is a value. */
+  #begin(): void {
+    const nulls = this.length;
+    this.length = 0;
+    this.#isVoid = false;
+    if (nulls > 0) this.#storeNulls(nulls);
+  }
+
+  #storeNulls(count: number): void {
+    const end = this.length + count;
+    if (end > this.values.length) this.#grow(end);
+    if (!this.#hasNulls) this.#beginNulls();
+    this.#mark(this.length, end, false);
+    this.values.fill(Number.NaN, this.length, end);
+    this.length = end;
   }
 
   #beginNulls(): void {
@@ -93,7 +135,7 @@ export class GrowingDoubles {
   }
 
   #grow(atLeast: number): void {
-    const capacity = Math.max(atLeast, this.values.length * 2);
+    const capacity = Math.max(atLeast, this.values.length * 2, FIRST_CAPACITY);
     this.values = resized(this.values, new Float64Array(capacity));
     if (this.#bitmap) this.#bitmap = resized(this.#bitmap, new Uint8Array(Math.ceil(capacity / 8)));
   }

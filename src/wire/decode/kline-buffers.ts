@@ -41,10 +41,7 @@ export class KlineBuffers {
       this.#symbolIndex.fill(index, start, end);
       start = end;
     }
-    const doubles = [...this.doubles].map(([name, column]) => [
-      name,
-      { values: column.values.subarray(0, rows), validity: column.validity(rows) },
-    ]);
+    const doubles = [...this.doubles].map(([name, column]) => [name, column.column(rows)]);
     return {
       rows,
       symbols,
