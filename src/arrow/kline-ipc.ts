@@ -27,11 +27,9 @@ export function klinesToIpc(columns: KlineColumns): Uint8Array {
  */
 export function klinesToIpcPieces(columns: KlineColumns): AsyncIterable<Uint8Array> {
   const table = tableOf(columns);
-  const isEmpty = (name: string): boolean =>
-    columns.rows > 0 && table.getChild(name)?.nullCount === columns.rows;
-  return RecordBatchFileWriter.writeAll(
-    table.select(table.schema.names.filter((name) => !isEmpty(String(name)))),
-  );
+  const { rows } = columns;
+  const kept = table.schema.names.filter((name) => rows === 0 || table.getChild(name)?.nullCount !== rows);
+  return RecordBatchFileWriter.writeAll(table.select(kept));
 }
 
 function tableOf(columns: KlineColumns): Table {
@@ -262,7 +260,7 @@ function readDoubles(table: Table, name: string): NumberColumn {
   const rows = table.numRows;
   const absent = !table.schema.fields.some((field) => field.name === name);
   if (absent && isNullable(name)) {
-    return { values: new Float64Array(rows), validity: new Uint8Array(Math.ceil(rows / 8)) };
+    return { values: new Float64Array(rows).fill(Number.NaN), validity: new Uint8Array(Math.ceil(rows / 8)) };
   }
   const chunks = chunksOf(table, name, "Float64", isDouble);
   return { values: valuesOf(chunks, Float64Array), validity: readValidity(chunks, rows) };
