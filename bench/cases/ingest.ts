@@ -5,6 +5,7 @@ import type { ServiceClient } from "../../src/client/service-client.js";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
+import { klinesQuery } from "../../src/jobs/ingest/ingest-bars.js";
 import { CONCURRENCY } from "../../src/jobs/ingest/run.js";
 import { runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { byteCount, Lake } from "../../src/lake/lake.js";
@@ -12,7 +13,7 @@ import type { RequestUnit } from "../../src/plan/request-units.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
-import { API_KEY_HEADER, ENDPOINTS, LIMITS } from "../../src/wire/endpoints.js";
+import { API_KEY_HEADER, ENDPOINTS } from "../../src/wire/endpoints.js";
 import type { Benchmark, Case } from "../benchmark.js";
 import { sqlChecks } from "../checksum.js";
 import {
@@ -98,14 +99,7 @@ async function ask<T>(
 }
 
 function queryOf({ symbols, window }: RequestUnit) {
-  return {
-    symbols: symbols.join(","),
-    period: "1m",
-    count: LIMITS.maxCount,
-    start_time: window.start,
-    end_time: window.end - 1,
-    adjust: "none",
-  };
+  return klinesQuery(symbols, window, "1m");
 }
 
 /** Of the requests only, and compared with nothing. */

@@ -1,15 +1,26 @@
-import { Argument } from "commander";
+import { Argument, InvalidArgumentError, Option } from "commander";
+import { systemClock } from "../../client/system-clock.js";
+import { DAY_MS } from "../../core/time.js";
 import { type CheckReport, checkLake } from "../../jobs/check-lake.js";
+import {
+  checkSample,
+  type DeviatingBar,
+  type SampleReport,
+  type SampleSize,
+} from "../../jobs/check-sample.js";
 import type { Finding, Severity } from "../../lake/check/finding.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView } from "../progress.js";
+import { openService, rpmOption, type ServiceOptions, shareOption, urlOption } from "../service-option.js";
 import { count, paint, plural, size, table } from "../text.js";
 
-interface Options extends CommonOptions {
+interface Options extends ServiceOptions {
   readonly deep?: boolean;
+  readonly sample?: SampleSize;
 }
 
 /** Findings that people are shown; machines get all of them. */
@@ -27,19 +38,30 @@ export function addCheck(cli: Cli): void {
       ),
     )
     .option("--deep", "read every file in full: content, rows, order, statistics, keys")
+    .addOption(
+      new Option(
+        "--sample <part>",
+        "ask the service again for a random part of the bars' requests, such as 1%, or for so many, and compare",
+      ).argParser(sampleOf),
+    )
+    .addOption(urlOption())
+    .addOption(rpmOption())
+    .addOption(shareOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
       "after",
       `
 Changes nothing, and others may read and write meanwhile. Without --deep it looks at the log and at the names and sizes
-of the files, which takes moments.
+of the files, which takes moments. With --sample it spends a part of the key's quota: a service that corrects its past
+does not tell of it.
 Exit code 1: an error or a warning was found; what is only worth knowing does not count.
 
 Examples:
   barlake check
   barlake check --deep bars_1d bars_1m
-  barlake check --deep --json`,
+  barlake check --deep --json
+  barlake check --sample 1% --rpm 30`,
     )
     .action((names: readonly string[], options: Options) =>
       cli.action(async () => {
@@ -52,12 +74,106 @@ Examples:
           onProgress: ({ table: name, file, ...progress }) =>
             view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
         }).finally(() => view?.stop());
-        if (options.json) printJson({ deep: options.deep === true, ...report });
-        else process.stdout.write(`${text(report, options)}\n`);
+        const sample = options.sample && (await askSample(cli, options, options.sample));
+        if (options.json) printJson({ deep: options.deep === true, ...report, ...(sample && { sample }) });
+        else
+          process.stdout.write(
+            `${[text(report, options), ...(sample ? sampleText(sample) : [])].join("\n")}\n`,
+          );
         if (cli.signal.aborted) return EXIT.interrupted;
-        return report.findings.some(({ severity }) => severity !== "info") ? EXIT.partial : EXIT.done;
+        const isSound = report.findings.every(({ severity }) => severity === "info");
+        return isSound && (sample === undefined || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
       }),
     );
+}
+
+async function askSample(cli: Cli, options: Options, size: SampleSize): Promise<SampleReport> {
+  const lake = openLake(options);
+  const service = await openService(options, lake, "check --sample");
+  const view = options.json && process.stderr.isTTY ? undefined : progressView("sample");
+  try {
+    return await checkSample(
+      {
+        lake,
+        client: service.client,
+        clock: systemClock,
+        signal: AbortSignal.any([cli.signal, service.lost]),
+        onProgress: (progress) => view?.update({ ...progress, unit: "requests" }),
+      },
+      size,
+    );
+  } finally {
+    view?.stop();
+    await service.close();
+  }
+}
+
+function isAsLanded({ tables, failures }: SampleReport): boolean {
+  return (
+    failures.length === 0 && tables.every(({ counts }) => counts.changed + counts.gone + counts.new === 0)
+  );
+}
+
+function sampleText(sample: SampleReport): string[] {
+  const { tables, deviations, failures } = sample;
+  if (tables.every(({ answered }) => answered === 0))
+    return ["", "nothing to ask for again: no request for bars was answered yet"];
+  const lines = [
+    "",
+    `asked again: ${isAsLanded(sample) ? paint("green", "the service tells what the lake has") : paint("yellow", "the service tells otherwise")}`,
+    table(
+      ["table", "requests", "of", "bars", "changed", "gone", "new"],
+      tables.map(({ table: name, asked, answered, bars, counts }) => [
+        name,
+        ...[asked, answered, bars, counts.changed, counts.gone, counts.new].map(count),
+      ]),
+    ),
+  ];
+  const rows = deviations.flatMap(({ table: name, symbol, timestamp, kind, values }) =>
+    (values.length > 0 ? values : [undefined]).map((value) => [
+      name,
+      symbol,
+      timestamp,
+      kind,
+      value?.column,
+      value?.lake,
+      value?.service,
+    ]),
+  );
+  if (rows.length > 0) {
+    lines.push(
+      "",
+      table(["table", "symbol", "timestamp", "what", "column", "lake", "service"], rows.slice(0, MOST_SHOWN)),
+      ...mergeCommands(deviations),
+    );
+  }
+  for (const failure of new Set(failures)) lines.push(`${paint("red", "failed:")} ${failure}`);
+  return lines;
+}
+
+/** Commands that ask for the deviating bars anew, and merge them. */
+function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
+  const pipelines = [
+    ["daily", BARS_1D],
+    ["minute", BARS_1M],
+  ] as const;
+  return pipelines.flatMap(([pipeline, { name }]) => {
+    const own = deviations.filter((one) => one.table === name);
+    if (own.length === 0) return [];
+    const symbols = [...new Set(own.map(({ symbol }) => symbol))];
+    const oldest = Math.min(...own.map(({ timestamp }) => Date.parse(timestamp)));
+    const days = Math.ceil((systemClock.now() - oldest) / DAY_MS) + 1;
+    return `to have them merged: barlake run ${pipeline} --symbols ${symbols.join(",")} --lookback ${days}d`;
+  });
+}
+
+/** `1%`, or a number of requests. */
+function sampleOf(given: string): SampleSize {
+  const [, number = "", percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(given) ?? [];
+  const value = Number(number);
+  if (percent === "%" && value > 0 && value <= 100) return { part: value / 100 };
+  if (percent === "" && Number.isSafeInteger(value) && value > 0) return { requests: value };
+  throw new InvalidArgumentError("must be a part such as 1%, or a number of requests");
 }
 
 function text(report: CheckReport, options: Options): string {

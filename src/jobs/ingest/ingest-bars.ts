@@ -115,7 +115,7 @@ class AskingBars {
       window: { first: window.start, last: window.end - 1 },
     } as const;
     const got = await run.ask(
-      { endpoint: ENDPOINTS.klinesBatch, query: queryOf(symbols, window, period) },
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
       { dataset: this.table.name, symbols, window, finalEnd: run.finalEnds[unit.region] },
       async (body) => {
         const answer = await decodeKlines(body, expectation, run.buffers);
@@ -196,7 +196,8 @@ class AskingBars {
 /** Longest that a symbol's first bar is labelled after its listing date begins. */
 const DAY_OF_LISTING_MS = 24 * 3_600_000;
 
-function queryOf(symbols: readonly string[], { start, end }: TimeRange, period: LandedPeriod) {
+/** The query of a request for all bars of a window, as the exchange reported them. */
+export function klinesQuery(symbols: readonly string[], { start, end }: TimeRange, period: LandedPeriod) {
   return {
     symbols: symbols.join(","),
     period,
