@@ -1,6 +1,9 @@
-import { SingleBar } from "cli-progress";
+import { MultiBar, type SingleBar } from "cli-progress";
 import { pino } from "pino";
-import type { Progress as RunProgress } from "../jobs/ingest/run.js";
+import type { QuotaState } from "../client/group-quota.js";
+import { systemClock } from "../client/system-clock.js";
+import { MINUTE_MS } from "../core/time.js";
+import type { Progress as RunProgress } from "../jobs/ingest/run-progress.js";
 import { count, duration, size } from "./text.js";
 
 /** How far a command has come. */
@@ -13,6 +16,15 @@ export interface Progress {
   readonly bytes?: number;
   /** What is being done, in a few words. */
   readonly doing: string;
+  /** Parts that are shown each by itself where there are several. */
+  readonly parts?: readonly {
+    readonly name: string;
+    readonly done: number;
+    readonly total: number;
+    readonly rows: number;
+  }[];
+  /** How a key's quota stands. */
+  readonly quota?: QuotaState | undefined;
 }
 
 /** Shows how a command goes on. */
@@ -23,6 +35,8 @@ export interface ProgressView {
 
 /** Time between two lines of a log. */
 const LINE_EVERY_MS = 5000;
+/** Time after which a bar is drawn anew though nothing was told: its times go on. */
+const DRAW_EVERY_MS = 1000;
 const BAR_WIDTH = 24;
 
 /** A bar with rate and time left on a terminal; JSON lines on standard error otherwise. */
@@ -32,31 +46,84 @@ export function progressView(title: string): ProgressView {
 
 function barView(title: string): ProgressView {
   const startedAt = performance.now();
-  const bar = new SingleBar({
+  const bars = new MultiBar({
     stream: process.stderr,
     hideCursor: true,
     clearOnComplete: true,
-    format: (_, { value, total }, payload: Partial<Progress>) => {
-      const { unit = "", rows = 0, bytes = 0, doing = "" } = payload;
-      const part = total > 0 ? Math.min(1, value / total) : 0;
-      const full = Math.round(part * BAR_WIDTH);
-      const elapsed = performance.now() - startedAt;
-      const facts = [`${value}/${total} ${unit}`];
-      if (rows > 0) facts.push(`${count(rows)} rows`, `${count((rows / elapsed) * 1000)} rows/s`);
-      if (bytes > 0) facts.push(size(bytes));
-      if (part > 0 && part < 1) facts.push(`${duration((elapsed / part) * (1 - part))} left`);
-      facts.push(doing);
-      return `   ${title.padEnd(10)} ${"█".repeat(full)}${"░".repeat(BAR_WIDTH - full)} ${facts.join(" · ")}`;
-    },
+    format: (_, __, { text = "" }: { text?: string }) => text,
   });
-  bar.start(0, 0, {});
+  const lines: SingleBar[] = [];
+  const draw = (texts: readonly string[]): void => {
+    for (const [index, text] of texts.entries()) {
+      const bar = (lines[index] ??= bars.create(1, 0));
+      bar.update(0, { text });
+    }
+  };
+  let latest: Progress | undefined;
+  const show = (): void => {
+    if (latest === undefined) return;
+    const elapsedMs = performance.now() - startedAt;
+    const { parts = [] } = latest;
+    draw([
+      progressLine(title, latest, elapsedMs, systemClock.now()),
+      ...(parts.length > 1 ? parts.map((part) => partLine(part)) : []),
+    ]);
+  };
+  const timer = setInterval(show, DRAW_EVERY_MS).unref();
   return {
     update: (progress) => {
-      bar.setTotal(progress.total);
-      bar.update(progress.done, progress);
+      latest = progress;
+      show();
     },
-    stop: () => bar.stop(),
+    stop: () => {
+      if (latest === undefined) return;
+      latest = undefined;
+      clearInterval(timer);
+      bars.stop();
+    },
   };
+}
+
+/**
+ * The line that a terminal shows.
+ *
+ * @param elapsedMs since the command began. @param now epoch milliseconds.
+ */
+export function progressLine(title: string, progress: Progress, elapsedMs: number, now: number): string {
+  const { done, total, unit, rows, bytes = 0, quota, doing } = progress;
+  const facts = [`${count(done)}/${count(total)} ${unit}`];
+  const left = timeLeft(progress, elapsedMs);
+  if (left !== undefined) facts.push(`${duration(left)} left`);
+  if (rows > 0) facts.push(`${count(rows)} rows`, `${count((rows / elapsedMs) * 1000)} rows/s`);
+  if (bytes > 0) facts.push(size(bytes));
+  if (quota !== undefined) facts.push(quotaText(quota, now));
+  facts.push(doing);
+  return `   ${title.padEnd(10)} ${barText(done, total)} ${facts.join(" · ")}`;
+}
+
+function partLine({ name, done, total, rows }: NonNullable<Progress["parts"]>[number]): string {
+  return `   ${name.padEnd(18)} ${barText(done, total)} ${count(done)}/${count(total)} · ${count(rows)} rows`;
+}
+
+function barText(done: number, total: number): string {
+  const full = total > 0 ? Math.round(Math.min(1, done / total) * BAR_WIDTH) : 0;
+  return "█".repeat(full) + "░".repeat(BAR_WIDTH - full);
+}
+
+/** As fast as it went so far, and no faster than the quota permits; undefined where nothing can be said. */
+function timeLeft({ done, total, quota }: Progress, elapsedMs: number): number | undefined {
+  if (done === 0 || done >= total) return undefined;
+  const permitted = quota?.limit === undefined ? 0 : ((total - done) / quota.limit) * MINUTE_MS;
+  return Math.max(permitted, (elapsedMs / done) * (total - done));
+}
+
+function quotaText({ limit, usedLastMinute, waitingUntil }: QuotaState, now: number): string {
+  const used =
+    limit === undefined
+      ? `${usedLastMinute} in the last minute`
+      : `quota ${usedLastMinute} used, ${Math.max(0, limit - usedLastMinute)} left`;
+  const wait = (waitingUntil ?? 0) - now;
+  return wait > 0 ? `${used}, next in ${duration(wait)}` : used;
 }
 
 function logView(title: string): ProgressView {
@@ -74,6 +141,17 @@ function logView(title: string): ProgressView {
 
 /** Shows the progress of an ingest. */
 export function showRun(view: ProgressView | undefined): (progress: RunProgress) => void {
-  return ({ requestsDone, requestsTotal, ...rest }) =>
-    view?.update({ ...rest, done: requestsDone, total: requestsTotal, unit: "requests" });
+  return ({ requestsDone, requestsTotal, tables, ...rest }) =>
+    view?.update({
+      ...rest,
+      done: requestsDone,
+      total: requestsTotal,
+      unit: "requests",
+      parts: tables.map((one) => ({
+        name: one.table,
+        done: one.requestsDone,
+        total: one.requestsTotal,
+        rows: one.rows,
+      })),
+    });
 }

@@ -87,7 +87,7 @@ Examples:
     );
 }
 
-async function askSample(cli: Cli, options: Options, size: SampleSize): Promise<SampleReport> {
+async function askSample(cli: Cli, options: Options, wanted: SampleSize): Promise<SampleReport> {
   const lake = openLake(options);
   const service = await openService(options, lake, "check --sample");
   const view = options.json && process.stderr.isTTY ? undefined : progressView("sample");
@@ -100,7 +100,7 @@ async function askSample(cli: Cli, options: Options, size: SampleSize): Promise<
         signal: AbortSignal.any([cli.signal, service.lost]),
         onProgress: (progress) => view?.update({ ...progress, unit: "requests" }),
       },
-      size,
+      wanted,
     );
   } finally {
     view?.stop();

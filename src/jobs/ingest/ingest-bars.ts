@@ -75,7 +75,7 @@ class AskingBars {
     this.#hasMeasured = true;
     const units = measures ? planned.slice(0, 1) : planned;
     if (units.length === 0) return false;
-    run.replan(planned.length);
+    run.progress.replan(this.table.name, planned.length);
     this.#isStale = measures;
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
@@ -94,12 +94,12 @@ class AskingBars {
   /** Asks for one unit, and pages back for the symbols whose answer may have been cut. */
   async #askUnit(unit: RequestUnit): Promise<void> {
     const run = this.#run;
-    run.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
+    run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
     const pages: Page[] = [unit];
     for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
       if (run.isHalted(this.table.name)) return;
       const older = await this.#askPage(unit, page);
-      if (pages.length + older.length > 0) run.plan(older.length);
+      if (pages.length + older.length > 0) run.progress.plan(this.table.name, older.length);
       pages.push(...older);
     }
   }

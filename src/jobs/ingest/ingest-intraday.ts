@@ -18,11 +18,11 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
     `${endpoint.method} ${endpoint.path}`,
   );
   const due = universes.filter((id) => isDue(answered.get(id), run.clock.now()));
-  run.plan(due.length);
+  run.progress.plan(BARS_1M.name, due.length);
   const landing = new LandingBars(run, BARS_1M);
   for (const id of due) {
     if (run.isHalted(BARS_1M.name)) break;
-    run.doing(`minutes of ${id}`);
+    run.progress.doing(`minutes of ${id}`);
     const got = await run.ask(
       { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
       { dataset: BARS_1M.name, symbols: [id] },

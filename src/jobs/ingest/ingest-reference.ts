@@ -35,8 +35,8 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
   const answered = await lastAnswers(run.session, run.lake, INSTRUMENTS.name, `GET ${path}`);
   if ([...answered.values()].some((at) => at > oldest) && [...answered.values()].every((at) => at > oldest))
     return;
-  run.doing("exchanges");
-  run.plan(1);
+  run.progress.doing("exchanges");
+  run.progress.plan(EXCHANGES.name, 1);
   const exchanges = await run.ask(
     { endpoint: ENDPOINTS.exchanges },
     { dataset: EXCHANGES.name, symbols: [] },
@@ -46,8 +46,8 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
   await land(run, EXCHANGES, exchanges, exchanges.value.values, "true");
   for (const { exchange, region } of exchanges.value.values) {
     if (run.isHalted(INSTRUMENTS.name)) return;
-    run.doing(`instruments of ${exchange}`);
-    run.plan(1);
+    run.progress.doing(`instruments of ${exchange}`);
+    run.progress.plan(INSTRUMENTS.name, 1);
     const got = await run.ask(
       { endpoint: ENDPOINTS.exchangeInstruments, path: { exchange } },
       { dataset: INSTRUMENTS.name, symbols: [exchange] },
@@ -65,8 +65,8 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
   const answered = await lastAnswers(run.session, run.lake, UNIVERSE_MEMBERS.name, `POST ${path}`);
   if ([...answered.values()].some((at) => at > oldest) && [...answered.values()].every((at) => at > oldest))
     return;
-  run.doing("universes");
-  run.plan(1);
+  run.progress.doing("universes");
+  run.progress.plan(UNIVERSES.name, 1);
   const universes = await run.ask(
     { endpoint: ENDPOINTS.universes },
     { dataset: UNIVERSES.name, symbols: [] },
@@ -76,8 +76,8 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
   await land(run, UNIVERSES, universes, universes.value.values, "true");
   for (const batch of inBatches(universes.value.values, LIMITS.universesPerRequest)) {
     if (run.isHalted(UNIVERSE_MEMBERS.name)) return;
-    run.doing("members of universes");
-    run.plan(1);
+    run.progress.doing("members of universes");
+    run.progress.plan(UNIVERSE_MEMBERS.name, 1);
     const ids = batch.map((universe) => universe.id);
     const got = await run.ask(
       { endpoint: ENDPOINTS.universesBatch, body: { ids } },

@@ -41,8 +41,8 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
     );
     const due = symbols.filter((symbol) => (answered.get(symbol) ?? 0) <= oldest);
     const batches = inBatches(due, run.limits.symbolsPerRequest("financials"));
-    run.plan(batches.length);
-    run.doing(table.name);
+    run.progress.plan(table.name, batches.length);
+    run.progress.doing(table.name);
     const { columns } = await run.lake.snapshot(table);
     const fields = new StatementFields(table, columns);
     const landing = new LandingStatements(run, table, fields);

@@ -71,7 +71,7 @@ export class LandingBars {
     const run = this.#run;
     try {
       if (group.length > 0 && this.#failure === undefined) {
-        run.doing(`landing ${this.#table.name}`);
+        run.progress.doing(`landing ${this.#table.name}`);
         await run.exclusive(() => landAnswers(run, this.#table, group.map(delivered), run.finalEnds));
         await run.answers.forget(group.map(({ requestId }) => requestId));
       }

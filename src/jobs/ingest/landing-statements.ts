@@ -60,7 +60,7 @@ export class LandingStatements {
     this.#rows = 0;
     if (group.length === 0) return this.#run.exclusive(() => this.#run.landLedger());
     await this.#run.exclusive(async () => {
-      this.#run.doing(`landing ${this.#table.name}`);
+      this.#run.progress.doing(`landing ${this.#table.name}`);
       await landStatementNotes(
         this.#run,
         this.#table,

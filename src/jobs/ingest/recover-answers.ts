@@ -18,7 +18,7 @@ import type { Run } from "./run.js";
 export async function recoverAnswers(run: Run): Promise<void> {
   for (const store of await AnswerStore.takeOver(run.lake, run.runId)) {
     try {
-      run.doing("landing what an earlier run had received");
+      run.progress.doing("landing what an earlier run had received");
       const kept = await store.kept();
       const bars = kept.filter(({ note }) => isBarsNote(note));
       await recoverBars(run, store, bars);

@@ -25,7 +25,8 @@ import { ingestStatements } from "./ingest-statements.js";
 import { coverageFacts } from "./lake-coverage.js";
 import { LearnedLimits } from "./learned-limits.js";
 import { recoverAnswers } from "./recover-answers.js";
-import { type Progress, Run } from "./run.js";
+import { Run } from "./run.js";
+import type { Progress } from "./run-progress.js";
 import { recordRun } from "./run-record.js";
 import type { Returned } from "./symbol-tally.js";
 
@@ -52,7 +53,7 @@ export interface RunReport {
   readonly runId: string;
   readonly pipeline: string;
   readonly status: RunStatus;
-  readonly requests: Readonly<Run["requests"]>;
+  readonly requests: Readonly<Run["requests"]> & { readonly planned: number };
   readonly rows: number;
   readonly bytes: number;
   readonly durationMs: number;
@@ -116,7 +117,7 @@ export async function runPipeline(
     run.rejects = await saveRejects(session, lake, run.runId);
     await record();
     if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
-      run.doing("views");
+      run.progress.doing("views");
       await publish(lake);
       run.changes = await changesOf(run);
     }
@@ -220,7 +221,7 @@ function report(run: Run, failed: unknown): RunReport {
     runId: run.runId,
     pipeline: run.pipeline,
     status,
-    requests: run.requests,
+    requests: { planned: run.progress.planned, ...run.requests },
     rows: run.rows,
     bytes: run.bytes,
     durationMs: run.clock.now() - run.startedAt,

@@ -24,17 +24,8 @@ import {
   type Received,
   type ServiceFault,
 } from "./request-records.js";
+import { type Progress, RunProgress } from "./run-progress.js";
 import { SymbolTally } from "./symbol-tally.js";
-
-/** What a run tells while it goes on. */
-export interface Progress {
-  readonly requestsDone: number;
-  readonly requestsTotal: number;
-  readonly rows: number;
-  readonly bytes: number;
-  /** What is being done, in a few words. */
-  readonly doing: string;
-}
 
 /** Requests that may be under way at once. */
 export const CONCURRENCY = 4;
@@ -91,10 +82,11 @@ export class Run {
   readonly answers: AnswerStore;
   /** Column buffers for K-line answers: lent by each to the next. */
   readonly buffers = new KlineBufferPool();
-  readonly requests = { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 };
+  readonly requests = { sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 };
   readonly landed: LandReport[] = [];
   readonly failures: Failure[] = [];
   readonly symbols = new SymbolTally();
+  readonly progress: RunProgress;
   readonly startedAt: number;
   /** Ends of what was final when the run began, by region; what settles later is asked for again by the next run. */
   readonly finalEnds: Readonly<Record<Region, number>>;
@@ -105,11 +97,9 @@ export class Run {
   changes: readonly ReferenceChange[] = [];
   /** Why the run asks for nothing more, once it does not. */
   stopped: string | undefined;
-  readonly #onProgress: (progress: Progress) => void;
   readonly #breaker: CircuitBreaker;
   /** Datasets that the key may not ask for, and why. */
   readonly refused = new Map<string, string>();
-  #doing = "";
   #entries: LedgerEntry[] = [];
   #lastRequest = 0;
   #queue: Promise<unknown> = Promise.resolve();
@@ -124,7 +114,7 @@ export class Run {
     this.signal = parts.signal;
     this.limits = parts.limits;
     this.answers = AnswerStore.of(parts.lake, parts.runId);
-    this.#onProgress = parts.onProgress;
+    this.progress = new RunProgress(parts.onProgress);
     this.#breaker = new CircuitBreaker(parts.clock);
     const now = parts.clock.now();
     this.startedAt = now;
@@ -139,23 +129,6 @@ export class Run {
   /** Says whether nothing more of a dataset should be asked for: interrupted, refused, or failing again and again. */
   isHalted(dataset: string): boolean {
     return this.stopped !== undefined || this.signal.aborted || this.refused.has(dataset);
-  }
-
-  /** Adds to the number of requests that this run means to send. */
-  plan(count: number): void {
-    this.requests.planned += count;
-    this.#tell();
-  }
-
-  /** Sets the number of requests that are still to be sent. */
-  replan(left: number): void {
-    this.requests.planned = this.requests.sent + left;
-    this.#tell();
-  }
-
-  doing(what: string): void {
-    this.#doing = what;
-    this.#tell();
   }
 
   /** Runs work on the session; works wait for one another, as a connection takes one statement at a time. */
@@ -186,13 +159,16 @@ export class Run {
     const askedAt = this.clock.now();
     const asked: Asked = { runId, pipeline, requestId, endpoint, askedAt, attempts: 0, ...purpose };
     this.requests.sent += 1;
+    this.progress.sent(purpose.dataset, () => this.client.quotaOf(ask.endpoint.group));
+    let [rows, bytes] = [0, 0];
     try {
       const { value, durationMs } = await this.client.ask(ask, read, this.signal, (attempt) => {
         asked.attempts = attempt;
       });
       this.requests[value.rows === 0 ? "empty" : "answered"] += 1;
-      this.rows += value.rows;
-      this.bytes += value.bytes;
+      ({ rows, bytes } = value);
+      this.rows += rows;
+      this.bytes += bytes;
       this.#breaker.succeeded();
       this.symbols.note(purpose.dataset, purpose.symbols, new Set(value.absent));
       const records = answeredRecords(asked, value, durationMs);
@@ -202,7 +178,7 @@ export class Run {
       this.#fail(asked, error, error instanceof ServiceError && heals(error));
       return undefined;
     } finally {
-      this.#tell();
+      this.progress.ended(purpose.dataset, rows, bytes);
     }
   }
 
@@ -237,16 +213,5 @@ export class Run {
     if (status === 401) this.stopped = messageOf(fault);
     else if (status === 403) this.refused.set(dataset, reason);
     else this.stopped ??= this.#breaker.failed(fault.message);
-  }
-
-  #tell(): void {
-    const { planned, answered, empty, refused, failed } = this.requests;
-    this.#onProgress({
-      requestsDone: answered + empty + refused + failed,
-      requestsTotal: planned,
-      rows: this.rows,
-      bytes: this.bytes,
-      doing: this.#doing,
-    });
   }
 }

@@ -1,0 +1,109 @@
+import type { QuotaState } from "../../client/group-quota.js";
+
+/** How far the requests of one table have come. */
+export interface TableProgress {
+  readonly table: string;
+  readonly requestsDone: number;
+  readonly requestsTotal: number;
+  readonly rows: number;
+}
+
+/** What a run tells while it goes on. */
+export interface Progress {
+  readonly requestsDone: number;
+  readonly requestsTotal: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** By table, in the order in which they were begun. */
+  readonly tables: readonly TableProgress[];
+  /** How the group of endpoints that was asked last stands with its quota. */
+  readonly quota?: QuotaState | undefined;
+  /** What is being done, in a few words. */
+  readonly doing: string;
+}
+
+interface Counts {
+  planned: number;
+  sent: number;
+  done: number;
+  rows: number;
+}
+
+/** Counts what a run does, by table, and tells of each change. */
+export class RunProgress {
+  readonly #tell: (progress: Progress) => void;
+  readonly #tables = new Map<string, Counts>();
+  #bytes = 0;
+  #doing = "";
+  #quota: (() => QuotaState) | undefined;
+
+  constructor(tell: (progress: Progress) => void) {
+    this.#tell = tell;
+  }
+
+  /** Requests that the run means to send, or has sent. */
+  get planned(): number {
+    return this.#sum("planned");
+  }
+
+  /** Adds to the requests that are to be sent for a table. */
+  plan(table: string, count: number): void {
+    this.#of(table).planned += count;
+    this.#changed();
+  }
+
+  /** Sets how many requests are still to be sent for a table. */
+  replan(table: string, left: number): void {
+    const counts = this.#of(table);
+    counts.planned = counts.sent + left;
+    this.#changed();
+  }
+
+  doing(what: string): void {
+    this.#doing = what;
+    this.#changed();
+  }
+
+  /** @param quota of the group of endpoints that is asked. */
+  sent(table: string, quota: () => QuotaState): void {
+    const counts = this.#of(table);
+    counts.sent += 1;
+    counts.planned = Math.max(counts.planned, counts.sent);
+    this.#quota = quota;
+  }
+
+  /** A request has ended, with so much. */
+  ended(table: string, rows: number, bytes: number): void {
+    const counts = this.#of(table);
+    counts.done += 1;
+    counts.rows += rows;
+    this.#bytes += bytes;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#tell({
+      requestsDone: this.#sum("done"),
+      requestsTotal: this.planned,
+      rows: this.#sum("rows"),
+      bytes: this.#bytes,
+      tables: [...this.#tables].map(([table, { done, planned, rows }]) => {
+        return { table, requestsDone: done, requestsTotal: planned, rows };
+      }),
+      quota: this.#quota?.(),
+      doing: this.#doing,
+    });
+  }
+
+  #sum(name: keyof Counts): number {
+    let sum = 0;
+    for (const counts of this.#tables.values()) sum += counts[name];
+    return sum;
+  }
+
+  #of(table: string): Counts {
+    let counts = this.#tables.get(table);
+    if (counts === undefined) this.#tables.set(table, (counts = { planned: 0, sent: 0, done: 0, rows: 0 }));
+    return counts;
+  }
+}
