@@ -25,7 +25,11 @@ export function demandOptions(command: Command): Command {
     .option("--symbols <list>", "symbols, comma-separated, or @FILE with one a line")
     .option("--universe <ids>", "universes, comma-separated", splitList)
     .option("--region <list>", "regions: CN, HK, US", regionsOption)
-    .option("--lookback <days>", "last days to ask for again, such as 3d: corrections are merged", daysOption)
+    .option(
+      "--lookback <days>",
+      "last trading days to ask for again, such as 3d: corrections are merged",
+      daysOption,
+    )
     .option("--repair", "fill just the gaps that status shows, of the symbols asked for before");
 }
 

@@ -1,5 +1,31 @@
 import { isWeekday } from "../calendar/sessions.js";
+import { Session } from "../db/session.js";
+import type { Lake } from "../lake/lake.js";
+import { readCalendars } from "../lake/trading-days.js";
 import type { IsTradingDay } from "../plan/due-times.js";
 
-/** The trading days that schedules go by: Mondays to Fridays. On a holiday a run finds nothing to ask for. */
-export const isTradingDay: IsTradingDay = (_, date) => isWeekday(date);
+/** Days to come on which a region trades, as far as is known of them. */
+export const isLikelyTradingDay: IsTradingDay = (_, date) => isWeekday(date);
+
+/** The trading days that schedules go by. */
+export interface ScheduleDays {
+  /** As the lake's calendar has it; on days that it does not know yet, and all those to come, every weekday is one. */
+  readonly isTradingDay: IsTradingDay;
+  /** Reads the calendar anew. */
+  reload(): Promise<void>;
+}
+
+/** Reads the trading days that a lake knows. */
+export async function scheduleDays(lake: Lake): Promise<ScheduleDays> {
+  const read = async () => {
+    using session = await Session.open({ threads: 1 });
+    return await readCalendars(session, lake);
+  };
+  let calendars = await read();
+  return {
+    isTradingDay: (region, date) => calendars.get(region)?.isOpen(date) === true,
+    async reload() {
+      calendars = await read();
+    },
+  };
+}

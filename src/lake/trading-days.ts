@@ -37,8 +37,9 @@ export async function readCalendars(session: Session, lake: Lake): Promise<Map<R
 }
 
 /**
- * Lands the trading days that the lake's daily bars tell of: those of the region's index, else those on which at least
- * half of the symbols traded that had begun to and had not ended. Days that are not final yet are left out.
+ * Lands the trading days that the lake's daily bars tell of: those of the region's index and, outside of its bars, those
+ * on which at least half of the symbols traded that had begun to and had not ended. Days that are not final yet are left
+ * out.
  */
 export async function landTradingDays(
   session: Session,
@@ -57,6 +58,7 @@ export async function landTradingDays(
       SELECT b.region, b.symbol, b.trade_date, list_contains(r.indexes, b.symbol) AS is_index
       FROM (${bars}) b JOIN regions r USING (region) WHERE b.volume > 0 AND b.trade_date <= r.last_final),
     index_days AS (SELECT DISTINCT region, trade_date FROM traded WHERE is_index),
+    index_spans AS (SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM index_days GROUP BY region),
     lives AS (SELECT region, symbol, min(trade_date) AS first, max(trade_date) AS last FROM traded GROUP BY ALL),
     changes AS (
       SELECT region, first AS day, 1 AS change FROM lives UNION ALL SELECT region, last + 1, -1 FROM lives),
@@ -68,8 +70,9 @@ export async function landTradingDays(
       WHERE a.symbols >= ${FEWEST_SYMBOLS} AND 2 * d.symbols >= a.symbols)
     SELECT region, trade_date, 'index' AS source FROM index_days
     UNION ALL
-    SELECT region, trade_date, 'majority' AS source FROM busy
-    WHERE region NOT IN (SELECT region FROM index_days)`);
+    SELECT b.region, b.trade_date, 'majority' AS source
+    FROM busy b LEFT JOIN index_spans i ON b.region = i.region AND b.trade_date BETWEEN i.first AND i.last
+    WHERE i.region IS NULL`);
   try {
     return await upsert(session, lake, TRADING_DAYS, STAGED, options);
   } finally {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { checkSample, type SampleReport, type SampleSize } from "../../src/jobs/check-sample.js";
 import type { PipelineDefinition } from "../../src/jobs/pipeline.js";
 import { json, type Script, type Seen } from "../faults/scripted-service.js";
-import { scriptedMarket } from "./scripted-market.js";
+import { type Bars, barsOn, scriptedMarket } from "./scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
 const SYMBOLS = ["600519.SH", "601398.SH"];
@@ -10,26 +10,11 @@ const SYMBOLS = ["600519.SH", "601398.SH"];
 /** Trading dates 2024-01-10 to 12 in Shanghai. */
 const DAYS = ["2024-01-09", "2024-01-10", "2024-01-11"].map((date) => Date.parse(`${date}T16:00:00Z`));
 
-interface Bars {
-  [column: string]: number[];
-}
-
-/** Bars of each symbol on the days within the window. */
-function dailyBars({ query }: Seen): Record<string, Bars> {
-  const days = DAYS.filter(
-    (ms) => ms >= Number(query.get("start_time")) && ms <= Number(query.get("end_time")),
-  );
-  const of = (value: number): number[] => days.map(() => value);
-  const prices = { open: of(10), high: of(10), low: of(10), close: of(10) };
-  const bars = { timestamp: days, ...prices, volume: of(100), amount: of(1e5) };
-  return Object.fromEntries((query.get("symbols") ?? "").split(",").map((symbol) => [symbol, bars]));
-}
-
-const right: Script = (seen, response) => json(response, 200, { data: dailyBars(seen) });
+const right: Script = (seen, response) => json(response, 200, { data: barsOn(DAYS, seen) });
 
 /** What the service tells, but for one symbol. */
 function otherwise(seen: Seen, symbol: string, change: (bars: Bars) => Bars): object {
-  const bars = dailyBars(seen);
+  const bars = barsOn(DAYS, seen);
   const own = bars[symbol];
   return own === undefined ? bars : { ...bars, [symbol]: change(structuredClone(own)) };
 }

@@ -22,6 +22,21 @@ export function dailyBars(seen: Seen): object {
   );
 }
 
+/** Columns of bars, by their name on the wire. */
+export interface Bars {
+  [column: string]: number[];
+}
+
+/** Daily bars of each symbol, on those of the days that lie in the window. @param days epoch milliseconds, ascending. */
+export function barsOn(days: readonly number[], { query }: Seen, close = 10): Record<string, Bars> {
+  const [start, end] = [Number(query.get("start_time")), Number(query.get("end_time"))];
+  const timestamp = days.filter((ms) => ms >= start && ms <= end);
+  const of = (value: number): number[] => timestamp.map(() => value);
+  const prices = { open: of(close), high: of(close), low: of(close), close: of(close) };
+  const bars = { timestamp, ...prices, volume: of(100), amount: of(close * 1e4) };
+  return Object.fromEntries((query.get("symbols") ?? "").split(",").map((symbol) => [symbol, bars]));
+}
+
 /** Answers every request for bars as {@link dailyBars} does. */
 export const right: Script = (seen, response) => json(response, 200, { data: dailyBars(seen) });
 

@@ -8,7 +8,7 @@ import { EXIT } from "../exit-codes.js";
 import { jsonOption, printJson } from "../lake-option.js";
 import { instantText, scheduleText, windowText } from "../schedule-text.js";
 import { paint, table } from "../text.js";
-import { isTradingDay } from "../trading-days.js";
+import { isLikelyTradingDay } from "../trading-days.js";
 
 /** A pipeline's file, and what came of loading it. */
 type Loaded = { readonly file: string } & (
@@ -58,7 +58,7 @@ async function load(name: string, file: string): Promise<Loaded> {
 function forMachines(loaded: Loaded, now: number): object {
   const { file } = loaded;
   if ("error" in loaded) return { file, error: loaded.error.message, hint: loaded.error.hint };
-  const next = nextDue(loaded.pipeline.schedule, now, isTradingDay);
+  const next = nextDue(loaded.pipeline.schedule, now, isLikelyTradingDay);
   return { file, ...loaded.pipeline, next: next === undefined ? null : new Date(next).toISOString() };
 }
 
@@ -69,7 +69,7 @@ function print(loaded: readonly Loaded[], now: number): void {
     one.kind === "bars" ? `${one.kind} ${one.period}` : one.kind,
     windowText(one),
     scheduleText(one.schedule),
-    instantText(nextDue(one.schedule, now, isTradingDay)),
+    instantText(nextDue(one.schedule, now, isLikelyTradingDay)),
     one.doc,
   ]);
   if (rows.length > 0) {

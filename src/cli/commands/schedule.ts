@@ -17,8 +17,16 @@ import { lakeOption, openLake } from "../lake-option.js";
 import { portOption } from "../port-option.js";
 import { progressView, showRun } from "../progress.js";
 import { scheduleLog } from "../schedule-log.js";
-import { checkService, openService, type ServiceOptions, urlOption, withQuota } from "../service-option.js";
-import { isTradingDay } from "../trading-days.js";
+import {
+  checkService,
+  openService,
+  rpmOption,
+  type ServiceOptions,
+  shareOption,
+  urlOption,
+  withQuota,
+} from "../service-option.js";
+import { scheduleDays } from "../trading-days.js";
 
 interface Options extends ServiceOptions, NotifyOptions {
   readonly once?: boolean;
@@ -42,6 +50,8 @@ export function addSchedule(cli: Cli): void {
     )
     .option("--metrics-host <address>", "address that the metrics are served on", "127.0.0.1")
     .addOption(urlOption())
+    .addOption(rpmOption())
+    .addOption(shareOption())
     .addOption(lakeOption())
     .addHelpText(
       "after",
@@ -65,6 +75,8 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const lake = openLake(options);
   const catchUp = { missed: options.catchUp, neverRun: options.once === true };
   const states = initialStates(pipelines, await lastRuns(lake), catchUp, systemClock.now());
+  const days = await scheduleDays(lake);
+  const { isTradingDay } = days;
   const metrics = scheduleMetrics(states, systemClock, isTradingDay);
   const log = scheduleLog();
 
@@ -73,6 +85,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
     if (event.kind !== "ended") return;
     const { pipeline, outcome, previous } = event;
     metrics.count(outcome);
+    await days.reload();
     const webhook = webhooks.get(pipeline.name);
     const fault = await announce(webhook, pipeline, outcome, previous?.status, cli.signal);
     if (fault === undefined) return;

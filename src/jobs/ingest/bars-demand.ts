@@ -25,7 +25,7 @@ export interface BarsDemand {
   readonly from: string;
   /** Date after the last one. @default everything so far */
   readonly to?: string | undefined;
-  /** Last days that are asked for again though they are covered, so that corrections are seen. @default 0 */
+  /** Last trading days that are asked for again though they are covered, so that corrections are seen. @default 0 */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
 }
@@ -54,7 +54,7 @@ export async function readPlanFacts(
   const now = run.clock.now();
   const calendars = await readCalendars(session, lake);
   const recheck = demand.lookbackDays
-    ? { since: recheckSince(demand, now), askedBefore: now - RECHECK_AFTER_MS }
+    ? { since: recheckSince(demand, calendars, now), askedBefore: now - RECHECK_AFTER_MS }
     : undefined;
   const covered = await coveredWindows(session, lake, barsTable(demand.period).name, { now, recheck });
   return { now, calendars, covered, listedAt: await readListings(run) };
@@ -103,15 +103,19 @@ function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRan
   };
 }
 
-/** Where the days begin that are asked for again, in the region where that is earliest (epoch ms). */
+/** Where the last so many trading days begin, in the region where that is earliest (epoch ms). */
 function recheckSince(
   { symbols, lookbackDays = 0 }: Pick<BarsDemand, "symbols" | "lookbackDays">,
+  calendars: PlanFacts["calendars"],
   now: number,
 ): number {
   const starts = [...symbols.keys()].map((region) => {
     const { zone } = REGIONS[region];
-    const last = localDate(finalEnd(region, now) - 1, zone);
-    return instantOf(addDays(last, 1 - lookbackDays), zone);
+    const end = finalEnd(region, now);
+    // Weekends and the longest holidays leave two trading days in five days, and twenty days without one at most.
+    const start = instantOf(addDays(localDate(end - 1, zone), -20 - Math.ceil(2.5 * lookbackDays)), zone);
+    const days = calendars.get(region)?.daysIn({ start, end }, now) ?? [];
+    return days.at(-lookbackDays)?.start ?? start;
   });
   return Math.min(...starts);
 }

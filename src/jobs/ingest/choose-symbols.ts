@@ -7,7 +7,12 @@ import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
-/** The symbols of a run by region: those named, or members of universes, or the lake's instruments. */
+/**
+ * The symbols of a run by region: those named, or members of universes, or the lake's instruments.
+ *
+ * @param types of the lake's instruments. @param options.besides symbols that are taken, too, of whatever type, where the
+ * lake knows them as instruments and no others were named.
+ */
 export async function chooseSymbols(
   session: Session,
   lake: Lake,
@@ -16,7 +21,12 @@ export async function chooseSymbols(
   {
     symbols,
     universes,
-  }: { readonly symbols?: readonly string[] | undefined; readonly universes?: readonly string[] | undefined },
+    besides = [],
+  }: {
+    readonly symbols?: readonly string[] | undefined;
+    readonly universes?: readonly string[] | undefined;
+    readonly besides?: readonly string[];
+  },
 ): Promise<Map<Region, string[]>> {
   if (symbols) return byRegion(symbols.map(parseSymbol), Object.keys(REGIONS) as Region[]);
   if (universes) {
@@ -36,7 +46,8 @@ export async function chooseSymbols(
   }
   const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(
-    `SELECT symbol FROM (${instruments}) WHERE valid_to IS NULL AND type IN (SELECT unnest(${literalList(types)})) ORDER BY symbol`,
+    `SELECT symbol FROM (${instruments}) WHERE valid_to IS NULL
+       AND (type IN (SELECT unnest(${literalList(types)})) OR symbol IN (SELECT unnest(${literalList(besides)}))) ORDER BY symbol`,
   );
   if (rows.length === 0) {
     throw new UsageError("the lake knows no instruments to ask for", {

@@ -12,6 +12,7 @@ import { publish } from "../../lake/publish.js";
 import { publishedChanges, type ReferenceChange, WITH_CHANGES } from "../../lake/reference-changes.js";
 import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
 import type { LimitsKeeper } from "../../lake/service-limits.js";
+import { CALENDAR_SYMBOLS } from "../../lake/trading-days.js";
 import type { LandReport } from "../../lake/upsert.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { RunStatus } from "../../schema/runs.js";
@@ -195,7 +196,9 @@ async function barsDemands(
   const regions = options.regions ?? pipeline.regions;
   const lookback = pipeline.lookback === undefined ? 0 : Number.parseInt(pipeline.lookback, 10);
   if (!options.repair) {
-    const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, options);
+    const besides = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
+    const wanted = { ...options, besides };
+    const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, wanted);
     const lookbackDays = options.lookbackDays ?? lookback;
     return [{ period, from: options.from ?? pipeline.from, to: options.to, lookbackDays, symbols }];
   }
