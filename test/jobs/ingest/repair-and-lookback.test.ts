@@ -52,9 +52,9 @@ test("lookback asks again for the last days: what the service corrected is merge
   expect(again.landed[0]?.sample[0]?.changed).toMatchObject({ close: { from: "10.0", to: "9.5" } });
   const { session } = await openReader(lake, { threads: 1 });
   using reader = session;
-  expect(await reader.json("SELECT close FROM bars_1d ORDER BY trade_date")).toEqual([
-    ...[10, 10, 10, 9.5, 9.5].map((close) => ({ close })),
-  ]);
+  expect(await reader.json("SELECT close FROM bars_1d ORDER BY trade_date")).toEqual(
+    [10, 10, 10, 9.5, 9.5].map((close) => ({ close })),
+  );
 });
 
 test("lookback counts trading days: on a Monday, those before the weekend, too", async () => {
