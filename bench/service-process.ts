@@ -1,5 +1,6 @@
 import { Session } from "../src/db/session.js";
 import { Lake } from "../src/lake/lake.js";
+import { plainKeys } from "../src/serve/keys/key-ring.js";
 import { startService } from "../src/serve/service.js";
 import type { ServiceOrder, ServiceTold } from "./minute-service.js";
 import { temporaryFolder } from "./temporary-folder.js";
@@ -18,6 +19,6 @@ async function serve({ symbols, months, apiKey, now }: ServiceOrder): Promise<vo
     using session = await Session.open({ spillUnder: lake.stagingFolder });
     await writeYear(session, lake, { symbols, months });
   }
-  const { url } = await startService(lake, { port: 0, apiKeys: [apiKey], clock: { now: () => now } });
+  const { url } = await startService(lake, { port: 0, keys: plainKeys([apiKey]), clock: { now: () => now } });
   process.send?.({ url } satisfies ServiceTold);
 }

@@ -21,6 +21,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(cli: Cli) => void>>> = {
   vacuum: async () => (await import("./commands/vacuum.js")).addVacuum,
   sql: async () => (await import("./commands/sql.js")).addSql,
   serve: async () => (await import("./commands/serve.js")).addServe,
+  keys: async () => (await import("./commands/keys.js")).addKeys,
   sim: async () => (await import("./commands/sim.js")).addSim,
 };
 

@@ -2,6 +2,8 @@ import type { Lake, Moment } from "../lake/lake.js";
 import type { Snapshot } from "../lake/snapshot.js";
 import { BARS_1D } from "../schema/bars.js";
 import { TABLES } from "../schema/tables.js";
+import type { Caller } from "./keys/key-ring.js";
+import { type Scope, scopeOf } from "./keys/scope.js";
 import { type ExEvent, readExEvents } from "./klines/ex-events.js";
 import { NewestBars } from "./klines/newest-bars.js";
 import { LakeVersion } from "./lake-version.js";
@@ -12,6 +14,8 @@ import type { SessionPool } from "./session-pool.js";
 export interface LakeView {
   readonly version: LakeVersion;
   readonly newestBars: NewestBars;
+  /** What the caller may ask for. */
+  scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */
   reference(): Promise<ReferenceData>;
   /** The ex-events of symbols, in their order. */
@@ -48,11 +52,12 @@ export class LakeReader {
     await Promise.all(TABLES.map(this.#read));
   }
 
-  /** The lake as a request that comes now sees it. @param signal stops the request's statements. */
-  current(signal?: AbortSignal): LakeView {
+  /** The lake as a request that comes now sees it. @param caller who asks. @param signal stops the request's statements. */
+  current(caller: Caller, signal?: AbortSignal): LakeView {
     const version = new LakeVersion(this.#lake, this.#read, this.#pool, signal);
     return {
       version,
+      scope: async () => scopeOf(caller, await this.#referenceOf(version)),
       newestBars: this.#newestBars,
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),

@@ -4,16 +4,16 @@ const MINUTE_MS = 60_000;
 /** Counts the requests of each key over the last minute. */
 export interface RequestQuota {
   /** Counts a request. @returns 0, or the milliseconds to wait where the key has used its minute up. */
-  take(key: number, now: number): number;
+  take(caller: string, now: number, requestsPerMinute: number): number;
 }
 
 /** A quota of so many requests in any minute, for each key; a request that is refused does not count. */
-export function requestQuota(requestsPerMinute: number): RequestQuota {
-  const taken = new Map<number, number[]>();
+export function requestQuota(): RequestQuota {
+  const taken = new Map<string, number[]>();
   return {
-    take(key, now) {
-      const recent = (taken.get(key) ?? []).filter((at) => at > now - MINUTE_MS && at <= now);
-      taken.set(key, recent);
+    take(caller, now, requestsPerMinute) {
+      const recent = (taken.get(caller) ?? []).filter((at) => at > now - MINUTE_MS && at <= now);
+      taken.set(caller, recent);
       if (recent.length < requestsPerMinute) {
         recent.push(now);
         return 0;

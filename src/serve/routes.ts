@@ -1,7 +1,14 @@
 import { ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
 import type { AnswerFunction } from "./answers/answer.js";
-import { answerIntraday, answerIntradayUniverse, answerKlinesBatch } from "./answers/klines.js";
-import { answerQuotes } from "./answers/quotes.js";
+import {
+  answerExFactors,
+  answerIntraday,
+  answerIntradayBatch,
+  answerIntradayUniverse,
+  answerKlines,
+  answerKlinesBatch,
+} from "./answers/klines.js";
+import { answerQuotes, answerQuotesOf } from "./answers/quotes.js";
 import {
   answerExchangeInstruments,
   answerExchanges,
@@ -9,6 +16,7 @@ import {
   answerInstrumentsBatch,
   answerSymbols,
   answerSymbolsBatch,
+  answerUniverse,
   answerUniverses,
   answerUniversesBatch,
 } from "./answers/reference.js";
@@ -18,13 +26,18 @@ import { answerBalanceSheet, answerCashFlow } from "./answers/statements.js";
 export const ANSWERS: Readonly<Record<EndpointName, AnswerFunction>> = {
   intraday: answerIntraday,
   intradayUniverse: answerIntradayUniverse,
+  intradayBatch: answerIntradayBatch,
   klinesBatch: answerKlinesBatch,
+  klines: answerKlines,
+  exFactors: answerExFactors,
   quotes: answerQuotes,
+  quotesOf: answerQuotesOf,
   instruments: answerInstruments,
   instrumentsBatch: answerInstrumentsBatch,
   symbols: answerSymbols,
   symbolsBatch: answerSymbolsBatch,
   universes: answerUniverses,
+  universe: answerUniverse,
   universesBatch: answerUniversesBatch,
   exchanges: answerExchanges,
   exchangeInstruments: answerExchangeInstruments,

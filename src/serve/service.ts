@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import type { Lake, Moment } from "../lake/lake.js";
 import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
-import { keyCheck } from "./access.js";
+import type { AnswerFunction } from "./answers/answer.js";
+import type { Caller, KeyRing } from "./keys/key-ring.js";
 import { LakeReader } from "./lake-reader.js";
 import { answerOf, RequestError } from "./request-error.js";
 import { requestQuota } from "./request-quota.js";
@@ -23,14 +23,14 @@ export interface ServiceOptions {
   readonly host?: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Keys that requests may carry in `x-api-key`; at least one. */
-  readonly apiKeys: readonly string[];
+  /** Keys that requests may carry in `x-api-key`. */
+  readonly keys: KeyRing;
   readonly clock: Pick<Clock, "now">;
   /** Serves the lake as it stood then. @default as it stands at each request */
   readonly moment?: Moment;
   /** @default none */
   readonly logger?: ServiceLogger;
-  /** Requests that each key may make in any minute. @default unlimited */
+  /** Requests that a key may make in any minute, unless it has a number of its own. @default unlimited */
   readonly maxRequestsPerMinute?: number;
   /** Requests that read the lake at the same time; the others wait. @default 4 */
   readonly connections?: number;
@@ -56,15 +56,9 @@ const REQUEST_TIMEOUT_MS = 120_000;
  * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked, or all
  * of them the same moment.
  *
- * @throws {UsageError} without an API key.
  * @throws {LakeError} where the lake cannot be read, or has no such version.
  */
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
-  if (options.apiKeys.every((key) => key === "")) {
-    throw new UsageError("service: has no API key", {
-      hint: "give at least one; every request must carry one",
-    });
-  }
   const pool = await SessionPool.open(options.connections ?? 4, {
     spillUnder: lake.stagingFolder,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
@@ -112,20 +106,38 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
     },
   });
   app.removeContentTypeParser("text/plain");
-  addChecks(app, options);
+  const callers: Callers = new WeakMap();
+  addChecks(app, options, callers);
   addErrors(app, options);
   addFarewell(app);
   app.get(HEALTH_PATH, () => ({ status: "ok" }));
   for (const name of Object.keys(ENDPOINTS) as EndpointName[])
-    addEndpoint(app, name, reader, options.clock, timeoutMs);
+    addEndpoint(
+      app,
+      name,
+      async (request, signal) => {
+        const caller = callers.get(request) as Caller;
+        if (caller.allow?.has(ENDPOINTS[name].group) === false)
+          throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
+        return ANSWERS[name](reader.current(caller, signal), {
+          query: request.query,
+          body: request.body,
+          path: request.params as Record<string, string>,
+          now: options.clock.now(),
+        });
+      },
+      timeoutMs,
+    );
   return app;
 }
+
+/** Whom each request comes from. */
+type Callers = WeakMap<FastifyRequest, Caller>;
 
 function addEndpoint(
   app: FastifyInstance,
   name: EndpointName,
-  reader: LakeReader,
-  clock: Pick<Clock, "now">,
+  answerOf: (request: FastifyRequest, signal: AbortSignal) => ReturnType<AnswerFunction>,
   timeoutMs: number,
 ): void {
   const { method, path } = ENDPOINTS[name];
@@ -133,12 +145,7 @@ function addEndpoint(
     method,
     url: path,
     async handler(request, reply) {
-      const answer = await ANSWERS[name](reader.current(abandoned(reply, timeoutMs)), {
-        query: request.query,
-        body: request.body,
-        path: request.params as Record<string, string>,
-        now: clock.now(),
-      });
+      const answer = await answerOf(request, abandoned(reply, timeoutMs));
       if (!(answer instanceof Uint8Array)) return answer;
       void reply.type("application/json; charset=utf-8");
       return Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength);
@@ -160,10 +167,10 @@ function abandoned({ raw }: FastifyReply, timeoutMs: number): AbortSignal {
 /** What every request must pass before its endpoint sees it. */
 function addChecks(
   app: FastifyInstance,
-  { apiKeys, clock, maxRequestsPerMinute, logger }: ServiceOptions,
+  { keys, clock, maxRequestsPerMinute, logger }: ServiceOptions,
+  callers: Callers,
 ): void {
-  const keyOf = keyCheck(apiKeys);
-  const quota = maxRequestsPerMinute === undefined ? undefined : requestQuota(maxRequestsPerMinute);
+  const quota = requestQuota();
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id);
     if (request.url.length > MAX_URL_LENGTH) {
@@ -171,17 +178,21 @@ function addChecks(
     }
     if (request.routeOptions.url === HEALTH_PATH) return;
     const header = request.headers[API_KEY_HEADER];
-    const key = typeof header === "string" ? keyOf(header) : undefined;
-    if (key === undefined)
+    await keys.refresh?.();
+    const caller = typeof header === "string" ? keys.callerOf(header) : undefined;
+    if (caller === undefined)
       throw new RequestError("UNAUTHORIZED", `${API_KEY_HEADER} is missing or not a known key`);
-    const waitMs = quota?.take(key, clock.now()) ?? 0;
+    callers.set(request, caller);
+    const permitted = caller.requestsPerMinute ?? maxRequestsPerMinute;
+    const waitMs = permitted === undefined ? 0 : quota.take(caller.name, clock.now(), permitted);
     if (waitMs > 0) {
-      const message = `more than ${maxRequestsPerMinute} requests in a minute; ask again in ${waitMs}ms`;
+      const message = `more than ${permitted} requests in a minute; ask again in ${waitMs}ms`;
       throw new RequestError("RATE_LIMITED", message, waitMs);
     }
   });
   app.addHook("onResponse", async (request, reply) => {
-    const facts = { requestId: request.id, method: request.method, path: request.routeOptions.url };
+    const { id: requestId, method } = request;
+    const facts = { requestId, method, path: request.routeOptions.url, key: callers.get(request)?.name };
     logger?.info(
       { ...facts, status: reply.statusCode, durationMs: Math.round(reply.elapsedTime) },
       "request",

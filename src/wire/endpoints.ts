@@ -1,5 +1,6 @@
 /** Groups of endpoints that share a permission and a quota. */
-export type EndpointGroup = "klines" | "intraday" | "quotes" | "reference" | "financials";
+export const ENDPOINT_GROUPS = ["klines", "intraday", "quotes", "reference", "financials"] as const;
+export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
 
 /** One endpoint of the interface. `:name` in a path is a parameter. */
 export interface Endpoint {
@@ -8,17 +9,25 @@ export interface Endpoint {
   readonly group: EndpointGroup;
 }
 
-/** Every endpoint, as data: client and service both read this table. */
+/**
+ * Every endpoint, as data: client and service both read this table. `intradayBatch`, `klines`, `exFactors`, `quotesOf` and
+ * `universe` are extensions: a service may lack them.
+ */
 export const ENDPOINTS = {
   intraday: { method: "GET", path: "/v1/klines/intraday", group: "intraday" },
   intradayUniverse: { method: "GET", path: "/v1/klines/intraday/universe", group: "intraday" },
+  intradayBatch: { method: "GET", path: "/v1/klines/intraday/batch", group: "intraday" },
   klinesBatch: { method: "GET", path: "/v1/klines/batch", group: "klines" },
+  klines: { method: "GET", path: "/v1/klines", group: "klines" },
+  exFactors: { method: "GET", path: "/v1/klines/ex-factors", group: "klines" },
   quotes: { method: "POST", path: "/v1/quotes", group: "quotes" },
+  quotesOf: { method: "GET", path: "/v1/quotes", group: "quotes" },
   instruments: { method: "GET", path: "/v1/instruments", group: "reference" },
   instrumentsBatch: { method: "POST", path: "/v1/instruments", group: "reference" },
   symbols: { method: "GET", path: "/v1/symbols", group: "reference" },
   symbolsBatch: { method: "POST", path: "/v1/symbols", group: "reference" },
   universes: { method: "GET", path: "/v1/universes", group: "reference" },
+  universe: { method: "GET", path: "/v1/universes/:id", group: "reference" },
   universesBatch: { method: "POST", path: "/v1/universes/batch", group: "reference" },
   exchanges: { method: "GET", path: "/v1/exchanges", group: "reference" },
   exchangeInstruments: { method: "GET", path: "/v1/exchanges/:exchange/instruments", group: "reference" },

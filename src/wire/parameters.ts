@@ -59,6 +59,8 @@ const list = (max: number) =>
     .refine((items) => items.length > 0, "is required")
     .refine((items) => items.length <= max, `has more than ${max} entries`);
 
+const symbol = z.string("is required").min(1, "is required");
+
 const period = (fallback: Period) =>
   z
     .string()
@@ -104,8 +106,26 @@ export const PARAMETERS = {
     end_time: optionalTime,
     adjust,
   }),
+  klines: z.object({
+    symbol,
+    period: period("1d"),
+    count: count(LIMITS.defaultCount, LIMITS.maxCount),
+    start_time: optionalTime,
+    end_time: optionalTime,
+    adjust,
+  }),
+  exFactors: z.object({
+    symbols: list(LIMITS.symbolsPerRequest),
+    start_time: optionalTime,
+    end_time: optionalTime,
+  }),
+  intradayBatch: z.object({
+    symbols: list(LIMITS.symbolsPerRequest),
+    period: minutePeriod,
+    count: count(LIMITS.maxCount, LIMITS.maxCount),
+  }),
   intraday: z.object({
-    symbol: z.string("is required").min(1, "is required"),
+    symbol,
     period: minutePeriod,
     count: count(LIMITS.maxCount, LIMITS.maxCount),
   }),
@@ -126,6 +146,15 @@ export const PARAMETERS = {
       universes: nameList(LIMITS.universesPerRequest).optional(),
     })
     .refine(({ symbols, universes }) => (symbols?.length ?? 0) + (universes?.length ?? 0) > 0, {
+      error: "or universes is required",
+      path: ["symbols"],
+    }),
+  quotesOf: z
+    .object({
+      symbols: list(LIMITS.quotesPerRequest).optional(),
+      universes: list(LIMITS.universesPerRequest).optional(),
+    })
+    .refine(({ symbols, universes }) => symbols !== undefined || universes !== undefined, {
       error: "or universes is required",
       path: ["symbols"],
     }),

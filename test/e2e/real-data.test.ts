@@ -13,6 +13,7 @@ import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline
 import { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
 import { RUNS } from "../../src/schema/runs.js";
+import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { type Service, startService } from "../../src/serve/service.js";
 
 /** Real market data: see its SOURCES.md for where it is from and which defects it has. */
@@ -124,7 +125,7 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
     };
     session.close();
 
-    service = await startService(lakeA, { port: 0, apiKeys: [KEY], clock: systemClock });
+    service = await startService(lakeA, { port: 0, keys: plainKeys([KEY]), clock: systemClock });
     client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: systemClock });
     runs.push(...(await ingestAll()));
     b = (await openReader(lakeB)).session;

@@ -20,6 +20,7 @@ import { optimize } from "../../src/lake/optimize.js";
 import { openReader } from "../../src/lake/publish.js";
 import { vacuum } from "../../src/lake/vacuum.js";
 import { BARS_1D } from "../../src/schema/bars.js";
+import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { startService } from "../../src/serve/service.js";
 import { runCli } from "../cli/run-cli.js";
 import { land, openSession, T0, temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
@@ -150,7 +151,7 @@ test("serve: a request for a damaged file fails without a word of the lake, othe
   const { lake, path } = await twoFiles();
   const logged: unknown[] = [];
   const logger = { info: () => {}, warn: () => {}, error: (facts: unknown) => logged.push(facts) };
-  const service = await startService(lake, { port: 0, apiKeys: ["key"], clock: systemClock, logger });
+  const service = await startService(lake, { port: 0, keys: plainKeys(["key"]), clock: systemClock, logger });
   onTestFinished(() => service.close());
   const ask = async (symbol: string): Promise<[number, string]> => {
     const url = `${service.url}/v1/klines/batch?symbols=${symbol}&period=1d&count=5&adjust=none`;

@@ -7,6 +7,7 @@ import type { TradingDate } from "../../src/core/time.js";
 import { compareLakes } from "../../src/jobs/compare-lakes.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
+import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { startService } from "../../src/serve/service.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
@@ -151,7 +152,7 @@ test.skipIf(noLimits)(
     const served = new Lake(join(folder, "served"));
     const market = simulateMarket({ seed: 5, symbols: 40, days: 60, end: "2026-11-20" as TradingDate });
     await fillLake(served, market, { minuteDays: 0, runId: "sim", now: systemClock.now() });
-    const service = await startService(served, { port: 0, apiKeys: ["key"], clock: systemClock });
+    const service = await startService(served, { port: 0, keys: plainKeys(["key"]), clock: systemClock });
     onTestFinished(() => service.close());
     const target = join(folder, "target");
     const env = { BARLAKE_URL: service.url, BARLAKE_API_KEY: "key", BARLAKE_LAKE: target };

@@ -5,6 +5,7 @@ import { systemClock } from "../../src/client/system-clock.js";
 import type { TradingDate } from "../../src/core/time.js";
 import { compareLakes } from "../../src/jobs/compare-lakes.js";
 import { Lake } from "../../src/lake/lake.js";
+import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { startService } from "../../src/serve/service.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
@@ -16,7 +17,7 @@ test("runs that are killed at any moment lose nothing and double nothing; the ne
   const served = new Lake(join(folder, "served"));
   const market = simulateMarket({ seed: 3, symbols: 120, days: 120, end: "2026-11-20" as TradingDate });
   await fillLake(served, market, { minuteDays: 10, runId: "sim", now: systemClock.now() });
-  const service = await startService(served, { port: 0, apiKeys: ["key"], clock: systemClock });
+  const service = await startService(served, { port: 0, keys: plainKeys(["key"]), clock: systemClock });
   onTestFinished(() => service.close());
 
   const target = join(folder, "target");

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../src/schema/reference.js";
+import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { startService } from "../../src/serve/service.js";
 import type { Klines } from "./reference-klines.js";
 import { KEY, type LandedBar, landReference, landRows, NOW, serveForTest } from "./served-lake.js";
@@ -93,7 +94,7 @@ test("a service of a past version goes on serving it, and one that there never w
   const start = (version: number) =>
     startService(lake, {
       port: 0,
-      apiKeys: [KEY],
+      keys: plainKeys([KEY]),
       clock: { now: () => NOW },
       moment: { versions: new Map([["bars_1d", version]]) },
     });

@@ -8,12 +8,12 @@ test("never lets more than its number pass in any minute, and says when the next
       fc.integer({ min: 1, max: 5 }),
       fc.array(fc.nat(30_000), { maxLength: 60 }),
       (limit, gaps) => {
-        const quota = requestQuota(limit);
+        const quota = requestQuota();
         const passed: number[] = [];
         let now = 0;
         for (const gap of gaps) {
           now += gap;
-          const wait = quota.take(0, now);
+          const wait = quota.take("a", now, limit);
           const recent = passed.filter((at) => at > now - 60_000).length;
           if (recent < limit) {
             expect(wait).toBe(0);
@@ -30,14 +30,17 @@ test("never lets more than its number pass in any minute, and says when the next
 });
 
 test("counts each key for itself", () => {
-  const quota = requestQuota(1);
-  expect([quota.take(0, 5), quota.take(1, 5), quota.take(0, 5), quota.take(1, 60_005)]).toEqual([
-    0, 0, 60_000, 0,
-  ]);
+  const quota = requestQuota();
+  expect([
+    quota.take("a", 5, 1),
+    quota.take("b", 5, 1),
+    quota.take("a", 5, 1),
+    quota.take("b", 60_005, 1),
+  ]).toEqual([0, 0, 60_000, 0]);
 });
 
 test("is not stopped by a clock that is set back", () => {
-  const quota = requestQuota(1);
-  expect(quota.take(0, 1_000_000)).toBe(0);
-  expect(quota.take(0, 5)).toBe(0);
+  const quota = requestQuota();
+  expect(quota.take("a", 1_000_000, 1)).toBe(0);
+  expect(quota.take("a", 5, 1)).toBe(0);
 });

@@ -11,6 +11,7 @@ import { openRejects } from "../../src/lake/rejects.js";
 import { stageRows } from "../../src/lake/stage-rows.js";
 import { KLINE_COLUMNS } from "../../src/schema/bars.js";
 import type { TableSchema } from "../../src/schema/column.js";
+import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { type Service, type ServiceOptions, startService } from "../../src/serve/service.js";
 
 /** A landed bar of a test, by column; `timestamp` in epoch milliseconds. */
@@ -128,7 +129,7 @@ export interface Served {
 export async function serve(lake: Lake, options: Partial<ServiceOptions> = {}): Promise<Served> {
   const service = await startService(lake, {
     port: 0,
-    apiKeys: [KEY],
+    keys: plainKeys([KEY]),
     clock: { now: () => NOW },
     threads: 2,
     ...options,

@@ -12,6 +12,7 @@ import { definePipeline, type Pipeline } from "../../jobs/pipeline.js";
 import { byteCount, Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { plainKeys } from "../../serve/keys/key-ring.js";
 import { startService } from "../../serve/service.js";
 import { type FillProgress, fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
@@ -126,7 +127,7 @@ async function ingest(
   symbols: readonly string[],
   signal: AbortSignal,
 ): Promise<RunReport[]> {
-  const service = await startService(market, { port: 0, apiKeys: [KEY], clock: systemClock });
+  const service = await startService(market, { port: 0, keys: plainKeys([KEY]), clock: systemClock });
   const client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: systemClock });
   const reports: RunReport[] = [];
   try {

@@ -1,9 +1,10 @@
-import { InvalidArgumentError, Option } from "commander";
+import { Option } from "commander";
 import { listRuns, type RunDetails, type RunRow, runDetails } from "../../jobs/run-history.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
+import { wholeNumber } from "../number-option.js";
 import { referenceTable } from "../report-text.js";
 import { instantText } from "../schedule-text.js";
 import { count, duration, paint, plural, size, table } from "../text.js";
@@ -124,11 +125,4 @@ function detailsText({ run, requests, failures, windows, absent, changes, reject
 
 function withOptions(run: RunRow): object {
   return { ...run, options: JSON.parse(run.options) as unknown };
-}
-
-function wholeNumber(text: string): number {
-  const n = Number(text);
-  if (!Number.isSafeInteger(n) || n < 1)
-    throw new InvalidArgumentError("must be a whole number of at least 1");
-  return n;
 }

@@ -4,15 +4,20 @@ import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { splitList } from "../../core/symbol.js";
+import { KeyFile } from "../../serve/keys/key-file.js";
+import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
 import { startService } from "../../serve/service.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
+import { keysOption } from "../keys-option.js";
 import { type CommonOptions, lakeOption, openLake } from "../lake-option.js";
 import { type MomentOptions, momentOf, momentOptions } from "../moment-option.js";
+import { wholeNumber } from "../number-option.js";
 import { portOption } from "../port-option.js";
 import { paint } from "../text.js";
 
 interface Options extends CommonOptions, MomentOptions {
+  readonly keys: string;
   readonly port: number;
   readonly host: string;
   readonly rpm?: number;
@@ -27,36 +32,39 @@ export function addServe(cli: Cli): void {
     .description("serve the lake through the HTTP interface that it was ingested from")
     .addOption(new Option("--port <n>", "port; 0 takes a free one").default(8080).argParser(portOption))
     .option("--host <address>", "address to listen on", "127.0.0.1")
-    .addOption(new Option("--rpm <n>", "requests a minute of each key").argParser(Number))
+    .addOption(keysOption())
+    .addOption(
+      new Option("--rpm <n>", "requests a minute of each key that has no number of its own").argParser(
+        wholeNumber,
+      ),
+    )
     .addOption(asOf)
     .addOption(version)
     .addOption(lakeOption())
     .addHelpText(
       "after",
       `
-Keys are read from BARLAKE_SERVE_KEYS, comma-separated. Without any, the service listens on this machine alone and
-prints a key made for this run.
+Keys are those of the file that barlake keys writes, and are taken up and let go while it runs; or those of
+BARLAKE_SERVE_KEYS, comma-separated, which may do everything. Without any, the service listens on this machine alone
+and prints a key made for this run.
 
 Examples:
   barlake serve
   barlake serve --as-of 2026-11-01
-  BARLAKE_SERVE_KEYS=one,two barlake serve --host 0.0.0.0 --port 8080
+  barlake keys add alice --allow klines,reference --rpm 60
+  barlake serve --host 0.0.0.0 --port 8080
   curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
     )
     .action((options: Options) =>
       cli.action(async () => {
-        const keys = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
-        if (keys.length === 0 && !LOOPBACK.has(options.host)) {
-          throw new UsageError(`no keys: the service will not listen on ${options.host}`, {
-            hint: "set BARLAKE_SERVE_KEYS, or leave --host out",
-          });
-        }
-        const own = keys.length === 0 ? randomBytes(16).toString("hex") : undefined;
         const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
+        const { ring, own } = await keysOf(options, (error) => {
+          logger.error({ err: error }, "keys were not read anew: those of before hold on");
+        });
         const service = await startService(openLake(options), {
           host: options.host,
           port: options.port,
-          apiKeys: own === undefined ? keys : [own],
+          keys: ring,
           clock: systemClock,
           moment: momentOf(options),
           logger,
@@ -78,4 +86,22 @@ Examples:
         return EXIT.done;
       }),
     );
+}
+
+/** The keys that the service accepts; `own` is one that was made for this run. @throws {UsageError} */
+async function keysOf(
+  { keys: path, host }: Options,
+  onFault: (error: unknown) => void,
+): Promise<{ readonly ring: KeyRing; readonly own?: string }> {
+  const given = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
+  if (given.length > 0) return { ring: plainKeys(given) };
+  const file = await KeyFile.open(path, systemClock, onFault);
+  if (file.size > 0) return { ring: file };
+  if (!LOOPBACK.has(host)) {
+    throw new UsageError(`no keys: the service will not listen on ${host}`, {
+      hint: "make one with barlake keys add NAME, or leave --host out",
+    });
+  }
+  const own = randomBytes(16).toString("hex");
+  return { ring: plainKeys([own]), own };
 }

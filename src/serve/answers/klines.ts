@@ -1,7 +1,11 @@
-import type { Region } from "../../core/exchange.js";
-import type { TimeRange } from "../../core/time.js";
+import { addDays } from "../../calendar/sessions.js";
+import { instantOf } from "../../calendar/zone.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import { regionOf } from "../../core/symbol.js";
+import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { encodeKlines } from "../../wire/encode/encode-klines.js";
+import type { KlineColumns } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import { latestDays } from "../klines/latest-days.js";
 import { readKlines } from "../klines/read-klines.js";
@@ -11,6 +15,7 @@ import type { LakeView } from "../lake-reader.js";
 import { RequestError } from "../request-error.js";
 import type { AnswerFunction } from "./answer.js";
 
+const EPOCH = parseTradingDate("1970-01-01");
 const NO_TIME: TimeRange = { start: 0, end: 0 };
 
 /** The wire's window, both ends inclusive, as a range. */
@@ -28,6 +33,7 @@ function intersection(a: TimeRange, b: TimeRange): TimeRange {
 /** K-lines of several symbols: `GET /v1/klines/batch`. */
 export const answerKlinesBatch: AnswerFunction = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.klinesBatch, query);
+  (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
   const { instruments } = await view.reference();
   const columns = await readKlines(view, {
@@ -41,9 +47,45 @@ export const answerKlinesBatch: AnswerFunction = async (view, { query }) => {
   return encodeKlines(columns, "map");
 };
 
+/** K-lines of one symbol: `GET /v1/klines`. */
+export const answerKlines: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.klines, query);
+  (await view.scope()).checkSymbols([asked.symbol]);
+  const range = rangeOfWindow(asked.start_time, asked.end_time);
+  const { instruments } = await view.reference();
+  const columns = await readKlines(view, {
+    symbols: [asked.symbol],
+    series: seriesOf(asked.period),
+    adjustment: asked.adjust,
+    count: asked.count,
+    rangeOf: () => range,
+    isKnown: (symbol) => instruments.has(symbol),
+  });
+  return encodeKlines(known(columns, asked.symbol), "single");
+};
+
+/** The ratio of each ex-event of symbols, in a window: `GET /v1/klines/ex-factors`. */
+export const answerExFactors: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.exFactors, query);
+  (await view.scope()).checkSymbols(asked.symbols);
+  const range = rangeOfWindow(asked.start_time, asked.end_time);
+  const symbols = asked.symbols.filter((symbol) => regionOf(symbol) !== undefined);
+  const events = await view.exEvents(symbols);
+  const { instruments } = await view.reference();
+  const data = symbols.flatMap((symbol, index) => {
+    const { zone } = REGIONS[regionOf(symbol) as Region];
+    const factors = (events[index] ?? [])
+      .map(({ day, factor }) => ({ timestamp: instantOf(addDays(EPOCH, day), zone), ex_factor: factor }))
+      .filter(({ timestamp }) => timestamp >= range.start && timestamp < range.end);
+    return factors.length > 0 || instruments.has(symbol) ? [[symbol, factors] as const] : [];
+  });
+  return { data: Object.fromEntries(data) };
+};
+
 /** Minutes of one symbol on its region's latest trading day: `GET /v1/klines/intraday`. */
 export const answerIntraday: AnswerFunction = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.intraday, query);
+  (await view.scope()).checkSymbols([asked.symbol]);
   const days = await latestMinuteDays(view);
   const { instruments } = await view.reference();
   const columns = await readKlines(view, {
@@ -54,18 +96,30 @@ export const answerIntraday: AnswerFunction = async (view, { query }) => {
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  if (columns.symbols.length === 0) {
-    throw new RequestError(
-      "SYMBOL_NOT_FOUND",
-      `symbol ${JSON.stringify(asked.symbol.slice(0, 64))} is not known`,
-    );
-  }
-  return encodeKlines(columns, "single");
+  return encodeKlines(known(columns, asked.symbol), "single");
+};
+
+/** Minutes of several symbols on their regions' latest trading days: `GET /v1/klines/intraday/batch`. */
+export const answerIntradayBatch: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.intradayBatch, query);
+  (await view.scope()).checkSymbols(asked.symbols);
+  const days = await latestMinuteDays(view);
+  const { instruments } = await view.reference();
+  const columns = await readKlines(view, {
+    symbols: asked.symbols,
+    series: seriesOf(asked.period),
+    adjustment: "none",
+    count: asked.count,
+    rangeOf: (region) => days.get(region) ?? NO_TIME,
+    isKnown: (symbol) => instruments.has(symbol),
+  });
+  return encodeKlines(columns, "map");
 };
 
 /** Minutes of universes' members on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
 export const answerIntradayUniverse: AnswerFunction = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.intradayUniverse, query);
+  (await view.scope()).checkUniverses(asked.universes);
   const days = await latestMinuteDays(view);
   const window = rangeOfWindow(asked.start_time, asked.end_time);
   const { members } = await view.reference();
@@ -80,6 +134,12 @@ export const answerIntradayUniverse: AnswerFunction = async (view, { query }) =>
   });
   return encodeKlines(columns, "map");
 };
+
+/** @throws {RequestError} for the K-lines of one symbol that the lake does not know. */
+function known(columns: KlineColumns, symbol: string): KlineColumns {
+  if (columns.symbols.length > 0) return columns;
+  throw new RequestError("SYMBOL_NOT_FOUND", `symbol ${JSON.stringify(symbol.slice(0, 64))} is not known`);
+}
 
 async function latestMinuteDays(view: LakeView): Promise<ReadonlyMap<Region, TimeRange>> {
   const snapshot = await view.version.snapshot(BARS_1M);

@@ -16,8 +16,24 @@ import { EXT_TYPE } from "../reference-data.js";
 import type { AnswerFunction } from "./answer.js";
 
 /** `POST /v1/quotes`: from each symbol's newest bars; a symbol without any is left out. */
-export const answerQuotes: AnswerFunction = async (view, { body, now }) => {
-  const asked = parseParameters(PARAMETERS.quotes, body);
+export const answerQuotes: AnswerFunction = (view, { body, now }) =>
+  quotes(view, parseParameters(PARAMETERS.quotes, body), now);
+
+/** `GET /v1/quotes` */
+export const answerQuotesOf: AnswerFunction = (view, { query, now }) =>
+  quotes(view, parseParameters(PARAMETERS.quotesOf, query), now);
+
+async function quotes(
+  view: LakeView,
+  asked: {
+    readonly symbols?: readonly string[] | undefined;
+    readonly universes?: readonly string[] | undefined;
+  },
+  now: number,
+): Promise<object> {
+  const scope = await view.scope();
+  scope.checkSymbols(asked.symbols ?? []);
+  scope.checkUniverses(asked.universes ?? []);
   const { instruments, members } = await view.reference();
   const listed = (asked.universes ?? []).flatMap((id) => members.get(id) ?? []);
   const symbols = [...new Set([...(asked.symbols ?? []), ...listed])];
@@ -28,7 +44,7 @@ export const answerQuotes: AnswerFunction = async (view, { body, now }) => {
     return facts === undefined ? [] : [quoteOf(symbol, facts, instruments.get(symbol))];
   });
   return { data };
-};
+}
 
 /** The newest two daily bars of each symbol, newest last. */
 async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Map<string, LastBar[]>> {

@@ -20,6 +20,7 @@ const LAST_DATE = "9999-99-99";
 /** The newest version of each period's statement, ascending by period; a symbol that is not known is left out. */
 async function statements(view: LakeView, table: TableSchema, query: unknown): Promise<object> {
   const asked = parseParameters(PARAMETERS.financials, query);
+  (await view.scope()).checkSymbols(asked.symbols);
   const snapshot = await view.version.snapshot(table);
   const { start_date: first = FIRST_DATE, end_date: last = LAST_DATE } = asked;
   const records = await readRecords(view, table, asked.symbols, first, last);

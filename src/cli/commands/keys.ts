@@ -1,0 +1,119 @@
+import { InvalidArgumentError, Option } from "commander";
+import { systemClock } from "../../client/system-clock.js";
+import { splitList } from "../../core/symbol.js";
+import { addKey, type KeyGrant, type KeyRecord, readKeys, revokeKey } from "../../serve/keys/key-file.js";
+import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
+import type { Cli } from "../cli.js";
+import { EXIT } from "../exit-codes.js";
+import { keysOption } from "../keys-option.js";
+import { jsonOption, printJson } from "../lake-option.js";
+import { wholeNumber } from "../number-option.js";
+import { paint, table } from "../text.js";
+
+interface Options {
+  readonly keys: string;
+  readonly json?: boolean;
+}
+
+interface AddOptions extends Options {
+  readonly allow?: EndpointGroup[];
+  readonly universes?: string[];
+  readonly rpm?: number;
+}
+
+export function addKeys(cli: Cli): void {
+  const keys = cli.program
+    .command("keys")
+    .description("keys of the service that serve starts: add, list, revoke")
+    .addHelpText("after", EXAMPLES);
+  keys
+    .command("add")
+    .description("make a key, and print it: nobody can tell it afterwards")
+    .argument("<name>", "whose key it is")
+    .addOption(
+      new Option(
+        "--allow <groups>",
+        `what it may ask for: ${ENDPOINT_GROUPS.join(", ")} (default: all)`,
+      ).argParser(groupsOf),
+    )
+    .addOption(
+      new Option(
+        "--universes <ids>",
+        "universes to whose members it is limited (default: every symbol)",
+      ).argParser(splitList),
+    )
+    .addOption(new Option("--rpm <n>", "requests a minute (default: as serve says)").argParser(wholeNumber))
+    .addOption(keysOption())
+    .addOption(jsonOption())
+    .addHelpText("after", EXAMPLES)
+    .action((name: string, options: AddOptions) =>
+      cli.action(async () => {
+        const { allow, universes, rpm } = options;
+        const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm };
+        const key = await addKey(options.keys, name, grant, systemClock.now());
+        if (options.json) printJson({ name, key });
+        else process.stdout.write(`${key}\nkeep it: ${options.keys} has only its hash\n`);
+        return EXIT.done;
+      }),
+    );
+  keys
+    .command("list")
+    .description("show the keys, without what is secret of them")
+    .addOption(keysOption())
+    .addOption(jsonOption())
+    .addHelpText("after", EXAMPLES)
+    .action((options: Options) =>
+      cli.action(async () => {
+        const found = await readKeys(options.keys);
+        if (options.json) printJson(found.map(({ salt, hash, ...facts }) => facts));
+        else process.stdout.write(`${found.length === 0 ? `no keys in ${options.keys}` : listText(found)}\n`);
+        return EXIT.done;
+      }),
+    );
+  keys
+    .command("revoke")
+    .description("end a key: a running service refuses it within a second")
+    .argument("<name>", "whose key it is")
+    .addOption(keysOption())
+    .addHelpText("after", EXAMPLES)
+    .action((name: string, options: Options) =>
+      cli.action(async () => {
+        await revokeKey(options.keys, name, systemClock.now());
+        process.stdout.write(`key ${name} is revoked\n`);
+        return EXIT.done;
+      }),
+    );
+}
+
+const EXAMPLES = `
+Examples:
+  barlake keys add alice
+  barlake keys add notebook --allow klines,reference --universes CN_ETF --rpm 60
+  barlake keys list
+  barlake keys revoke alice`;
+
+function listText(keys: readonly KeyRecord[]): string {
+  return table(
+    ["name", "id", "may ask for", "universes", "requests a minute", "made", "state"],
+    keys.map((key) => [
+      key.name,
+      key.id,
+      key.allow?.join(" ") ?? "all",
+      key.universes?.join(" ") ?? "all",
+      key.requestsPerMinute,
+      key.createdAt.slice(0, 10),
+      key.revokedAt === undefined
+        ? paint("green", "valid")
+        : paint("red", `revoked ${key.revokedAt.slice(0, 10)}`),
+    ]),
+  );
+}
+
+function groupsOf(text: string): EndpointGroup[] {
+  return splitList(text).map((name) => {
+    const group = ENDPOINT_GROUPS.find((one) => one === name);
+    if (group === undefined)
+      throw new InvalidArgumentError(`${name} is not one of ${ENDPOINT_GROUPS.join(", ")}`);
+    return group;
+  });
+}

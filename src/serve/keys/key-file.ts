@@ -1,0 +1,232 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { messageOf, UsageError } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
+import type { Caller, KeyRing } from "./key-ring.js";
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
+/** A key as its owner has it: the id, which is no secret, and the secret. */
+const KEY = /^bl_([0-9a-f]{12})_([A-Za-z0-9_-]{32})$/;
+/** Time between two looks at the file. */
+const LOOK_EVERY_MS = 1000;
+/** Age at which the lock of a process that died is taken away. */
+const STALE_LOCK_MS = 10_000;
+const LOCK_TRIES = 50;
+const LOCK_WAIT_MS = 100;
+
+const keyRecord = z.strictObject({
+  name: z.string().regex(NAME),
+  id: z.string().regex(/^[0-9a-f]{12}$/),
+  salt: z.string().regex(/^[0-9a-f]{32}$/),
+  /** SHA-256 of the salt and the secret, which has 192 random bits: a slow hash would make it no safer. */
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  allow: z.array(z.enum(ENDPOINT_GROUPS)).min(1).optional(),
+  universes: z.array(z.string()).min(1).optional(),
+  requestsPerMinute: z.int().positive().optional(),
+  createdAt: z.iso.datetime(),
+  revokedAt: z.iso.datetime().optional(),
+});
+const keyFile = z.strictObject({ version: z.literal(1), keys: z.array(keyRecord) });
+
+/** What the file knows of a key; the key itself stands nowhere. */
+export type KeyRecord = z.infer<typeof keyRecord>;
+
+/** What a new key may do. */
+export interface KeyGrant {
+  readonly allow?: readonly EndpointGroup[] | undefined;
+  readonly universes?: readonly string[] | undefined;
+  readonly requestsPerMinute?: number | undefined;
+}
+
+/** Reads the keys of a file. @throws {UsageError} where it is damaged; a file that is not there has none. */
+export async function readKeys(path: string): Promise<KeyRecord[]> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+  try {
+    return keyFile.parse(JSON.parse(text)).keys;
+  } catch (cause) {
+    const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : messageOf(cause);
+    throw new UsageError(`file ${path} is no file of keys: ${reason}`, {
+      hint: "restore it, or move it away and add the keys anew",
+      cause,
+    });
+  }
+}
+
+/**
+ * Makes a key, and enters it in the file.
+ *
+ * @returns the key: nobody can tell it afterwards.
+ * @throws {UsageError} for a name that another key has, or that is none.
+ */
+export async function addKey(path: string, name: string, grant: KeyGrant, now: number): Promise<string> {
+  if (!NAME.test(name)) {
+    throw new UsageError(
+      `name ${JSON.stringify(name)}: is not letters, digits, dots, hyphens and underscores`,
+    );
+  }
+  const [id, secret] = [randomBytes(6).toString("hex"), randomBytes(24).toString("base64url")];
+  const salt = randomBytes(16).toString("hex");
+  await change(path, (keys) => {
+    if (keys.some((key) => key.name === name && key.revokedAt === undefined)) {
+      throw new UsageError(`key ${name} is there already`, { hint: "revoke it first, or take another name" });
+    }
+    const { allow, universes, requestsPerMinute } = grant;
+    const record: KeyRecord = {
+      name,
+      id,
+      salt,
+      hash: hashOf(salt, secret).toString("hex"),
+      ...(allow && { allow: [...allow] }),
+      ...(universes && { universes: [...universes] }),
+      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+      createdAt: new Date(now).toISOString(),
+    };
+    return [...keys, record];
+  });
+  return `bl_${id}_${secret}`;
+}
+
+/** Ends a key; it stays in the list. @throws {UsageError} for a name that no valid key has. */
+export async function revokeKey(path: string, name: string, now: number): Promise<void> {
+  await change(path, (keys) => {
+    const at = keys.findIndex((key) => key.name === name && key.revokedAt === undefined);
+    const found = keys[at];
+    if (found === undefined) {
+      throw new UsageError(`key ${name} is not known`, { hint: "barlake keys list shows the keys" });
+    }
+    return keys.with(at, { ...found, revokedAt: new Date(now).toISOString() });
+  });
+}
+
+/** The keys of a file, which may change while a service runs. */
+export class KeyFile implements KeyRing {
+  readonly #path: string;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #onFault: (error: unknown) => void;
+  #keys: ReadonlyMap<string, { readonly record: KeyRecord; readonly caller: Caller }> = new Map();
+  #stamp = "";
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  private constructor(path: string, clock: Pick<Clock, "now">, onFault: (error: unknown) => void) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#onFault = onFault;
+  }
+
+  /**
+   * Opens a file of keys. @param onFault is told where the file was damaged later: the keys of before hold on then.
+   *
+   * @throws {UsageError} where it is damaged.
+   */
+  static async open(
+    path: string,
+    clock: Pick<Clock, "now">,
+    onFault: (error: unknown) => void,
+  ): Promise<KeyFile> {
+    const file = new KeyFile(path, clock, onFault);
+    await file.#read();
+    return file;
+  }
+
+  /** Keys that are valid. */
+  get size(): number {
+    return this.#keys.size;
+  }
+
+  callerOf(key: string): Caller | undefined {
+    const [, id = "", secret = ""] = KEY.exec(key) ?? [];
+    const known = this.#keys.get(id);
+    const { salt, hash } = known?.record ?? NOBODY;
+    const isRight = timingSafeEqual(hashOf(salt, secret), Buffer.from(hash, "hex"));
+    return isRight ? known?.caller : undefined;
+  }
+
+  async refresh(): Promise<void> {
+    const now = this.#clock.now();
+    if (now < this.#lookedAt + LOOK_EVERY_MS && now >= this.#lookedAt) return;
+    this.#lookedAt = now;
+    try {
+      if ((await stampOf(this.#path)) !== this.#stamp) await this.#read();
+    } catch (error) {
+      this.#onFault(error);
+    }
+  }
+
+  async #read(): Promise<void> {
+    const stamp = await stampOf(this.#path);
+    const records = await readKeys(this.#path);
+    this.#keys = new Map(
+      records
+        .filter(({ revokedAt }) => revokedAt === undefined)
+        .map((record) => [record.id, { record, caller: callerOf(record) }]),
+    );
+    this.#stamp = stamp;
+  }
+}
+
+/** What a key with an unknown id is compared with, so that it takes as long as others. */
+const NOBODY = { salt: "00".repeat(16), hash: "00".repeat(32) };
+
+function callerOf({ name, allow, universes, requestsPerMinute }: KeyRecord): Caller {
+  return {
+    name,
+    allow: allow && new Set(allow),
+    universes: universes && new Set(universes),
+    requestsPerMinute,
+  };
+}
+
+function hashOf(salt: string, secret: string): Buffer {
+  return createHash("sha256").update(salt, "hex").update(secret, "utf8").digest();
+}
+
+async function stampOf(path: string): Promise<string> {
+  const facts = await stat(path, { bigint: true }).catch(() => undefined);
+  return facts === undefined ? "none" : `${facts.ino} ${facts.mtimeNs} ${facts.size}`;
+}
+
+/** Replaces the file as a whole; one process does so at a time. */
+async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRecord[]): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const lock = `${path}.lock`;
+  await takeLock(lock);
+  const staged = `${path}.new`;
+  try {
+    const keys = make(await readKeys(path));
+    const file = await open(staged, "w", 0o600);
+    try {
+      await file.writeFile(`${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(staged, path);
+  } finally {
+    await rm(staged, { force: true });
+    await rm(lock, { force: true });
+  }
+}
+
+async function takeLock(lock: string): Promise<void> {
+  for (let attempt = 0; attempt < LOCK_TRIES; attempt++) {
+    try {
+      await (await open(lock, "wx", 0o600)).close();
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    const facts = await stat(lock).catch(() => undefined);
+    if (facts !== undefined && Date.now() - facts.mtimeMs > STALE_LOCK_MS) await rm(lock, { force: true });
+    else await new Promise((resolve) => setTimeout(resolve, LOCK_WAIT_MS));
+  }
+  throw new UsageError(`file ${lock}: another command is changing the keys`, { hint: "run it again" });
+}

@@ -1,0 +1,36 @@
+import type { ReferenceData } from "../reference-data.js";
+import { RequestError } from "../request-error.js";
+import type { Caller } from "./key-ring.js";
+
+/** The symbols and universes that a request may ask for. */
+export interface Scope {
+  /** Whether everything is permitted. */
+  readonly isWhole: boolean;
+  hasSymbol(symbol: string): boolean;
+  hasUniverse(id: string): boolean;
+  /** @throws {RequestError} FORBIDDEN, with the first symbol that is not permitted. */
+  checkSymbols(symbols: readonly string[]): void;
+  /** @throws {RequestError} FORBIDDEN, with the first universe that is not permitted. */
+  checkUniverses(ids: readonly string[]): void;
+}
+
+/** What a caller may ask for: everything, or the members of its universes as they stand now. */
+export function scopeOf({ name, universes }: Caller, { members }: ReferenceData): Scope {
+  const symbols =
+    universes === undefined ? undefined : new Set([...universes].flatMap((id) => members.get(id) ?? []));
+  const hasSymbol = (symbol: string): boolean => symbols === undefined || symbols.has(symbol);
+  const hasUniverse = (id: string): boolean => universes === undefined || universes.has(id);
+  const check = (kind: string, asked: readonly string[], permits: (one: string) => boolean): void => {
+    const refused = asked.find((one) => !permits(one));
+    if (refused === undefined) return;
+    const text = JSON.stringify(refused.slice(0, 64));
+    throw new RequestError("FORBIDDEN", `${name} may not ask for ${kind} ${text}`);
+  };
+  return {
+    isWhole: universes === undefined,
+    hasSymbol,
+    hasUniverse,
+    checkSymbols: (asked) => check("symbol", asked, hasSymbol),
+    checkUniverses: (asked) => check("universe", asked, hasUniverse),
+  };
+}

@@ -1,0 +1,102 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { addKey, KeyFile, readKeys, revokeKey } from "../../../src/serve/keys/key-file.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+
+const NOW = Date.parse("2026-11-21T00:00:00Z");
+
+function setUp() {
+  const path = join(temporaryFolder(), "some", "keys.json");
+  const clock = { time: NOW, now: (): number => clock.time };
+  const faults: unknown[] = [];
+  const open = (): Promise<KeyFile> => KeyFile.open(path, clock, (error) => void faults.push(error));
+  return { path, clock, faults, open };
+}
+
+test("a key is known by what was printed once; the file has its hash alone, for its owner's eyes", async () => {
+  const { path, open } = setUp();
+  const key = await addKey(path, "alice", { allow: ["klines"], requestsPerMinute: 60 }, NOW);
+  const keys = await open();
+  expect(keys.callerOf(key)).toMatchObject({ name: "alice", requestsPerMinute: 60 });
+  expect([...(keys.callerOf(key)?.allow ?? [])]).toEqual(["klines"]);
+  const text = readFileSync(path, "utf8");
+  expect(text).not.toContain(key.split("_")[2]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(await addKey(path, "bob", {}, NOW)).not.toBe(key);
+});
+
+test("what is nobody's key: another secret, another id, parts, nothing", async () => {
+  const { path, open } = setUp();
+  const key = await addKey(path, "alice", {}, NOW);
+  const keys = await open();
+  const [, id = "", secret = ""] = key.split("_");
+  const other = `${secret.slice(0, -1)}${secret.endsWith("A") ? "B" : "A"}`;
+  for (const text of [
+    `bl_${id}_${other}`,
+    `bl_${"0".repeat(12)}_${secret}`,
+    secret,
+    id,
+    `bl_${id}_`,
+    key.toUpperCase(),
+    ` ${key}`,
+    `${key}\n`,
+    "",
+  ]) {
+    expect([text, keys.callerOf(text)]).toEqual([text, undefined]);
+  }
+});
+
+test("a running service takes up a new key, and lets go a revoked one, within a second", async () => {
+  const { path, clock, open } = setUp();
+  const keys = await open();
+  expect(keys.size).toBe(0);
+  const key = await addKey(path, "alice", {}, NOW);
+  await keys.refresh();
+  expect(keys.callerOf(key)).toEqual({ name: "alice" });
+  await revokeKey(path, "alice", NOW);
+  clock.time += 999;
+  await keys.refresh();
+  expect(keys.callerOf(key)).toBeDefined();
+  clock.time += 1;
+  await keys.refresh();
+  expect(keys.callerOf(key)).toBeUndefined();
+  expect(await readKeys(path)).toMatchObject([{ name: "alice", revokedAt: "2026-11-21T00:00:00.000Z" }]);
+  const again = await addKey(path, "alice", {}, NOW);
+  clock.time += 1000;
+  await keys.refresh();
+  expect([keys.callerOf(key), keys.callerOf(again)]).toEqual([undefined, { name: "alice" }]);
+});
+
+test("a file that is damaged while a service runs is told, and its keys hold on", async () => {
+  const { path, clock, faults, open } = setUp();
+  const key = await addKey(path, "alice", {}, NOW);
+  const keys = await open();
+  const right = readFileSync(path, "utf8");
+  for (const text of ["", "{", '{"version":1}', right.replace("1,", "2,"), right.replace("alice", "a b")]) {
+    writeFileSync(path, text);
+    clock.time += 1000;
+    await keys.refresh();
+    expect(keys.callerOf(key)).toEqual({ name: "alice" });
+  }
+  expect(faults.map(String)).toEqual(Array(5).fill(expect.stringContaining("is no file of keys")));
+  await expect(open()).rejects.toThrow("is no file of keys");
+  await expect(addKey(path, "bob", {}, NOW)).rejects.toThrow("is no file of keys");
+});
+
+test("a name is one key's at a time, and fit for a log", async () => {
+  const { path } = setUp();
+  await addKey(path, "alice", {}, NOW);
+  await expect(addKey(path, "alice", {}, NOW)).rejects.toThrow("key alice is there already");
+  await expect(revokeKey(path, "bob", NOW)).rejects.toThrow("key bob is not known");
+  for (const name of ["", "a b", "-", "x\n", "a".repeat(65)])
+    await expect(addKey(path, name, {}, NOW)).rejects.toThrow("is not letters");
+  expect(await readKeys(path)).toHaveLength(1);
+});
+
+test("commands at the same time lose no key of one another", async () => {
+  const { path } = setUp();
+  const names = Array.from({ length: 8 }, (_, n) => `key-${n}`);
+  await Promise.all(names.map((name) => addKey(path, name, {}, NOW)));
+  expect((await readKeys(path)).map(({ name }) => name).sort()).toEqual(names);
+});

@@ -1,0 +1,132 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import { addKey, KeyFile, type KeyGrant } from "../../../src/serve/keys/key-file.js";
+import { ENDPOINT_GROUPS, ENDPOINTS, type EndpointName, pathOf } from "../../../src/wire/endpoints.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { landReference, landRows, NOW, newLake, type Served, serve, serveForTest } from "../served-lake.js";
+
+const bar = (symbol: string) => ({
+  symbol,
+  timestamp: Date.parse("2024-01-01T16:00:00Z"),
+  open: 1,
+  high: 1,
+  low: 1,
+  close: 1,
+  volume: 1,
+  amount: 1,
+});
+const IN = "600000.SH";
+const OUT = "600001.SH";
+
+const { lake, remove } = newLake();
+beforeAll(async () => {
+  for (const table of [BARS_1D, BARS_1M]) await landRows(lake, table, [bar(IN), bar(OUT)]);
+  const stocks = [IN, OUT].map((symbol) => ({
+    symbol,
+    code: symbol.slice(0, 6),
+    exchange: "SH",
+    region: "CN",
+    type: "stock",
+  }));
+  await landReference(lake, INSTRUMENTS, stocks);
+  const universes = ["mine", "other"].map((id) => ({
+    id,
+    name: id,
+    category: "c",
+    symbol_count: 1,
+    region: "CN",
+  }));
+  await landReference(lake, UNIVERSES, universes);
+  await landReference(lake, UNIVERSE_MEMBERS, [
+    { id: "mine", symbol: IN, region: "CN" },
+    { id: "other", symbol: OUT, region: "CN" },
+  ]);
+});
+afterAll(remove);
+
+/** A service whose only key has these permissions, and a way to ask it with that key. */
+async function servedTo(grant: KeyGrant) {
+  const path = join(temporaryFolder(), "keys.json");
+  const key = await addKey(path, "alice", grant, NOW);
+  const keys = await KeyFile.open(path, { now: () => NOW }, () => {});
+  const served: Served = await serve(lake, { keys });
+  const ask = (target: string, body?: unknown) =>
+    served.ask<{ code?: string; message?: string; data?: unknown }>(target, {
+      headers: { "x-api-key": key, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+    });
+  return { ask, close: () => served.service.close() };
+}
+
+/** A right request to each endpoint, for a symbol and a universe. */
+function requestTo(name: EndpointName, symbol: string, universe: string): [path: string, body?: object] {
+  const path = pathOf(ENDPOINTS[name], { exchange: "SH", id: universe });
+  if (name === "universesBatch") return [path, { ids: [universe] }];
+  if (ENDPOINTS[name].method === "POST") return [path, { symbols: [symbol] }];
+  const query = name === "intradayUniverse" ? `universes=${universe}` : `symbols=${symbol}&symbol=${symbol}`;
+  return [`${path}?${query}`];
+}
+
+const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
+
+describe("a key for groups of endpoints", () => {
+  test.each(ENDPOINT_GROUPS)("%s: may ask for these, and is told what it may not", async (group) => {
+    const { ask, close } = await servedTo({ allow: [group] });
+    for (const name of NAMES) {
+      const { status, body } = await ask(...requestTo(name, IN, "mine"));
+      if (ENDPOINTS[name].group === group) expect([name, status]).toEqual([name, 200]);
+      else {
+        const message = `alice may not ask for ${ENDPOINTS[name].group}`;
+        expect([name, status, body]).toEqual([name, 403, { code: "FORBIDDEN", message }]);
+      }
+    }
+    await close();
+  });
+});
+
+describe("a key for universes", () => {
+  const NOT_OF_SYMBOLS = new Set<EndpointName>(["universes", "exchanges", "exchangeInstruments"]);
+
+  test("may ask for their members, everywhere, and for no others", async () => {
+    const { ask, close } = await servedTo({ universes: ["mine"] });
+    for (const name of NAMES) {
+      const mine = await ask(...requestTo(name, IN, "mine"));
+      expect([name, mine.status]).toEqual([name, 200]);
+      if (NOT_OF_SYMBOLS.has(name)) continue;
+      const { status, body } = await ask(...requestTo(name, OUT, "other"));
+      expect([name, status, body.code]).toEqual([name, 403, "FORBIDDEN"]);
+      expect(body.message).toMatch(/^alice may not ask for (symbol "600001\.SH"|universe "other")$/);
+    }
+    await close();
+  });
+
+  test("sees only these in lists", async () => {
+    const { ask, close } = await servedTo({ universes: ["mine"] });
+    expect((await ask("/v1/universes")).body.data).toMatchObject([{ id: "mine" }]);
+    expect((await ask("/v1/exchanges/SH/instruments")).body).toMatchObject({
+      count: 1,
+      data: [{ symbol: IN }],
+    });
+    await close();
+  });
+});
+
+test("a key has a number of requests a minute of its own", async () => {
+  const path = join(temporaryFolder(), "keys.json");
+  const [slow, fast] = [
+    await addKey(path, "slow", { requestsPerMinute: 1 }, NOW),
+    await addKey(path, "fast", {}, NOW),
+  ];
+  const keys = await KeyFile.open(path, { now: () => NOW }, () => {});
+  const { ask } = await serveForTest(async () => {}, { keys, maxRequestsPerMinute: 3 });
+  const times = async (key: string, count: number): Promise<number[]> => {
+    const statuses: number[] = [];
+    for (let n = 0; n < count; n++)
+      statuses.push((await ask("/v1/universes", { headers: { "x-api-key": key } })).status);
+    return statuses;
+  };
+  expect(await times(slow, 2)).toEqual([200, 429]);
+  expect(await times(fast, 4)).toEqual([200, 200, 200, 429]);
+});
