@@ -55,7 +55,7 @@ describe("what is not of the interface", () => {
   test("methods are not allowed, and those that are are told", async () => {
     for (const [method, path, allow] of [
       ["POST", "/v1/klines/batch", "GET"],
-      ["GET", "/v1/quotes", "POST"],
+      ["DELETE", "/v1/quotes", "POST, GET"],
       ["DELETE", "/v1/instruments", "GET, POST"],
       ["PUT", "/v1/exchanges/SH/instruments", "GET"],
       ["POST", "/healthz", "GET"],
