@@ -189,6 +189,30 @@ test.each([10_000, 5000])(
   },
 );
 
+test.each([
+  ["of the first answer", 3, 600],
+  ["of a page", 6, 640],
+  ["of a page, with its first minute alone", 7, 843],
+])("a cut in the first day %s is seen: nothing of that day is lost", async (_, days, cap) => {
+  const minutes = DAYS.concat(DAYS.map((day) => day + 7 * DAY))
+    .slice(0, days)
+    .flatMap((day) =>
+      Array.from({ length: 241 }, (__, i) => day + (9.5 * 60 + i + (i > 120 ? 90 : 0)) * 60_000),
+    );
+  const market = { "600519.SH": minutes, "000001.SZ": minutes };
+  const { run, query } = await setUp(
+    (seen, response) => json(response, 200, { data: answer(seen, market, cap) }),
+    NOW + 7 * DAY,
+  );
+  await run({ ...DAILY, period: "1m", from: "2024-01-08" }, { symbols: SYMBOLS });
+  expect(
+    await query("SELECT symbol, count(*)::INT AS n FROM bars_1m GROUP BY symbol ORDER BY symbol"),
+  ).toEqual([
+    { symbol: "000001.SZ", n: 241 * days },
+    { symbol: "600519.SH", n: 241 * days },
+  ]);
+});
+
 test("a page that fails leaves a gap that the next run asks for", async () => {
   const minutes = Array.from({ length: 7000 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
   let broken = true;
