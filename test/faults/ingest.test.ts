@@ -213,6 +213,30 @@ test.each([
   ]);
 });
 
+test.each([
+  ["tells it", ": at most 30"],
+  ["does not tell it", ""],
+])("a service that takes fewer symbols and %s gets smaller requests, in the same run", async (_, told) => {
+  const record = { period_end: "2023-09-30", announce_date: null, total_assets: 1 };
+  const { service, run, query } = await setUp((seen, response) => {
+    const symbols = (seen.query.get("symbols") ?? "").split(",");
+    if (symbols.length > 30)
+      return json(response, 400, { code: "INVALID_PARAMETER", message: `too many symbols${told}` });
+    const isBars = seen.path === "/v1/klines/batch";
+    const data = isBars ? answer(seen, MARKET) : Object.fromEntries(symbols.map((one) => [one, [record]]));
+    json(response, 200, { data });
+  });
+  const symbols = [...SYMBOLS, ...Array.from({ length: 118 }, (__, i) => `${601_000 + i}.SH`)];
+  expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", failures: [] });
+  expect(await query(held)).toEqual(WHOLE);
+  const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
+  expect(await run(sheets, { symbols })).toMatchObject({ status: "complete", failures: [] });
+  expect(await query("SELECT count(*)::INT AS n FROM raw.balance_sheet")).toEqual([{ n: 120 }]);
+  const sent = service.seen.length;
+  for (const one of [DAILY, sheets]) expect((await run(one, { symbols })).requests.sent).toBe(0);
+  expect(service.seen).toHaveLength(sent);
+});
+
 test("a page that fails leaves a gap that the next run asks for", async () => {
   const minutes = Array.from({ length: 7000 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
   let broken = true;

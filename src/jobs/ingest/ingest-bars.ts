@@ -116,6 +116,7 @@ class AskingBars {
       symbols,
       window: { first: window.start, last: window.end - 1 },
     } as const;
+    let isTooLarge = false;
     const got = await run.ask(
       { endpoint: ENDPOINTS.klinesBatch, query: queryOf(symbols, window, period) },
       { dataset: this.table.name, symbols, window, finalEnd: run.finalEnds[unit.region] },
@@ -124,10 +125,11 @@ class AskingBars {
         const cut = this.#cutOf(unit, page, answer);
         return { ...received(answer), cut, parts: partsOf(answer, symbols, window, cut) };
       },
-      (error) => isTooManySymbols(error) && this.#takesFewer(error, symbols.length),
+      (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
     );
     if (got === undefined) {
-      this.#settle(symbols, window);
+      // What had too many symbols is asked for by the next plan; what failed is left to the next run.
+      if (!isTooLarge) this.#settle(symbols, window);
       return [];
     }
     const { answer, cut, parts } = got.value;
@@ -194,6 +196,7 @@ class AskingBars {
     if (symbols <= 1) return false;
     this.#run.limits.learnedTooMany("klines", error, symbols);
     this.#isStale = true;
+    this.#hasMeasured = false;
     return true;
   }
 }
