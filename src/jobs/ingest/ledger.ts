@@ -152,6 +152,43 @@ export async function lastAnswers(
   return new Map(rows.map((row) => [row.symbol, row.at]));
 }
 
+/** An answer about one symbol (or universe) as the ledger has it; times in epoch milliseconds. */
+export interface LedgerAnswer {
+  readonly endpoint: string;
+  readonly symbol: string;
+  /** Undefined for a snapshot. */
+  readonly window: TimeRange | undefined;
+  readonly askedAt: number;
+}
+
+/** The answers of a dataset that were asked for after a moment (epoch ms). */
+export async function answersSince(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  since: number,
+): Promise<LedgerAnswer[]> {
+  const rows = await session.json<{
+    endpoint: string;
+    symbol: string;
+    s: number | null;
+    e: number;
+    at: number;
+  }>(
+    `SELECT endpoint, unnest(symbols) AS symbol, epoch_ms(window_start)::DOUBLE AS s,
+       epoch_ms(window_end)::DOUBLE AS e, epoch_ms(asked_at)::DOUBLE AS at
+     FROM (${await ledgerSql(session, lake)})
+     WHERE dataset = $1 AND status IN ('answered', 'empty') AND asked_at > ${instantSql("$2")}`,
+    [dataset, since],
+  );
+  return rows.map(({ endpoint, symbol, s, e, at }) => ({
+    endpoint,
+    symbol,
+    window: s === null ? undefined : { start: s, end: e },
+    askedAt: at,
+  }));
+}
+
 async function ledgerSql(session: Session, lake: Lake): Promise<string> {
   return parquetRelation(session, lake.filesOf(await lake.snapshot(REQUESTS)));
 }
