@@ -417,6 +417,37 @@ test("reference data is a dated snapshot: a change makes a version, an absence e
   expect(await query("SELECT DISTINCT rule FROM rejects")).toEqual([{ rule: "wrong_type" }]);
 });
 
+test("reference data: what failed is asked for by the next run, and nothing else", async () => {
+  let isBroken = true;
+  const { service, run, query } = await setUp((seen, response) => {
+    const exchange = /exchanges\/(\w+)/.exec(seen.path)?.[1];
+    if (isBroken && (exchange === "SZ" || seen.body.includes("U100"))) return html(response, 502);
+    const regions = { region: "CN", category: "c", symbol_count: 1, name: "u" };
+    const exchanges = ["SH", "SZ"].map((one) => ({ exchange: one, count: 1, ...regions }));
+    const universes = Array.from({ length: 120 }, (_, n) => ({ id: `U${n}`, ...regions }));
+    const symbol = `600519.${exchange}`;
+    const ids = seen.body === "" ? [] : (JSON.parse(seen.body) as { ids: string[] }).ids;
+    const details = universes.map((one) => [one.id, { ...one, symbols: ["600519.SH"] }] as const);
+    if (exchange)
+      json(response, 200, { data: [{ symbol, code: "600519", exchange, type: "stock", ...regions }] });
+    else if (seen.path === "/v1/exchanges") json(response, 200, { data: exchanges });
+    else if (seen.path === "/v1/universes") json(response, 200, { data: universes });
+    else json(response, 200, { data: Object.fromEntries(details.filter(([id]) => ids.includes(id))) });
+  });
+  const reference: PipelineDefinition = { name: "reference", kind: "reference" };
+  expect((await run(reference)).status).toBe("partial");
+  isBroken = false;
+  const before = service.seen.length;
+  expect(await run(reference)).toMatchObject({ status: "complete", failures: [] });
+  expect(service.seen.slice(before).map(({ path }) => path)).toEqual([
+    "/v1/exchanges/SZ/instruments",
+    "/v1/universes/batch",
+  ]);
+  expect(await query("SELECT count(*)::INT AS n FROM instruments")).toEqual([{ n: 2 }]);
+  expect(await query("SELECT count(*)::INT AS n FROM universe_members")).toEqual([{ n: 120 }]);
+  expect((await run(reference)).requests.sent).toBe(0);
+});
+
 test("statements: a restatement is a version of its own, unknown numeric fields land", async () => {
   let assets = 100;
   const { clock, run, query } = await setUp((seen, response) => {

@@ -135,7 +135,10 @@ function instantSql(parameter: string): string {
   return `make_timestamptz((${parameter} * 1000)::BIGINT)`;
 }
 
-/** When each symbol (or universe, or exchange) was last answered by an endpoint as a snapshot; epoch milliseconds. */
+/**
+ * When each symbol (or universe, or exchange) was last answered by an endpoint as a snapshot, in epoch milliseconds; "" is
+ * for the requests that name none.
+ */
 export async function lastAnswers(
   session: Session,
   lake: Lake,
@@ -144,7 +147,8 @@ export async function lastAnswers(
 ): Promise<Map<string, number>> {
   const rows = await session.json<{ symbol: string; at: number }>(
     `SELECT symbol, max(epoch_ms(asked_at))::DOUBLE AS at
-     FROM (SELECT unnest(symbols) AS symbol, asked_at FROM (${await ledgerSql(session, lake)})
+     FROM (SELECT unnest(CASE WHEN len(symbols) = 0 THEN [''] ELSE symbols END) AS symbol, asked_at
+       FROM (${await ledgerSql(session, lake)})
        WHERE dataset = $1 AND endpoint = $2 AND status IN ('answered', 'empty'))
      GROUP BY symbol`,
     [dataset, endpoint],
