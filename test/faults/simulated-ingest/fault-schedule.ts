@@ -76,7 +76,7 @@ export function scheduleOf(seed: number): Schedule {
   const isLarge = draw.below(40) === 0;
   const market = {
     seed: mixText(seed, "market"),
-    days: draw.of([40, 200, 900]),
+    days: draw.of([40, 40, 120, 700]),
     minuteDays: isLarge ? 60 : 2 + draw.below(8),
     end,
   };
@@ -92,7 +92,7 @@ export function scheduleOf(seed: number): Schedule {
     tellsLimit: draw.below(2) === 0,
     pipelines: pipelinesOf(draw, new TrueMarket(market)),
     start: end - 3 * DAY_MS + draw.below(DAY_MS),
-    lives: [...Array.from({ length: 1 + draw.below(4) }, () => lifeOf(draw)), CALM],
+    lives: [...Array.from({ length: draw.of([1, 1, 2, 3]) }, () => lifeOf(draw)), CALM],
   };
 }
 
@@ -158,13 +158,13 @@ function lifeOf(draw: Draws): Life {
     rateLimit: draw.below(3) === 0 ? limit : undefined,
     forbidden:
       draw.below(8) === 0 ? [draw.of<EndpointGroup>(["klines", "intraday", "reference", "financials"])] : [],
-    kill: draw.below(4) === 0 ? undefined : killOf(draw),
+    kill: draw.below(6) === 0 ? undefined : killOf(draw),
   };
 }
 
 function killOf(draw: Draws): Kill {
   const at = draw.of(["request", "answer", "keep", "commit", "file", "file", "file", "statement"] as const);
-  const most = { request: 12, answer: 8, keep: 8, commit: 8, file: 150, statement: 120 }[at];
+  const most = { request: 10, answer: 6, keep: 5, commit: 6, file: 120, statement: 100 }[at];
   // Small numbers more often: a life that does little reaches no others.
   const nth = 1 + Math.floor(most * draw.fraction() ** 2);
   return { at, nth, when: draw.of(["before", "midway", "after"] as const) };

@@ -61,43 +61,58 @@ export async function strayFiles(lake: Lake): Promise<ReadonlySet<string>> {
   return stray;
 }
 
-const BAR_COLUMNS = "symbol, epoch_ms(timestamp) AS t, open, high, low, close, volume, amount, prev_close";
+const BAR_TYPES = {
+  symbol: "VARCHAR",
+  timestamp: "BIGINT",
+  open: "DOUBLE",
+  high: "DOUBLE",
+  low: "DOUBLE",
+  close: "DOUBLE",
+  volume: "BIGINT",
+  amount: "DOUBLE",
+  prev_close: "DOUBLE",
+  lot: "INTEGER",
+};
+const BAR_COLUMNS = Object.keys(BAR_TYPES)
+  .map((name) => (name === "timestamp" ? "epoch_ms(timestamp) AS timestamp" : name))
+  .join(", ");
+
+/** Makes tables of every bar of a market in every version that it will ever have, by period: `truth_1d`, `truth_1m`. */
+export async function tellBars(
+  state: Pick<LakeState, "session" | "lake" | "market" | "schedule">,
+): Promise<void> {
+  const { market, schedule } = state;
+  for (const pipeline of schedule.pipelines) {
+    if (pipeline.kind !== "bars") continue;
+    const rows = market.symbols.flatMap((symbol) =>
+      [...market.versions(pipeline.period, symbol, market.shape.end)].map((bar) => {
+        return { ...bar, symbol, lot: REGIONS[regionOf(symbol) as Region].lot };
+      }),
+    );
+    await tell(state, `truth_${pipeline.period}`, rows, { ...BAR_TYPES, version: "INTEGER" });
+  }
+}
 
 async function barFindings(state: LakeState, period: LandedPeriod): Promise<string[]> {
-  const { session, market, now, isLast } = state;
+  const { session, now, isLast } = state;
   const table = period === "1d" ? BARS_1D : BARS_1M;
-  const rows = market.symbols.flatMap((symbol) =>
-    [...market.versions(period, symbol, now)].map((bar) => ({
-      symbol,
-      ...bar,
-      prev_close: bar.prev_close ?? null,
-      lot: REGIONS[regionOf(symbol) as Region].lot,
-    })),
-  );
-  await truth(state, rows, {
-    symbol: "VARCHAR",
-    timestamp: "BIGINT",
-    ...Object.fromEntries(
-      ["open", "high", "low", "close", "amount", "prev_close"].map((name) => [name, "DOUBLE"]),
-    ),
-    volume: "BIGINT",
-    version: "INTEGER",
-    lot: "INTEGER",
-  });
+  const truth = `truth_${period}`;
   const findings: string[] = [];
   const compare = (what: string, sql: string): Promise<void> =>
     none(session, findings, `${table.name}: ${what}`, sql);
-  const versions = `SELECT symbol, timestamp AS t, open, high, low, close, volume, amount, prev_close, lot FROM truth`;
-  const landed = `SELECT ${BAR_COLUMNS}, lot FROM (${await rowsOf(state, table)})`;
+  const versions = `SELECT * EXCLUDE (version) FROM ${truth}`;
+  const landed = `SELECT ${BAR_COLUMNS} FROM (${await rowsOf(state, table)})`;
   await compare("bars that the service never told", `(${landed}) EXCEPT (${versions})`);
   await compare(
     "a bar more than once",
-    `SELECT symbol, t, count(*) AS n FROM (${landed}) GROUP BY ALL HAVING n > 1`,
+    `SELECT symbol, timestamp, count(*) AS n FROM (${landed}) GROUP BY ALL HAVING n > 1`,
   );
-  await compare("covered and not landed", coveredButAbsent(table, landed, await rowsOf(state, REQUESTS)));
+  await compare(
+    "covered and not landed",
+    coveredButAbsent(table, truth, landed, await rowsOf(state, REQUESTS)),
+  );
   if (!isLast) return findings;
-  const newest = `SELECT symbol, timestamp AS t, open, high, low, close, volume, amount, prev_close, lot FROM truth
-    QUALIFY version = max(version) OVER (PARTITION BY symbol, timestamp)`;
+  const newest = `${versions} QUALIFY version = max(version) OVER (PARTITION BY symbol, timestamp)`;
   await compare("lacks what is true", `(${newest}) EXCEPT (${landed})`);
   await compare("has what is not true", `(${landed}) EXCEPT (${newest})`);
   const finals = Object.keys(REGIONS).map(
@@ -112,14 +127,14 @@ async function barFindings(state: LakeState, period: LandedPeriod): Promise<stri
 }
 
 /** Bars that the ledger counts as answered, and as final, and that are not there. */
-function coveredButAbsent(table: TableSchema, landed: string, ledger: string): string {
+function coveredButAbsent(table: TableSchema, truth: string, landed: string, ledger: string): string {
   return `WITH covered AS (
       SELECT unnest(symbols) AS symbol, epoch_ms(window_start) AS s, epoch_ms(least(window_end, final_end)) AS e
       FROM (${ledger})
       WHERE dataset = ${literal(table.name)} AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
-    bars AS (SELECT DISTINCT symbol, timestamp AS t FROM truth)
+    bars AS (SELECT DISTINCT symbol, timestamp AS t FROM ${truth})
     SELECT DISTINCT b.symbol, b.t FROM bars b JOIN covered c ON b.symbol = c.symbol AND b.t >= c.s AND b.t < c.e
-    ANTI JOIN (${landed}) l ON l.symbol = b.symbol AND l.t = b.t`;
+    ANTI JOIN (${landed}) l ON l.symbol = b.symbol AND l.timestamp = b.t`;
 }
 
 async function statementFindings(state: LakeState, table: TableSchema): Promise<string[]> {
@@ -133,7 +148,7 @@ async function statementFindings(state: LakeState, table: TableSchema): Promise<
       value: record[field],
     })),
   );
-  await truth(state, rows, {
+  await tell(state, "truth", rows, {
     symbol: "VARCHAR",
     period_end: "DATE",
     announce_date: "DATE",
@@ -196,7 +211,7 @@ async function referenceFindings(state: LakeState): Promise<string[]> {
     [UNIVERSE_MEMBERS, members, { id: "VARCHAR", symbol: "VARCHAR" }],
   ];
   for (const [table, rows, columns] of tables) {
-    await truth(state, rows, columns);
+    await tell(state, "truth", rows, columns);
     const names = Object.keys(columns).join(", ");
     const all = await rowsOf(state, table);
     const current = `SELECT ${names} FROM (${all}) WHERE valid_to IS NULL`;
@@ -215,16 +230,17 @@ async function referenceFindings(state: LakeState): Promise<string[]> {
   return findings;
 }
 
-/** Makes the table `truth` of rows. */
-async function truth(
-  { session, lake }: LakeState,
+/** Makes a table of what is true. */
+async function tell(
+  { session, lake }: Pick<LakeState, "session" | "lake">,
+  name: string,
   rows: readonly object[],
   columns: Readonly<Record<string, string>>,
 ): Promise<void> {
   const file = join(lake.folder, "..", "truth.ndjson");
   await writeFile(file, rows.map((row) => JSON.stringify(row)).join("\n"));
-  const types = Object.entries(columns).map(([name, type]) => `${name}: ${literal(type)}`);
-  await session.run(`CREATE OR REPLACE TEMP TABLE truth AS
+  const types = Object.entries(columns).map(([column, type]) => `${column}: ${literal(type)}`);
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${name} AS
     FROM read_json(${literal(file)}, format = 'newline_delimited', columns = {${types.join(", ")}})`);
 }
 

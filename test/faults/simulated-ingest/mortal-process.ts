@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
+import os from "node:os";
 import { Session } from "../../../src/db/session.js";
 import type { BarsNote } from "../../../src/jobs/ingest/landing-bars.js";
 import { AnswerStore } from "../../../src/lake/answer-store.js";
@@ -64,6 +65,8 @@ export async function becomeMortal(): Promise<void> {
   for (const name of READS) intercept(promises, name, held);
   intercept(handle, "sync", dying);
   intercept(handle, "writeFile", torn);
+  // Several such processes share the machine: DuckDB is told of one core.
+  os.availableParallelism = () => 1;
   syncBuiltinESMExports();
   for (const name of STATEMENTS) intercept(Session.prototype as never, name, statement);
   intercept(AnswerStore.prototype as never, "keep", kept);

@@ -4,7 +4,7 @@ import type { Session } from "../../../src/db/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { readChronicle } from "./chronicle.js";
 import { scheduleOf, startOf } from "./fault-schedule.js";
-import { lakeFindings, strayFiles } from "./lake-findings.js";
+import { lakeFindings, strayFiles, tellBars } from "./lake-findings.js";
 import { kindsOfRequests, requestFindings } from "./request-findings.js";
 import { TrueMarket } from "./true-market.js";
 import type { WorkerPool } from "./worker-pool.js";
@@ -38,6 +38,7 @@ export async function outlive(
   const market = new TrueMarket(schedule.market);
   const lake = (): Lake => new Lake(join(folder, "lake"));
   await mkdir(folder, { recursive: true });
+  await tellBars({ session, lake: lake(), market, schedule });
   const findings: string[] = [];
   let [kills, before] = [0, schedule.start];
   let stray: ReadonlySet<string> = new Set();

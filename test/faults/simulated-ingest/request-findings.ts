@@ -1,15 +1,22 @@
-import { addDays, finalEnd } from "../../../src/calendar/sessions.js";
-import { TradingCalendar } from "../../../src/calendar/trading-calendar.js";
+import { addDays, finalEnd, openMinute } from "../../../src/calendar/sessions.js";
+import { daysOverlapped, TradingCalendar, type TradingDay } from "../../../src/calendar/trading-calendar.js";
 import { instantOf, localDate } from "../../../src/calendar/zone.js";
 import { REGIONS, type Region } from "../../../src/core/exchange.js";
 import type { LandedPeriod } from "../../../src/core/period.js";
 import { regionOf } from "../../../src/core/symbol.js";
-import { parseTradingDate, subtractRanges, type TimeRange } from "../../../src/core/time.js";
+import {
+  DAY_MS,
+  MINUTE_MS,
+  parseTradingDate,
+  subtractRanges,
+  type TimeRange,
+} from "../../../src/core/time.js";
 import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
 import { planRequestUnits } from "../../../src/plan/request-units.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import type { Event, Outcome } from "./chronicle.js";
 import { LOOKBACK_DAYS, type Schedule } from "./fault-schedule.js";
+import type { MarketShape } from "./true-market.js";
 
 type Asked = Event & { readonly kind: "asked" };
 
@@ -106,10 +113,12 @@ function statusOf({ asked }: Run): RunStatus {
 /** What was kept of bars: it must not be asked for again. */
 class Paid {
   readonly #schedule: Schedule;
+  readonly #calendars: Readonly<Record<"CN" | "US", TradingCalendar>>;
   readonly #ranges = new Map<string, { readonly range: TimeRange; readonly askedAt: number }[]>();
 
   constructor(schedule: Schedule) {
     this.#schedule = schedule;
+    this.#calendars = { CN: new Weekdays("CN", schedule.market), US: new Weekdays("US", schedule.market) };
   }
 
   add({ dataset, symbols, window, finalEnd: end, askedAt }: RequestRecord): void {
@@ -131,7 +140,7 @@ class Paid {
       const { zone } = REGIONS[region];
       return planRequestUnits({
         period,
-        calendar: new TradingCalendar(region),
+        calendar: this.#calendars[region],
         symbols,
         range: {
           start: instantOf(parseTradingDate(pipeline.from), zone),
@@ -150,9 +159,9 @@ class Paid {
   /** Whether a request of a run that began at a moment asks for a day of a symbol that was not kept. */
   isUseful(period: LandedPeriod, { symbols, first, last }: Asked, began: number): boolean {
     return symbols.some((symbol) => {
-      const region = regionOf(symbol) as Region;
+      const region = regionOf(symbol) as "CN" | "US";
       const rest = subtractRanges({ start: first, end: last + 1 }, this.#of(period, symbol, began));
-      return rest.some((range) => new TradingCalendar(region).daysIn(range, began).length > 0);
+      return rest.some((range) => this.#calendars[region].daysIn(range, began).length > 0);
     });
   }
 
@@ -164,6 +173,23 @@ class Paid {
         askedAt < now - RECHECK_MS ? { start: range.start, end: Math.min(range.end, since) } : range,
       )
       .filter(({ start, end }) => end > start);
+  }
+}
+
+/** All weekdays of a market: more than its trading days, of which a run may not know yet. */
+class Weekdays extends TradingCalendar {
+  readonly #days: readonly TradingDay[];
+
+  constructor(region: Region, { days, end }: MarketShape) {
+    super(region);
+    this.#days = super.daysIn({ start: end - 2 * days * DAY_MS, end: end + DAY_MS }, end + DAY_MS);
+  }
+
+  override daysIn(range: TimeRange, now: number): TradingDay[] {
+    const { first, end } = daysOverlapped(this.#days, range);
+    return this.#days
+      .slice(first, end)
+      .filter(({ start }) => start + openMinute(this.region) * MINUTE_MS <= now);
   }
 }
 

@@ -1,50 +1,44 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { Session } from "../../../src/db/session.js";
-import { SEED } from "../../setup.js";
-import { outlive } from "./outlive.js";
-import { openPool } from "./worker-pool.js";
+import { failureOf, outliveMany } from "./outlive-many.js";
 
-const { values } = parseArgs({
-  options: { schedules: { type: "string", default: "200" }, seed: { type: "string" } },
-});
-const folder = await mkdtemp(join(tmpdir(), "barlake-faults-"));
-const program = join(folder, "program");
-await (await import("node:fs/promises")).mkdir(program);
-const pool = await openPool(program, 2);
-const first = Number(values.seed ?? SEED);
-const count = Number(values.schedules);
-let [next, kills, bad] = [0, 0, 0];
-const lane = async (): Promise<void> => {
-  using session = await Session.open({ threads: 1 });
-  while (next < count) {
-    const seed = first + next++;
-    const t = performance.now();
-    try {
-      const out = await outlive(seed, { folder: join(folder, String(seed)), pool, session });
-      kills += out.kills;
-      if (out.findings.length > 0) bad++;
-      console.log(
-        seed,
-        out.lives,
-        out.kills,
-        `${Math.round(performance.now() - t)} ms`,
-        JSON.stringify([...out.requests]),
-      );
-      for (const finding of out.findings) console.log("   ", finding.slice(0, 600));
-    } catch (error) {
-      bad++;
-      console.log(seed, "THREW", error);
-    }
+const USAGE = `Usage: npm run faults -- [--schedules N] [--seed N]
+
+Runs pipelines against a service that misbehaves, in processes that are killed, and holds what is left against the truth.
+
+  --schedules N   how many schedules of faults and kills (default 200)
+  --seed N        seed of the first one (default: the time); each further one has the next`;
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const { schedules, seed, help } = parsed();
+  if (help || !(schedules > 0) || !Number.isSafeInteger(seed)) {
+    (help ? console.log : console.error)(USAGE);
+    return help ? 0 : 2;
   }
-};
-const t0 = performance.now();
-await Promise.all([lane(), lane()]);
-console.log(
-  `${count} schedules, ${kills} kills, ${bad} bad, ${Math.round((performance.now() - t0) / 1000)} s`,
-);
-await pool.close();
-if (bad === 0) await rm(folder, { recursive: true, force: true });
-else console.log(folder);
+  console.log(`${schedules} schedules from seed ${seed}`);
+  const seeds = Array.from({ length: schedules }, (_, n) => seed + n);
+  const counts = new Map<string, number>();
+  const count = (what: string, n: number): unknown => counts.set(what, (counts.get(what) ?? 0) + n);
+  const folder = await outliveMany(seeds, (one) => {
+    count(one.findings.length === 0 ? "schedules that held" : "schedules that did not hold", 1);
+    count("processes", one.lives);
+    count("kills", one.kills);
+    for (const [outcome, n] of one.requests) count(`requests: ${outcome}`, n);
+    if (one.findings.length > 0) console.error(failureOf(one));
+  });
+  for (const [what, n] of counts) console.log(`${String(n).padStart(9)} ${what}`);
+  if (folder !== undefined) console.error(`their lakes are in ${folder}`);
+  return folder === undefined ? 0 : 1;
+}
+
+function parsed(): { schedules: number; seed: number; help: boolean } {
+  const { values } = parseArgs({
+    options: {
+      schedules: { type: "string", default: "200" },
+      seed: { type: "string", default: String(Date.now() % 1_000_000_007) },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  return { schedules: Number(values.schedules), seed: Number(values.seed), help: values.help };
+}

@@ -248,12 +248,10 @@ function daysOf(region: Region, { seed, days, end }: MarketShape): TrueDay[] {
   for (let n = last; found.length < days; n--) {
     const date = dateOfEpochDay(n);
     if (!isWeekday(date) || integer(mixText(seed, `holiday ${region}`), n, 30) === 0) continue;
-    const [open, close] = [openMinute(region), closeMinute(region)].map((minute) =>
-      instantOf(date, zone, minute),
-    );
-    const settled = (close as number) + 60 * MINUTE_MS;
-    const next = instantOf(dateOfEpochDay(n + 1), zone);
-    found.push({ date, start: instantOf(date, zone), end: next, open: open as number, settled });
+    // Clocks change on Sundays: a weekday's midnight tells its other times.
+    const start = instantOf(date, zone);
+    const settled = start + (closeMinute(region) + 60) * MINUTE_MS;
+    found.push({ date, start, end: start + DAY_MS, open: start + openMinute(region) * MINUTE_MS, settled });
   }
   return found.reverse();
 }

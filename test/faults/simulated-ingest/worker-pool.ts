@@ -54,7 +54,9 @@ async function bundled(folder: string): Promise<string> {
     platform: "node",
     format: "esm",
     target: "node20",
-    external: ["@duckdb/*"],
+    external: ["@duckdb/node-bindings*"],
+    minifySyntax: true,
+    minifyWhitespace: true,
     banner: { js: require },
     logLevel: "error",
   });
