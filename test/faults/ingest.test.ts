@@ -136,6 +136,21 @@ test("an earlier start asks for the new part alone", async () => {
   expect(await query(held)).toEqual([{ symbol: "600519.SH", n: 5 }]);
 });
 
+test("the days between two windows that were asked for are no holidays: a later run asks for them", async () => {
+  const weeks = Array.from({ length: 20 }, (_, week) => DAYS.map((day) => day + 7 * week * DAY)).flat();
+  const market = { "000001.SH": weeks, "600519.SH": weeks };
+  const { service, run, query } = await setUp(
+    (seen, response) => json(response, 200, { data: answer(seen, market) }),
+    NOW + 19 * 7 * DAY,
+  );
+  const symbols = Object.keys(market);
+  await run(DAILY, { symbols, from: "2024-01-08", to: "2024-02-01" });
+  await run(DAILY, { symbols, from: "2024-05-01" });
+  expect((await run(DAILY, { symbols, from: "2024-01-08" })).status).toBe("complete");
+  expect(service.seen).toHaveLength(3);
+  expect(await query(held)).toEqual(symbols.map((symbol) => ({ symbol, n: 100 })));
+});
+
 test("while a session runs its bars are not final: the next run asks for that day again and replaces it", async () => {
   let close = 10;
   const { service, clock, run, query } = await setUp((seen, response) => {
