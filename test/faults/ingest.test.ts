@@ -151,6 +151,22 @@ test("the days between two windows that were asked for are no holidays: a later 
   expect(await query(held)).toEqual(symbols.map((symbol) => ({ symbol, n: 100 })));
 });
 
+test("the days that are checked again begin at the midnight of each region", async () => {
+  const { service, clock, run } = await setUp(right);
+  const checked: PipelineDefinition = { ...DAILY, lookback: "3d" };
+  const symbols = ["600519.SH", "AAPL.US"];
+  await run(checked, { symbols });
+  clock.advance(DAY);
+  await run(checked, { symbols });
+  const starts = service.seen
+    .slice(2)
+    .map(({ query }) => [query.get("symbols"), Number(query.get("start_time"))]);
+  expect(Object.fromEntries(starts)).toEqual({
+    "600519.SH": Date.parse("2024-01-10T00:00:00+08:00"),
+    "AAPL.US": Date.parse("2024-01-10T00:00:00-05:00"),
+  });
+});
+
 test("while a session runs its bars are not final: the next run asks for that day again and replaces it", async () => {
   let close = 10;
   const { service, clock, run, query } = await setUp((seen, response) => {

@@ -54,7 +54,7 @@ export async function readPlanFacts(
   const now = run.clock.now();
   const calendars = await readCalendars(session, lake);
   const recheck = demand.lookbackDays
-    ? { since: recheckSince(demand, now), askedBefore: now - RECHECK_AFTER_MS }
+    ? { since: recheckSince(demand.lookbackDays, now), askedBefore: now - RECHECK_AFTER_MS }
     : undefined;
   const covered = await coveredWindows(session, lake, barsTable(demand.period).name, { now, recheck });
   return { now, calendars, covered, listedAt: await readListings(run) };
@@ -103,17 +103,14 @@ function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRan
   };
 }
 
-/** Where the days begin that are asked for again, in the region where that is earliest (epoch ms). */
-function recheckSince(
-  { symbols, lookbackDays = 0 }: Pick<BarsDemand, "symbols" | "lookbackDays">,
-  now: number,
-): number {
-  const starts = [...symbols.keys()].map((region) => {
+/** Where the last days begin, by each region's own calendar (epoch ms). */
+function recheckSince(lookbackDays: number, now: number): Record<Region, number> {
+  const sinceOf = (region: Region): number => {
     const { zone } = REGIONS[region];
     const last = localDate(finalEnd(region, now) - 1, zone);
     return instantOf(addDays(last, 1 - lookbackDays), zone);
-  });
-  return Math.min(...starts);
+  };
+  return { CN: sinceOf("CN"), HK: sinceOf("HK"), US: sinceOf("US") };
 }
 
 async function readListings({ session, lake }: Pick<Run, "session" | "lake">): Promise<Map<string, number>> {
