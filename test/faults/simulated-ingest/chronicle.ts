@@ -26,7 +26,8 @@ export type Event =
       readonly first: number;
       readonly last: number;
       readonly outcome: Outcome;
-      /** Times at which the answer was cut: bars before them are left out. */
+      /** Bars of the answer, and times at which it was cut: bars before them are left out. */
+      readonly bars: number;
       readonly cuts: number;
     }
   | {
@@ -66,6 +67,7 @@ export class Chronicle {
     endpoint,
     seen,
     outcome,
+    bars,
     cuts,
   }: {
     readonly index: number;
@@ -73,6 +75,7 @@ export class Chronicle {
     readonly endpoint: Endpoint;
     readonly seen: Seen;
     readonly outcome: Outcome;
+    readonly bars: number;
     readonly cuts: number;
   }): void {
     const { path, query, body } = seen;
@@ -87,6 +90,7 @@ export class Chronicle {
       first: Number(query.get("start_time") ?? Number.NEGATIVE_INFINITY),
       last: Number(query.get("end_time") ?? Number.POSITIVE_INFINITY),
       outcome,
+      bars,
       cuts,
     });
   }

@@ -92,7 +92,7 @@ export function scheduleOf(seed: number): Schedule {
     tellsLimit: draw.below(2) === 0,
     pipelines: pipelinesOf(draw, new TrueMarket(market)),
     start: end - 3 * DAY_MS + draw.below(DAY_MS),
-    lives: [...Array.from({ length: draw.of([1, 1, 2, 3]) }, () => lifeOf(draw)), CALM],
+    lives: [...Array.from({ length: draw.of([1, 1, 1, 2]) }, () => lifeOf(draw)), CALM],
   };
 }
 

@@ -51,7 +51,8 @@ class Upstream {
   readonly #parts: UpstreamParts;
   readonly #random: number;
   readonly #counters = new Map<EndpointGroup, Counter>();
-  /** Times at which the answer at hand was cut. */
+  /** Bars of the answer at hand, and times at which it was cut. */
+  #bars = 0;
   readonly #cuts = new Set<number>();
   /** Faults that are still to come for a request's content. */
   readonly #pending = new Map<string, { readonly fault: Fault; left: number }>();
@@ -65,9 +66,11 @@ class Upstream {
     const { clock, passes, chronicle } = this.#parts;
     passes("request", "before");
     const endpoint = endpointOf(seen);
+    this.#bars = 0;
     this.#cuts.clear();
     const { outcome, send } = this.#decide(seen, endpoint, index);
-    chronicle.asked({ index, at: clock.now(), endpoint, seen, outcome, cuts: this.#cuts.size });
+    const told = { bars: this.#bars, cuts: this.#cuts.size };
+    chronicle.asked({ index, at: clock.now(), endpoint, seen, outcome, ...told });
     passes("request", "after");
     await clock.delay(20 + integer(this.#random, 3 * index, 1500));
     if (outcome === "answered") passes("answer", "before");
@@ -180,6 +183,10 @@ class Upstream {
         const told = symbolsOf(seen).map(
           (symbol) => [symbol, market.bars(period, symbol, window, now)] as const,
         );
+        for (const [, bars] of told) {
+          this.#bars += bars.length;
+          if (bars.length === count) this.#cuts.add(bars[0]?.timestamp ?? 0);
+        }
         return { data: Object.fromEntries(told.filter(([, bars]) => bars.length > 0).map(inColumns)) };
       }
       case ENDPOINTS.intradayUniverse: {

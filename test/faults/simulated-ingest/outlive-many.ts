@@ -29,7 +29,8 @@ export async function outliveMany(
   const lane = async (): Promise<void> => {
     using session = await Session.open({ threads: 1 });
     for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
-      const one = await outlive(seed, { folder: join(folder, String(seed)), pool, session });
+      const place = { folder: join(folder, String(seed)), pool, session };
+      const one = await outlive(seed, place).catch((error: unknown) => failed(seed, error));
       if (one.findings.length > 0) isGood = false;
       onOutlived(one);
     }
@@ -41,6 +42,12 @@ export async function outliveMany(
     await rm(isGood ? folder : program, { recursive: true, force: true });
   }
   return isGood ? undefined : folder;
+}
+
+/** A schedule in which a run threw, or a lake could not be read. */
+function failed(seed: number, error: unknown): Outlived {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { seed, lives: 0, kills: 0, requests: new Map(), findings: [text] };
 }
 
 /** Says what is wrong, and how to see it again. */

@@ -69,7 +69,12 @@ async function lived(
   order: { readonly folder: string; readonly seed: number; readonly life: number; readonly start: number },
 ): Promise<boolean> {
   const worker = await pool.take();
-  const done = await worker.perform(order);
-  if (done !== undefined) pool.give(worker);
-  return done === undefined;
+  try {
+    const done = await worker.perform(order);
+    if (done !== undefined) pool.give(worker);
+    return done === undefined;
+  } catch (error) {
+    worker.kill();
+    throw error;
+  }
 }

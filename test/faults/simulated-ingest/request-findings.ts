@@ -24,6 +24,8 @@ type Asked = Event & { readonly kind: "asked" };
 const UNDER_WAY = 4;
 /** What was asked for no longer ago is not checked again. */
 const RECHECK_MS = 12 * 3_600_000;
+/** Reference data is asked for again after this. */
+const REFRESH_MS = 12 * 3_600_000;
 const REFUSED: ReadonlySet<Outcome> = new Set(["forbidden"]);
 
 /** What one run of a pipeline asked for, and what was kept of it. */
@@ -52,7 +54,8 @@ export function kindsOfRequests(events: readonly Event[]): Map<Outcome, number> 
  * - Every right answer was kept, but for those under way at a kill: four at most.
  * - No request asks for nothing but what was kept before, is final and is not due to be checked again.
  * - A run gets no more right answers than the plan has requests that is made, with the service's limits known, of what
- *   was not kept when the run began; and one more for each answer that the service cut, and for the measuring of it.
+ *   was not kept when the run began; and one more for each answer that the service cut, for each that looked so and was
+ *   whole, and for the measuring of the cap.
  *
  * All other requests met a fault. So the requests are at most those of the plan, the pages that caps cause, one for each
  * fault, and four for each kill.
@@ -60,6 +63,8 @@ export function kindsOfRequests(events: readonly Event[]): Map<Outcome, number> 
 export function requestFindings(schedule: Schedule, events: readonly Event[]): string[] {
   const findings: string[] = [];
   const paid = new Paid(schedule);
+  /** When each request for reference data was answered. */
+  const fresh = new Map<string, number>();
   for (const run of runsOf(events)) {
     const name = `run of ${run.pipeline} in life ${run.life}`;
     const pipeline = schedule.pipelines.find((one) => one.name === run.pipeline);
@@ -75,16 +80,37 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
     if (pipeline?.kind === "bars") {
       const plan = paid.plan(pipeline.period, run.at);
       const cuts = answered.reduce((sum, { cuts: n }) => sum + n, 0);
-      if (answered.length > plan + cuts + 1)
-        findings.push(`${name}: ${answered.length} right answers to a plan of ${plan} and ${cuts} cuts`);
+      const doubts = answered.filter((one) => one.bars === 0 && isPage(one, answered)).length;
+      if (answered.length > plan + cuts + doubts + 1)
+        findings.push(
+          `${name}: ${answered.length} right answers to a plan of ${plan}, ${cuts} cuts and ${doubts} doubts`,
+        );
       for (const one of run.asked) {
         if (!paid.isUseful(pipeline.period, one, run.at))
           findings.push(`${name}: asked again for what was kept: ${one.content}`);
       }
     }
+    if (pipeline?.kind === "reference") {
+      for (const { content } of answered) {
+        const before = fresh.get(content) ?? Number.NEGATIVE_INFINITY;
+        if (before > run.at - REFRESH_MS)
+          findings.push(`${name}: asked again for what had landed: ${content}`);
+      }
+      // One is under way at a time: the last answer of a killed run may not have landed.
+      const landed = run.ended === undefined ? answered.slice(0, -1) : answered;
+      for (const { content, at } of landed) fresh.set(content, at);
+    }
     for (const records of run.kept) for (const record of records) paid.add(record);
   }
   return findings;
+}
+
+/** Whether a request asks for what may be before the bars of another one. */
+function isPage({ symbols, first, last }: Asked, asked: readonly Asked[]): boolean {
+  return asked.some(
+    (one) =>
+      one.first === first && one.last > last && symbols.every((symbol) => one.symbols.includes(symbol)),
+  );
 }
 
 /** The runs, in order. */
@@ -166,7 +192,7 @@ class Paid {
   }
 
   #of(period: LandedPeriod, symbol: string, now: number): TimeRange[] {
-    const since = recheckSince(now);
+    const since = recheckSince(regionOf(symbol) as Region, now);
     const kept = this.#ranges.get(`bars_${period} ${symbol}`) ?? [];
     return kept
       .map(({ range, askedAt }) =>
@@ -193,12 +219,8 @@ class Weekdays extends TradingCalendar {
   }
 }
 
-/** Where the days begin that are checked again: in the region where that is earliest. */
-function recheckSince(now: number): number {
-  return Math.min(
-    ...(["CN", "US"] as const).map((region) => {
-      const { zone } = REGIONS[region];
-      return instantOf(addDays(localDate(finalEnd(region, now) - 1, zone), 1 - LOOKBACK_DAYS), zone);
-    }),
-  );
+/** Where the days begin that are checked again. */
+function recheckSince(region: Region, now: number): number {
+  const { zone } = REGIONS[region];
+  return instantOf(addDays(localDate(finalEnd(region, now) - 1, zone), 1 - LOOKBACK_DAYS), zone);
 }
