@@ -1,33 +1,33 @@
 import type { Region } from "../core/exchange.js";
-import type { TimeRange, TradingDate } from "../core/time.js";
+import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { dayRange, isWeekday, sessionDates } from "./sessions.js";
 
-/** The days on which a region traded, as far as they are known; beyond them every weekday counts as one. */
+/**
+ * Most weekdays in a row on which an exchange is closed: Shanghai's longest holidays of the last twenty years. A longer
+ * stretch without a known day is one that nobody has asked about yet.
+ */
+const LONGEST_CLOSURE_WEEKDAYS = 7;
+
+/** The days on which a region traded, as far as they are known; elsewhere every weekday counts as one. */
 export class TradingCalendar {
   readonly region: Region;
-  readonly #known: ReadonlySet<TradingDate>;
-  readonly #first: TradingDate | undefined;
-  readonly #last: TradingDate | undefined;
+  readonly #days: ReadonlySet<TradingDate>;
+  /** Weekdays between known days on which the region was closed. */
+  readonly #closed = new Set<TradingDate>();
 
-  /** @param known every trading day from the first of them to the last, ascending. @default none is known */
+  /** @param known trading days, ascending. @default none is known */
   constructor(region: Region, known: readonly TradingDate[] = []) {
     this.region = region;
-    this.#known = new Set(known);
-    this.#first = known[0];
-    this.#last = known.at(-1);
+    this.#days = new Set(known);
+    for (const [index, date] of known.entries()) {
+      const between = weekdaysBetween(known[index - 1] ?? date, date);
+      if (between.length <= LONGEST_CLOSURE_WEEKDAYS) for (const one of between) this.#closed.add(one);
+    }
   }
 
   /** Says whether the region trades on a date, as far as is known. */
   isOpen(date: TradingDate): boolean {
-    const { first, last } = this.known;
-    if (first !== undefined && last !== undefined && first <= date && date <= last)
-      return this.#known.has(date);
-    return isWeekday(date);
-  }
-
-  /** The span in which the days are known and not assumed. */
-  get known(): { readonly first: TradingDate | undefined; readonly last: TradingDate | undefined } {
-    return { first: this.#first, last: this.#last };
+    return this.#days.has(date) || (isWeekday(date) && !this.#closed.has(date));
   }
 
   /** Trading days that a range overlaps and whose session has begun by `now`, with their midnights; ascending. */
@@ -36,6 +36,20 @@ export class TradingCalendar {
       .filter((date) => this.isOpen(date))
       .map((date) => ({ date, ...dayRange(this.region, date) }));
   }
+}
+
+/** Weekdays after one date and before another; where there are more than can be a holiday, no more than that. */
+function weekdaysBetween(first: TradingDate, last: TradingDate): TradingDate[] {
+  const found: TradingDate[] = [];
+  for (
+    let day = epochDay(first) + 1;
+    day < epochDay(last) && found.length <= LONGEST_CLOSURE_WEEKDAYS;
+    day++
+  ) {
+    // 1970-01-01 was a Thursday.
+    if ((day + 3) % 7 < 5) found.push(dateOfEpochDay(day));
+  }
+  return found;
 }
 
 /** A trading day, local midnight to local midnight. */

@@ -1,6 +1,8 @@
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { crc32 } from "node:zlib";
+import { z } from "zod";
 import { LakeError } from "../core/errors.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import type { Lake } from "./lake.js";
@@ -16,30 +18,40 @@ const HEARTBEAT_MS = 5000;
 /** Silence after which a run counts as dead. */
 const STALE_MS = 60_000;
 
-/** An answer that was kept: what is known of it, and where its columns are. */
+/** Where damaged answers are put, a folder a run. */
+const SET_ASIDE = "rejects/answers";
+
+/** An answer that was kept: what is known of it, and its columns, where it has any. */
 export interface KeptAnswer {
-  readonly id: string;
   readonly note: unknown;
-  /** Path of the body, which may be missing for an answer without one. */
-  readonly body: string;
+  readonly body: Uint8Array | undefined;
 }
+
+/** What a note's file holds: the note, and what the body must be to be whole. */
+const noteFile = z.object({
+  note: z.unknown(),
+  body: z.object({ bytes: z.int(), crc32: z.int() }).optional(),
+});
+type NoteFile = z.infer<typeof noteFile>;
 
 /**
  * Keeps a run's answers on disk from the moment they were received until they have landed, so that nothing that was
  * paid for is asked for twice. An answer is kept whole or not at all.
  */
 export class AnswerStore {
+  readonly #lakeFolder: string;
   readonly #folder: string;
   #heartbeat: NodeJS.Timeout | undefined;
   #owned: Promise<void> | undefined;
 
-  private constructor(folder: string) {
-    this.#folder = folder;
+  private constructor({ folder }: Lake, name: string) {
+    this.#lakeFolder = folder;
+    this.#folder = join(folder, FOLDER, name);
   }
 
   /** Keeps answers for a run. The folder is made with the first of them. */
   static of(lake: Lake, runId: string): AnswerStore {
-    return new AnswerStore(join(lake.folder, FOLDER, runId));
+    return new AnswerStore(lake, runId);
   }
 
   /**
@@ -53,13 +65,13 @@ export class AnswerStore {
     for (const name of (await namesIn(root)).sort()) {
       const folder = join(root, name);
       if (await isAlive(folder)) continue;
-      const taken = new AnswerStore(join(root, `${name.split("~")[0]}~${runId}`));
+      const taken = new AnswerStore(lake, `${name.split("~")[0]}~${runId}`);
       try {
         await rename(folder, taken.#folder);
         await taken.#owning();
         stores.push(taken);
       } catch (error) {
-        if (!isMissing(error)) throw error;
+        unlessMissing(error);
       }
     }
     return stores;
@@ -70,8 +82,9 @@ export class AnswerStore {
     const path = join(this.#folder, id);
     try {
       await this.#owning();
-      if (body !== undefined) await writeDurably(path + BODY, body);
-      await writeDurably(`${path}.new`, [Buffer.from(JSON.stringify(note))]);
+      const written = body && (await writeDurably(path + BODY, body));
+      const text = JSON.stringify({ note, ...(written && { body: written }) } satisfies NoteFile);
+      await writeDurably(`${path}.new`, [Buffer.from(text)]);
       await rename(`${path}.new`, path + NOTE);
       await syncFolder(this.#folder);
     } catch (cause) {
@@ -80,16 +93,35 @@ export class AnswerStore {
     }
   }
 
-  /** What is kept, in the order in which it was asked for. */
-  async kept(): Promise<KeptAnswer[]> {
+  /** Ids of the answers that are kept, in the order in which they were asked for. */
+  async ids(): Promise<string[]> {
     const notes = (await namesIn(this.#folder)).filter((name) => name.endsWith(NOTE) && name !== OWNER);
-    return Promise.all(
-      notes.sort().map(async (name) => {
-        const id = name.slice(0, -NOTE.length);
-        const note: unknown = JSON.parse(await readFile(join(this.#folder, name), "utf8"));
-        return { id, note, body: join(this.#folder, id + BODY) };
-      }),
-    );
+    return notes.map((name) => name.slice(0, -NOTE.length)).sort();
+  }
+
+  /** Reads an answer. @throws {LakeError} where it is not as it was kept. */
+  async read(id: string): Promise<KeptAnswer> {
+    const path = join(this.#folder, id);
+    try {
+      const { note, body: kept } = noteFile.parse(JSON.parse(await readFile(path + NOTE, "utf8")));
+      if (kept === undefined) return { note, body: undefined };
+      const body = await readFile(path + BODY);
+      if (body.length === kept.bytes && crc32(body) === kept.crc32) return { note, body };
+    } catch (cause) {
+      throw new LakeError(`answers/${basename(this.#folder)}/${id}: cannot be read`, { cause });
+    }
+    throw new LakeError(`answers/${basename(this.#folder)}/${id}: its columns are damaged`);
+  }
+
+  /** Puts an answer that nobody can read out of the way. @returns where it is now, in the lake. */
+  async setAside(id: string): Promise<string> {
+    const folder = `${SET_ASIDE}/${basename(this.#folder)}`;
+    await mkdir(join(this.#lakeFolder, folder), { recursive: true });
+    for (const name of [id + BODY, id + NOTE]) {
+      const target = join(this.#lakeFolder, folder, name);
+      await rename(join(this.#folder, name), target).catch(unlessMissing);
+    }
+    return `${folder}/${id}`;
   }
 
   /** Forgets answers that have landed. */
@@ -130,17 +162,24 @@ export class AnswerStore {
   }
 }
 
+/** @returns what was written: its size and checksum. */
 async function writeDurably(
   path: string,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): Promise<void> {
+): Promise<NonNullable<NoteFile["body"]>> {
   const file = await open(path, "w");
+  const written = { bytes: 0, crc32: 0 };
   try {
-    for await (const piece of pieces) await file.writeFile(piece);
+    for await (const piece of pieces) {
+      await file.writeFile(piece);
+      written.bytes += piece.length;
+      written.crc32 = crc32(piece, written.crc32);
+    }
     await file.sync();
   } finally {
     await file.close();
   }
+  return written;
 }
 
 /** Whether the process that a folder belongs to gives signs of life. */
@@ -168,11 +207,12 @@ async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
+    unlessMissing(error);
+    return [];
   }
 }
 
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "ENOENT";
+/** Passes over a file that is not there. */
+function unlessMissing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
 }

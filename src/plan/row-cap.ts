@@ -15,7 +15,7 @@ export interface SymbolRows {
   readonly symbol: string;
   /** Bars received, those set aside included. */
   readonly rows: number;
-  /** Whether the oldest of them is of a later day than the first on which the symbol can have traded. */
+  /** Whether the oldest of them is later than the first that the symbol can have had. */
   readonly beginsLate: boolean;
 }
 

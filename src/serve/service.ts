@@ -137,7 +137,7 @@ type Callers = WeakMap<FastifyRequest, Caller>;
 function addEndpoint(
   app: FastifyInstance,
   name: EndpointName,
-  answerOf: (request: FastifyRequest, signal: AbortSignal) => ReturnType<AnswerFunction>,
+  give: (request: FastifyRequest, signal: AbortSignal) => ReturnType<AnswerFunction>,
   timeoutMs: number,
 ): void {
   const { method, path } = ENDPOINTS[name];
@@ -145,7 +145,7 @@ function addEndpoint(
     method,
     url: path,
     async handler(request, reply) {
-      const answer = await answerOf(request, abandoned(reply, timeoutMs));
+      const answer = await give(request, abandoned(reply, timeoutMs));
       if (!(answer instanceof Uint8Array)) return answer;
       void reply.type("application/json; charset=utf-8");
       return Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength);

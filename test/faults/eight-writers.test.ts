@@ -25,7 +25,7 @@ test(`${WRITERS} processes land ${LANDINGS} times each in one table: every row i
       const own = { inserted: 0, updated: 0, versions: [] as number[] };
       for (let turn = 0; turn < LANDINGS; turn++) {
         const bars = deliveryOf(index, turn).map((bar) => ({ ...bar, at: timeOf(bar) }));
-        const report = await worker.perform(folder, { kind: "land", bars });
+        const report = await worker.perform({ kind: "land", folder, bars });
         own.inserted += report?.inserted ?? Number.NaN;
         own.updated += report?.updated ?? Number.NaN;
         own.versions.push(report?.version ?? Number.NaN);

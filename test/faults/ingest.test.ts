@@ -136,6 +136,37 @@ test("an earlier start asks for the new part alone", async () => {
   expect(await query(held)).toEqual([{ symbol: "600519.SH", n: 5 }]);
 });
 
+test("the days between two windows that were asked for are no holidays: a later run asks for them", async () => {
+  const weeks = Array.from({ length: 20 }, (_, week) => DAYS.map((day) => day + 7 * week * DAY)).flat();
+  const market = { "000001.SH": weeks, "600519.SH": weeks };
+  const { service, run, query } = await setUp(
+    (seen, response) => json(response, 200, { data: answer(seen, market) }),
+    NOW + 19 * 7 * DAY,
+  );
+  const symbols = Object.keys(market);
+  await run(DAILY, { symbols, from: "2024-01-08", to: "2024-02-01" });
+  await run(DAILY, { symbols, from: "2024-05-01" });
+  expect((await run(DAILY, { symbols, from: "2024-01-08" })).status).toBe("complete");
+  expect(service.seen).toHaveLength(3);
+  expect(await query(held)).toEqual(symbols.map((symbol) => ({ symbol, n: 100 })));
+});
+
+test("the days that are checked again begin at the midnight of each region", async () => {
+  const { service, clock, run } = await setUp(right);
+  const checked: PipelineDefinition = { ...DAILY, lookback: "3d" };
+  const symbols = ["600519.SH", "AAPL.US"];
+  await run(checked, { symbols });
+  clock.advance(DAY);
+  await run(checked, { symbols });
+  const starts = service.seen
+    .slice(2)
+    .map(({ query }) => [query.get("symbols"), Number(query.get("start_time"))]);
+  expect(Object.fromEntries(starts)).toEqual({
+    "600519.SH": Date.parse("2024-01-10T00:00:00+08:00"),
+    "AAPL.US": Date.parse("2024-01-10T00:00:00-05:00"),
+  });
+});
+
 test("while a session runs its bars are not final: the next run asks for that day again and replaces it", async () => {
   let close = 10;
   const { service, clock, run, query } = await setUp((seen, response) => {
@@ -188,6 +219,54 @@ test.each([10_000, 5000])(
     expect(service.seen).toHaveLength(sent);
   },
 );
+
+test.each([
+  ["of the first answer", 3, 600],
+  ["of a page", 6, 640],
+  ["of a page, with its first minute alone", 7, 843],
+])("a cut in the first day %s is seen: nothing of that day is lost", async (_, days, cap) => {
+  const minutes = DAYS.concat(DAYS.map((day) => day + 7 * DAY))
+    .slice(0, days)
+    .flatMap((day) =>
+      Array.from({ length: 241 }, (__, i) => day + (9.5 * 60 + i + (i > 120 ? 90 : 0)) * 60_000),
+    );
+  const market = { "600519.SH": minutes, "000001.SZ": minutes };
+  const { run, query } = await setUp(
+    (seen, response) => json(response, 200, { data: answer(seen, market, cap) }),
+    NOW + 7 * DAY,
+  );
+  await run({ ...DAILY, period: "1m", from: "2024-01-08" }, { symbols: SYMBOLS });
+  expect(
+    await query("SELECT symbol, count(*)::INT AS n FROM bars_1m GROUP BY symbol ORDER BY symbol"),
+  ).toEqual([
+    { symbol: "000001.SZ", n: 241 * days },
+    { symbol: "600519.SH", n: 241 * days },
+  ]);
+});
+
+test.each([
+  ["tells it", ": at most 30"],
+  ["does not tell it", ""],
+])("a service that takes fewer symbols and %s gets smaller requests, in the same run", async (_, told) => {
+  const record = { period_end: "2023-09-30", announce_date: null, total_assets: 1 };
+  const { service, run, query } = await setUp((seen, response) => {
+    const symbols = (seen.query.get("symbols") ?? "").split(",");
+    if (symbols.length > 30)
+      return json(response, 400, { code: "INVALID_PARAMETER", message: `too many symbols${told}` });
+    const isBars = seen.path === "/v1/klines/batch";
+    const data = isBars ? answer(seen, MARKET) : Object.fromEntries(symbols.map((one) => [one, [record]]));
+    json(response, 200, { data });
+  });
+  const symbols = [...SYMBOLS, ...Array.from({ length: 118 }, (__, i) => `${601_000 + i}.SH`)];
+  expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", failures: [] });
+  expect(await query(held)).toEqual(WHOLE);
+  const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
+  expect(await run(sheets, { symbols })).toMatchObject({ status: "complete", failures: [] });
+  expect(await query("SELECT count(*)::INT AS n FROM raw.balance_sheet")).toEqual([{ n: 120 }]);
+  const sent = service.seen.length;
+  for (const one of [DAILY, sheets]) expect((await run(one, { symbols })).requests.sent).toBe(0);
+  expect(service.seen).toHaveLength(sent);
+});
 
 test("a page that fails leaves a gap that the next run asks for", async () => {
   const minutes = Array.from({ length: 7000 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
@@ -373,6 +452,37 @@ test("reference data is a dated snapshot: a change makes a version, an absence e
   ]);
   expect(await query("SELECT symbol FROM universe_members")).toEqual([{ symbol: "600519.SH" }]);
   expect(await query("SELECT DISTINCT rule FROM rejects")).toEqual([{ rule: "wrong_type" }]);
+});
+
+test("reference data: what failed is asked for by the next run, and nothing else", async () => {
+  let isBroken = true;
+  const { service, run, query } = await setUp((seen, response) => {
+    const exchange = /exchanges\/(\w+)/.exec(seen.path)?.[1];
+    if (isBroken && (exchange === "SZ" || seen.body.includes("U100"))) return html(response, 502);
+    const regions = { region: "CN", category: "c", symbol_count: 1, name: "u" };
+    const exchanges = ["SH", "SZ"].map((one) => ({ exchange: one, count: 1, ...regions }));
+    const universes = Array.from({ length: 120 }, (_, n) => ({ id: `U${n}`, ...regions }));
+    const symbol = `600519.${exchange}`;
+    const ids = seen.body === "" ? [] : (JSON.parse(seen.body) as { ids: string[] }).ids;
+    const details = universes.map((one) => [one.id, { ...one, symbols: ["600519.SH"] }] as const);
+    if (exchange)
+      json(response, 200, { data: [{ symbol, code: "600519", exchange, type: "stock", ...regions }] });
+    else if (seen.path === "/v1/exchanges") json(response, 200, { data: exchanges });
+    else if (seen.path === "/v1/universes") json(response, 200, { data: universes });
+    else json(response, 200, { data: Object.fromEntries(details.filter(([id]) => ids.includes(id))) });
+  });
+  const reference: PipelineDefinition = { name: "reference", kind: "reference" };
+  expect((await run(reference)).status).toBe("partial");
+  isBroken = false;
+  const before = service.seen.length;
+  expect(await run(reference)).toMatchObject({ status: "complete", failures: [] });
+  expect(service.seen.slice(before).map(({ path }) => path)).toEqual([
+    "/v1/exchanges/SZ/instruments",
+    "/v1/universes/batch",
+  ]);
+  expect(await query("SELECT count(*)::INT AS n FROM instruments")).toEqual([{ n: 2 }]);
+  expect(await query("SELECT count(*)::INT AS n FROM universe_members")).toEqual([{ n: 120 }]);
+  expect((await run(reference)).requests.sent).toBe(0);
 });
 
 test("statements: a restatement is a version of its own, unknown numeric fields land", async () => {

@@ -63,7 +63,7 @@ async function outlive(lane: number, wanted: number): Promise<number> {
       worker = await next;
       next = startLakeWorker();
       // The next process does what was not finished; what had been committed is not done again.
-      expect(await worker.perform(folder, order)).toBeDefined();
+      expect(await worker.perform({ ...order, folder })).toBeDefined();
     }
     content = after;
     expect(await newestContent(session, new Lake(folder))).toEqual(content);
@@ -86,13 +86,13 @@ async function isKilled(
   order: Order,
   kill: Kill | number,
 ): Promise<boolean> {
-  if (typeof kill !== "number") return (await worker.perform(folder, order, kill)) === undefined;
+  if (typeof kill !== "number") return (await worker.perform({ ...order, folder, kill })) === undefined;
   let isSent = false;
   const timer = setTimeout(() => {
     isSent = true;
     worker.kill();
   }, kill);
-  const done = await worker.perform(folder, order);
+  const done = await worker.perform({ ...order, folder });
   clearTimeout(timer);
   return isSent || done === undefined;
 }

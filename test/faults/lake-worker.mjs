@@ -18,7 +18,7 @@ const session = await Session.open({ threads: 1 });
 await openRejects(session);
 process.on("message", (order) => {
   perform(order).then(
-    (done) => process.send({ done }),
+    (done) => process.send({ done: done ?? {} }),
     (error) => process.send({ failed: String(error) }),
   );
 });

@@ -1,7 +1,6 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { LandReport } from "../../src/lake/upsert.js";
+import { startWorker, type WorkerProcess } from "./worker-process.js";
 
 const WORKER = fileURLToPath(new URL("lake-worker.mjs", import.meta.url));
 
@@ -23,43 +22,12 @@ export interface Kill {
 }
 
 /** A process of its own that changes a lake. */
-export interface LakeWorker {
-  /** Resolves with what was done, or with undefined where the worker died of it. @throws where it failed. */
-  perform(folder: string, order: Order, kill?: Kill): Promise<Partial<LandReport> | undefined>;
-  /** Kills the process, whatever it does. */
-  kill(): void;
-  /** Lets the process end. */
-  close(): void;
-}
+export type LakeWorker = WorkerProcess<
+  Order & { readonly folder: string; readonly kill?: Kill | undefined },
+  Partial<LandReport>
+>;
 
 /** Starts a worker; it is ready when the promise resolves. */
 export async function startLakeWorker(): Promise<LakeWorker> {
-  const child = fork(WORKER, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  await once(child, "message");
-  return {
-    perform: (folder, order, kill) => answerTo(child, { ...order, folder, kill }),
-    kill: () => void child.kill("SIGKILL"),
-    close: () => {
-      if (child.connected) child.disconnect();
-    },
-  };
-}
-
-function answerTo(child: ChildProcess, order: object): Promise<Partial<LandReport> | undefined> {
-  return new Promise((resolve, reject) => {
-    const onMessage = (answer: { done?: Partial<LandReport>; failed?: string }): void => {
-      child.off("exit", onExit);
-      if (answer.failed === undefined) resolve(answer.done ?? {});
-      else reject(new Error(answer.failed));
-    };
-    const onExit = (): void => {
-      child.off("message", onMessage);
-      resolve(undefined);
-    };
-    child.once("message", onMessage);
-    child.once("exit", onExit);
-    // A process that dies before it reads the order ends by "exit" too.
-    child.send(order, () => {});
-    if (child.exitCode !== null || child.signalCode !== null) onExit();
-  });
+  return startWorker(WORKER);
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { AnswerStore } from "../../src/lake/answer-store.js";
@@ -12,14 +12,11 @@ test("what is kept is there, whole and in order, until it is forgotten; an empty
   const lake = temporaryLake();
   const store = AnswerStore.of(lake, "run-1");
   await Promise.all([store.keep("000002", { n: 2 }), store.keep("000001", { n: 1 }, pieces("ab", "c"))]);
-  const kept = await store.kept();
-  expect(kept.map(({ id, note }) => [id, note])).toEqual([
-    ["000001", { n: 1 }],
-    ["000002", { n: 2 }],
-  ]);
-  expect(readFileSync(kept[0]?.body ?? "", "utf8")).toBe("abc");
+  expect(await store.ids()).toEqual(["000001", "000002"]);
+  expect(await store.read("000001")).toEqual({ note: { n: 1 }, body: Buffer.from("abc") });
+  expect(await store.read("000002")).toEqual({ note: { n: 2 }, body: undefined });
   await store.forget(["000001", "000002"]);
-  expect(await store.kept()).toEqual([]);
+  expect(await store.ids()).toEqual([]);
   await store.close();
   expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
 });
@@ -32,7 +29,7 @@ test("answers of a run that lives are nobody else's; those of one that ended are
   await store.close();
   const taken = await Promise.all([AnswerStore.takeOver(lake, "run-2"), AnswerStore.takeOver(lake, "run-3")]);
   expect(taken.flat()).toHaveLength(1);
-  expect((await taken.flat()[0]?.kept())?.map(({ note }) => note)).toEqual([{ n: 1 }]);
+  expect((await taken.flat()[0]?.read("000001"))?.note).toEqual({ n: 1 });
   for (const one of taken.flat()) await one.close();
 });
 
@@ -50,8 +47,26 @@ test.each([
   writeFileSync(join(folder, "000001.json"), "{}");
   writeFileSync(join(folder, "000002.new"), "{ a half");
   const [taken] = await AnswerStore.takeOver(lake, "run-2");
-  expect((await taken?.kept())?.map(({ id }) => id)).toEqual(["000001"]);
+  expect(await taken?.ids()).toEqual(["000001"]);
   await taken?.forget(["000001"]);
   await taken?.close();
+  expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
+});
+
+test.each<[string, (folder: string) => void]>([
+  ["a note that is cut short", (folder) => truncateSync(join(folder, "000001.json"), 9)],
+  ["no columns", (folder) => rmSync(join(folder, "000001.body"))],
+  ["columns that are cut short", (folder) => truncateSync(join(folder, "000001.body"), 2)],
+  ["columns of which a bit has changed", (folder) => writeFileSync(join(folder, "000001.body"), "abb")],
+])("an answer with %s is told, and can be set aside", async (_, damage) => {
+  const lake = temporaryLake();
+  const store = AnswerStore.of(lake, "run-1");
+  await store.keep("000001", { n: 1 }, pieces("ab", "c"));
+  damage(join(lake.folder, "answers", "run-1"));
+  await expect(store.read("000001")).rejects.toThrow(/^answers\/run-1\/000001: /);
+  expect(await store.setAside("000001")).toBe("rejects/answers/run-1/000001");
+  expect(readdirSync(join(lake.folder, "rejects", "answers", "run-1"))).toContain("000001.json");
+  expect(await store.ids()).toEqual([]);
+  await store.close();
   expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
 });

@@ -65,7 +65,7 @@ export function addKeys(cli: Cli): void {
     .action((options: Options) =>
       cli.action(async () => {
         const found = await readKeys(options.keys);
-        if (options.json) printJson(found.map(({ salt, hash, ...facts }) => facts));
+        if (options.json) printJson(found.map(({ salt: _salt, hash: _hash, ...facts }) => facts));
         else process.stdout.write(`${found.length === 0 ? `no keys in ${options.keys}` : listText(found)}\n`);
         return EXIT.done;
       }),

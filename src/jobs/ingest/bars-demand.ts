@@ -54,7 +54,7 @@ export async function readPlanFacts(
   const now = run.clock.now();
   const calendars = await readCalendars(session, lake);
   const recheck = demand.lookbackDays
-    ? { since: recheckSince(demand, calendars, now), askedBefore: now - RECHECK_AFTER_MS }
+    ? { since: recheckSince(demand.lookbackDays, calendars, now), askedBefore: now - RECHECK_AFTER_MS }
     : undefined;
   const covered = await coveredWindows(session, lake, barsTable(demand.period).name, { now, recheck });
   return { now, calendars, covered, listedAt: await readListings(run) };
@@ -103,21 +103,21 @@ function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRan
   };
 }
 
-/** Where the last so many trading days begin, in the region where that is earliest (epoch ms). */
+/** Where the last so many trading days begin, by each region's own calendar (epoch ms). */
 function recheckSince(
-  { symbols, lookbackDays = 0 }: Pick<BarsDemand, "symbols" | "lookbackDays">,
+  lookbackDays: number,
   calendars: PlanFacts["calendars"],
   now: number,
-): number {
-  const starts = [...symbols.keys()].map((region) => {
+): Record<Region, number> {
+  const sinceOf = (region: Region): number => {
     const { zone } = REGIONS[region];
     const end = finalEnd(region, now);
     // Weekends and the longest holidays leave two trading days in five days, and twenty days without one at most.
     const start = instantOf(addDays(localDate(end - 1, zone), -20 - Math.ceil(2.5 * lookbackDays)), zone);
     const days = calendars.get(region)?.daysIn({ start, end }, now) ?? [];
     return days.at(-lookbackDays)?.start ?? start;
-  });
-  return Math.min(...starts);
+  };
+  return { CN: sinceOf("CN"), HK: sinceOf("HK"), US: sinceOf("US") };
 }
 
 async function readListings({ session, lake }: Pick<Run, "session" | "lake">): Promise<Map<string, number>> {

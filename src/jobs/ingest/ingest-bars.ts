@@ -1,7 +1,9 @@
 import pMap from "p-map";
+import { openMinute } from "../../calendar/sessions.js";
 import { isTooManySymbols } from "../../client/answer-error.js";
+import type { Region } from "../../core/exchange.js";
 import type { LandedPeriod } from "../../core/period.js";
-import type { TimeRange } from "../../core/time.js";
+import { MINUTE_MS, type TimeRange } from "../../core/time.js";
 import { landTradingDays } from "../../lake/trading-days.js";
 import { expectedBars, type RequestUnit } from "../../plan/request-units.js";
 import { ASSUMED_CAP, type SymbolRows } from "../../plan/row-cap.js";
@@ -114,22 +116,23 @@ class AskingBars {
       symbols,
       window: { first: window.start, last: window.end - 1 },
     } as const;
+    let isTooLarge = false;
     const got = await run.ask(
       { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
       { dataset: this.table.name, symbols, window, finalEnd: run.finalEnds[unit.region] },
       async (body) => {
         const answer = await decodeKlines(body, expectation, run.buffers);
-        const cut = this.#suspects(unit, answer, window);
+        const cut = this.#cutOf(unit, page, answer);
         return { ...received(answer), cut, parts: partsOf(answer, symbols, window, cut) };
       },
-      (error) => isTooManySymbols(error) && this.#takesFewer(error, symbols.length),
+      (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
     );
     if (got === undefined) {
-      this.#settle(symbols, window);
+      // What had too many symbols is asked for by the next plan; what failed is left to the next run.
+      if (!isTooLarge) this.#settle(symbols, window);
       return [];
     }
     const { answer, cut, parts } = got.value;
-    this.#learn(page, answer, cut);
     for (const part of parts) this.#settle(part.symbols, part.window);
     this.#settle(answer.unusable, window);
     await this.landing.take(got);
@@ -146,55 +149,65 @@ class AskingBars {
     for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
   }
 
-  /** Symbols whose answer may have been cut, by the oldest timestamp that they did get (epoch ms). */
-  #suspects(
-    { region }: RequestUnit,
-    { columns, received: counts }: KlineAnswer,
-    window: TimeRange,
-  ): Map<number, SymbolRows[]> {
-    const calendar = this.#facts.calendars.get(region);
-    const firstDayEnd = calendar?.daysIn(window, this.#facts.now)[0]?.end ?? window.start;
-    const rows: (SymbolRows & { readonly oldest: number })[] = [];
-    for (let row = 0; row < columns.rows; row++) {
-      const index = columns.symbolIndex[row] as number;
-      if (row > 0 && columns.symbolIndex[row - 1] === index) continue;
-      const symbol = columns.symbols[index] as string;
-      const oldest = Number(columns.timestamp[row]);
-      const listed = this.#facts.listedAt.get(symbol) ?? 0;
-      const beginsLate = oldest >= Math.max(firstDayEnd, listed + DAY_OF_LISTING_MS);
-      if (oldest > window.start) rows.push({ symbol, rows: counts.get(symbol) ?? 0, beginsLate, oldest });
+  /**
+   * Learns what an answer shows of the cap, and gives the symbols that may have been cut at it, by the oldest timestamp
+   * that they did get (epoch ms).
+   */
+  #cutOf(unit: RequestUnit, page: Page, answer: KlineAnswer): Map<number, SymbolRows[]> {
+    const before = this.#cap.known;
+    // A page shows first whether the answer that it goes on from was cut: it may have been cut at the same number.
+    if (page.follows !== undefined) this.#cap.learn(page.follows, answer.columns.rows > 0);
+    const rows = this.#rowsOf(unit, page.window, answer);
+    const suspects = new Set<SymbolRows>(this.#cap.suspects(rows));
+    if (suspects.size === 0) for (const count of answer.received.values()) this.#cap.sawWhole(count);
+    if (this.#cap.known !== undefined && this.#cap.known !== before) {
+      this.#isStale = true;
+      this.#run.limits.learnedCap(this.#demand.period, this.#cap.known);
     }
     const cut = new Map<number, SymbolRows[]>();
-    const suspects = new Set<SymbolRows>(this.#cap.suspects(rows));
     for (const one of rows) {
       if (suspects.has(one)) cut.set(one.oldest, [...(cut.get(one.oldest) ?? []), one]);
     }
     return cut;
   }
 
-  #learn(
-    page: Page,
+  /** What each symbol of an answer had, but for those that have a bar at the very start of the window. */
+  #rowsOf(
+    { region }: RequestUnit,
+    window: TimeRange,
     { columns, received: counts }: KlineAnswer,
-    cut: ReadonlyMap<number, readonly SymbolRows[]>,
-  ): void {
-    const before = this.#cap.known;
-    if (page.follows !== undefined) this.#cap.learn(page.follows, columns.rows > 0);
-    if (cut.size === 0) for (const rows of counts.values()) this.#cap.sawWhole(rows);
-    if (this.#cap.known === undefined || this.#cap.known === before) return;
-    this.#isStale = true;
-    this.#run.limits.learnedCap(this.#demand.period, this.#cap.known);
+  ): (SymbolRows & { readonly oldest: number })[] {
+    const { calendars, now, listedAt } = this.#facts;
+    const firstDay = calendars.get(region)?.daysIn(window, now)[0]?.start ?? window.start;
+    const firstBarMs = firstBarAfterMidnight(region, this.#demand.period);
+    const rows: (SymbolRows & { readonly oldest: number })[] = [];
+    for (let row = 0; row < columns.rows; row++) {
+      const index = columns.symbolIndex[row] as number;
+      if (row > 0 && columns.symbolIndex[row - 1] === index) continue;
+      const symbol = columns.symbols[index] as string;
+      const oldest = Number(columns.timestamp[row]);
+      const beginsLate = oldest > Math.max(firstDay, listedAt.get(symbol) ?? firstDay) + firstBarMs;
+      if (oldest > window.start) rows.push({ symbol, rows: counts.get(symbol) ?? 0, beginsLate, oldest });
+    }
+    return rows;
   }
 
   #takesFewer(error: Error, symbols: number): boolean {
     if (symbols <= 1) return false;
     this.#run.limits.learnedTooMany("klines", error, symbols);
     this.#isStale = true;
+    this.#hasMeasured = false;
     return true;
   }
 }
 
-/** Longest that a symbol's first bar is labelled after its listing date begins. */
-const DAY_OF_LISTING_MS = 24 * 3_600_000;
+/**
+ * Longest time after a day's midnight at which its first bar is labelled, in milliseconds. A daily bar is labelled by
+ * midnight itself, as the region's zone or, where its clocks have changed, another one has it.
+ */
+function firstBarAfterMidnight(region: Region, period: LandedPeriod): number {
+  return (period === "1d" ? 12 * 60 : openMinute(region) + 1) * MINUTE_MS;
+}
 
 /** The query of a request for all bars of a window, as the exchange reported them. */
 export function klinesQuery(symbols: readonly string[], { start, end }: TimeRange, period: LandedPeriod) {

@@ -1,5 +1,7 @@
 import { subHours } from "date-fns";
+import type { z } from "zod";
 import { exchangeOf, isSymbol } from "../../core/symbol.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
 import { literal } from "../../db/quote.js";
 import { landVersions } from "../../lake/land-versions.js";
 import { stageRows } from "../../lake/stage-rows.js";
@@ -7,7 +9,7 @@ import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
-import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { ENDPOINTS, type Endpoint, LIMITS } from "../../wire/endpoints.js";
 import { instrumentRow } from "../../wire/instrument-row.js";
 import {
   exchangeSummary,
@@ -22,7 +24,10 @@ import type { Answer, Run } from "./run.js";
 
 const STAGED = "staged_versions";
 
-/** Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. */
+/**
+ * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each answer
+ * lands on its own: what failed, or was not asked for before a run ended, is asked for by the next one, and nothing else.
+ */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
   const oldest = subHours(run.clock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
@@ -31,23 +36,14 @@ export async function ingestReference(run: Run, refreshHours: number): Promise<v
 }
 
 async function ingestInstruments(run: Run, oldest: number): Promise<void> {
-  const { path } = ENDPOINTS.exchangeInstruments;
-  const answered = await lastAnswers(run.session, run.lake, INSTRUMENTS.name, `GET ${path}`);
-  if ([...answered.values()].some((at) => at > oldest) && [...answered.values()].every((at) => at > oldest))
-    return;
   run.progress.doing("exchanges");
-  run.progress.plan(EXCHANGES.name, 1);
-  const exchanges = await run.ask(
-    { endpoint: ENDPOINTS.exchanges },
-    { dataset: EXCHANGES.name, symbols: [] },
-    async (body) => receivedRecords(await decodeRecords(body, "list", exchangeSummary)),
-  );
-  if (exchanges === undefined) return;
-  await land(run, EXCHANGES, exchanges, exchanges.value.values, "true");
-  for (const { exchange, region } of exchanges.value.values) {
+  const listed = await ingestList(run, EXCHANGES, ENDPOINTS.exchanges, exchangeSummary, oldest);
+  const isDue = await dueSince(run, INSTRUMENTS, ENDPOINTS.exchangeInstruments, oldest);
+  const due = listed.filter(({ exchange }) => isDue(exchange));
+  run.progress.plan(INSTRUMENTS.name, due.length);
+  for (const { exchange, region } of due) {
     if (run.isHalted(INSTRUMENTS.name)) return;
     run.progress.doing(`instruments of ${exchange}`);
-    run.progress.plan(INSTRUMENTS.name, 1);
     const got = await run.ask(
       { endpoint: ENDPOINTS.exchangeInstruments, path: { exchange } },
       { dataset: INSTRUMENTS.name, symbols: [exchange] },
@@ -61,24 +57,15 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
 }
 
 async function ingestUniverses(run: Run, oldest: number): Promise<void> {
-  const { path } = ENDPOINTS.universesBatch;
-  const answered = await lastAnswers(run.session, run.lake, UNIVERSE_MEMBERS.name, `POST ${path}`);
-  if ([...answered.values()].some((at) => at > oldest) && [...answered.values()].every((at) => at > oldest))
-    return;
   run.progress.doing("universes");
-  run.progress.plan(UNIVERSES.name, 1);
-  const universes = await run.ask(
-    { endpoint: ENDPOINTS.universes },
-    { dataset: UNIVERSES.name, symbols: [] },
-    async (body) => receivedRecords(await decodeRecords(body, "list", universeSummary)),
-  );
-  if (universes === undefined) return;
-  await land(run, UNIVERSES, universes, universes.value.values, "true");
-  for (const batch of inBatches(universes.value.values, LIMITS.universesPerRequest)) {
+  const listed = await ingestList(run, UNIVERSES, ENDPOINTS.universes, universeSummary, oldest);
+  const isDue = await dueSince(run, UNIVERSE_MEMBERS, ENDPOINTS.universesBatch, oldest);
+  const due = listed.map(({ id }) => id).filter(isDue);
+  const batches = inBatches(due, LIMITS.universesPerRequest);
+  run.progress.plan(UNIVERSE_MEMBERS.name, batches.length);
+  for (const ids of batches) {
     if (run.isHalted(UNIVERSE_MEMBERS.name)) return;
     run.progress.doing("members of universes");
-    run.progress.plan(UNIVERSE_MEMBERS.name, 1);
-    const ids = batch.map((universe) => universe.id);
     const got = await run.ask(
       { endpoint: ENDPOINTS.universesBatch, body: { ids } },
       { dataset: UNIVERSE_MEMBERS.name, symbols: ids },
@@ -89,6 +76,41 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
     const complete = told.length > 0 ? `c.id IN (${told.join(", ")})` : "false";
     await land(run, UNIVERSE_MEMBERS, got, got.value.values.flatMap(memberRows), complete);
   }
+}
+
+/** Asks for a list and lands it, where the last one is old enough. @returns the list as it stands; none where it failed. */
+async function ingestList<T extends Readonly<Record<string, unknown>>>(
+  run: Run,
+  table: TableSchema,
+  endpoint: Endpoint,
+  element: z.ZodType<T>,
+  oldest: number,
+): Promise<readonly T[]> {
+  const isDue = await dueSince(run, table, endpoint, oldest);
+  if (!isDue("")) {
+    const files = await parquetRelation(run.session, run.lake.filesOf(await run.lake.snapshot(table)));
+    const key = subjectOf(table);
+    return run.session.json<T>(`SELECT * FROM (${files}) WHERE valid_to IS NULL ORDER BY ${key}`);
+  }
+  run.progress.plan(table.name, 1);
+  const got = await run.ask({ endpoint }, { dataset: table.name, symbols: [] }, async (body) =>
+    receivedRecords(await decodeRecords(body, "list", element)),
+  );
+  if (got === undefined) return [];
+  await land(run, table, got, got.value.values, "true");
+  return got.value.values;
+}
+
+/** Says of what an endpoint was asked about whether it was answered too long ago; "" is what names nothing. */
+async function dueSince(
+  run: Run,
+  table: TableSchema,
+  endpoint: Endpoint,
+  oldest: number,
+): Promise<(subject: string) => boolean> {
+  const name = `${endpoint.method} ${endpoint.path}`;
+  const answered = await lastAnswers(run.session, run.lake, table.name, name);
+  return (subject) => (answered.get(subject) ?? 0) <= oldest;
 }
 
 /** Lands one snapshot, and what the ledger is told of it; current rows that meet `complete` and are not in it end. */
@@ -108,6 +130,7 @@ async function land(
     await landVersions(run.session, run.lake, table, STAGED, { ...run.landOptions(), complete }),
   );
   run.enter(entry);
+  await run.landLedger();
 }
 
 function subjectOf(table: TableSchema): string {

@@ -1,6 +1,8 @@
 import { subHours } from "date-fns";
 import pMap from "p-map";
 import { z } from "zod";
+import { isTooManySymbols } from "../../client/answer-error.js";
+import type { ServiceError } from "../../core/errors.js";
 import type { Region } from "../../core/exchange.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
@@ -10,7 +12,6 @@ import { type StatementRecord, statementRecord } from "../../wire/resources.js";
 import { receivedRecords } from "./ingest-reference.js";
 import { LandingStatements } from "./landing-statements.js";
 import { lastAnswers } from "./ledger.js";
-import type { Purpose } from "./request-records.js";
 import { CONCURRENCY, type Run } from "./run.js";
 import { StatementFields } from "./statement-fields.js";
 
@@ -40,32 +41,49 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
       `${endpoint.method} ${endpoint.path}`,
     );
     const due = symbols.filter((symbol) => (answered.get(symbol) ?? 0) <= oldest);
-    const batches = inBatches(due, run.limits.symbolsPerRequest("financials"));
-    run.progress.plan(table.name, batches.length);
     run.progress.doing(table.name);
     const { columns } = await run.lake.snapshot(table);
     const fields = new StatementFields(table, columns);
     const landing = new LandingStatements(run, table, fields);
-    const purpose = (batch: readonly string[]): Purpose => ({ dataset: table.name, symbols: batch });
     try {
-      await pMap(
-        batches,
-        async (batch) => {
-          if (run.isHalted(table.name)) return;
-          const got = await run.ask(
-            { endpoint, query: { symbols: batch.join(",") } },
-            purpose(batch),
-            async (body) =>
-              receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch, fields),
-          );
-          if (got !== undefined) await landing.take(got);
-        },
-        { concurrency: CONCURRENCY },
-      );
+      await askInBatches(run, due, table.name, async (batch, heals) => {
+        const got = await run.ask(
+          { endpoint, query: { symbols: batch.join(",") } },
+          { dataset: table.name, symbols: batch },
+          async (body) =>
+            receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch, fields),
+          heals,
+        );
+        if (got !== undefined) await landing.take(got);
+      });
     } finally {
       await landing.finish();
     }
   }
+}
+
+/** Asks for symbols in batches; where one has too many for the service, smaller ones are asked for what is left. */
+async function askInBatches(
+  run: Run,
+  symbols: readonly string[],
+  dataset: string,
+  ask: (batch: readonly string[], heals: (error: ServiceError) => boolean) => Promise<void>,
+): Promise<void> {
+  const left: string[] = [];
+  const batches = inBatches(symbols, run.limits.symbolsPerRequest("financials"));
+  run.progress.replan(dataset, batches.length);
+  const askOne = async (batch: readonly string[]): Promise<void> => {
+    if (run.isHalted(dataset)) return;
+    if (left.length > 0) return void left.push(...batch);
+    await ask(batch, (error) => {
+      if (batch.length === 1 || !isTooManySymbols(error)) return false;
+      run.limits.learnedTooMany("financials", error, batch.length);
+      left.push(...batch);
+      return true;
+    });
+  };
+  await pMap(batches, askOne, { concurrency: CONCURRENCY });
+  if (left.length > 0) await askInBatches(run, left.sort(), dataset, ask);
 }
 
 /** What an answer holds, as rows of the table; a record that does not fit it is an issue. */

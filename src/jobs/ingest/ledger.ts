@@ -1,5 +1,7 @@
+import type { Region } from "../../core/exchange.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
+import { perRegion, regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageRows } from "../../lake/stage-rows.js";
@@ -70,8 +72,10 @@ export interface CoverageRules {
   readonly now: number;
   /** Days after which a window that was asked for and had nothing is asked for again. @default 30 */
   readonly revisitDays?: number | undefined;
-  /** What was asked for before `askedBefore` does not count from `since` on: both epoch milliseconds. @default all counts */
-  readonly recheck?: { readonly since: number; readonly askedBefore: number } | undefined;
+  /** What was asked for before `askedBefore` does not count from `since` on: all epoch milliseconds. @default all counts */
+  readonly recheck?:
+    | { readonly since: Readonly<Record<Region, number>>; readonly askedBefore: number }
+    | undefined;
 }
 
 export const REVISIT_DAYS = 30;
@@ -86,14 +90,16 @@ export async function coveredWindows(
   dataset: string,
   { now, revisitDays = REVISIT_DAYS, recheck }: CoverageRules,
 ): Promise<Map<string, TimeRange[]>> {
+  const since = perRegion(regionSql("symbol"), ({ region }) =>
+    instantSql(String(recheck?.since[region] ?? 0)),
+  );
   const rows = await session.json<{ symbol: string; starts: number[]; ends: number[] }>(
     `WITH windows AS (
-       SELECT unnest(symbols) AS symbol, window_start AS s, status, absent, asked_at,
-         least(window_end, final_end, CASE WHEN asked_at < ${instantSql("$4")} THEN ${instantSql("$3")} END) AS e
+       SELECT unnest(symbols) AS symbol, window_start AS s, status, absent, asked_at, least(window_end, final_end) AS final
        FROM (${await ledgerSql(session, lake)})
        WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
      counting AS (
-       SELECT symbol, s, e FROM windows
+       SELECT symbol, s, least(final, CASE WHEN asked_at < ${instantSql("$3")} THEN ${since} END) AS e FROM windows
        WHERE e > s AND (asked_at >= ${instantSql("$2")}
          OR NOT (status = 'empty' OR list_contains(absent, symbol)))),
      islands AS (
@@ -105,7 +111,7 @@ export async function coveredWindows(
      joined AS (SELECT symbol, min(s) AS s, max(e) AS e FROM numbered GROUP BY symbol, island)
      SELECT symbol, list(epoch_ms(s)::DOUBLE ORDER BY s) AS starts, list(epoch_ms(e)::DOUBLE ORDER BY s) AS ends
      FROM joined GROUP BY symbol`,
-    [dataset, now - revisitDays * DAY_MS, recheck?.since ?? 0, recheck?.askedBefore ?? 0],
+    [dataset, now - revisitDays * DAY_MS, recheck?.askedBefore ?? 0],
   );
   return new Map(
     rows.map(({ symbol, starts, ends }) => [
@@ -130,12 +136,15 @@ export async function askedSymbols(
   );
 }
 
-/** The instant of a parameter in epoch milliseconds. */
+/** The instant of a parameter, or a number, in epoch milliseconds. */
 function instantSql(parameter: string): string {
   return `make_timestamptz((${parameter} * 1000)::BIGINT)`;
 }
 
-/** When each symbol (or universe, or exchange) was last answered by an endpoint as a snapshot; epoch milliseconds. */
+/**
+ * When each symbol (or universe, or exchange) was last answered by an endpoint as a snapshot, in epoch milliseconds; "" is
+ * for the requests that name none.
+ */
 export async function lastAnswers(
   session: Session,
   lake: Lake,
@@ -144,12 +153,50 @@ export async function lastAnswers(
 ): Promise<Map<string, number>> {
   const rows = await session.json<{ symbol: string; at: number }>(
     `SELECT symbol, max(epoch_ms(asked_at))::DOUBLE AS at
-     FROM (SELECT unnest(symbols) AS symbol, asked_at FROM (${await ledgerSql(session, lake)})
+     FROM (SELECT unnest(CASE WHEN len(symbols) = 0 THEN [''] ELSE symbols END) AS symbol, asked_at
+       FROM (${await ledgerSql(session, lake)})
        WHERE dataset = $1 AND endpoint = $2 AND status IN ('answered', 'empty'))
      GROUP BY symbol`,
     [dataset, endpoint],
   );
   return new Map(rows.map((row) => [row.symbol, row.at]));
+}
+
+/** An answer about one symbol (or universe) as the ledger has it; times in epoch milliseconds. */
+export interface LedgerAnswer {
+  readonly endpoint: string;
+  readonly symbol: string;
+  /** Undefined for a snapshot. */
+  readonly window: TimeRange | undefined;
+  readonly askedAt: number;
+}
+
+/** The answers of a dataset that were asked for after a moment (epoch ms). */
+export async function answersSince(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  since: number,
+): Promise<LedgerAnswer[]> {
+  const rows = await session.json<{
+    endpoint: string;
+    symbol: string;
+    s: number | null;
+    e: number;
+    at: number;
+  }>(
+    `SELECT endpoint, unnest(symbols) AS symbol, epoch_ms(window_start)::DOUBLE AS s,
+       epoch_ms(window_end)::DOUBLE AS e, epoch_ms(asked_at)::DOUBLE AS at
+     FROM (${await ledgerSql(session, lake)})
+     WHERE dataset = $1 AND status IN ('answered', 'empty') AND asked_at > ${instantSql("$2")}`,
+    [dataset, since],
+  );
+  return rows.map(({ endpoint, symbol, s, e, at }) => ({
+    endpoint,
+    symbol,
+    window: s === null ? undefined : { start: s, end: e },
+    askedAt: at,
+  }));
 }
 
 async function ledgerSql(session: Session, lake: Lake): Promise<string> {

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { plainKeys } from "../../../src/serve/keys/key-ring.js";
 
 test("knows its keys, and nothing else", () => {
-  const { callerOf } = plainKeys(["first", "", "sécond"]);
-  expect(callerOf("first")).toEqual({ name: "key 1" });
-  expect(callerOf("sécond")).toEqual({ name: "key 2" });
-  for (const text of ["", "First", "first ", "firs", "second"]) expect(callerOf(text)).toBeUndefined();
+  const keys = plainKeys(["first", "", "sécond"]);
+  expect(keys.callerOf("first")).toEqual({ name: "key 1" });
+  expect(keys.callerOf("sécond")).toEqual({ name: "key 2" });
+  for (const text of ["", "First", "first ", "firs", "second"]) expect(keys.callerOf(text)).toBeUndefined();
   expect(plainKeys([]).callerOf("")).toBeUndefined();
 });

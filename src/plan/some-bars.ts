@@ -1,0 +1,33 @@
+import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../wire/kline-columns.js";
+
+/** The bars for which a condition holds, in the order in which they are; copied, unless it holds for all. */
+export function someBars(
+  columns: KlineColumns,
+  isWanted: (symbol: string, timestamp: number) => boolean,
+): KlineColumns {
+  const { symbols, symbolIndex, timestamp, volume, doubles } = columns;
+  const rows = Array.from({ length: columns.rows }, (_, row) => row).filter((row) =>
+    isWanted(symbols[symbolIndex[row] as number] as string, Number(timestamp[row])),
+  );
+  if (rows.length === columns.rows) return columns;
+  const some = DOUBLE_COLUMNS.map((name) => [name, someNumbers(doubles[name], rows)]);
+  return {
+    rows: rows.length,
+    symbols,
+    symbolIndex: Int32Array.from(rows, (row) => symbolIndex[row] as number),
+    timestamp: BigInt64Array.from(rows, (row) => timestamp[row] as bigint),
+    volume: BigInt64Array.from(rows, (row) => volume[row] as bigint),
+    doubles: Object.fromEntries(some) as KlineColumns["doubles"],
+  };
+}
+
+function someNumbers({ values, validity }: NumberColumn, rows: readonly number[]): NumberColumn {
+  const some = Float64Array.from(rows, (row) => values[row] as number);
+  if (validity === undefined) return { values: some, validity };
+  const bits = new Uint8Array(Math.ceil(rows.length / 8));
+  for (const [to, row] of rows.entries()) {
+    const isPresent = ((validity[row >> 3] as number) >> (row & 7)) & 1;
+    bits[to >> 3] = (bits[to >> 3] as number) | (isPresent << (to & 7));
+  }
+  return { values: some, validity: bits };
+}

@@ -1,0 +1,105 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
+import type { RunStatus } from "../../../src/schema/runs.js";
+import type { Endpoint } from "../../../src/wire/endpoints.js";
+import type { Seen } from "../scripted-server.js";
+import type { Fault } from "./fault-schedule.js";
+
+/** What the service made of a request. */
+export type Outcome = "answered" | "forbidden" | "over quota" | "too many" | Fault;
+
+/** What happened, in order; times in epoch milliseconds. */
+export type Event =
+  | { readonly kind: "began"; readonly life: number; readonly at: number; readonly pipeline: string }
+  | {
+      readonly kind: "asked";
+      readonly life: number;
+      readonly at: number;
+      /** Number of the request within its life, from 0. */
+      readonly index: number;
+      readonly endpoint: string;
+      /** All that makes one request the same as another. */
+      readonly content: string;
+      readonly symbols: readonly string[];
+      readonly period: string | null;
+      /** Both ends inclusive, as on the wire. */
+      readonly first: number;
+      readonly last: number;
+      readonly outcome: Outcome;
+      /** Bars of the answer, and times at which it was cut: bars before them are left out. */
+      readonly bars: number;
+      readonly cuts: number;
+    }
+  | {
+      readonly kind: "kept";
+      readonly life: number;
+      readonly at: number;
+      readonly records: readonly RequestRecord[];
+    }
+  | {
+      readonly kind: "ended";
+      readonly life: number;
+      readonly at: number;
+      readonly pipeline: string;
+      readonly status: RunStatus;
+      readonly sent: number;
+      readonly failures: readonly string[];
+    }
+  | { readonly kind: "dying"; readonly life: number; readonly at: number; readonly of: string };
+
+/** Writes down what happens in a life, each event before anything else can happen: it outlives the process. */
+export class Chronicle {
+  readonly #path: string;
+  readonly #life: number;
+
+  constructor(path: string, life: number) {
+    this.#path = path;
+    this.#life = life;
+  }
+
+  note(event: { [Kind in Event as Kind["kind"]]: Omit<Kind, "life"> }[Event["kind"]]): void {
+    appendFileSync(this.#path, `${JSON.stringify({ ...event, life: this.#life })}\n`);
+  }
+
+  asked({
+    index,
+    at,
+    endpoint,
+    seen,
+    outcome,
+    bars,
+    cuts,
+  }: {
+    readonly index: number;
+    readonly at: number;
+    readonly endpoint: Endpoint;
+    readonly seen: Seen;
+    readonly outcome: Outcome;
+    readonly bars: number;
+    readonly cuts: number;
+  }): void {
+    const { path, query, body } = seen;
+    this.note({
+      kind: "asked",
+      at,
+      index,
+      endpoint: `${endpoint.method} ${endpoint.path}`,
+      content: `${path}?${query.toString()} ${body}`,
+      symbols: query.get("symbols")?.split(",") ?? [],
+      period: query.get("period"),
+      first: Number(query.get("start_time") ?? Number.NEGATIVE_INFINITY),
+      last: Number(query.get("end_time") ?? Number.POSITIVE_INFINITY),
+      outcome,
+      bars,
+      cuts,
+    });
+  }
+}
+
+/** What was written down so far. */
+export function readChronicle(path: string): Event[] {
+  return readFileSync(path, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Event);
+}

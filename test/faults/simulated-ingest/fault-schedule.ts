@@ -1,0 +1,171 @@
+import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
+import { integer, mixText, uniform } from "../../../src/sim/random.js";
+import type { EndpointGroup } from "../../../src/wire/endpoints.js";
+import { type MarketShape, TrueMarket } from "./true-market.js";
+
+/** What a request may meet instead of a right answer. */
+export const FAULTS = [
+  "reset",
+  "cut body",
+  "short body",
+  "html 200",
+  "html 502",
+  "error 200",
+  "error 500",
+  "error 503",
+] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** Where a process dies: at the n-th moment of a kind, from 1, before it, in its midst or once it is over. */
+export interface Kill {
+  readonly at: "request" | "answer" | "keep" | "commit" | "file" | "statement";
+  readonly nth: number;
+  readonly when: "before" | "midway" | "after";
+}
+
+/** How the service counts requests, and where it tells the wait. */
+export interface RateLimit {
+  readonly perMinute: number;
+  readonly tells: "header" | "text" | "nothing";
+}
+
+/** One process that runs the pipelines, and what the service does to it. */
+export interface Life {
+  /** Time since the end of the life before, in milliseconds. */
+  readonly gapMs: number;
+  /** Part of the requests that meet a fault. */
+  readonly faultRate: number;
+  /** Part of the bodies that come slowly. */
+  readonly slowRate: number;
+  readonly rateLimit: RateLimit | undefined;
+  /** Groups of endpoints that the key may not ask. */
+  readonly forbidden: readonly EndpointGroup[];
+  readonly kill: Kill | undefined;
+}
+
+/** A whole schedule: a market, a service with its limits, and processes one after the other. */
+export interface Schedule {
+  readonly seed: number;
+  readonly market: MarketShape;
+  /** Bars of one symbol in one answer, at most. */
+  readonly rowCap: Readonly<Record<"1d" | "1m", number>>;
+  /** Symbols of one request, at most, and whether a refusal tells the number. */
+  readonly symbolLimit: number;
+  readonly tellsLimit: boolean;
+  readonly pipelines: readonly PipelineDefinition[];
+  /** When the first life begins, in epoch milliseconds. */
+  readonly start: number;
+  /** The last of them is undisturbed. */
+  readonly lives: readonly Life[];
+}
+
+/** Days that each run checks again. */
+export const LOOKBACK_DAYS = 4;
+/** The last life begins as long after the others at least: what was corrected meanwhile is asked for again. */
+const REST_MS = 14 * 3_600_000;
+
+/** The undisturbed life. */
+const CALM = { gapMs: 0, faultRate: 0, slowRate: 0, rateLimit: undefined, forbidden: [], kill: undefined };
+
+/** The schedule of a seed: the same each time. */
+export function scheduleOf(seed: number): Schedule {
+  const draw = drawsOf(seed);
+  // Noon in UTC: no session runs, and every day that is over has settled.
+  const end = Date.parse("2026-03-11T12:00:00Z") + draw.below(7) * DAY_MS;
+  const isLarge = draw.below(40) === 0;
+  const market = {
+    seed: mixText(seed, "market"),
+    days: draw.of([40, 40, 120, 700]),
+    minuteDays: isLarge ? 60 : 2 + draw.below(8),
+    end,
+  };
+  const small = 500 + draw.below(140);
+  return {
+    seed,
+    market,
+    rowCap: {
+      "1d": draw.of([10_000, small]),
+      "1m": isLarge ? draw.of([10_000, 5000]) : draw.of([10_000, small, small + 400]),
+    },
+    symbolLimit: draw.of([100, 100, 3, 5]),
+    tellsLimit: draw.below(2) === 0,
+    pipelines: pipelinesOf(draw, new TrueMarket(market)),
+    start: end - 3 * DAY_MS + draw.below(DAY_MS),
+    lives: [...Array.from({ length: draw.of([1, 1, 1, 2]) }, () => lifeOf(draw)), CALM],
+  };
+}
+
+/** When a life begins. @param before when the life before it ended. */
+export function startOf({ lives, start, market }: Schedule, life: number, before: number): number {
+  if (life === lives.length - 1) return market.end;
+  const begun = life === 0 ? start : before + (lives[life]?.gapMs ?? 0);
+  return Math.min(begun, market.end - REST_MS + life * 2 * MINUTE_MS);
+}
+
+interface Draws {
+  /** An integer from 0, below `end`. */
+  below(end: number): number;
+  fraction(): number;
+  of<T>(choices: readonly T[]): T;
+}
+
+function drawsOf(seed: number): Draws {
+  const key = mixText(seed, "schedule");
+  let n = 0;
+  return {
+    below: (end) => integer(key, n++, end),
+    fraction: () => uniform(key, n++),
+    of: (choices) => choices[integer(key, n++, choices.length)] as (typeof choices)[number],
+  };
+}
+
+function pipelinesOf(draw: Draws, market: TrueMarket): PipelineDefinition[] {
+  const symbols = [...market.symbols];
+  const bars = (name: string, period: "1d" | "1m"): PipelineDefinition => ({
+    name,
+    kind: "bars",
+    period,
+    from: market.firstDate(period),
+    lookback: `${LOOKBACK_DAYS}d`,
+    symbols,
+  });
+  const daily = bars("daily", "1d");
+  const minute = bars("minute", "1m");
+  const reference: PipelineDefinition = { name: "reference", kind: "reference" };
+  const intraday: PipelineDefinition = { name: "intraday", kind: "intraday", universes: ["U0", "U1"] };
+  const financials: PipelineDefinition = { name: "financials", kind: "statements", symbols };
+  return draw.of([
+    [daily],
+    [daily],
+    [minute],
+    [minute],
+    [daily, minute],
+    [intraday, minute],
+    [financials],
+    [reference],
+    [reference, daily],
+    [financials, daily],
+  ]);
+}
+
+function lifeOf(draw: Draws): Life {
+  const limit = { perMinute: 2 + draw.below(12), tells: draw.of(["header", "text", "nothing"] as const) };
+  return {
+    gapMs: draw.of([2000, MINUTE_MS, 40 * MINUTE_MS, 5 * 3_600_000, 17 * 3_600_000]),
+    faultRate: draw.of([0, 0.1, 0.3, 0.6]),
+    slowRate: draw.of([0, 0.3]),
+    rateLimit: draw.below(3) === 0 ? limit : undefined,
+    forbidden:
+      draw.below(8) === 0 ? [draw.of<EndpointGroup>(["klines", "intraday", "reference", "financials"])] : [],
+    kill: draw.below(6) === 0 ? undefined : killOf(draw),
+  };
+}
+
+function killOf(draw: Draws): Kill {
+  const at = draw.of(["request", "answer", "keep", "commit", "file", "file", "file", "statement"] as const);
+  const most = { request: 10, answer: 6, keep: 5, commit: 6, file: 120, statement: 100 }[at];
+  // Small numbers more often: a life that does little reaches no others.
+  const nth = 1 + Math.floor(most * draw.fraction() ** 2);
+  return { at, nth, when: draw.of(["before", "midway", "after"] as const) };
+}

@@ -1,0 +1,158 @@
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import os from "node:os";
+import { Session } from "../../../src/db/session.js";
+import type { BarsNote } from "../../../src/jobs/ingest/landing-bars.js";
+import { AnswerStore } from "../../../src/lake/answer-store.js";
+import type { EventClock } from "../event-clock.js";
+import type { Chronicle } from "./chronicle.js";
+import type { Kill } from "./fault-schedule.js";
+
+type Moment = Kill["at"];
+type Work = (...parameters: never[]) => Promise<unknown>;
+
+/** Calls that change files; the others are reads. */
+const WRITES = new Set(["mkdir", "open", "rename", "rm", "rmdir", "writeFile", "link", "sync"]);
+const READS = ["readFile", "readdir", "stat", "utimes"];
+const STATEMENTS = ["run", "stream", "rows", "json", "preview"] as const;
+
+/** What this process does at the moment, and where it is to die. */
+interface Present {
+  clock: EventClock;
+  chronicle: Chronicle;
+  kill: Kill | undefined;
+  counts: Record<Moment, number>;
+}
+
+let present: Present | undefined;
+
+/** From now on the process has a clock that its files and queries hold, and dies where the kill says. */
+export function live(clock: EventClock, chronicle: Chronicle, kill: Kill | undefined): void {
+  const counts = { request: 0, answer: 0, keep: 0, commit: 0, file: 0, statement: 0 };
+  present = { clock, chronicle, kill, counts };
+}
+
+/** The process passes a moment, and may die of it. The n-th of a kind begins with `before`. */
+export function pass(moment: Moment, when: Kill["when"]): void {
+  if (present === undefined) return;
+  const { kill, counts } = present;
+  if (when === "before") counts[moment]++;
+  if (kill?.at === moment && kill.nth === counts[moment] && kill.when === when)
+    die(`${when} ${moment} ${kill.nth}`);
+}
+
+/** Whether a kill is due in the midst of what has just begun. */
+function isMidway(moment: Moment): boolean {
+  const { kill, counts } = present ?? {};
+  return kill?.at === moment && kill.nth === counts?.[moment] && kill.when === "midway";
+}
+
+function die(of: string): void {
+  present?.chronicle.note({ kind: "dying", at: present.clock.now(), of });
+  process.kill(process.pid, "SIGKILL");
+}
+
+/**
+ * Makes files, queries and the keeping of answers such moments; each holds the clock while it goes on. What they do
+ * stays as it is. To be called once, before anything else is.
+ */
+export async function becomeMortal(): Promise<void> {
+  const promises = fs.promises as unknown as Record<string, Work>;
+  const file = await fs.promises.open(process.execPath);
+  const handle = Object.getPrototypeOf(file) as Record<string, Work>;
+  await file.close();
+  for (const name of [...WRITES].filter((one) => one in promises)) intercept(promises, name, dying);
+  for (const name of READS) intercept(promises, name, held);
+  intercept(handle, "sync", dying);
+  intercept(handle, "writeFile", torn);
+  // Several such processes share the machine: DuckDB is told of one core.
+  os.availableParallelism = () => 1;
+  syncBuiltinESMExports();
+  for (const name of STATEMENTS) intercept(Session.prototype as never, name, statement);
+  intercept(AnswerStore.prototype as never, "keep", kept);
+}
+
+type Around = (
+  name: string,
+  work: () => Promise<unknown>,
+  parameters: readonly unknown[],
+  self: unknown,
+) => Promise<unknown>;
+
+/** Puts something around a method. */
+function intercept(target: Record<string, Work>, name: string, around: Around): void {
+  const original = target[name] as (...parameters: unknown[]) => Promise<unknown>;
+  target[name] = function intercepted(this: unknown, ...parameters: unknown[]) {
+    return around(name, () => original.apply(this, parameters), parameters, this);
+  };
+}
+
+async function held(_: string, work: () => Promise<unknown>): Promise<unknown> {
+  const release = present?.clock.hold();
+  try {
+    return await work();
+  } finally {
+    release?.();
+  }
+}
+
+/** A call that changes files: the process may die before it, once it has begun, or when it is done. */
+async function dying(
+  name: string,
+  work: () => Promise<unknown>,
+  parameters: readonly unknown[],
+): Promise<unknown> {
+  const isCommit = name === "link" && String(parameters[1]).includes("_delta_log");
+  return held(name, async () => {
+    pass("file", "before");
+    if (isCommit) pass("commit", "before");
+    const going = work();
+    if (isMidway("file")) die(`midway ${name}`);
+    if (isCommit && isMidway("commit")) die("midway commit");
+    const result = await going;
+    if (isCommit) pass("commit", "after");
+    pass("file", "after");
+    return result;
+  });
+}
+
+/** A write to a file of which half may be done when the process dies. */
+async function torn(
+  name: string,
+  work: () => Promise<unknown>,
+  [data]: readonly unknown[],
+  self: unknown,
+): Promise<unknown> {
+  return held(name, async () => {
+    pass("file", "before");
+    if (isMidway("file") && data instanceof Uint8Array) {
+      fs.writeSync((self as { fd: number }).fd, data.subarray(0, data.length >> 1));
+      die("half a write");
+    }
+    const result = await work();
+    pass("file", "after");
+    return result;
+  });
+}
+
+async function statement(name: string, work: () => Promise<unknown>): Promise<unknown> {
+  return held(name, async () => {
+    pass("statement", "before");
+    const going = work();
+    if (isMidway("statement")) die(`midway ${name}`);
+    const result = await going;
+    pass("statement", "after");
+    return result;
+  });
+}
+
+async function kept(_: string, work: () => Promise<unknown>, [, note]: readonly unknown[]): Promise<unknown> {
+  pass("keep", "before");
+  const going = work();
+  if (isMidway("keep")) die("midway keep");
+  const result = await going;
+  const { records } = (note as BarsNote).entry;
+  present?.chronicle.note({ kind: "kept", at: present.clock.now(), records });
+  pass("keep", "after");
+  return result;
+}

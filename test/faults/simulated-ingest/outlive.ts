@@ -1,0 +1,80 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Session } from "../../../src/db/session.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { readChronicle } from "./chronicle.js";
+import { scheduleOf, startOf } from "./fault-schedule.js";
+import { lakeFindings, strayFiles, tellBars } from "./lake-findings.js";
+import { kindsOfRequests, requestFindings } from "./request-findings.js";
+import { TrueMarket } from "./true-market.js";
+import type { WorkerPool } from "./worker-pool.js";
+
+/** What came of a schedule. */
+export interface Outlived {
+  readonly seed: number;
+  readonly lives: number;
+  readonly kills: number;
+  /** Requests by what the service made of them. */
+  readonly requests: ReadonlyMap<string, number>;
+  /** What is not as it must be: none, it is hoped. */
+  readonly findings: readonly string[];
+}
+
+/**
+ * Lives the schedule of a seed, life after life, each in a process that may be killed, and compares what is left with
+ * what is true.
+ *
+ * @param folder an empty one; it is deleted where nothing was found.
+ */
+export async function outlive(
+  seed: number,
+  {
+    folder,
+    pool,
+    session,
+  }: { readonly folder: string; readonly pool: WorkerPool; readonly session: Session },
+): Promise<Outlived> {
+  const schedule = scheduleOf(seed);
+  const market = new TrueMarket(schedule.market);
+  const lake = (): Lake => new Lake(join(folder, "lake"));
+  await mkdir(folder, { recursive: true });
+  await tellBars({ session, lake: lake(), market, schedule });
+  const findings: string[] = [];
+  let [kills, before] = [0, schedule.start];
+  let stray: ReadonlySet<string> = new Set();
+  for (const [life] of schedule.lives.entries()) {
+    const start = startOf(schedule, life, before);
+    const isKilled = await lived(pool, { folder, seed, life, start });
+    before = readChronicle(join(folder, "chronicle.ndjson")).at(-1)?.at ?? start;
+    const left = await strayFiles(lake());
+    if (isKilled) kills++;
+    else {
+      const more = [...left].filter((file) => !stray.has(file));
+      if (more.length > 0) findings.push(`life ${life} was not killed, and left ${more.join(", ")}`);
+    }
+    stray = left;
+    const isLast = life === schedule.lives.length - 1;
+    const found = await lakeFindings({ session, lake: lake(), market, schedule, now: before, isLast });
+    findings.push(...found.map((finding) => `after life ${life}: ${finding}`));
+  }
+  const events = readChronicle(join(folder, "chronicle.ndjson"));
+  findings.push(...requestFindings(schedule, events));
+  if (findings.length === 0) await rm(folder, { recursive: true, force: true });
+  return { seed, lives: schedule.lives.length, kills, requests: kindsOfRequests(events), findings };
+}
+
+/** Lives one life. @returns whether it was killed. */
+async function lived(
+  pool: WorkerPool,
+  order: { readonly folder: string; readonly seed: number; readonly life: number; readonly start: number },
+): Promise<boolean> {
+  const worker = await pool.take();
+  try {
+    const done = await worker.perform(order);
+    if (done !== undefined) pool.give(worker);
+    return done === undefined;
+  } catch (error) {
+    worker.kill();
+    throw error;
+  }
+}

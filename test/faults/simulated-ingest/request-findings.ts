@@ -1,0 +1,226 @@
+import { addDays, finalEnd, openMinute } from "../../../src/calendar/sessions.js";
+import { daysOverlapped, TradingCalendar, type TradingDay } from "../../../src/calendar/trading-calendar.js";
+import { instantOf, localDate } from "../../../src/calendar/zone.js";
+import { REGIONS, type Region } from "../../../src/core/exchange.js";
+import type { LandedPeriod } from "../../../src/core/period.js";
+import { regionOf } from "../../../src/core/symbol.js";
+import {
+  DAY_MS,
+  MINUTE_MS,
+  parseTradingDate,
+  subtractRanges,
+  type TimeRange,
+} from "../../../src/core/time.js";
+import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
+import { planRequestUnits } from "../../../src/plan/request-units.js";
+import type { RunStatus } from "../../../src/schema/runs.js";
+import type { Event, Outcome } from "./chronicle.js";
+import { LOOKBACK_DAYS, type Schedule } from "./fault-schedule.js";
+import type { MarketShape } from "./true-market.js";
+
+type Asked = Event & { readonly kind: "asked" };
+
+/** Requests that a run has under way at once, at most: what a kill can lose. */
+const UNDER_WAY = 4;
+/** What was asked for no longer ago is not checked again. */
+const RECHECK_MS = 12 * 3_600_000;
+/** Reference data is asked for again after this. */
+const REFRESH_MS = 12 * 3_600_000;
+const REFUSED: ReadonlySet<Outcome> = new Set(["forbidden"]);
+
+/** What one run of a pipeline asked for, and what was kept of it. */
+interface Run {
+  readonly life: number;
+  readonly pipeline: string;
+  readonly at: number;
+  readonly asked: Asked[];
+  readonly kept: (readonly RequestRecord[])[];
+  /** Undefined where the run was killed. */
+  ended?: Event & { readonly kind: "ended" };
+}
+
+/** Requests by what the service made of them. */
+export function kindsOfRequests(events: readonly Event[]): Map<Outcome, number> {
+  const kinds = new Map<Outcome, number>();
+  for (const event of events) {
+    if (event.kind === "asked") kinds.set(event.outcome, (kinds.get(event.outcome) ?? 0) + 1);
+  }
+  return kinds;
+}
+
+/**
+ * Holds what was asked for against what may be.
+ *
+ * - Every right answer was kept, but for those under way at a kill: four at most.
+ * - No request asks for nothing but what was kept before, is final and is not due to be checked again.
+ * - A run gets no more right answers than the plan has requests that is made, with the service's limits known, of what
+ *   was not kept when the run began; and one more for each answer that the service cut, for each that looked so and was
+ *   whole, and for the measuring of the cap.
+ *
+ * All other requests met a fault. So the requests are at most those of the plan, the pages that caps cause, one for each
+ * fault, and four for each kill.
+ */
+export function requestFindings(schedule: Schedule, events: readonly Event[]): string[] {
+  const findings: string[] = [];
+  const paid = new Paid(schedule);
+  /** When each request for reference data was answered. */
+  const fresh = new Map<string, number>();
+  for (const run of runsOf(events)) {
+    const name = `run of ${run.pipeline} in life ${run.life}`;
+    const pipeline = schedule.pipelines.find((one) => one.name === run.pipeline);
+    const answered = run.asked.filter(({ outcome }) => outcome === "answered");
+    const lost = answered.length - run.kept.length;
+    const isKept = pipeline?.kind !== "reference";
+    if (isKept && lost > (run.ended === undefined ? UNDER_WAY : 0))
+      findings.push(`${name}: ${answered.length} right answers, of which ${run.kept.length} were kept`);
+    if (run.ended !== undefined && run.ended.status !== statusOf(run))
+      findings.push(
+        `${name}: ended ${run.ended.status} and should ${statusOf(run)}: ${run.ended.failures.join("; ")}`,
+      );
+    if (pipeline?.kind === "bars") {
+      const plan = paid.plan(pipeline.period, run.at);
+      const cuts = answered.reduce((sum, { cuts: n }) => sum + n, 0);
+      const doubts = answered.filter((one) => one.bars === 0 && isPage(one, answered)).length;
+      if (answered.length > plan + cuts + doubts + 1)
+        findings.push(
+          `${name}: ${answered.length} right answers to a plan of ${plan}, ${cuts} cuts and ${doubts} doubts`,
+        );
+      for (const one of run.asked) {
+        if (!paid.isUseful(pipeline.period, one, run.at))
+          findings.push(`${name}: asked again for what was kept: ${one.content}`);
+      }
+    }
+    if (pipeline?.kind === "reference") {
+      for (const { content } of answered) {
+        const before = fresh.get(content) ?? Number.NEGATIVE_INFINITY;
+        if (before > run.at - REFRESH_MS)
+          findings.push(`${name}: asked again for what had landed: ${content}`);
+      }
+      // One is under way at a time: the last answer of a killed run may not have landed.
+      const landed = run.ended === undefined ? answered.slice(0, -1) : answered;
+      for (const { content, at } of landed) fresh.set(content, at);
+    }
+    for (const records of run.kept) for (const record of records) paid.add(record);
+  }
+  return findings;
+}
+
+/** Whether a request asks for what may be before the bars of another one. */
+function isPage({ symbols, first, last }: Asked, asked: readonly Asked[]): boolean {
+  return asked.some(
+    (one) =>
+      one.first === first && one.last > last && symbols.every((symbol) => one.symbols.includes(symbol)),
+  );
+}
+
+/** The runs, in order. */
+function runsOf(events: readonly Event[]): Run[] {
+  const runs: Run[] = [];
+  for (const event of events) {
+    const run = runs.at(-1);
+    if (event.kind === "began")
+      runs.push({ life: event.life, pipeline: event.pipeline, at: event.at, asked: [], kept: [] });
+    else if (event.kind === "asked") run?.asked.push(event);
+    else if (event.kind === "kept") run?.kept.push(event.records);
+    else if (event.kind === "ended" && run !== undefined) run.ended = event;
+  }
+  return runs;
+}
+
+/** How a run must end: by what became of the last request of each content, and of those that smaller ones replaced. */
+function statusOf({ asked }: Run): RunStatus {
+  const last = new Map(asked.map((one) => [one.content, one.outcome]));
+  const bad = [...last.values()].filter((outcome) => outcome !== "answered" && outcome !== "too many");
+  if (bad.length === 0) return "complete";
+  if (bad.length < last.size && [...last.values()].includes("answered")) return "partial";
+  return bad.some((outcome) => REFUSED.has(outcome)) ? "refused" : "failed";
+}
+
+/** What was kept of bars: it must not be asked for again. */
+class Paid {
+  readonly #schedule: Schedule;
+  readonly #calendars: Readonly<Record<"CN" | "US", TradingCalendar>>;
+  readonly #ranges = new Map<string, { readonly range: TimeRange; readonly askedAt: number }[]>();
+
+  constructor(schedule: Schedule) {
+    this.#schedule = schedule;
+    this.#calendars = { CN: new Weekdays("CN", schedule.market), US: new Weekdays("US", schedule.market) };
+  }
+
+  add({ dataset, symbols, window, finalEnd: end, askedAt }: RequestRecord): void {
+    if (window === undefined) return;
+    const range = { start: window.start, end: Math.min(window.end, end ?? window.end) };
+    for (const symbol of symbols) {
+      const key = `${dataset} ${symbol}`;
+      this.#ranges.set(key, [...(this.#ranges.get(key) ?? []), { range, askedAt }]);
+    }
+  }
+
+  /** Requests that a plan has of what is not kept, with the service's limits known. */
+  plan(period: LandedPeriod, now: number): number {
+    const { symbolLimit, tellsLimit, rowCap, pipelines } = this.#schedule;
+    const pipeline = pipelines.find((one) => one.kind === "bars" && one.period === period);
+    if (pipeline?.kind !== "bars") return 0;
+    const units = (["CN", "US"] as const).map((region) => {
+      const symbols = (pipeline.symbols ?? []).filter((symbol) => regionOf(symbol) === region);
+      const { zone } = REGIONS[region];
+      return planRequestUnits({
+        period,
+        calendar: this.#calendars[region],
+        symbols,
+        range: {
+          start: instantOf(parseTradingDate(pipeline.from), zone),
+          end: instantOf(addDays(localDate(now, zone), 1), zone),
+        },
+        covered: new Map(symbols.map((symbol) => [symbol, this.#of(period, symbol, now)])),
+        now,
+        rowCap: rowCap[period],
+        // A limit that is not told is found by halves.
+        symbolsPerRequest: tellsLimit ? symbolLimit : Math.max(1, Math.floor(symbolLimit / 2)),
+      }).length;
+    });
+    return units.reduce((sum, n) => sum + n, 0);
+  }
+
+  /** Whether a request of a run that began at a moment asks for a day of a symbol that was not kept. */
+  isUseful(period: LandedPeriod, { symbols, first, last }: Asked, began: number): boolean {
+    return symbols.some((symbol) => {
+      const region = regionOf(symbol) as "CN" | "US";
+      const rest = subtractRanges({ start: first, end: last + 1 }, this.#of(period, symbol, began));
+      return rest.some((range) => this.#calendars[region].daysIn(range, began).length > 0);
+    });
+  }
+
+  #of(period: LandedPeriod, symbol: string, now: number): TimeRange[] {
+    const since = recheckSince(regionOf(symbol) as Region, now);
+    const kept = this.#ranges.get(`bars_${period} ${symbol}`) ?? [];
+    return kept
+      .map(({ range, askedAt }) =>
+        askedAt < now - RECHECK_MS ? { start: range.start, end: Math.min(range.end, since) } : range,
+      )
+      .filter(({ start, end }) => end > start);
+  }
+}
+
+/** All weekdays of a market: more than its trading days, of which a run may not know yet. */
+class Weekdays extends TradingCalendar {
+  readonly #days: readonly TradingDay[];
+
+  constructor(region: Region, { days, end }: MarketShape) {
+    super(region);
+    this.#days = super.daysIn({ start: end - 2 * days * DAY_MS, end: end + DAY_MS }, end + DAY_MS);
+  }
+
+  override daysIn(range: TimeRange, now: number): TradingDay[] {
+    const { first, end } = daysOverlapped(this.#days, range);
+    return this.#days
+      .slice(first, end)
+      .filter(({ start }) => start + openMinute(this.region) * MINUTE_MS <= now);
+  }
+}
+
+/** Where the days begin that are checked again. */
+function recheckSince(region: Region, now: number): number {
+  const { zone } = REGIONS[region];
+  return instantOf(addDays(localDate(finalEnd(region, now) - 1, zone), 1 - LOOKBACK_DAYS), zone);
+}

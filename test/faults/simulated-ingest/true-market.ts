@@ -1,0 +1,265 @@
+import { closeMinute, isWeekday, openMinute, SESSION_HOURS } from "../../../src/calendar/sessions.js";
+import { instantOf } from "../../../src/calendar/zone.js";
+import { REGIONS, type Region } from "../../../src/core/exchange.js";
+import type { LandedPeriod } from "../../../src/core/period.js";
+import { regionOf } from "../../../src/core/symbol.js";
+import { DAY_MS, dateOfEpochDay, epochDay, MINUTE_MS, type TradingDate } from "../../../src/core/time.js";
+import { integer, mixText, uniform } from "../../../src/sim/random.js";
+
+/** A bar as the service tells it; what a market does not tell is undefined. */
+export interface TrueBar {
+  /** Epoch milliseconds. */
+  readonly timestamp: number;
+  readonly open: number;
+  readonly high: number;
+  readonly low: number;
+  readonly close: number;
+  readonly volume: number;
+  readonly amount: number;
+  readonly prev_close: number | undefined;
+}
+
+/** A day of a region's exchanges; times in epoch milliseconds. */
+export interface TrueDay {
+  readonly date: TradingDate;
+  /** Local midnight, and the next one. */
+  readonly start: number;
+  readonly end: number;
+  readonly open: number;
+  /** When the day's bars stop changing, but for corrections. */
+  readonly settled: number;
+}
+
+/** What a market is made from. */
+export interface MarketShape {
+  readonly seed: number;
+  /** Weekdays before the last of the market. */
+  readonly days: number;
+  /** Of these, the last that have minute bars. */
+  readonly minuteDays: number;
+  /** The last moment that is asked about, in epoch milliseconds: no session runs then. */
+  readonly end: number;
+}
+
+export type StatementTable = "balance_sheet" | "cash_flow";
+
+const SYMBOLS = ["000001.SH", "600519.SH", "000001.SZ", "300750.SZ", "688981.SH", "AAPL.US", "MSFT.US"];
+/** It is asked for, and the service has nothing of it. */
+const ABSENT = "601398.SH";
+/** It began to trade in the midst of the days. */
+const YOUNG = "688981.SH";
+/** Its exchange tells a row of zeros for a day on which it pauses; the other one that pauses has no row. */
+const PAUSES_WITH_ROWS = "600519.SH";
+const PAUSES = "300750.SZ";
+/** A forming bar of a day changes so often, until the day has settled. */
+const QUARTER_MS = 15 * MINUTE_MS;
+/** Days before the end of which bars are corrected. */
+const CORRECTED_DAYS = 2;
+const UNIVERSES = 120;
+
+/**
+ * A small market that is known at every moment: days, minutes, statements and reference data, with what the service
+ * says of them as time goes on. Everything follows from the shape.
+ */
+export class TrueMarket {
+  readonly symbols: readonly string[] = [...SYMBOLS, ABSENT];
+  readonly shape: MarketShape;
+  readonly #days: Readonly<Record<Region, readonly TrueDay[]>>;
+  readonly #times = new Map<string, readonly { readonly at: number; readonly day: TrueDay }[]>();
+
+  constructor(shape: MarketShape) {
+    this.shape = shape;
+    this.#days = { CN: daysOf("CN", shape), HK: [], US: daysOf("US", shape) };
+  }
+
+  /** Trading days of a region, ascending. */
+  daysOf(region: Region): readonly TrueDay[] {
+    return this.#days[region];
+  }
+
+  /** Date of the first bar, in any region. */
+  firstDate(period: LandedPeriod): TradingDate {
+    const firsts = [this.#days.CN, this.#days.US].map((days) => days.at(this.#firstDay(period)));
+    return firsts.map((day) => (day as TrueDay).date).sort()[0] as TradingDate;
+  }
+
+  /** The newest `count` bars of a window, ascending, as they are told at a moment; none of a symbol that is not there. */
+  bars(
+    period: LandedPeriod,
+    symbol: string,
+    window: { readonly first: number; readonly last: number; readonly count: number },
+    now: number,
+  ): TrueBar[] {
+    const told = this.#timesOf(period, symbol).filter(({ at, day }) => {
+      const begins = period === "1d" ? day.open : at - MINUTE_MS;
+      return at >= window.first && at <= window.last && begins <= now;
+    });
+    return told.slice(Math.max(0, told.length - window.count)).map(({ at, day }) => {
+      return this.#barAt(period, symbol, at, this.#versionOf(period, symbol, at, day, now));
+    });
+  }
+
+  /** Every bar that can be told of, in each of its versions up to a moment: the oldest first. */
+  *versions(period: LandedPeriod, symbol: string, now: number): Generator<TrueBar & { version: number }> {
+    for (const { at, day } of this.#timesOf(period, symbol)) {
+      if ((period === "1d" ? day.open : at - MINUTE_MS) > now) continue;
+      const newest = this.#versionOf(period, symbol, at, day, now);
+      for (let version = 0; version <= newest; version++)
+        yield { ...this.#barAt(period, symbol, at, version), version };
+    }
+  }
+
+  /** The statements of a symbol as they are told at a moment; undefined where there are none. */
+  statements(table: StatementTable, symbol: string, now: number): Record<string, unknown>[] | undefined {
+    if (symbol === ABSENT || symbol === "000001.SH") return undefined;
+    return ["2025-03-31", "2025-06-30", "2025-09-30", "2025-12-31"].map((period_end, n) => {
+      const key = this.#key("statement", table, symbol, period_end);
+      const version = versionAt(this.#changes(key, 2), now);
+      const total = Math.round(uniform(key, 100 + version) * 1e8) / 100;
+      const announce_date = integer(key, 7, 4) === 0 ? null : `2026-0${1 + (n % 2)}-15`;
+      const field = table === "balance_sheet" ? "total_assets" : "capex";
+      return { period_end, announce_date, [field]: total, version };
+    });
+  }
+
+  /** Ids of universes. */
+  get universes(): readonly string[] {
+    return Array.from({ length: UNIVERSES }, (_, n) => `U${n}`);
+  }
+
+  /** Current members of a universe at a moment. */
+  members(id: string, now: number): string[] {
+    return SYMBOLS.filter((symbol) => {
+      const key = this.#key("member", id, symbol);
+      return (
+        (integer(key, 1, 3) + versionAt(this.#changes(key, integer(key, 2, 6) === 0 ? 1 : 0), now)) % 3 === 0
+      );
+    });
+  }
+
+  /** Instruments of an exchange at a moment, as the service tells them. */
+  instruments(exchange: string, now: number): Record<string, unknown>[] {
+    const own = this.symbols.filter((symbol) => symbol.endsWith(`.${exchange}`));
+    const listed = own.filter(
+      (symbol) => integer(this.#key("delisted", symbol), 1, 9) > 0 || now < this.#middle,
+    );
+    return listed.map((symbol) => {
+      const key = this.#key("instrument", symbol);
+      const region = regionOf(symbol) as Region;
+      const type = symbol === "000001.SH" ? "index" : "stock";
+      const name = `name ${versionAt(this.#changes(key, 1), now)}`;
+      const [first] = this.#timesOf("1d", symbol);
+      const listing = symbol === YOUNG && first ? { listing_date: first.day.date } : {};
+      const ext = region === "CN" ? { ext: { type: "cn_equity", limit_up: 100_000, ...listing } } : {};
+      return { symbol, code: symbol.split(".")[0], exchange, region, name, type, ...ext };
+    });
+  }
+
+  /** Position of the first day, from the end. */
+  #firstDay(period: LandedPeriod): number {
+    return -Math.min(this.shape.days, period === "1d" ? this.shape.days : this.shape.minuteDays);
+  }
+
+  get #middle(): number {
+    return this.shape.end - 2 * DAY_MS;
+  }
+
+  #key(...parts: readonly (string | number)[]): number {
+    return mixText(this.shape.seed, parts.join(" "));
+  }
+
+  /** Up to `most` moments of the last days at which something changes. */
+  #changes(key: number, most: number): number[] {
+    return Array.from({ length: integer(key, 50, most + 1) }, (_, n) => {
+      return Math.floor(this.shape.end - uniform(key, 60 + n) * 4 * DAY_MS);
+    }).sort((a, b) => a - b);
+  }
+
+  #timesOf(period: LandedPeriod, symbol: string): readonly { readonly at: number; readonly day: TrueDay }[] {
+    const name = `${period} ${symbol}`;
+    const known = this.#times.get(name);
+    if (known !== undefined) return known;
+    const region = regionOf(symbol) as Region;
+    const all = this.#days[region];
+    const days = all.slice(this.#firstDay(period)).filter((day) => {
+      if (symbol === ABSENT || (period === "1m" && region !== "CN")) return false;
+      if (symbol === YOUNG) return all.indexOf(day) >= all.length - 12;
+      return symbol !== PAUSES || !this.#pauses(symbol, day.start);
+    });
+    const times = days.flatMap((day) => {
+      if (period === "1d") return [{ at: day.start, day }];
+      return minutesOf(region, day).map((at) => ({ at, day }));
+    });
+    this.#times.set(name, times);
+    return times;
+  }
+
+  #pauses(symbol: string, midnight: number): boolean {
+    return integer(this.#key("pause", symbol, midnight), 0, 12) === 0;
+  }
+
+  /** How often the bar has changed by a moment. */
+  #versionOf(period: LandedPeriod, symbol: string, at: number, day: TrueDay, now: number): number {
+    const most = Math.floor((day.settled - day.open) / QUARTER_MS);
+    const formed =
+      period === "1m" ? Number(now >= at) : Math.min(most, Math.floor((now - day.open) / QUARTER_MS));
+    return formed + this.#corrections(period, symbol, day, now);
+  }
+
+  #corrections(period: LandedPeriod, symbol: string, day: TrueDay, now: number): number {
+    const { end } = this.shape;
+    const isLate = day.settled <= end && day.start >= end - (CORRECTED_DAYS + 1) * DAY_MS;
+    const key = this.#key("correction", period, symbol, day.date);
+    if (!isLate || integer(key, 0, 2) === 0) return 0;
+    const at = day.settled + uniform(key, 1) * (end - day.settled);
+    return Number(now >= at);
+  }
+
+  #barAt(period: LandedPeriod, symbol: string, timestamp: number, version: number): TrueBar {
+    const key = this.#key(period, symbol, timestamp, version);
+    const isCn = regionOf(symbol) === "CN";
+    const close = cents(5 + 95 * uniform(key, 1));
+    const prev_close = isCn ? cents(5 + 95 * uniform(this.#key("prev", symbol, timestamp), 1)) : undefined;
+    if (symbol === PAUSES_WITH_ROWS && period === "1d" && this.#pauses(symbol, timestamp))
+      return { timestamp, open: 0, high: 0, low: 0, close, volume: 0, amount: 0, prev_close };
+    const [low, high] = [
+      cents(close * (0.9 + uniform(key, 2) / 10)),
+      cents(close * (1 + uniform(key, 3) / 10)),
+    ];
+    const volume = 1 + integer(key, 4, 1_000_000);
+    const amount = cents(volume * close * (isCn ? 100 : 1));
+    return { timestamp, open: cents((low + high) / 2), high, low, close, volume, amount, prev_close };
+  }
+}
+
+function cents(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+function versionAt(changes: readonly number[], now: number): number {
+  return changes.filter((at) => at <= now).length;
+}
+
+/** Weekdays but for a few holidays, up to the day of the end. */
+function daysOf(region: Region, { seed, days, end }: MarketShape): TrueDay[] {
+  const { zone } = REGIONS[region];
+  const last = epochDay(dateOfEpochDay(Math.floor(end / DAY_MS)));
+  const found: TrueDay[] = [];
+  for (let n = last; found.length < days; n--) {
+    const date = dateOfEpochDay(n);
+    if (!isWeekday(date) || integer(mixText(seed, `holiday ${region}`), n, 30) === 0) continue;
+    // Clocks change on Sundays: a weekday's midnight tells its other times.
+    const start = instantOf(date, zone);
+    const settled = start + (closeMinute(region) + 60) * MINUTE_MS;
+    found.push({ date, start, end: start + DAY_MS, open: start + openMinute(region) * MINUTE_MS, settled });
+  }
+  return found.reverse();
+}
+
+/** The ends of a day's minutes, the opening auction's included. */
+function minutesOf(region: Region, day: TrueDay): number[] {
+  return SESSION_HOURS[region].parts.flatMap(([from, to], part) => {
+    const first = part === 0 ? from : from + 1;
+    return Array.from({ length: to - first + 1 }, (_, n) => day.start + (first + n) * MINUTE_MS);
+  });
+}

@@ -1,0 +1,50 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+
+/** A process that takes orders over IPC, one at a time: tests let it die. */
+export interface WorkerProcess<Order extends object, Done> {
+  /** Resolves with what was done, or with undefined where the worker died of it. @throws where it failed. */
+  perform(order: Order): Promise<Done | undefined>;
+  /** Kills the process, whatever it does. */
+  kill(): void;
+  /** Lets the process end. */
+  close(): void;
+}
+
+/**
+ * Starts a worker; it is ready when the promise resolves.
+ *
+ * @param program sends a message once it takes orders, and answers each with `{ done }` or `{ failed }`.
+ */
+export async function startWorker<Order extends object, Done>(
+  program: string,
+): Promise<WorkerProcess<Order, Done>> {
+  const child = fork(program, { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  await once(child, "message");
+  return {
+    perform: (order) => answerTo<Done>(child, order),
+    kill: () => void child.kill("SIGKILL"),
+    close: () => {
+      if (child.connected) child.disconnect();
+    },
+  };
+}
+
+function answerTo<Done>(child: ChildProcess, order: object): Promise<Done | undefined> {
+  return new Promise((resolve, reject) => {
+    const onMessage = (answer: { done?: Done; failed?: string }): void => {
+      child.off("exit", onExit);
+      if (answer.failed === undefined) resolve(answer.done);
+      else reject(new Error(answer.failed));
+    };
+    const onExit = (): void => {
+      child.off("message", onMessage);
+      resolve(undefined);
+    };
+    child.once("message", onMessage);
+    child.once("exit", onExit);
+    // A process that dies before it reads the order ends by "exit" too.
+    child.send(order, () => {});
+    if (child.exitCode !== null || child.signalCode !== null) onExit();
+  });
+}
