@@ -42,7 +42,9 @@ export async function writeChanges(
       const files = touched.map((row) => byUrl.get(row.live_file) as DataFile);
       removed.push(...files);
       const rows = files.length === 0 ? changed : await rewritten(session, lake, next, files, changed);
-      adds.push(await writeDataFile(session, lake.storage, next, rows, values, now, inOrder));
+      adds.push(
+        await writeDataFile(session, lake.storage, next, rows, values, { as: "landed", now, inOrder }),
+      );
     }
   } catch (error) {
     await deleteDataFiles(lake.storage, next.table, adds);
