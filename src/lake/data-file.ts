@@ -13,9 +13,8 @@ import type { Storage } from "./storage.js";
 export const ROW_GROUP_ROWS = 122_880;
 
 /**
- * How a file is encoded. What lands is soon compacted: it is written quickly, and takes no more room, with prices as plain
- * numbers that zstd compresses a little. What is compacted stays: a dictionary of prices takes a third longer to write, and
- * a third less to read.
+ * How a file is encoded. What lands is soon compacted: its prices are plain numbers, which zstd makes as small as those of
+ * a dictionary. What is compacted stays: a dictionary takes a third longer to write, and a quarter less to read.
  */
 const ENCODING = {
   landed: "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096",
