@@ -24,7 +24,12 @@ export async function writeYear(session: Session, lake: Lake, { symbols, months 
   for (let m = 0; m < months; m++) {
     const month = new Date(Date.UTC(2025, m)).toISOString().slice(0, 10);
     const values = { region: "CN", month };
-    adds.push(await writeDataFile(session, lake.storage, base, monthSql(month, symbols), values, 0));
+    adds.push(
+      await writeDataFile(session, lake.storage, base, monthSql(month, symbols), values, {
+        as: "compacted",
+        now: 0,
+      }),
+    );
   }
   const actions = [
     commitInfoAction(

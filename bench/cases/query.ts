@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
+import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { byteCount, Lake, rowCount } from "../../src/lake/lake.js";
-import { publish } from "../../src/lake/publish.js";
+import { openReader } from "../../src/lake/publish.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { Benchmark, Case } from "../benchmark.js";
 import { temporaryFolder } from "../temporary-folder.js";
@@ -39,29 +40,37 @@ const QUESTIONS: readonly Question[] = [
   },
 ];
 
-/** What users ask, of the views over a compacted lake and of a DuckDB database with the same rows in the same order. */
+/**
+ * What users ask, of the views over a compacted lake, of a DuckDB database with the same rows in the same order, and of
+ * these in one Parquet file, as DuckDB writes it unless told otherwise: what Parquet itself costs.
+ */
 export const query: Benchmark = {
   name: "query",
-  doc: "questions to the views of a compacted lake; each against a native DuckDB table",
+  doc: "questions to the views of a compacted lake, and to a Parquet file; each against a native DuckDB table",
   shared: true,
   async prepare(size) {
     const folder = temporaryFolder();
     const lake = new Lake(join(folder.path, "lake"));
     const nativeFile = join(folder.path, "native.duckdb");
+    const plainFile = join(folder.path, "plain.parquet");
     const spec = size === "full" ? { symbols: 800, months: 12 } : { symbols: 5, months: 2 };
     {
       using session = await Session.open({ spillUnder: folder.path });
       await writeYear(session, lake, spec);
     }
-    await publish(lake);
-    await makeNative(nativeFile, lake);
+    await makeNative(nativeFile, plainFile, lake);
     const snapshot = await lake.snapshot(BARS_1M);
     const rows = rowCount(snapshot);
     const native = await Session.open({ path: nativeFile, readOnly: true });
-    const views = await Session.open({ path: lake.databaseFile, readOnly: true });
+    const plain = await openPlain(plainFile);
+    const { session: views } = await openReader(lake);
     const cases = QUESTIONS.flatMap((one) => {
       const baseline = `native: ${one.name}`;
-      return [ask(native, one, baseline, baseline), ask(views, one, `barlake: ${one.name}`, baseline)];
+      return [
+        ask(native, one, baseline, baseline),
+        ask(plain, one, `one Parquet file: ${one.name}`, baseline),
+        ask(views, one, `barlake: ${one.name}`, baseline),
+      ];
     });
     return {
       summary: `${rows} bars, ${snapshot.files.size} files, ${(byteCount(snapshot) / rows).toFixed(1)} bytes/bar`,
@@ -69,6 +78,7 @@ export const query: Benchmark = {
       cases: cases as [Case, ...Case[]],
       async close() {
         native.close();
+        plain.close();
         views.close();
         folder[Symbol.dispose]();
       },
@@ -91,8 +101,8 @@ function ask(session: Session, { sql, numbers }: Question, name: string, baselin
   };
 }
 
-/** A database with the lake's rows, columns and order in a table of its own, and the same view over it. */
-async function makeNative(path: string, lake: Lake): Promise<void> {
+/** A database with the lake's rows, columns and order in a table of its own, and the same view over it; and a file of it. */
+async function makeNative(path: string, plainFile: string, lake: Lake): Promise<void> {
   using session = await Session.open({ path });
   const snapshot = await lake.snapshot(BARS_1M);
   const files = [...snapshot.files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -105,4 +115,15 @@ async function makeNative(path: string, lake: Lake): Promise<void> {
   }
   await session.run(readFileSync(VIEW_FILE, "utf8"));
   await session.run("CHECKPOINT");
+  await session.run(`COPY raw.bars_1m TO ${literal(plainFile)} (FORMAT parquet, COMPRESSION zstd)`);
+}
+
+/** The same view over one file, whose footer is read once, as the lake's readers do. */
+async function openPlain(file: string): Promise<Session> {
+  const session = await Session.open();
+  await session.run("SET parquet_metadata_cache = true");
+  await session.run("CREATE SCHEMA raw");
+  await session.run(`CREATE VIEW raw.bars_1m AS FROM read_parquet(${literal(file)})`);
+  await session.run(readFileSync(VIEW_FILE, "utf8"));
+  return session;
 }

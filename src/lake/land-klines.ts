@@ -1,11 +1,14 @@
 import { barScan } from "../arrow/scan/bar-scan.js";
+import { isAllNull } from "../arrow/scan/bitmap.js";
 import type { Scan } from "../arrow/scan/table-scan.js";
+import { REGIONS } from "../core/exchange.js";
 import { ident, literal } from "../db/quote.js";
 import { regionSql } from "../db/region-sql.js";
 import type { Session } from "../db/session.js";
 import { type BarPartition, planBars } from "../plan/bar-partitions.js";
 import { DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../wire/bar-segment.js";
+import { DOUBLE_COLUMNS } from "../wire/kline-columns.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import { ROW_GROUP_ROWS } from "./data-file.js";
 import type { Lake } from "./lake.js";
@@ -41,7 +44,8 @@ export async function landKlines(
       stagedPartition(table, partition, scanOf(partition.segments)),
     );
     const from = `(${staged.map((partition) => `FROM ${partition.from}`).join(" UNION ALL ")})`;
-    return await upsert(session, lake, table, { from, partitions: staged }, options);
+    const outermost = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(outermostOf)));
+    return await upsert(session, lake, table, { from, outermost, partitions: staged }, options);
   } finally {
     for (const scan of scans) scan.release();
   }
@@ -56,22 +60,34 @@ function repeatsSql(scan: string): string {
   return `(SELECT *, CAST(NULL AS BIGINT) AS line FROM ${scan})`;
 }
 
-function stagedPartition(
-  table: TableSchema,
-  { region, period, segments, rows, first, last }: BarPartition,
-  scan: string,
-): StagedPartition {
+/** The first and the last bar of a segment. */
+function outermostOf(segment: BarSegment): BarSegment[] {
+  const { start, end } = segment;
+  if (end - start <= 2) return [segment];
+  return [
+    { ...segment, end: start + 1 },
+    { ...segment, start: end - 1 },
+  ];
+}
+
+function stagedPartition(table: TableSchema, partition: BarPartition, scan: string): StagedPartition {
+  const { region, period, segments, rows, first, last } = partition;
   const texts: Readonly<Record<string, string>> = {
     region,
     month: period.first,
     year: String(Number(period.first.slice(0, 4))),
   };
   const values = Object.fromEntries(table.partition.map((name) => [name, texts[name] as string]));
-  const columns = table.columns.map(({ name, type }) =>
-    name in values
-      ? `CAST(${literal(values[name] as string)} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`
-      : ident(name),
-  );
+  const constants = new Map([
+    ...Object.entries(values).map(([name, value]) => [name, literal(value)] as const),
+    ...constantsOf(partition),
+  ]);
+  const columns = table.columns.map(({ name, type }) => {
+    const constant = constants.get(name);
+    return constant === undefined
+      ? ident(name)
+      : `CAST(${constant} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`;
+  });
   const textOf = (ms: number): string => new Date(ms).toISOString();
   return {
     values,
@@ -81,4 +97,20 @@ function stagedPartition(
     from: `(SELECT ${columns.join(", ")} FROM ${scan})`,
     inOrder: true,
   };
+}
+
+/** The columns of bars with one value in all of a partition, as SQL: DuckDB need not be handed it a bar at a time. */
+function constantsOf({ region, segments }: BarPartition): Map<string, string> {
+  const constants = new Map([["lot", String(REGIONS[region].lot)]]);
+  const [isFinal, isOther] = new Set(segments.map((segment) => segment.isFinal));
+  if (isOther === undefined) constants.set("is_final", String(isFinal));
+  const delivered = [...new Set(segments.map(({ columns }) => columns))];
+  for (const name of DOUBLE_COLUMNS) {
+    const isAbsent = delivered.every(({ rows, doubles }) => {
+      const { validity } = doubles[name];
+      return validity !== undefined && isAllNull(validity, rows);
+    });
+    if (isAbsent) constants.set(name, "NULL");
+  }
+  return constants;
 }

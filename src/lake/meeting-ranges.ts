@@ -24,7 +24,7 @@ export async function rangesMeet(
     `SELECT ${subject} AS subject, min(${place}) AS least, max(${place}) AS greatest FROM ${rows} GROUP BY ALL`;
   const liveRows = await parquetRelation(session, lake.filesOf(base, live));
   const met = await session.json(
-    `SELECT 1 FROM (${ranges(staged.from)}) s JOIN (${ranges(`(${liveRows})`)}) l
+    `SELECT 1 FROM (${ranges(staged.outermost)}) s JOIN (${ranges(`(${liveRows})`)}) l
      ON s.subject = l.subject AND s.least <= l.greatest AND s.greatest >= l.least LIMIT 1`,
   );
   return met.length > 0;

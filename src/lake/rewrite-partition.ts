@@ -61,7 +61,10 @@ export async function rewritePartition(
       await verifyContent(lake, base, originals);
       const outputs: Candidate[] = [];
       for (const rows of await outputsOf(session, lake, base, group)) {
-        const add = await writeDataFile(session, lake.storage, base, rows, values, options.now);
+        const add = await writeDataFile(session, lake.storage, base, rows, values, {
+          as: "compacted",
+          now: options.now,
+        });
         const file = dataFileOf(table, add);
         written.set(file, { ...add, dataChange: false });
         outputs.push(candidateOf(table, file));

@@ -1,3 +1,5 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { klineBatch } from "../../src/arrow/kline-batch.js";
@@ -209,6 +211,23 @@ describe("bars straight from their columns", () => {
        WHERE path_in_schema = 'symbol' ORDER BY row_group_id`,
     );
     expect(groups.map(({ rows }) => Number(rows))).toEqual([122_880, 122_880, 122_880, 63_360]);
+  });
+
+  test("where one partition cannot be written, no file of another stays, and the next landing completes", async () => {
+    const session = await openSession();
+    const lake = temporaryLake();
+    const bars: PlainBar[] = [{ timestamp: T0 - DAY_MS, volume: 1n }];
+    const columns = columnsOf({ "600519.SH": bars, "00700.HK": bars, "AAPL.US": bars });
+    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: { CN: T0, HK: T0, US: T0 } };
+    const landing = () => landKlines(session, lake, BARS_1D, [{ columns, source: "test" }], options);
+    const obstacle = join(lake.folder, "bars_1d", "region=HK");
+    mkdirSync(dirname(obstacle), { recursive: true });
+    writeFileSync(obstacle, "not a folder");
+    await expect(landing()).rejects.toThrow(/region=HK/);
+    const left = readdirSync(lake.folder, { recursive: true, encoding: "utf8" });
+    expect(left.filter((name) => name.endsWith(".parquet"))).toEqual([]);
+    rmSync(obstacle);
+    expect(await landing()).toMatchObject({ inserted: 3, filesAdded: 3, version: 0 });
   });
 
   test("columns whose bars do not ascend, or are not together, are a fault of the caller", async () => {
