@@ -17,6 +17,13 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
 /** The codings that {@link decodedBody} undoes, as a request tells them. */
 export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
+const THIS_MACHINE = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** What is asked for of a service: on this machine nothing, as compressing takes longer than sending. */
+export function encodingsFor({ hostname }: URL): string {
+  return THIS_MACHINE.has(hostname) ? "identity" : ACCEPTED_ENCODINGS;
+}
+
 /**
  * A body without its content codings, as it arrives; whoever stops reading ends the body, too.
  *

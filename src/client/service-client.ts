@@ -4,7 +4,7 @@ import { ServiceError, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { canHeal, isOverQuota, refusalError, withRequest } from "./answer-error.js";
-import { ACCEPTED_ENCODINGS, decodedBody } from "./content-encoding.js";
+import { decodedBody, encodingsFor } from "./content-encoding.js";
 import { GroupQuota, type Pass, type QuotaState } from "./group-quota.js";
 
 export interface ServiceClientOptions {
@@ -155,7 +155,7 @@ export class ServiceClient {
         headers: {
           [API_KEY_HEADER]: this.#options.apiKey,
           accept: "application/json",
-          "accept-encoding": ACCEPTED_ENCODINGS,
+          "accept-encoding": encodingsFor(this.#base),
           ...(ask.body === undefined ? {} : { "content-type": "application/json" }),
         },
         ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),

@@ -22,6 +22,8 @@ import {
 } from "./answers/reference.js";
 import { answerBalanceSheet, answerCashFlow } from "./answers/statements.js";
 
+import { PUBLIC_PATHS } from "./public-pages.js";
+
 /** What answers each endpoint of the interface. */
 export const ANSWERS: Readonly<Record<EndpointName, AnswerFunction>> = {
   intraday: answerIntraday,
@@ -45,10 +47,8 @@ export const ANSWERS: Readonly<Record<EndpointName, AnswerFunction>> = {
   cashFlow: answerCashFlow,
 };
 
-/** The path of the health check, which needs no key. */
-export const HEALTH_PATH = "/healthz";
-
-const PATHS = [...Object.values(ENDPOINTS), { method: "GET", path: HEALTH_PATH }].map(({ method, path }) => ({
+const PUBLIC = [...PUBLIC_PATHS].map((path) => ({ method: "GET", path }));
+const PATHS = [...Object.values(ENDPOINTS), ...PUBLIC].map(({ method, path }) => ({
   method,
   pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`),
 }));

@@ -4,12 +4,15 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Clock } from "../core/time.js";
 import type { Lake, Moment } from "../lake/lake.js";
 import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
-import type { AnswerFunction } from "./answers/answer.js";
+import { answerTag, namesTag } from "./answer-tag.js";
+import { addCompression } from "./compression.js";
 import type { Caller, KeyRing } from "./keys/key-ring.js";
 import { LakeReader } from "./lake-reader.js";
+import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { answerOf, RequestError } from "./request-error.js";
 import { requestQuota } from "./request-quota.js";
-import { ANSWERS, HEALTH_PATH, methodsOf } from "./routes.js";
+import { ANSWERS, methodsOf } from "./routes.js";
+import { serviceMetrics } from "./service-metrics.js";
 import { SessionPool } from "./session-pool.js";
 
 /** Where the service writes its log: a pino logger is one. */
@@ -110,45 +113,54 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
   addChecks(app, options, callers);
   addErrors(app, options);
   addFarewell(app);
-  app.get(HEALTH_PATH, () => ({ status: "ok" }));
+  addCompression(app);
+  addPublicPages(app, serviceMetrics(app));
   for (const name of Object.keys(ENDPOINTS) as EndpointName[])
-    addEndpoint(
-      app,
-      name,
-      async (request, signal) => {
-        const caller = callers.get(request) as Caller;
-        if (caller.allow?.has(ENDPOINTS[name].group) === false)
-          throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
-        return ANSWERS[name](reader.current(caller, signal), {
-          query: request.query,
-          body: request.body,
-          path: request.params as Record<string, string>,
-          now: options.clock.now(),
-        });
-      },
-      timeoutMs,
-    );
+    addEndpoint(app, name, async (request, reply) => {
+      const caller = callers.get(request) as Caller;
+      if (caller.allow?.has(ENDPOINTS[name].group) === false)
+        throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
+      const view = reader.current(caller, abandoned(reply, timeoutMs));
+      const tag = await answerTag(name, request.url, caller, view.version);
+      if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
+        return { tag, body: undefined };
+      const body = await ANSWERS[name](view, {
+        query: request.query,
+        body: request.body,
+        path: request.params as Record<string, string>,
+        now: options.clock.now(),
+      });
+      return { tag, body };
+    });
   return app;
 }
 
 /** Whom each request comes from. */
 type Callers = WeakMap<FastifyRequest, Caller>;
 
+/** An answer with its validator. @see answerTag */
+interface TaggedAnswer {
+  readonly tag: string | undefined;
+  /** Undefined where the client has it. */
+  readonly body: Uint8Array | object | undefined;
+}
+
 function addEndpoint(
   app: FastifyInstance,
   name: EndpointName,
-  give: (request: FastifyRequest, signal: AbortSignal) => ReturnType<AnswerFunction>,
-  timeoutMs: number,
+  give: (request: FastifyRequest, reply: FastifyReply) => Promise<TaggedAnswer>,
 ): void {
   const { method, path } = ENDPOINTS[name];
   app.route({
     method,
     url: path,
     async handler(request, reply) {
-      const answer = await give(request, abandoned(reply, timeoutMs));
-      if (!(answer instanceof Uint8Array)) return answer;
+      const { tag, body } = await give(request, reply);
+      if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
+      if (body === undefined) return reply.code(304).send();
+      if (!(body instanceof Uint8Array)) return body;
       void reply.type("application/json; charset=utf-8");
-      return Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength);
+      return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     },
   });
 }
@@ -176,7 +188,7 @@ function addChecks(
     if (request.url.length > MAX_URL_LENGTH) {
       throw new RequestError("INVALID_PARAMETER", `URL is longer than ${MAX_URL_LENGTH} characters`);
     }
-    if (request.routeOptions.url === HEALTH_PATH) return;
+    if (PUBLIC_PATHS.has(request.routeOptions.url ?? "")) return;
     const header = request.headers[API_KEY_HEADER];
     await keys.refresh?.();
     const caller = typeof header === "string" ? keys.callerOf(header) : undefined;

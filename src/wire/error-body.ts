@@ -24,7 +24,12 @@ export interface ErrorBody {
   readonly details?: unknown;
 }
 
-const errorBody = z.looseObject({ code: z.string(), message: z.string(), details: z.unknown().optional() });
+/** The shape of {@link ErrorBody}, as services send it. */
+export const errorBody = z.looseObject({
+  code: z.string(),
+  message: z.string(),
+  details: z.unknown().optional(),
+});
 
 /** Reads an error body; undefined where the text is not one (a proxy's HTML, say). */
 export function parseErrorBody(text: string): ErrorBody | undefined {

@@ -32,66 +32,104 @@ const optionalInteger = z
 const MAX_TIME_MS = 8_640_000_000_000_000;
 
 /** An optional int64 of epoch milliseconds, brought into the range of dates: no bar lies outside. */
-const optionalTime = z
-  .string()
-  .optional()
-  .transform((text) => (text === "" || text === "null" ? undefined : text))
-  .pipe(
-    z
-      .string()
-      .regex(/^-?\d{1,19}$/, "is not an integer")
-      .transform(BigInt)
-      .refine((ms) => BigInt.asIntN(64, ms) === ms, "is out of range")
-      .transform((ms) => Math.min(Math.max(Number(ms), -MAX_TIME_MS), MAX_TIME_MS))
-      .optional(),
-  );
+const optionalTime = (doc: string) =>
+  z
+    .string()
+    .optional()
+    .transform((text) => (text === "" || text === "null" ? undefined : text))
+    .pipe(
+      z
+        .string()
+        .regex(/^-?\d{1,19}$/, "is not an integer")
+        .transform(BigInt)
+        .refine((ms) => BigInt.asIntN(64, ms) === ms, "is out of range")
+        .transform((ms) => Math.min(Math.max(Number(ms), -MAX_TIME_MS), MAX_TIME_MS))
+        .optional(),
+    )
+    .meta({ type: "integer", format: "int64", description: `${doc}, inclusive. [epoch ms]` });
+
+const startTime = optionalTime("Begin of the window");
+const endTime = optionalTime("End of the window");
 
 const count = (fallback: number, max: number) =>
   optionalInteger
     .refine((n) => n === undefined || n >= 0, "is below 0")
     .refine((n) => n === undefined || n <= max, `is above ${max}`)
-    .transform((n) => n ?? fallback);
+    .transform((n) => n ?? fallback)
+    .meta({
+      type: "integer",
+      minimum: 0,
+      ...(max < Number.MAX_SAFE_INTEGER && { maximum: max }),
+      default: fallback,
+      description: "The newest so many bars of each symbol.",
+    });
 
-const list = (max: number) =>
+/** Names in a query, comma-separated. */
+const list = (max: number, doc: string) =>
   z
     .string("is required")
     .transform(splitList)
     .refine((items) => items.length > 0, "is required")
-    .refine((items) => items.length <= max, `has more than ${max} entries`);
+    .refine((items) => items.length <= max, `has more than ${max} entries`)
+    .meta({
+      type: "array",
+      items: { type: "string" },
+      minItems: 1,
+      maxItems: max,
+      description: `${doc}, comma-separated.`,
+    });
 
-const symbol = z.string("is required").min(1, "is required");
+const SYMBOLS = "Symbols, such as 600519.SH";
+const UNIVERSES = "Ids of universes";
+
+const symbol = z
+  .string("is required")
+  .min(1, "is required")
+  .meta({ description: "Symbol, such as 600519.SH." });
+
+const periodOf = (text: string): text is Period => (PERIODS as readonly string[]).includes(text);
 
 const period = (fallback: Period) =>
   z
     .string()
     .default(fallback)
-    .refine((text): text is Period => (PERIODS as readonly string[]).includes(text), {
+    .refine(periodOf, {
       error: `is not one of ${PERIODS.join(", ")}`,
       params: { code: "INVALID_PERIOD" },
-    });
+    })
+    .meta({ type: "string", enum: [...PERIODS], description: "Period of a bar." });
+
+const MINUTE_PERIODS = PERIODS.filter((text) => basePeriod(text) === "1m");
 
 /** The intraday endpoints give minutes: a period of days is in the enumeration, and not among theirs. */
-const minutePeriod = period("1m").refine(
-  (text) => basePeriod(text) === "1m",
-  `is not one of ${PERIODS.filter((text) => basePeriod(text) === "1m").join(", ")}`,
-);
+const minutePeriod = period("1m")
+  .refine((text) => basePeriod(text) === "1m", `is not one of ${MINUTE_PERIODS.join(", ")}`)
+  .meta({ type: "string", enum: MINUTE_PERIODS, description: "Period of a bar." });
 
 const adjust = z
   .enum(ADJUSTMENTS, `is not one of ${ADJUSTMENTS.join(", ")}`)
-  .default("forward" satisfies Adjustment);
+  .default("forward" satisfies Adjustment)
+  .meta({ description: "How prices are adjusted for dividends, splits and rights issues." });
 
-const flag = z
-  .enum(["true", "false", "1", "0"], "is not true or false")
-  .default("false")
-  .transform((text) => text === "true" || text === "1");
+const flag = (doc: string) =>
+  z
+    .enum(["true", "false", "1", "0"], "is not true or false")
+    .default("false")
+    .transform((text) => text === "true" || text === "1")
+    .meta({ type: "boolean", enum: [true, false], default: false, description: doc });
 
-const date = z.iso.date("is not a date YYYY-MM-DD").optional();
+const date = (doc: string) =>
+  z.iso
+    .date("is not a date YYYY-MM-DD")
+    .optional()
+    .meta({ type: "string", format: "date", description: doc });
 
-const nameList = (max: number) =>
+const nameList = (max: number, doc: string) =>
   z
     .array(z.string("has an entry that is not a string"), "is not an array of strings")
     .max(max, `has more than ${max} entries`)
-    .transform((items) => [...new Set(items)]);
+    .transform((items) => [...new Set(items)])
+    .meta({ description: `${doc}.` });
 
 /** Kinds of instruments that the interface's filter knows. */
 const INSTRUMENT_TYPES = ["stock", "etf", "index", "bond", "fund", "futures", "options", "other"] as const;
@@ -99,28 +137,28 @@ const INSTRUMENT_TYPES = ["stock", "etf", "index", "bond", "fund", "futures", "o
 /** Queries and bodies of the endpoints; both ends of a window are inclusive epoch milliseconds. */
 export const PARAMETERS = {
   klinesBatch: z.object({
-    symbols: list(LIMITS.symbolsPerRequest),
+    symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
     period: period("1d"),
     count: count(LIMITS.defaultCount, LIMITS.maxCount),
-    start_time: optionalTime,
-    end_time: optionalTime,
+    start_time: startTime,
+    end_time: endTime,
     adjust,
   }),
   klines: z.object({
     symbol,
     period: period("1d"),
     count: count(LIMITS.defaultCount, LIMITS.maxCount),
-    start_time: optionalTime,
-    end_time: optionalTime,
+    start_time: startTime,
+    end_time: endTime,
     adjust,
   }),
   exFactors: z.object({
-    symbols: list(LIMITS.symbolsPerRequest),
-    start_time: optionalTime,
-    end_time: optionalTime,
+    symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
+    start_time: startTime,
+    end_time: endTime,
   }),
   intradayBatch: z.object({
-    symbols: list(LIMITS.symbolsPerRequest),
+    symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
     period: minutePeriod,
     count: count(LIMITS.maxCount, LIMITS.maxCount),
   }),
@@ -130,20 +168,20 @@ export const PARAMETERS = {
     count: count(LIMITS.maxCount, LIMITS.maxCount),
   }),
   intradayUniverse: z.object({
-    universes: list(LIMITS.universesPerRequest),
+    universes: list(LIMITS.universesPerRequest, UNIVERSES),
     period: minutePeriod,
     count: count(LIMITS.defaultIntradayCount, Number.MAX_SAFE_INTEGER),
-    start_time: optionalTime,
-    end_time: optionalTime,
+    start_time: startTime,
+    end_time: endTime,
   }),
-  instruments: z.object({ symbols: list(LIMITS.instrumentsPerRequest) }),
-  instrumentsBatch: z.object({ symbols: nameList(LIMITS.instrumentsPerRequest) }),
-  symbols: z.object({ symbols: list(LIMITS.instrumentsPerRequest) }),
-  symbolsBatch: z.object({ symbols: nameList(LIMITS.instrumentsPerRequest) }),
+  instruments: z.object({ symbols: list(LIMITS.instrumentsPerRequest, SYMBOLS) }),
+  instrumentsBatch: z.object({ symbols: nameList(LIMITS.instrumentsPerRequest, SYMBOLS) }),
+  symbols: z.object({ symbols: list(LIMITS.instrumentsPerRequest, SYMBOLS) }),
+  symbolsBatch: z.object({ symbols: nameList(LIMITS.instrumentsPerRequest, SYMBOLS) }),
   quotes: z
     .object({
-      symbols: nameList(LIMITS.quotesPerRequest).optional(),
-      universes: nameList(LIMITS.universesPerRequest).optional(),
+      symbols: nameList(LIMITS.quotesPerRequest, SYMBOLS).optional(),
+      universes: nameList(LIMITS.universesPerRequest, UNIVERSES).optional(),
     })
     .refine(({ symbols, universes }) => (symbols?.length ?? 0) + (universes?.length ?? 0) > 0, {
       error: "or universes is required",
@@ -151,22 +189,25 @@ export const PARAMETERS = {
     }),
   quotesOf: z
     .object({
-      symbols: list(LIMITS.quotesPerRequest).optional(),
-      universes: list(LIMITS.universesPerRequest).optional(),
+      symbols: list(LIMITS.quotesPerRequest, SYMBOLS).optional(),
+      universes: list(LIMITS.universesPerRequest, UNIVERSES).optional(),
     })
     .refine(({ symbols, universes }) => symbols !== undefined || universes !== undefined, {
       error: "or universes is required",
       path: ["symbols"],
     }),
-  universesBatch: z.object({ ids: nameList(LIMITS.universesPerRequest) }),
+  universesBatch: z.object({ ids: nameList(LIMITS.universesPerRequest, UNIVERSES) }),
   exchangeInstruments: z.object({
-    type: z.enum(INSTRUMENT_TYPES, `is not one of ${INSTRUMENT_TYPES.join(", ")}`).optional(),
+    type: z
+      .enum(INSTRUMENT_TYPES, `is not one of ${INSTRUMENT_TYPES.join(", ")}`)
+      .optional()
+      .meta({ description: "Instruments of this type alone." }),
   }),
   financials: z.object({
-    symbols: list(LIMITS.symbolsPerRequest),
-    start_date: date,
-    end_date: date,
-    latest: flag,
+    symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
+    start_date: date("Reporting periods that end on this day or later."),
+    end_date: date("Reporting periods that end on this day or earlier."),
+    latest: flag("The latest period alone."),
   }),
 } as const;
 

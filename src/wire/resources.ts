@@ -42,6 +42,56 @@ export const statementRecord = z
   .catchall(z.unknown());
 export type StatementRecord = z.infer<typeof statementRecord>;
 
+const epochMs = z.int().describe("[epoch ms]");
+const nullable = z.number().nullable();
+
+/** Parallel arrays, one entry a bar. The client reads them without this: see `decode`. */
+export const compactKlines = z.strictObject({
+  timestamp: z.array(epochMs),
+  open: z.array(z.number()),
+  high: z.array(z.number()),
+  low: z.array(z.number()),
+  close: z.array(z.number()),
+  volume: z.array(z.int()).describe("In the region's unit: lots of 100 shares in CN, else shares."),
+  amount: z.array(z.number()),
+  open_interest: z.array(nullable).optional(),
+  prev_close: z.array(nullable).optional(),
+  settlement_price: z.array(nullable).optional(),
+});
+
+export const quote = z.object({
+  symbol: z.string(),
+  last_price: z.number(),
+  open: z.number(),
+  high: z.number(),
+  low: z.number(),
+  prev_close: nullable,
+  volume: z.number(),
+  amount: z.number(),
+  timestamp: epochMs,
+  ext: z.object({
+    type: z.string(),
+    change_amount: nullable,
+    change_pct: nullable.describe("As a fraction: 0.01 is 1 %."),
+    amplitude: nullable.describe("As a fraction."),
+    turnover_rate: nullable.describe("As a fraction of the shares that trade freely."),
+    name: z.string().optional(),
+  }),
+});
+
+export const symbolRecord = z.looseObject({
+  symbol: z.string(),
+  code: z.string(),
+  exchange: z.string(),
+  region: z.string(),
+  name: z.string().optional(),
+  symbol_type: z.string().optional(),
+  ext: z.unknown().optional(),
+});
+
+/** The ratio of one ex-event: close of the bar before, by the previous close that the exchange states. */
+export const exFactor = z.strictObject({ timestamp: epochMs, ex_factor: z.number() });
+
 /** Envelopes of the row-like answers. The elements are checked one by one, so that a bad one does not lose the rest. */
 export const listEnvelope = z.looseObject({ data: z.array(z.unknown()) });
 export const mapEnvelope = z.looseObject({ data: z.record(z.string(), z.unknown()) });

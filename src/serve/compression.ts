@@ -1,0 +1,35 @@
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { FastifyInstance } from "fastify";
+
+const compressed = promisify(gzip);
+/** Shorter bodies fit into a packet as they are. */
+const LEAST_BYTES = 1400;
+/** The quickest: K-lines become a third of their size, and the best takes ten times as long for a tenth less. */
+const LEVEL = 1;
+
+/** Compresses bodies for clients that accept it, off the main thread. */
+export function addCompression(app: FastifyInstance): void {
+  app.addHook("onSend", async (request, reply, payload) => {
+    const isBody = typeof payload === "string" || Buffer.isBuffer(payload);
+    if (!isBody || payload.length < LEAST_BYTES) return payload;
+    void reply.header("vary", "accept-encoding");
+    if (!acceptsGzip(request.headers["accept-encoding"])) return payload;
+    const body = await compressed(payload, { level: LEVEL });
+    void reply.header("content-encoding", "gzip").header("content-length", body.length);
+    return body;
+  });
+}
+
+/** Whether a header `accept-encoding` permits gzip, by RFC 9110: named, or meant by `*`, and not with a weight of 0. */
+export function acceptsGzip(header: string | string[] | undefined): boolean {
+  const weights = new Map<string, number>();
+  for (const part of String(header ?? "")
+    .toLowerCase()
+    .split(",")) {
+    const [coding = "", ...parameters] = part.split(";").map((text) => text.trim());
+    const weight = parameters.find((text) => text.startsWith("q="))?.slice(2);
+    weights.set(coding, weight === undefined ? 1 : Number(weight));
+  }
+  return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
+}

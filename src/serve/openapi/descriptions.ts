@@ -1,0 +1,120 @@
+import { z } from "zod";
+import type { EndpointName } from "../../wire/endpoints.js";
+import type { ErrorCode } from "../../wire/error-body.js";
+import { PARAMETERS } from "../../wire/parameters.js";
+import {
+  compactKlines,
+  exchangeSummary,
+  exFactor,
+  instrument,
+  quote,
+  statementRecord,
+  symbolRecord,
+  universeDetail,
+  universeSummary,
+} from "../../wire/resources.js";
+
+/** What the description of an endpoint says beside its method, path and group. */
+export interface Description {
+  readonly summary: string;
+  /** What its query, or where it is a POST its body, is checked with. */
+  readonly parameters?: z.ZodType;
+  /** The body of a success. */
+  readonly answer: z.ZodType;
+  /** Errors beside those that any request can meet. */
+  readonly errors?: readonly ErrorCode[];
+}
+
+const map = (entry: z.ZodType) => z.object({ data: z.record(z.string(), entry) });
+const list = (element: z.ZodType) => z.object({ data: z.array(element) });
+const one = (data: z.ZodType) => z.object({ data });
+const NO_MINUTES = ["INTRADAY_UNAVAILABLE"] as const;
+
+/** Every endpoint, described with what its requests are checked with. */
+export const DESCRIPTIONS: Readonly<Record<EndpointName, Description>> = {
+  intraday: {
+    summary: "Minutes of one symbol on its region's latest trading day",
+    parameters: PARAMETERS.intraday,
+    answer: one(compactKlines),
+    errors: ["INVALID_PERIOD", "SYMBOL_NOT_FOUND", ...NO_MINUTES],
+  },
+  intradayUniverse: {
+    summary: "Minutes of universes' members on their regions' latest trading days; by symbol",
+    parameters: PARAMETERS.intradayUniverse,
+    answer: map(compactKlines),
+    errors: ["INVALID_PERIOD", ...NO_MINUTES],
+  },
+  intradayBatch: {
+    summary: "Minutes of several symbols on their regions' latest trading days; by symbol",
+    parameters: PARAMETERS.intradayBatch,
+    answer: map(compactKlines),
+    errors: ["INVALID_PERIOD", ...NO_MINUTES],
+  },
+  klinesBatch: {
+    summary: "K-lines of several symbols; by symbol, an unknown one is absent",
+    parameters: PARAMETERS.klinesBatch,
+    answer: map(compactKlines),
+    errors: ["INVALID_PERIOD"],
+  },
+  klines: {
+    summary: "K-lines of one symbol",
+    parameters: PARAMETERS.klines,
+    answer: one(compactKlines),
+    errors: ["INVALID_PERIOD", "SYMBOL_NOT_FOUND"],
+  },
+  exFactors: {
+    summary: "The ratio of each ex-event (dividend, split, rights issue), by symbol; not cumulative",
+    parameters: PARAMETERS.exFactors,
+    answer: map(z.array(exFactor)),
+  },
+  quotes: {
+    summary: "Quotes of symbols, of universes' members, or both, from the newest bars",
+    parameters: PARAMETERS.quotes,
+    answer: list(quote),
+  },
+  quotesOf: {
+    summary: "Quotes of symbols, of universes' members, or both, from the newest bars",
+    parameters: PARAMETERS.quotesOf,
+    answer: list(quote),
+  },
+  instruments: {
+    summary: "Metadata of symbols",
+    parameters: PARAMETERS.instruments,
+    answer: list(instrument),
+  },
+  instrumentsBatch: {
+    summary: "Metadata of up to 1000 symbols",
+    parameters: PARAMETERS.instrumentsBatch,
+    answer: list(instrument),
+  },
+  symbols: { summary: "Symbol records", parameters: PARAMETERS.symbols, answer: list(symbolRecord) },
+  symbolsBatch: {
+    summary: "Symbol records",
+    parameters: PARAMETERS.symbolsBatch,
+    answer: list(symbolRecord),
+  },
+  universes: { summary: "Every universe", answer: list(universeSummary) },
+  universe: { summary: "A universe with its members", answer: one(universeDetail), errors: ["NOT_FOUND"] },
+  universesBatch: {
+    summary: "Universes with their members, by id; an unknown one is absent",
+    parameters: PARAMETERS.universesBatch,
+    answer: map(universeDetail),
+  },
+  exchanges: { summary: "Every exchange", answer: list(exchangeSummary) },
+  exchangeInstruments: {
+    summary: "The instruments of an exchange",
+    parameters: PARAMETERS.exchangeInstruments,
+    answer: z.object({ count: z.int(), exchange: z.string(), data: z.array(instrument) }),
+    errors: ["NOT_FOUND"],
+  },
+  balanceSheet: {
+    summary: "Balance sheets by symbol, the newest version of each reporting period",
+    parameters: PARAMETERS.financials,
+    answer: map(z.array(statementRecord)),
+  },
+  cashFlow: {
+    summary: "Cash flow statements by symbol, the newest version of each reporting period",
+    parameters: PARAMETERS.financials,
+    answer: map(z.array(statementRecord)),
+  },
+};

@@ -1,0 +1,55 @@
+import type { FastifyInstance } from "fastify";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+/** What a service's requests come to, for Prometheus. */
+export interface ServiceMetrics {
+  /** Every metric in Prometheus' text format. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** Seconds that divide the requests' durations. */
+const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Counts the requests of a service, by endpoint: a path that is none has no label of its own. */
+export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: "barlake_service_requests_total",
+    help: "Requests that were answered, by endpoint and status.",
+    labelNames: ["endpoint", "status"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "barlake_service_request_duration_seconds",
+    help: "Time from a request to the end of its answer, by endpoint.",
+    labelNames: ["endpoint"],
+    buckets: BUCKETS,
+    registers,
+  });
+  const underWay = new Gauge({
+    name: "barlake_service_requests_under_way",
+    help: "Requests that are being answered.",
+    registers,
+  });
+  const answered = new Counter({
+    name: "barlake_service_answer_bytes_total",
+    help: "Size of the answers as they were sent, by endpoint.",
+    labelNames: ["endpoint"],
+    registers,
+  });
+  app.addHook("onRequest", async (_, reply) => {
+    underWay.inc();
+    reply.raw.once("close", () => underWay.dec());
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const { url } = request.routeOptions;
+    const endpoint = url === undefined ? "none" : `${request.method} ${url}`;
+    requests.inc({ endpoint, status: String(reply.statusCode) });
+    durations.observe({ endpoint }, reply.elapsedTime / 1000);
+    answered.inc({ endpoint }, Number(reply.getHeader("content-length") ?? 0));
+  });
+  return { contentType: registry.contentType, text: () => registry.metrics() };
+}
