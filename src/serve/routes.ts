@@ -50,11 +50,14 @@ export const ANSWERS: Readonly<Record<EndpointName, AnswerFunction>> = {
 const PUBLIC = [...PUBLIC_PATHS].map((path) => ({ method: "GET", path }));
 const PATHS = [...Object.values(ENDPOINTS), ...PUBLIC].map(({ method, path }) => ({
   method,
+  path,
   pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`),
 }));
 
 /** The methods that a path answers to; none for a path that the interface does not have. */
 export function methodsOf(path: string): string[] {
-  const methods = PATHS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+  const exact = PATHS.filter((one) => one.path === path);
+  const found = exact.length > 0 ? exact : PATHS.filter(({ pattern }) => pattern.test(path));
+  const methods = found.map(({ method }) => method);
   return [...new Set(methods)];
 }

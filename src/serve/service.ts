@@ -201,6 +201,8 @@ function addChecks(
       const message = `more than ${permitted} requests in a minute; ask again in ${waitMs}ms`;
       throw new RequestError("RATE_LIMITED", message, waitMs);
     }
+    // Before the body is read: of a method that a path does not have, it is of no concern.
+    if (request.routeOptions.url === undefined) refuse(request, reply);
   });
   app.addHook("onResponse", async (request, reply) => {
     const { id: requestId, method } = request;
@@ -220,15 +222,18 @@ function addErrors(app: FastifyInstance, { logger }: ServiceOptions): void {
     if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));
     return reply.code(status).send(body);
   });
-  app.setNotFoundHandler((request, reply) => {
-    const methods = methodsOf(pathOf(request));
-    if (methods.length === 0) throw new RequestError("NOT_FOUND", "path is not one of the interface's");
-    void reply.header("allow", methods.join(", "));
-    throw new RequestError(
-      "METHOD_NOT_ALLOWED",
-      `method ${request.method} is not one of ${methods.join(", ")}`,
-    );
-  });
+  app.setNotFoundHandler(refuse);
+}
+
+/** @throws {RequestError} as the interface does not have the path, or not this method of it. */
+function refuse(request: FastifyRequest, reply: FastifyReply): never {
+  const methods = methodsOf(pathOf(request));
+  if (methods.length === 0) throw new RequestError("NOT_FOUND", "path is not one of the interface's");
+  void reply.header("allow", methods.join(", "));
+  throw new RequestError(
+    "METHOD_NOT_ALLOWED",
+    `method ${request.method} is not one of ${methods.join(", ")}`,
+  );
 }
 
 /** Ends kept-alive connections once their last answer is sent: closing would wait for clients to let go of them. */

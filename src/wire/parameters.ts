@@ -46,7 +46,7 @@ const optionalTime = (doc: string) =>
         .transform((ms) => Math.min(Math.max(Number(ms), -MAX_TIME_MS), MAX_TIME_MS))
         .optional(),
     )
-    .meta({ type: "integer", format: "int64", description: `${doc}, inclusive. [epoch ms]` });
+    .meta({ type: ["integer", "null"], format: "int64", description: `${doc}, inclusive. [epoch ms]` });
 
 const startTime = optionalTime("Begin of the window");
 const endTime = optionalTime("End of the window");
@@ -57,7 +57,7 @@ const count = (fallback: number, max: number) =>
     .refine((n) => n === undefined || n <= max, `is above ${max}`)
     .transform((n) => n ?? fallback)
     .meta({
-      type: "integer",
+      type: ["integer", "null"],
       minimum: 0,
       ...(max < Number.MAX_SAFE_INTEGER && { maximum: max }),
       default: fallback,
@@ -73,7 +73,7 @@ const list = (max: number, doc: string) =>
     .refine((items) => items.length <= max, `has more than ${max} entries`)
     .meta({
       type: "array",
-      items: { type: "string" },
+      items: { type: "string", pattern: "^[^,]*[^,\\s][^,]*$" },
       minItems: 1,
       maxItems: max,
       description: `${doc}, comma-separated.`,
@@ -186,6 +186,12 @@ export const PARAMETERS = {
     .refine(({ symbols, universes }) => (symbols?.length ?? 0) + (universes?.length ?? 0) > 0, {
       error: "or universes is required",
       path: ["symbols"],
+    })
+    .meta({
+      anyOf: ["symbols", "universes"].map((name) => ({
+        required: [name],
+        properties: { [name]: { minItems: 1 } },
+      })),
     }),
   quotesOf: z
     .object({

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const PYTHON = process.env.BARLAKE_PYTHON ?? "python3";
@@ -18,4 +18,16 @@ export function pythonHas(...packages: readonly string[]): boolean {
 export function runPython(script: string, ...args: readonly string[]): unknown {
   const path = fileURLToPath(new URL(script, import.meta.url));
   return JSON.parse(execFileSync(PYTHON, [path, ...args], { encoding: "utf8", maxBuffer: 2 ** 28 }));
+}
+
+/** Runs a module's command line, without holding up this process. @returns its exit code, and what it wrote. */
+export async function runModule(
+  module: string,
+  ...args: readonly string[]
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const child = spawn(PYTHON, ["-m", module, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const pieces: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => pieces.push(piece));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, output: Buffer.concat(pieces).toString("utf8") };
 }

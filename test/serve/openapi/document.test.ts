@@ -87,7 +87,7 @@ describe("the document", () => {
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual([...NAMES].sort());
     const batch = paths["/v1/klines/batch"]?.get?.parameters ?? [];
     expect(batch.find(({ name }) => name === "count")?.schema).toEqual({
-      type: "integer",
+      type: ["integer", "null"],
       minimum: 0,
       maximum: 10_000,
       default: 100,
