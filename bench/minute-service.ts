@@ -20,6 +20,8 @@ export interface ServiceOrder extends YearSpec {
 /** What the service's process tells once it serves. */
 export interface ServiceTold {
   readonly url: string;
+  /** Bars that it has. */
+  readonly rows: number;
 }
 
 export const API_KEY = "benchmark-key";
@@ -37,8 +39,7 @@ export const MINUTES = definePipeline({
 const LIMITS_LEARNED = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: { "1m": LIMITS.maxCount } };
 
 /** A service of minute bars in a process of its own, whose memory does not count. */
-export interface MinuteService {
-  readonly url: string;
+export interface MinuteService extends ServiceTold {
   readonly symbols: readonly string[];
   /** The first date of the last so many months that it has. */
   since(months: number): string;
@@ -54,9 +55,10 @@ export async function startMinuteService(spec: YearSpec): Promise<MinuteService>
     child.once("exit", (code, signal) => reject(new Error(`service process ended with ${signal ?? code}`)));
   });
   child.send({ ...spec, apiKey: API_KEY, now: NOW } satisfies ServiceOrder);
-  const { url } = await told;
+  const { url, rows } = await told;
   return {
     url,
+    rows,
     symbols: Array.from({ length: spec.symbols }, (_, s) => `${600_000 + s}.SH`),
     since: (months) => new Date(Date.UTC(2025, spec.months - months)).toISOString().slice(0, 10),
     client: () => new ServiceClient({ baseUrl: url, apiKey: API_KEY, clock: CLOCK }),

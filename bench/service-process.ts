@@ -1,5 +1,6 @@
 import { Session } from "../src/db/session.js";
-import { Lake } from "../src/lake/lake.js";
+import { Lake, rowCount } from "../src/lake/lake.js";
+import { BARS_1M } from "../src/schema/bars.js";
 import { plainKeys } from "../src/serve/keys/key-ring.js";
 import { startService } from "../src/serve/service.js";
 import type { ServiceOrder, ServiceTold } from "./minute-service.js";
@@ -20,5 +21,6 @@ async function serve({ symbols, months, apiKey, now }: ServiceOrder): Promise<vo
     await writeYear(session, lake, { symbols, months });
   }
   const { url } = await startService(lake, { port: 0, keys: plainKeys([apiKey]), clock: { now: () => now } });
-  process.send?.({ url } satisfies ServiceTold);
+  const rows = rowCount(await lake.snapshot(BARS_1M));
+  process.send?.({ url, rows } satisfies ServiceTold);
 }
