@@ -2,12 +2,6 @@ import type { Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { dayRange, isWeekday, sessionDates } from "./sessions.js";
 
-/**
- * Most weekdays in a row on which an exchange is closed: Shanghai's longest holidays of the last twenty years. A longer
- * stretch without a known day is one that nobody has asked about yet.
- */
-const LONGEST_CLOSURE_WEEKDAYS = 7;
-
 /** The days on which a region traded, as far as they are known; elsewhere every weekday counts as one. */
 export class TradingCalendar {
   readonly region: Region;
@@ -15,13 +9,20 @@ export class TradingCalendar {
   /** Weekdays between known days on which the region was closed. */
   readonly #closed = new Set<TradingDate>();
 
-  /** @param known trading days, ascending. @default none is known */
-  constructor(region: Region, known: readonly TradingDate[] = []) {
+  /**
+   * @param known trading days, ascending. @default none is known
+   * @param isTold whether a weekday between them would be known, had it been a trading day: it was closed then. @default all
+   */
+  constructor(
+    region: Region,
+    known: readonly TradingDate[] = [],
+    isTold: (date: TradingDate) => boolean = () => true,
+  ) {
     this.region = region;
     this.#days = new Set(known);
     for (const [index, date] of known.entries()) {
-      const between = weekdaysBetween(known[index - 1] ?? date, date);
-      if (between.length <= LONGEST_CLOSURE_WEEKDAYS) for (const one of between) this.#closed.add(one);
+      for (const one of weekdaysBetween(known[index - 1] ?? date, date))
+        if (isTold(one)) this.#closed.add(one);
     }
   }
 
@@ -38,14 +39,10 @@ export class TradingCalendar {
   }
 }
 
-/** Weekdays after one date and before another; where there are more than can be a holiday, no more than that. */
+/** Weekdays after one date and before another. */
 function weekdaysBetween(first: TradingDate, last: TradingDate): TradingDate[] {
   const found: TradingDate[] = [];
-  for (
-    let day = epochDay(first) + 1;
-    day < epochDay(last) && found.length <= LONGEST_CLOSURE_WEEKDAYS;
-    day++
-  ) {
+  for (let day = epochDay(first) + 1; day < epochDay(last); day++) {
     // 1970-01-01 was a Thursday.
     if ((day + 3) % 7 < 5) found.push(dateOfEpochDay(day));
   }

@@ -1,7 +1,8 @@
 import { isWeekday } from "../calendar/sessions.js";
+import { systemClock } from "../client/system-clock.js";
 import { Session } from "../db/session.js";
+import { regionCalendars } from "../jobs/ingest/region-calendars.js";
 import type { Lake } from "../lake/lake.js";
-import { readCalendars } from "../lake/trading-days.js";
 import type { IsTradingDay } from "../plan/due-times.js";
 
 /** Days to come on which a region trades, as far as is known of them. */
@@ -19,7 +20,7 @@ export interface ScheduleDays {
 export async function scheduleDays(lake: Lake): Promise<ScheduleDays> {
   const read = async () => {
     using session = await Session.open({ threads: 1 });
-    return await readCalendars(session, lake);
+    return await regionCalendars(session, lake, systemClock.now());
   };
   let calendars = await read();
   return {

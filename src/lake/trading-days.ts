@@ -1,5 +1,4 @@
 import { finalEnd } from "../calendar/sessions.js";
-import { TradingCalendar } from "../calendar/trading-calendar.js";
 import { localDate } from "../calendar/zone.js";
 import { REGIONS, type Region } from "../core/exchange.js";
 import type { TradingDate } from "../core/time.js";
@@ -18,22 +17,16 @@ export const CALENDAR_SYMBOLS: Readonly<Record<Region, readonly string[]>> = {
   US: ["SPY.US"],
 };
 /** Fewest symbols whose bars together tell the days on which a region traded. */
-const FEWEST_SYMBOLS = 10;
+export const FEWEST_SYMBOLS = 10;
 const STAGED = "staged_trading_days";
 
-/** The calendar of every region, as the lake knows it. */
-export async function readCalendars(session: Session, lake: Lake): Promise<Map<Region, TradingCalendar>> {
+/** The trading days that the lake knows, by region, ascending. */
+export async function readTradingDays(session: Session, lake: Lake): Promise<Map<Region, TradingDate[]>> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(TRADING_DAYS)));
   const rows = await session.json<{ region: Region; dates: TradingDate[] }>(
     `SELECT region, list(CAST(trade_date AS VARCHAR) ORDER BY trade_date) AS dates FROM (${files}) GROUP BY region`,
   );
-  const known = new Map(rows.map(({ region, dates }) => [region, dates]));
-  return new Map(
-    (Object.keys(REGIONS) as Region[]).map((region) => [
-      region,
-      new TradingCalendar(region, known.get(region)),
-    ]),
-  );
+  return new Map(rows.map(({ region, dates }) => [region, dates]));
 }
 
 /**

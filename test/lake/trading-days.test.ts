@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Region } from "../../src/core/exchange.js";
-import type { TradingDate } from "../../src/core/time.js";
-import { landTradingDays, readCalendars } from "../../src/lake/trading-days.js";
+import { landTradingDays, readTradingDays } from "../../src/lake/trading-days.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, T0, type TestBar, temporaryLake } from "./temporary-lake.js";
 
@@ -20,12 +19,11 @@ function stocks(count: number, dates: readonly string[], volume = 100, from = 60
 const index = (dates: readonly string[]): TestBar[] =>
   dates.map((date) => ({ symbol: "000001.SH", at: midnight(date) }));
 
-async function openDays(bars: readonly TestBar[], dates: readonly string[], region: Region = "CN") {
+async function daysOf(bars: readonly TestBar[], region: Region = "CN") {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, bars);
   await landTradingDays(session, lake, OPTIONS);
-  const calendar = (await readCalendars(session, lake)).get(region);
-  return dates.filter((date) => calendar?.isOpen(date as TradingDate));
+  return (await readTradingDays(session, lake)).get(region) ?? [];
 }
 
 describe("trading days", () => {
@@ -33,7 +31,7 @@ describe("trading days", () => {
 
   test("are those of the index where the lake has it, whatever the stocks did", async () => {
     const bars = [...index(["2026-11-09", "2026-11-11", "2026-11-13"]), ...stocks(12, WEEK)];
-    expect(await openDays(bars, WEEK)).toEqual(["2026-11-09", "2026-11-11", "2026-11-13"]);
+    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-11", "2026-11-13"]);
   });
 
   test("are those on which most symbols traded where there is no index: a bar without volume is no trade", async () => {
@@ -42,7 +40,7 @@ describe("trading days", () => {
       ...stocks(12, ["2026-11-11"], 0),
       ...stocks(3, ["2026-11-12"]),
     ];
-    expect(await openDays(bars, WEEK)).toEqual(["2026-11-09", "2026-11-10", "2026-11-13"]);
+    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-10", "2026-11-13"]);
   });
 
   test("are by the stocks before and after the bars of the index", async () => {
@@ -50,7 +48,7 @@ describe("trading days", () => {
       ...stocks(12, ["2026-11-09", "2026-11-11", "2026-11-12"]),
       ...index(["2026-11-12", "2026-11-13"]),
     ];
-    expect(await openDays(bars, WEEK)).toEqual(["2026-11-09", "2026-11-11", "2026-11-12", "2026-11-13"]);
+    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-11", "2026-11-12", "2026-11-13"]);
   });
 
   test("count the symbols that had begun to trade and had not ended", async () => {
@@ -58,15 +56,15 @@ describe("trading days", () => {
       ...stocks(12, ["2026-11-09", "2026-11-10"]),
       ...stocks(40, ["2026-11-11", "2026-11-13"], 100, 601_000),
     ];
-    expect(await openDays(bars, WEEK)).toEqual(["2026-11-09", "2026-11-10", "2026-11-11", "2026-11-13"]);
+    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-10", "2026-11-11", "2026-11-13"]);
   });
 
-  test("too few symbols tell nothing: every weekday counts", async () => {
-    expect(await openDays(stocks(3, ["2026-11-09", "2026-11-13"]), WEEK)).toEqual(WEEK);
+  test("too few symbols tell nothing", async () => {
+    expect(await daysOf(stocks(3, ["2026-11-09", "2026-11-13"]))).toEqual([]);
   });
 
   test("of one region say nothing of another", async () => {
-    expect(await openDays(index(["2026-11-09", "2026-11-13"]), WEEK, "HK")).toEqual(WEEK);
+    expect(await daysOf(index(["2026-11-09", "2026-11-13"]), "HK")).toEqual([]);
   });
 
   test("the day that is not over yet is none, and landing them again changes nothing", async () => {

@@ -6,13 +6,13 @@ import type { LandedPeriod } from "../../core/period.js";
 import { regionOf } from "../../core/symbol.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
-import { readCalendars } from "../../lake/trading-days.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../plan/request-units.js";
 import { ASSUMED_CAP, type RowCap } from "../../plan/row-cap.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { coveredWindows } from "./ledger.js";
+import { regionCalendars } from "./region-calendars.js";
 import type { Run } from "./run.js";
 
 /** What was asked for no longer ago than this is not checked again. */
@@ -52,7 +52,7 @@ export async function readPlanFacts(
 ): Promise<PlanFacts> {
   const { session, lake } = run;
   const now = run.clock.now();
-  const calendars = await readCalendars(session, lake);
+  const calendars = await regionCalendars(session, lake, now);
   const recheck = demand.lookbackDays
     ? { since: recheckSince(demand.lookbackDays, calendars, now), askedBefore: now - RECHECK_AFTER_MS }
     : undefined;

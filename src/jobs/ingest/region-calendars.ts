@@ -1,0 +1,60 @@
+import { dayRange } from "../../calendar/sessions.js";
+import { TradingCalendar } from "../../calendar/trading-calendar.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import { regionOf } from "../../core/symbol.js";
+import type { TimeRange, TradingDate } from "../../core/time.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS, readTradingDays } from "../../lake/trading-days.js";
+import { BARS_1D } from "../../schema/bars.js";
+import { coveredWindows } from "./ledger.js";
+
+/**
+ * The calendar of every region, as the lake knows it. A weekday without a bar was a holiday only where one was asked for:
+ * of the region's index, or of at least half of the symbols that were asked for before and after.
+ *
+ * @param now epoch milliseconds.
+ */
+export async function regionCalendars(
+  session: Session,
+  lake: Lake,
+  now: number,
+): Promise<Map<Region, TradingCalendar>> {
+  const known = await readTradingDays(session, lake);
+  const covered = await coveredWindows(session, lake, BARS_1D.name, { now });
+  const byRegion = new Map<Region, (readonly TimeRange[])[]>();
+  for (const [symbol, windows] of covered) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    const own = byRegion.get(region);
+    if (own === undefined) byRegion.set(region, [windows]);
+    else own.push(windows);
+  }
+  return new Map(
+    (Object.keys(REGIONS) as Region[]).map((region) => {
+      const indexes = CALENDAR_SYMBOLS[region].flatMap((symbol) => [covered.get(symbol) ?? []]);
+      const others = byRegion.get(region) ?? [];
+      const isTold = (date: TradingDate): boolean => {
+        const day = dayRange(region, date);
+        return indexes.some((windows) => holds(windows, day)) || mostHold(others, day);
+      };
+      return [region, new TradingCalendar(region, known.get(region), isTold)];
+    }),
+  );
+}
+
+/** @param asked the windows of each symbol, ascending. */
+function mostHold(asked: readonly (readonly TimeRange[])[], day: TimeRange): boolean {
+  let [around, within] = [0, 0];
+  for (const windows of asked) {
+    const [first, last] = [windows[0], windows.at(-1)];
+    if (first === undefined || last === undefined || first.start > day.start || last.end < day.end) continue;
+    around += 1;
+    if (holds(windows, day)) within += 1;
+  }
+  return around >= FEWEST_SYMBOLS && 2 * within >= around;
+}
+
+function holds(windows: readonly TimeRange[], day: TimeRange): boolean {
+  return windows.some(({ start, end }) => start <= day.start && end >= day.end);
+}
