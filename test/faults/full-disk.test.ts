@@ -81,7 +81,7 @@ test.skipIf(noLimits)(
     const folder = temporaryFolder();
     const lake = join(folder, "lake");
     const command = ["import", "bars_1d", oneBar(folder), "--lake", lake];
-    const failed = await runCli(command, { fileLimitKib: 2 });
+    const failed = await runCli(command, { fileLimitKib: 3 });
     expect(failed.stderr).toMatch(
       /the lake could not be written: File too large \(.*\/_delta_log\/0{20}\.json\)\nhint/,
     );

@@ -28,8 +28,13 @@ test.skipIf(!ready)(
     });
     const { code, output } = await runModule(
       "schemathesis.cli",
-      ...["run", `${service.url}/openapi.json`, "-H", `x-api-key: ${KEY}`, "--no-color"],
-      ...["--max-examples", "25", "--seed", "1", "--exclude-checks", NOT_CHECKED],
+      "run",
+      `${service.url}/openapi.json`,
+      `--header=x-api-key: ${KEY}`,
+      "--no-color",
+      "--max-examples=25",
+      "--seed=1",
+      `--exclude-checks=${NOT_CHECKED}`,
     );
     expect([code, output]).toEqual([0, expect.stringMatching(/[1-9]\d{2,} generated/)]);
   },

@@ -69,7 +69,7 @@ function row(name: string, place: string, required: boolean, schema: JsonSchema,
     `<code>${text(name)}</code>${required ? " <i>required</i>" : ""}`,
     place,
     text(typeText(schema)),
-    schema.default === undefined ? "" : `<code>${text(String(schema.default))}</code>`,
+    schema.default === undefined ? "" : `<code>${text(JSON.stringify(schema.default))}</code>`,
     text(meaning),
   ];
   return `<tr>${cells.map((cell) => `<td>${cell}`).join("")}</tr>`;
@@ -81,7 +81,7 @@ function typeText(schema: JsonSchema): string {
     ["maximum", "<="],
     ["maxItems", "at most"],
   ].flatMap(([keyword = "", word]) =>
-    schema[keyword] === undefined ? [] : [`${word} ${String(schema[keyword])}`],
+    schema[keyword] === undefined ? [] : [`${word} ${JSON.stringify(schema[keyword])}`],
   );
   const values = schema.type === "boolean" ? undefined : schema.enum;
   return [
