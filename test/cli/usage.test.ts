@@ -99,7 +99,7 @@ test.each<[string, string[], RegExp]>([
   ["sql with a mistake", ["sql", "selec 1"], /syntax error/],
   ["sql of a table that is not there", ["sql", "from nowhere"], /nowhere does not exist/],
   ["Parquet to the terminal", ["sql", "from bars_1d", "--format", "parquet"], /give it a name with -o/],
-  ["serve to the world without keys", ["serve", "--host", "0.0.0.0"], /no keys[\s\S]*BARLAKE_SERVE_KEYS/],
+  ["serve to the world without keys", ["serve", "--host", "0.0.0.0"], /no keys[\s\S]*barlake keys add/],
   ["serve on a bad port", ["serve", "--port", "99999"], /must be 0 to 65535/],
   ["check of an unknown table", ["check", "nope"], /Allowed choices are bars_1d/],
   ["optimize of an unknown table", ["optimize", "nope"], /Allowed choices are bars_1d/],

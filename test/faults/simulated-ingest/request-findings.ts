@@ -16,7 +16,7 @@ import { planRequestUnits } from "../../../src/plan/request-units.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import type { Event, Outcome } from "./chronicle.js";
 import { LOOKBACK_DAYS, type Schedule } from "./fault-schedule.js";
-import type { MarketShape } from "./true-market.js";
+import { type MarketShape, TrueMarket } from "./true-market.js";
 
 type Asked = Event & { readonly kind: "asked" };
 
@@ -139,11 +139,13 @@ function statusOf({ asked }: Run): RunStatus {
 /** What was kept of bars: it must not be asked for again. */
 class Paid {
   readonly #schedule: Schedule;
+  readonly #market: TrueMarket;
   readonly #calendars: Readonly<Record<"CN" | "US", TradingCalendar>>;
   readonly #ranges = new Map<string, { readonly range: TimeRange; readonly askedAt: number }[]>();
 
   constructor(schedule: Schedule) {
     this.#schedule = schedule;
+    this.#market = new TrueMarket(schedule.market);
     this.#calendars = { CN: new Weekdays("CN", schedule.market), US: new Weekdays("US", schedule.market) };
   }
 
@@ -192,7 +194,7 @@ class Paid {
   }
 
   #of(period: LandedPeriod, symbol: string, now: number): TimeRange[] {
-    const since = recheckSince(regionOf(symbol) as Region, now);
+    const since = recheckSince(this.#market, regionOf(symbol) as Region, now);
     const kept = this.#ranges.get(`bars_${period} ${symbol}`) ?? [];
     return kept
       .map(({ range, askedAt }) =>
@@ -219,8 +221,11 @@ class Weekdays extends TradingCalendar {
   }
 }
 
-/** Where the days begin that are checked again. */
-function recheckSince(region: Region, now: number): number {
-  const { zone } = REGIONS[region];
-  return instantOf(addDays(localDate(finalEnd(region, now) - 1, zone), 1 - LOOKBACK_DAYS), zone);
+/** Where the days begin that are checked again, at the earliest: the lake may know fewer holidays than there are. */
+function recheckSince(market: TrueMarket, region: Region, now: number): number {
+  const end = finalEnd(region, now);
+  return (
+    market.daysOf(region).findLast((_, n, days) => (days[n + LOOKBACK_DAYS - 1]?.start ?? end) < end)
+      ?.start ?? end
+  );
 }
