@@ -4,13 +4,14 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Clock } from "../core/time.js";
 import type { Lake, Moment } from "../lake/lake.js";
 import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
-import type { AnswerFunction } from "./answers/answer.js";
+import { type AnswerFunction, KlineAnswer } from "./answers/answer.js";
 import type { Caller, KeyRing } from "./keys/key-ring.js";
-import { LakeReader } from "./lake-reader.js";
+import { LakeReader, type Reading } from "./lake-reader.js";
 import { answerOf, RequestError } from "./request-error.js";
 import { requestQuota } from "./request-quota.js";
 import { ANSWERS, HEALTH_PATH, methodsOf } from "./routes.js";
 import { SessionPool } from "./session-pool.js";
+import { bodyOf, Rooms, underWay } from "./under-way.js";
 
 /** Where the service writes its log: a pino logger is one. */
 export interface ServiceLogger {
@@ -107,6 +108,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
   });
   app.removeContentTypeParser("text/plain");
   const callers: Callers = new WeakMap();
+  const rooms = new Rooms();
   addChecks(app, options, callers);
   addErrors(app, options);
   addFarewell(app);
@@ -115,18 +117,18 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
     addEndpoint(
       app,
       name,
-      async (request, signal) => {
+      async (request, reading) => {
         const caller = callers.get(request) as Caller;
         if (caller.allow?.has(ENDPOINTS[name].group) === false)
           throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
-        return ANSWERS[name](reader.current(caller, signal), {
+        return ANSWERS[name](reader.current({ caller, ...reading }), {
           query: request.query,
           body: request.body,
           path: request.params as Record<string, string>,
           now: options.clock.now(),
         });
       },
-      timeoutMs,
+      { rooms, timeoutMs, logger: options.logger },
     );
   return app;
 }
@@ -137,31 +139,21 @@ type Callers = WeakMap<FastifyRequest, Caller>;
 function addEndpoint(
   app: FastifyInstance,
   name: EndpointName,
-  give: (request: FastifyRequest, signal: AbortSignal) => ReturnType<AnswerFunction>,
-  timeoutMs: number,
+  give: (request: FastifyRequest, reading: Omit<Reading, "caller">) => ReturnType<AnswerFunction>,
+  { rooms, timeoutMs, logger }: { rooms: Rooms; timeoutMs: number; logger: ServiceLogger | undefined },
 ): void {
   const { method, path } = ENDPOINTS[name];
   app.route({
     method,
     url: path,
     async handler(request, reply) {
-      const answer = await give(request, abandoned(reply, timeoutMs));
-      if (!(answer instanceof Uint8Array)) return answer;
-      void reply.type("application/json; charset=utf-8");
-      return Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength);
+      const answer = await give(request, underWay(reply.raw, rooms, timeoutMs));
+      if (!(answer instanceof KlineAnswer)) return answer;
+      return bodyOf(reply, answer, (err) =>
+        logger?.error({ requestId: request.id, path, err }, "answer broken off"),
+      );
     },
   });
-}
-
-/** Aborts when the client goes away before its answer, or has waited too long: nobody needs the query any more. */
-function abandoned({ raw }: FastifyReply, timeoutMs: number): AbortSignal {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), timeoutMs);
-  raw.once("close", () => {
-    clearTimeout(timer);
-    if (!raw.writableFinished) controller.abort();
-  });
-  return controller.signal;
 }
 
 /** What every request must pass before its endpoint sees it. */

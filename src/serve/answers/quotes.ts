@@ -74,7 +74,7 @@ async function lastMinuteDays(
     const newest = daily.get(symbol)?.at(-1);
     return newest === undefined || newest.timestamp < rangeOf(region).end;
   });
-  const columns = await readKlines(view, {
+  const runs = await readKlines(view, {
     symbols: wanted,
     series: MINUTES_OF_A_DAY,
     adjustment: "none",
@@ -82,7 +82,7 @@ async function lastMinuteDays(
     rangeOf,
     isKnown: () => true,
   });
-  const bars = lastBars(columns);
+  const bars = lastBars(runs);
   return new Map([...bars].map(([symbol, list]) => [symbol, list.at(-1) as LastBar]));
 }
 

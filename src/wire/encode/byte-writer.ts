@@ -16,6 +16,14 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
+  /** The bytes written so far, for the caller to keep: the next are written elsewhere. */
+  take(): Uint8Array {
+    const bytes = this.view();
+    this.#bytes = new Uint8Array(this.#bytes.length);
+    this.#length = 0;
+    return bytes;
+  }
+
   get length(): number {
     return this.#length;
   }
