@@ -33,7 +33,7 @@ export interface ServiceOptions {
   readonly logger?: ServiceLogger;
   /** Requests that a key may make in any minute, unless it has a number of its own. @default unlimited */
   readonly maxRequestsPerMinute?: number;
-  /** Requests that read the lake at the same time; the others wait. @default 4 */
+  /** Requests that query the lake at the same time; the others wait. @default 3: one thread stays free for files */
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;
@@ -52,6 +52,8 @@ export interface Service {
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_URL_LENGTH = 16 * 1024;
 const REQUEST_TIMEOUT_MS = 120_000;
+/** Memory of all queries together; what needs more spills. */
+const QUERY_MEMORY = "300MB";
 
 /**
  * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked, or all
@@ -60,7 +62,8 @@ const REQUEST_TIMEOUT_MS = 120_000;
  * @throws {LakeError} where the lake cannot be read, or has no such version.
  */
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
-  const pool = await SessionPool.open(options.connections ?? 4, {
+  const pool = await SessionPool.open(options.connections ?? 3, {
+    memoryLimit: QUERY_MEMORY,
     spillUnder: lake.stagingFolder,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });

@@ -68,10 +68,8 @@ export function bodyOf(
   void reply.type("application/json; charset=utf-8");
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
   if (answer.rows <= ROWS_AT_ONCE) {
-    const pieces = [...answer.pieces()].map(({ buffer, byteOffset, byteLength }) =>
-      Buffer.from(buffer, byteOffset, byteLength),
-    );
-    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+    const { buffer, byteOffset, byteLength } = answer.bytes();
+    return Buffer.from(buffer, byteOffset, byteLength);
   }
   return Readable.from(answer.pieces()).once("error", onFault);
 }

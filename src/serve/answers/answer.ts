@@ -1,4 +1,4 @@
-import { type KlineShape, klinePieces } from "../../wire/encode/encode-klines.js";
+import { encodeRuns, type KlineShape, klinePieces } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../lake-reader.js";
 
@@ -28,7 +28,12 @@ export class KlineAnswer {
     return this.#runs.reduce((sum, { start, end }) => sum + end - start, 0);
   }
 
-  /** The body's bytes, made as they are asked for. @throws {RangeError} for a value that JSON cannot have. */
+  /** The body, whole. @throws {RangeError} for a value that JSON cannot have. */
+  bytes(): Uint8Array {
+    return encodeRuns(this.#runs, this.#shape);
+  }
+
+  /** The body in pieces, made as they are asked for. @throws {RangeError} for a value that JSON cannot have. */
   pieces(): Generator<Uint8Array> {
     return klinePieces(this.#runs, this.#shape);
   }

@@ -46,7 +46,18 @@ export function runsOf(rows: KlineRows, symbols: readonly string[], count: numbe
       });
       continue;
     }
-    const newest = inOrder(words, stretches).slice(-count);
+    const parts = [...stretches].sort((a, b) => at(words, a.start) - at(words, b.start));
+    if (parts.every((part, k) => follows(words, part, parts[k - 1]))) {
+      runs.set(symbol, {
+        symbol,
+        values: joined(all, parts, found),
+        start: Math.max(0, found - count),
+        end: found,
+        found,
+      });
+      continue;
+    }
+    const newest = inOrder(words, parts).slice(-count);
     runs.set(symbol, { symbol, values: taken(all, newest), start: 0, end: newest.length, found });
   }
   return runs;
@@ -129,13 +140,46 @@ function ascends(words: Int32Array, { start, end }: Stretch): boolean {
   return true;
 }
 
-/** The rows of stretches, ascending by timestamp. */
+/** Whether a stretch ascends, and begins after another's end. */
+function follows(words: Int32Array, part: Stretch, before: Stretch | undefined): boolean {
+  return (before === undefined || at(words, part.start) > at(words, before.end - 1)) && ascends(words, part);
+}
+
+/** Stretches behind one another. */
+function joined(
+  { timestamp, volume, doubles }: KlineValues,
+  parts: readonly Stretch[],
+  rows: number,
+): KlineValues {
+  const into = <T extends Float64Array | BigInt64Array>(from: T, to: T): T => {
+    let row = 0;
+    for (const { start, end } of parts) {
+      (to as Float64Array).set(from.subarray(start, end) as Float64Array, row);
+      row += end - start;
+    }
+    return to;
+  };
+  return {
+    timestamp: into(timestamp, new BigInt64Array(rows)),
+    volume: into(volume, new BigInt64Array(rows)),
+    doubles: eachDouble((name) => {
+      const { values, validity } = doubles[name];
+      const own = into(values, new Float64Array(rows));
+      if (validity === undefined) return { values: own, validity };
+      const bits = new Uint8Array(Math.ceil(rows / 8));
+      let row = 0;
+      for (const { start, end } of parts)
+        for (let from = start; from < end; from++, row++) if (isSet(validity, from)) set(bits, row);
+      return { values: own, validity: bits };
+    }),
+  };
+}
+
+/** The rows of stretches that meet, ascending by timestamp. */
 function inOrder(words: Int32Array, stretches: readonly Stretch[]): number[] {
-  const rows = [...stretches]
-    .sort((a, b) => at(words, a.start) - at(words, b.start))
-    .flatMap(({ start, end }) => Array.from({ length: end - start }, (_, k) => start + k));
-  const isAscending = rows.every((row, k) => k === 0 || at(words, row) > at(words, rows[k - 1] as number));
-  return isAscending ? rows : rows.sort((a, b) => at(words, a) - at(words, b));
+  return stretches
+    .flatMap(({ start, end }) => Array.from({ length: end - start }, (_, k) => start + k))
+    .sort((a, b) => at(words, a) - at(words, b));
 }
 
 function taken({ timestamp, volume, doubles }: KlineValues, rows: readonly number[]): KlineValues {

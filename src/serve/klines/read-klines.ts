@@ -1,5 +1,5 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
-import { isRegion, type Region } from "../../core/exchange.js";
+import { isRegion, REGIONS, type Region } from "../../core/exchange.js";
 import type { Adjustment } from "../../core/period.js";
 import { regionOf } from "../../core/symbol.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
@@ -19,6 +19,7 @@ import type { Series } from "./series.js";
 import { ALL_TIME, demandsOf } from "./wanted-bars.js";
 
 const NO_TIME: TimeRange = { start: 0, end: 0 };
+const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
 /** Bars that are asked for. */
 export interface KlinesRequest {
@@ -57,7 +58,14 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   let rows = 0;
   for (const { start, end } of runs.values()) rows += end - start;
   await view.admit(rows + missing.length * count);
-  if (missing.length > 0) await readRuns(view, snapshot, request, { key, symbols: missing, runs });
+  if (missing.length > 0) {
+    const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
+    const load = `${key} ${count} ${REGION_NAMES.map(range).join(" ")} ${missing.join()}`;
+    const read = await view.loads.share(load, view.signal, () =>
+      readRuns(view, snapshot, request, key, missing),
+    );
+    for (const [symbol, run] of read) runs.set(symbol, run);
+  }
   const known = await knownSymbols(view, snapshot, request, runs);
   return known.map((symbol) => runs.get(symbol) ?? { symbol, values: NO_BARS, start: 0, end: 0 });
 }
@@ -69,14 +77,16 @@ async function heldKey(view: LakeView, snapshot: Snapshot, request: KlinesReques
   return `${versionsOf([snapshot, ...events])} ${JSON.stringify(series.bucket)} ${adjustment}`;
 }
 
-/** Reads the bars of symbols into `runs`, and has those held that reach to the newest bar. */
+/** Reads the bars of symbols, and has those held that reach to the newest bar. */
 async function readRuns(
   view: LakeView,
   snapshot: Snapshot,
   request: KlinesRequest,
-  { key, symbols, runs }: { key: string; symbols: readonly string[]; runs: Map<string, BarRun> },
-): Promise<void> {
+  key: string,
+  symbols: readonly string[],
+): Promise<ReadonlyMap<string, BarRun>> {
   const { count } = request;
+  const runs = new Map<string, BarRun>();
   const rangesOf = lookBacks(view, snapshot, request, symbols);
   const complete: { run: BarRun; since: number }[] = [];
   let pending = symbols;
@@ -107,6 +117,7 @@ async function readRuns(
     return request.rangeOf(region).end >= Math.min(newest[region], ALL_TIME.end);
   });
   view.heldBars.keep(key, whole);
+  return runs;
 }
 
 /** The oldest aggregated bar of a look may lack its beginning: one more than asked for shows that the rest is whole. */

@@ -25,8 +25,14 @@ const PIECE_BYTES = 256 * 1024;
  * @throws {RangeError} for a value that is not finite.
  */
 export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Array {
-  const out = new ByteWriter(256 + columns.rows * 64);
-  for (const _ of writing(out, runsOfColumns(columns), shape));
+  return encodeRuns([...runsOfColumns(columns)], shape);
+}
+
+/** As {@link encodeKlines}, of bars that lie wherever they lie. */
+export function encodeRuns(runs: readonly KlineRun[], shape: KlineShape): Uint8Array {
+  const rows = runs.reduce((sum, { start, end }) => sum + end - start, 0);
+  const out = new ByteWriter(256 + runs.length * 128 + rows * 72);
+  for (const _ of writing(out, runs, shape));
   return out.view();
 }
 
@@ -35,7 +41,7 @@ export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Arr
  * with a symbol.
  */
 export function* klinePieces(runs: Iterable<KlineRun>, shape: KlineShape): Generator<Uint8Array> {
-  const out = new ByteWriter(PIECE_BYTES);
+  const out = new ByteWriter(2 * PIECE_BYTES);
   for (const _ of writing(out, runs, shape)) if (out.length >= PIECE_BYTES) yield out.take();
   yield out.view();
 }
@@ -81,12 +87,12 @@ export const NO_BARS: KlineValues = {
 
 function writeBars(out: ByteWriter, { values, start, end }: KlineRun): void {
   let separator = 0x7b;
-  for (const name of WIRE_COLUMNS) {
+  for (const { name, head, isOptional } of WIRE_MEMBERS) {
     const doubles = isDouble(name) ? values.doubles[name] : undefined;
-    if (doubles && OPTIONAL_COLUMNS.has(name) && nextPresent(doubles, start, end) === end) continue;
+    if (doubles && isOptional && nextPresent(doubles, start, end) === end) continue;
     out.byte(separator);
     separator = 0x2c;
-    out.ascii(`"${name}":[`);
+    out.bytes(head);
     if (doubles) writeDoubles(out, doubles, start, end);
     else out.integers(values[name as "timestamp" | "volume"].subarray(start, end));
     if (end > start) out.dropByte();
@@ -105,8 +111,14 @@ function writeDoubles(out: ByteWriter, column: NumberColumn, start: number, end:
   }
 }
 
+const WIRE_MEMBERS = WIRE_COLUMNS.map((name) => ({
+  name,
+  head: Buffer.from(`"${name}":[`),
+  isOptional: OPTIONAL_COLUMNS.has(name),
+}));
+
 function isDouble(name: string): name is DoubleColumn {
-  return (DOUBLE_COLUMNS as readonly string[]).includes(name);
+  return name !== "timestamp" && name !== "volume";
 }
 
 function isPresent(column: NumberColumn, index: number): boolean {
