@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Clock } from "../core/time.js";
@@ -110,6 +111,10 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
     },
   });
   app.removeContentTypeParser("text/plain");
+  app.server.on("checkExpectation", (_request, response: ServerResponse) => {
+    const body = '{"code":"INVALID_PARAMETER","message":"header expect is not 100-continue"}';
+    response.writeHead(417, { "content-type": "application/json", connection: "close" }).end(body);
+  });
   const callers: Callers = new WeakMap();
   const rooms = new Rooms();
   addChecks(app, options, callers);
