@@ -32,10 +32,15 @@ export async function startPlainService(folder: string): Promise<string> {
 
   const app = fastify();
   app.get("/v1/klines/batch", async (request) => {
-    const { symbols = "", count = "100", period = "1d" } = request.query as Query;
+    const { symbols = "", count = "100", period = "1d", start_time, end_time } = request.query as Query;
+    const instant = (text: string): string => `make_timestamptz(${Number(text)}::BIGINT * 1000)`;
+    const window =
+      start_time && end_time ? ` AND timestamp BETWEEN ${instant(start_time)} AND ${instant(end_time)}` : "";
     const table = period === "1d" ? "bars_1d" : "bars_1m";
     return {
-      data: groups(await rows(barsSql(`${from(table)} WHERE symbol IN (${list(symbols)})`, Number(count)))),
+      data: groups(
+        await rows(barsSql(`${from(table)} WHERE symbol IN (${list(symbols)})${window}`, Number(count))),
+      ),
     };
   });
   app.get("/v1/klines/intraday/universe", async (request) => {

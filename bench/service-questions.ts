@@ -17,6 +17,15 @@ export const QUESTIONS: readonly Question[] = [
   { name: "100 symbols x 100 days, 8 clients", connections: 8, requestOf: batch },
   { name: "100 symbols x 100 days, 32 clients", connections: 32, requestOf: batch },
   {
+    name: "100 symbols x 100 days of the past, never asked for before, 8 clients",
+    connections: 8,
+    requestOf: (number, symbols) => {
+      const end = Date.UTC(2024, 5) - number * 3_600_000;
+      const window = `start_time=${end - 150 * 86_400_000}&end_time=${end}`;
+      return { method: "GET", path: `${batch(number, symbols).path}&${window}` };
+    },
+  },
+  {
     name: "1 symbol x 5,520 minutes, 8 clients",
     connections: 8,
     requestOf: (number, symbols) => ({
