@@ -9,6 +9,7 @@ import { memory } from "./cases/memory.js";
 import { open } from "./cases/open.js";
 import { query } from "./cases/query.js";
 import { scan } from "./cases/scan.js";
+import { serve } from "./cases/serve.js";
 import { thread } from "./cases/thread.js";
 
 /** Every benchmark, in the order of the data's way. */
@@ -24,6 +25,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ingest,
   ingestMemory,
   query,
+  serve,
 ];
 
 export function benchmarkNamed(name: string): Benchmark | undefined {

@@ -1,10 +1,7 @@
 import type { Session } from "../src/db/session.js";
-import { commitInfoAction } from "../src/lake/commit-actions.js";
-import { writeDataFile } from "../src/lake/data-file.js";
-import type { AddFile } from "../src/lake/delta-actions.js";
-import { commit, schemaActions } from "../src/lake/delta-log.js";
 import type { Lake } from "../src/lake/lake.js";
 import { BARS_1M } from "../src/schema/bars.js";
+import { writeFiles } from "./write-files.js";
 
 /** How much of a year is made. */
 export interface YearSpec {
@@ -19,29 +16,11 @@ export interface YearSpec {
  * them. DuckDB makes the rows: some millions a second matter more here than a market that looks real.
  */
 export async function writeYear(session: Session, lake: Lake, { symbols, months }: YearSpec): Promise<void> {
-  const base = await lake.snapshot(BARS_1M);
-  const adds: AddFile[] = [];
-  for (let m = 0; m < months; m++) {
+  const files = Array.from({ length: months }, (_, m) => {
     const month = new Date(Date.UTC(2025, m)).toISOString().slice(0, 10);
-    const values = { region: "CN", month };
-    adds.push(
-      await writeDataFile(session, lake.storage, base, monthSql(month, symbols), values, {
-        as: "compacted",
-        now: 0,
-      }),
-    );
-  }
-  const actions = [
-    commitInfoAction(
-      { operation: "BENCHMARK", runId: "benchmark", now: 0 },
-      { numInsertedRows: 0, numUpdatedRows: 0 },
-    ),
-    ...schemaActions(base, base.columns, 0),
-    ...adds.map((add) => ({ add })),
-  ];
-  const after = await commit(lake.storage, base, actions, 0);
-  if (after === undefined) throw new TypeError("another writer is in the benchmark's lake");
-  lake.remember(after);
+    return { sql: monthSql(month, 0, symbols), values: { region: "CN", month } };
+  });
+  await writeFiles(session, lake, BARS_1M, files);
 }
 
 /** The price of symbol `s` at a minute counted from the year's begin: two waves and a few cents of noise. */
@@ -50,7 +29,8 @@ function priceSql(minute: string): string {
   return `round((5 + s % 97) * (${wave}) + CAST(hash(s, ${minute}) % 7 AS INTEGER) / 100, 2)`;
 }
 
-function monthSql(month: string, symbols: number): string {
+/** A month of symbols from number `start` up to `end`, exclusive. */
+export function monthSql(month: string, start: number, end: number): string {
   const minute = "day * 240 + i";
   return `SELECT symbol, timestamp, trade_date, open, close, volume,
       round(greatest(open, close) + CAST(noise % 4 AS INTEGER) / 100, 2) AS high,
@@ -63,7 +43,7 @@ function monthSql(month: string, symbols: number): string {
         ${priceSql(`(${minute} - 1)`)} AS open, ${priceSql(`(${minute})`)} AS close,
         CAST(exp(CAST(hash(s, ${minute}, 2) % 1000 AS INTEGER) / 130.0) AS BIGINT) AS volume,
         hash(s, ${minute}, 3) AS noise
-      FROM range(${symbols}) a(s), range(240) b(i),
+      FROM range(${start}, ${end}) a(s), range(240) b(i),
         (SELECT d, d::DATE - DATE '2025-01-01' AS day
          FROM range(TIMESTAMP '${month}', TIMESTAMP '${month}' + INTERVAL 1 MONTH, INTERVAL 1 DAY) c(d)
          WHERE isodow(d) < 6))`;

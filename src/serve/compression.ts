@@ -1,5 +1,6 @@
+import { pipeline, Readable } from "node:stream";
 import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import { createGzip, gzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 
 const compressed = promisify(gzip);
@@ -11,10 +12,15 @@ const LEVEL = 1;
 /** Compresses bodies for clients that accept it, off the main thread. */
 export function addCompression(app: FastifyInstance): void {
   app.addHook("onSend", async (request, reply, payload) => {
-    const isBody = typeof payload === "string" || Buffer.isBuffer(payload);
-    if (!isBody || payload.length < LEAST_BYTES) return payload;
+    const isWhole = typeof payload === "string" || Buffer.isBuffer(payload);
+    if (isWhole ? payload.length < LEAST_BYTES : !(payload instanceof Readable)) return payload;
     void reply.header("vary", "accept-encoding");
     if (!acceptsGzip(request.headers["accept-encoding"])) return payload;
+    if (!isWhole) {
+      void reply.header("content-encoding", "gzip");
+      // A body that breaks off destroys the compressed one, and so the connection.
+      return pipeline(payload as Readable, createGzip({ level: LEVEL }), () => {});
+    }
     const body = await compressed(payload, { level: LEVEL });
     void reply.header("content-encoding", "gzip").header("content-length", body.length);
     return body;

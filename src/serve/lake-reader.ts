@@ -1,12 +1,15 @@
 import type { Lake, Moment } from "../lake/lake.js";
 import type { Snapshot } from "../lake/snapshot.js";
 import { BARS_1D } from "../schema/bars.js";
+import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import type { Caller } from "./keys/key-ring.js";
 import { type Scope, scopeOf } from "./keys/scope.js";
 import { type ExEvent, readExEvents } from "./klines/ex-events.js";
+import { HeldBars } from "./klines/held-bars.js";
 import { NewestBars } from "./klines/newest-bars.js";
-import { LakeVersion } from "./lake-version.js";
+import { SharedLoads } from "./klines/shared-loads.js";
+import { LakeVersion, versionsOf } from "./lake-version.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
 import type { SessionPool } from "./session-pool.js";
 
@@ -14,6 +17,12 @@ import type { SessionPool } from "./session-pool.js";
 export interface LakeView {
   readonly version: LakeVersion;
   readonly newestBars: NewestBars;
+  readonly heldBars: HeldBars;
+  readonly loads: SharedLoads;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** Waits until there is room for the rows of the answer; it is taken until the request is over. */
+  admit(rows: number): Promise<void>;
   /** What the caller may ask for. */
   scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */
@@ -24,6 +33,18 @@ export interface LakeView {
 
 /** Symbols whose ex-events are kept at most: whoever asks for ever new ones fills no memory. */
 const MOST_SYMBOLS = 100_000;
+
+/** Bytes of bars that are held: a year of daily bars of some 7,000 symbols. */
+const HELD_BYTES = 128 * 2 ** 20;
+
+/** A request, as far as reading for it goes. */
+export interface Reading {
+  readonly caller: Caller;
+  /** Stops the request's statements. */
+  readonly signal: AbortSignal;
+  /** Waits until there is room for so many rows. */
+  admit(rows: number): Promise<void>;
+}
 
 /** A value that follows from some tables' versions. */
 interface Kept<T> {
@@ -37,13 +58,15 @@ export class LakeReader {
   readonly #read: Lake["snapshot"];
   readonly #pool: SessionPool;
   readonly #newestBars = new NewestBars();
+  readonly #heldBars = new HeldBars(HELD_BYTES);
+  readonly #loads = new SharedLoads();
   #reference: Kept<Promise<ReferenceData>> | undefined;
   #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
 
   /** @param moment serves the lake as it stood then. */
   constructor(lake: Lake, pool: SessionPool, moment: Moment) {
     this.#lake = lake;
-    this.#read = lake.reader(moment);
+    this.#read = sharingLooks(lake.reader(moment));
     this.#pool = pool;
   }
 
@@ -52,13 +75,17 @@ export class LakeReader {
     await Promise.all(TABLES.map(this.#read));
   }
 
-  /** The lake as a request that comes now sees it. @param caller who asks. @param signal stops the request's statements. */
-  current(caller: Caller, signal?: AbortSignal): LakeView {
+  /** The lake as a request that comes now sees it. */
+  current({ caller, signal, admit }: Reading): LakeView {
     const version = new LakeVersion(this.#lake, this.#read, this.#pool, signal);
     return {
       version,
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),
       newestBars: this.#newestBars,
+      heldBars: this.#heldBars,
+      loads: this.#loads,
+      signal,
+      admit,
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
     };
@@ -92,8 +119,32 @@ export class LakeReader {
   }
 }
 
-function versionsOf(snapshots: readonly Snapshot[]): string {
-  return snapshots
-    .map(({ table, version, metaData }) => `${table.name}:${metaData?.id}:${version}`)
-    .join(" ");
+/**
+ * Requests that come while a table's log is looked at wait for the next look, all of them for the same one: it begins
+ * after each of them came, so that each sees what was committed before.
+ */
+function sharingLooks(read: Lake["snapshot"]): Lake["snapshot"] {
+  const current = new Map<TableSchema, Promise<unknown>>();
+  const next = new Map<TableSchema, Promise<Snapshot>>();
+  const look = (table: TableSchema): Promise<Snapshot> => {
+    const looking = read(table).finally(() => current.delete(table));
+    current.set(table, looking);
+    return looking;
+  };
+  return (table) => {
+    const running = current.get(table);
+    if (running === undefined) return look(table);
+    const waiting = next.get(table);
+    if (waiting !== undefined) return waiting;
+    const following = running.then(
+      () => follow(table),
+      () => follow(table),
+    );
+    next.set(table, following);
+    return following;
+  };
+  function follow(table: TableSchema): Promise<Snapshot> {
+    next.delete(table);
+    return look(table);
+  }
 }

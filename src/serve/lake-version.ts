@@ -55,3 +55,10 @@ export class LakeVersion {
     return parquetRelation(session, this.#lake.filesOf(snapshot, files));
   }
 }
+
+/** The versions of some tables, as a text: another one as soon as anything in them may be another. */
+export function versionsOf(snapshots: readonly Snapshot[]): string {
+  return snapshots
+    .map(({ table, version, metaData }) => `${table.name}:${metaData?.id}:${version}`)
+    .join(" ");
+}

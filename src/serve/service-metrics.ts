@@ -34,14 +34,16 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
     help: "Requests that are being answered.",
     registers,
   });
-  const answered = new Counter({
-    name: "barlake_service_answer_bytes_total",
-    help: "Size of the answers as they were sent, by endpoint.",
+  const sent = new Counter({
+    name: "barlake_service_sent_bytes_total",
+    help: "Bytes that were sent, headers included, by endpoint.",
     labelNames: ["endpoint"],
     registers,
   });
-  app.addHook("onRequest", async (_, reply) => {
+  const sentBefore = new WeakMap<object, number>();
+  app.addHook("onRequest", async (request, reply) => {
     underWay.inc();
+    sentBefore.set(request, request.socket.bytesWritten);
     reply.raw.once("close", () => underWay.dec());
   });
   app.addHook("onResponse", async (request, reply) => {
@@ -49,7 +51,7 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
     const endpoint = url === undefined ? "none" : `${request.method} ${url}`;
     requests.inc({ endpoint, status: String(reply.statusCode) });
     durations.observe({ endpoint }, reply.elapsedTime / 1000);
-    answered.inc({ endpoint }, Number(reply.getHeader("content-length") ?? 0));
+    sent.inc({ endpoint }, Math.max(0, request.socket.bytesWritten - (sentBefore.get(request) ?? 0)));
   });
   return { contentType: registry.contentType, text: () => registry.metrics() };
 }

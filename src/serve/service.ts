@@ -1,19 +1,22 @@
 import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Clock } from "../core/time.js";
 import type { Lake, Moment } from "../lake/lake.js";
 import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
 import { answerTag, namesTag } from "./answer-tag.js";
+import { KlineAnswer } from "./answers/answer.js";
 import { addCompression } from "./compression.js";
 import type { Caller, KeyRing } from "./keys/key-ring.js";
-import { LakeReader } from "./lake-reader.js";
+import { LakeReader, type Reading } from "./lake-reader.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { answerOf, RequestError } from "./request-error.js";
 import { requestQuota } from "./request-quota.js";
 import { ANSWERS, methodsOf } from "./routes.js";
 import { serviceMetrics } from "./service-metrics.js";
 import { SessionPool } from "./session-pool.js";
+import { bodyOf, Rooms, underWay } from "./under-way.js";
 
 /** Where the service writes its log: a pino logger is one. */
 export interface ServiceLogger {
@@ -35,7 +38,7 @@ export interface ServiceOptions {
   readonly logger?: ServiceLogger;
   /** Requests that a key may make in any minute, unless it has a number of its own. @default unlimited */
   readonly maxRequestsPerMinute?: number;
-  /** Requests that read the lake at the same time; the others wait. @default 4 */
+  /** Requests that query the lake at the same time; the others wait. @default 3: one thread stays free for files */
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;
@@ -54,6 +57,8 @@ export interface Service {
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_URL_LENGTH = 16 * 1024;
 const REQUEST_TIMEOUT_MS = 120_000;
+/** Memory of all queries together; what needs more spills. */
+const QUERY_MEMORY = "300MB";
 
 /**
  * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked, or all
@@ -62,7 +67,8 @@ const REQUEST_TIMEOUT_MS = 120_000;
  * @throws {LakeError} where the lake cannot be read, or has no such version.
  */
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
-  const pool = await SessionPool.open(options.connections ?? 4, {
+  const pool = await SessionPool.open(options.connections ?? 3, {
+    memoryLimit: QUERY_MEMORY,
     spillUnder: lake.stagingFolder,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });
@@ -109,29 +115,39 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
     },
   });
   app.removeContentTypeParser("text/plain");
+  app.server.on("checkExpectation", (_request, response: ServerResponse) => {
+    const body = '{"code":"INVALID_PARAMETER","message":"header expect is not 100-continue"}';
+    response.writeHead(417, { "content-type": "application/json", connection: "close" }).end(body);
+  });
   const callers: Callers = new WeakMap();
+  const rooms = new Rooms();
   addChecks(app, options, callers);
   addErrors(app, options);
   addFarewell(app);
   addCompression(app);
   addPublicPages(app, serviceMetrics(app));
   for (const name of Object.keys(ENDPOINTS) as EndpointName[])
-    addEndpoint(app, name, async (request, reply) => {
-      const caller = callers.get(request) as Caller;
-      if (caller.allow?.has(ENDPOINTS[name].group) === false)
-        throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
-      const view = reader.current(caller, abandoned(reply, timeoutMs));
-      const tag = await answerTag(name, request.url, caller, view.version);
-      if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
-        return { tag, body: undefined };
-      const body = await ANSWERS[name](view, {
-        query: request.query,
-        body: request.body,
-        path: request.params as Record<string, string>,
-        now: options.clock.now(),
-      });
-      return { tag, body };
-    });
+    addEndpoint(
+      app,
+      name,
+      async (request, reading) => {
+        const caller = callers.get(request) as Caller;
+        if (caller.allow?.has(ENDPOINTS[name].group) === false)
+          throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
+        const view = reader.current({ caller, ...reading });
+        const tag = await answerTag(name, request.url, caller, view.version);
+        if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
+          return { tag, answer: undefined };
+        const answer = await ANSWERS[name](view, {
+          query: request.query,
+          body: request.body,
+          path: request.params as Record<string, string>,
+          now: options.clock.now(),
+        });
+        return { tag, answer };
+      },
+      { rooms, timeoutMs, logger: options.logger },
+    );
   return app;
 }
 
@@ -142,38 +158,29 @@ type Callers = WeakMap<FastifyRequest, Caller>;
 interface TaggedAnswer {
   readonly tag: string | undefined;
   /** Undefined where the client has it. */
-  readonly body: Uint8Array | object | undefined;
+  readonly answer: KlineAnswer | object | undefined;
 }
 
 function addEndpoint(
   app: FastifyInstance,
   name: EndpointName,
-  give: (request: FastifyRequest, reply: FastifyReply) => Promise<TaggedAnswer>,
+  give: (request: FastifyRequest, reading: Omit<Reading, "caller">) => Promise<TaggedAnswer>,
+  { rooms, timeoutMs, logger }: { rooms: Rooms; timeoutMs: number; logger: ServiceLogger | undefined },
 ): void {
   const { method, path } = ENDPOINTS[name];
   app.route({
     method,
     url: path,
     async handler(request, reply) {
-      const { tag, body } = await give(request, reply);
+      const { tag, answer } = await give(request, underWay(reply.raw, rooms, timeoutMs));
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
-      if (body === undefined) return reply.code(304).send();
-      if (!(body instanceof Uint8Array)) return body;
-      void reply.type("application/json; charset=utf-8");
-      return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      if (answer === undefined) return reply.code(304).send();
+      if (!(answer instanceof KlineAnswer)) return answer;
+      return bodyOf(reply, answer, (err) =>
+        logger?.error({ requestId: request.id, path, err }, "answer broken off"),
+      );
     },
   });
-}
-
-/** Aborts when the client goes away before its answer, or has waited too long: nobody needs the query any more. */
-function abandoned({ raw }: FastifyReply, timeoutMs: number): AbortSignal {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), timeoutMs);
-  raw.once("close", () => {
-    clearTimeout(timer);
-    if (!raw.writableFinished) controller.abort();
-  });
-  return controller.signal;
 }
 
 /** What every request must pass before its endpoint sees it. */

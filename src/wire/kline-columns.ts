@@ -25,6 +25,17 @@ export interface KlineColumns {
   readonly doubles: Readonly<Record<DoubleColumn, NumberColumn>>;
 }
 
+/** The values of bars, whatever symbols they are of. */
+export type KlineValues = Pick<KlineColumns, "timestamp" | "volume" | "doubles">;
+
+/** Bars of one symbol: the rows from `start` up to `end`, exclusive, of some columns. */
+export interface KlineRun {
+  readonly symbol: string;
+  readonly values: KlineValues;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** Wire names of the columns of doubles, in the interface's order. */
 export const DOUBLE_COLUMNS = [
   "open",

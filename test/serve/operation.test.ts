@@ -129,7 +129,7 @@ test("metrics count requests by endpoint and status; a path that is none has no 
   expect(text).toContain(`barlake_service_requests_total{${endpoint},status="401"} 1`);
   expect(text).toContain('barlake_service_requests_total{endpoint="none",status="404"} 1');
   expect(text).toContain(`barlake_service_request_duration_seconds_count{${endpoint}} 4`);
-  expect(text).toMatch(/barlake_service_answer_bytes_total\{endpoint="GET \/v1\/klines\/batch"\} [1-9]/);
+  expect(text).toMatch(/barlake_service_sent_bytes_total\{endpoint="GET \/v1\/klines\/batch"\} [1-9]/);
   expect(text).toContain("barlake_service_requests_under_way 1");
   expect(text).not.toContain("nowhere");
   expect(text).not.toContain(KEY);

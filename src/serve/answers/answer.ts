@@ -1,3 +1,5 @@
+import { encodeRuns, type KlineShape, klinePieces } from "../../wire/encode/encode-klines.js";
+import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../lake-reader.js";
 
 /** A request, as far as an answer depends on it. */
@@ -12,10 +14,35 @@ interface Asked {
   readonly now: number;
 }
 
+/** Bars that are still to be written as a body. */
+export class KlineAnswer {
+  readonly #runs: readonly KlineRun[];
+  readonly #shape: KlineShape;
+
+  constructor(runs: readonly KlineRun[], shape: KlineShape) {
+    this.#runs = runs;
+    this.#shape = shape;
+  }
+
+  get rows(): number {
+    return this.#runs.reduce((sum, { start, end }) => sum + end - start, 0);
+  }
+
+  /** The body, whole. @throws {RangeError} for a value that JSON cannot have. */
+  bytes(): Uint8Array {
+    return encodeRuns(this.#runs, this.#shape);
+  }
+
+  /** The body in pieces, made as they are asked for. @throws {RangeError} for a value that JSON cannot have. */
+  pieces(): Generator<Uint8Array> {
+    return klinePieces(this.#runs, this.#shape);
+  }
+}
+
 /**
- * Answers one endpoint's requests: with an object to be written as JSON, or with the bytes of a finished JSON body.
+ * Answers one endpoint's requests: with an object to be written as JSON, or with bars.
  *
  * @throws {ParameterError} for a parameter that breaks a rule.
  * @throws {RequestError} for what cannot be answered.
  */
-export type AnswerFunction = (view: LakeView, asked: Asked) => Promise<Uint8Array | object>;
+export type AnswerFunction = (view: LakeView, asked: Asked) => Promise<KlineAnswer | object>;

@@ -4,8 +4,7 @@ import { REGIONS, type Region } from "../../core/exchange.js";
 import { regionOf } from "../../core/symbol.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import { BARS_1M } from "../../schema/bars.js";
-import { encodeKlines } from "../../wire/encode/encode-klines.js";
-import type { KlineColumns } from "../../wire/kline-columns.js";
+import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import { latestDays } from "../klines/latest-days.js";
 import { readKlines } from "../klines/read-klines.js";
@@ -13,7 +12,7 @@ import { seriesOf } from "../klines/series.js";
 import { ALL_TIME } from "../klines/wanted-bars.js";
 import type { LakeView } from "../lake-reader.js";
 import { RequestError } from "../request-error.js";
-import type { AnswerFunction } from "./answer.js";
+import { type AnswerFunction, KlineAnswer } from "./answer.js";
 
 const EPOCH = parseTradingDate("1970-01-01");
 const NO_TIME: TimeRange = { start: 0, end: 0 };
@@ -36,7 +35,7 @@ export const answerKlinesBatch: AnswerFunction = async (view, { query }) => {
   (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
   const { instruments } = await view.reference();
-  const columns = await readKlines(view, {
+  const runs = await readKlines(view, {
     symbols: asked.symbols,
     series: seriesOf(asked.period),
     adjustment: asked.adjust,
@@ -44,7 +43,7 @@ export const answerKlinesBatch: AnswerFunction = async (view, { query }) => {
     rangeOf: () => range,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return encodeKlines(columns, "map");
+  return new KlineAnswer(runs, "map");
 };
 
 /** K-lines of one symbol: `GET /v1/klines`. */
@@ -53,7 +52,7 @@ export const answerKlines: AnswerFunction = async (view, { query }) => {
   (await view.scope()).checkSymbols([asked.symbol]);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
   const { instruments } = await view.reference();
-  const columns = await readKlines(view, {
+  const runs = await readKlines(view, {
     symbols: [asked.symbol],
     series: seriesOf(asked.period),
     adjustment: asked.adjust,
@@ -61,7 +60,7 @@ export const answerKlines: AnswerFunction = async (view, { query }) => {
     rangeOf: () => range,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return encodeKlines(known(columns, asked.symbol), "single");
+  return new KlineAnswer(known(runs, asked.symbol), "single");
 };
 
 /** The ratio of each ex-event of symbols, in a window: `GET /v1/klines/ex-factors`. */
@@ -88,7 +87,7 @@ export const answerIntraday: AnswerFunction = async (view, { query }) => {
   (await view.scope()).checkSymbols([asked.symbol]);
   const days = await latestMinuteDays(view);
   const { instruments } = await view.reference();
-  const columns = await readKlines(view, {
+  const runs = await readKlines(view, {
     symbols: [asked.symbol],
     series: seriesOf(asked.period),
     adjustment: "none",
@@ -96,7 +95,7 @@ export const answerIntraday: AnswerFunction = async (view, { query }) => {
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return encodeKlines(known(columns, asked.symbol), "single");
+  return new KlineAnswer(known(runs, asked.symbol), "single");
 };
 
 /** Minutes of several symbols on their regions' latest trading days: `GET /v1/klines/intraday/batch`. */
@@ -105,7 +104,7 @@ export const answerIntradayBatch: AnswerFunction = async (view, { query }) => {
   (await view.scope()).checkSymbols(asked.symbols);
   const days = await latestMinuteDays(view);
   const { instruments } = await view.reference();
-  const columns = await readKlines(view, {
+  const runs = await readKlines(view, {
     symbols: asked.symbols,
     series: seriesOf(asked.period),
     adjustment: "none",
@@ -113,7 +112,7 @@ export const answerIntradayBatch: AnswerFunction = async (view, { query }) => {
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return encodeKlines(columns, "map");
+  return new KlineAnswer(runs, "map");
 };
 
 /** Minutes of universes' members on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
@@ -124,7 +123,7 @@ export const answerIntradayUniverse: AnswerFunction = async (view, { query }) =>
   const window = rangeOfWindow(asked.start_time, asked.end_time);
   const { members } = await view.reference();
   const symbols = [...new Set(asked.universes.flatMap((id) => members.get(id) ?? []))];
-  const columns = await readKlines(view, {
+  const runs = await readKlines(view, {
     symbols,
     series: seriesOf(asked.period),
     adjustment: "none",
@@ -132,12 +131,12 @@ export const answerIntradayUniverse: AnswerFunction = async (view, { query }) =>
     rangeOf: (region) => intersection(days.get(region) ?? NO_TIME, window),
     isKnown: () => true,
   });
-  return encodeKlines(columns, "map");
+  return new KlineAnswer(runs, "map");
 };
 
 /** @throws {RequestError} for the K-lines of one symbol that the lake does not know. */
-function known(columns: KlineColumns, symbol: string): KlineColumns {
-  if (columns.symbols.length > 0) return columns;
+function known(runs: readonly KlineRun[], symbol: string): readonly KlineRun[] {
+  if (runs.length > 0) return runs;
   throw new RequestError("SYMBOL_NOT_FOUND", `symbol ${JSON.stringify(symbol.slice(0, 64))} is not known`);
 }
 

@@ -2,7 +2,7 @@ import { closeMinute, finalEnd } from "../../calendar/sessions.js";
 import { instantOf, localDate } from "../../calendar/zone.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
 import { regionOf } from "../../core/symbol.js";
-import type { TimeRange } from "../../core/time.js";
+import type { TimeRange, TradingDate } from "../../core/time.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument } from "../../wire/resources.js";
@@ -39,8 +39,9 @@ async function quotes(
   const symbols = [...new Set([...(asked.symbols ?? []), ...listed])];
   const daily = await lastDailyBars(view, symbols);
   const minutes = await lastMinuteDays(view, symbols, daily);
+  const dates = new Dates(now);
   const data = symbols.flatMap((symbol) => {
-    const facts = quoteFacts(symbol, daily.get(symbol) ?? [], minutes.get(symbol), now);
+    const facts = quoteFacts(symbol, daily.get(symbol) ?? [], minutes.get(symbol), now, dates);
     return facts === undefined ? [] : [quoteOf(symbol, facts, instruments.get(symbol))];
   });
   return { data };
@@ -74,7 +75,7 @@ async function lastMinuteDays(
     const newest = daily.get(symbol)?.at(-1);
     return newest === undefined || newest.timestamp < rangeOf(region).end;
   });
-  const columns = await readKlines(view, {
+  const runs = await readKlines(view, {
     symbols: wanted,
     series: MINUTES_OF_A_DAY,
     adjustment: "none",
@@ -82,8 +83,45 @@ async function lastMinuteDays(
     rangeOf,
     isKnown: () => true,
   });
-  const bars = lastBars(columns);
+  const bars = lastBars(runs);
   return new Map([...bars].map(([symbol, list]) => [symbol, list.at(-1) as LastBar]));
+}
+
+/** Values by a key, each made once. */
+function once<T>(values: Map<string, T>, key: string, make: () => T): T {
+  const known = values.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  values.set(key, made);
+  return made;
+}
+
+/** Dates and closes of an answer's bars. A calendar is slow, and a universe's bars are of a few instants. */
+class Dates {
+  readonly #now: number;
+  readonly #dates = new Map<string, TradingDate>();
+  readonly #instants = new Map<string, number>();
+
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  /** The trading date of a bar. */
+  of(timestamp: number, region: Region): TradingDate {
+    return once(this.#dates, `${region} ${timestamp}`, () => localDate(timestamp, REGIONS[region].zone));
+  }
+
+  /** When a region's last session of a day ends. */
+  closeOf(date: TradingDate, region: Region): number {
+    return once(this.#instants, `${region} ${date}`, () =>
+      instantOf(date, REGIONS[region].zone, closeMinute(region)),
+    );
+  }
+
+  /** Where a region's days begin that are not final yet. */
+  finalEnd(region: Region): number {
+    return once(this.#instants, region, () => finalEnd(region, this.#now));
+  }
 }
 
 interface QuoteFacts {
@@ -98,20 +136,20 @@ function quoteFacts(
   daily: readonly LastBar[],
   minutes: LastBar | undefined,
   now: number,
+  dates: Dates,
 ): QuoteFacts | undefined {
   const region = regionOf(symbol);
   if (region === undefined) return undefined;
-  const { zone } = REGIONS[region];
   const newest = daily.at(-1);
-  const dayOf = (bar: LastBar): string => localDate(bar.timestamp, zone);
+  const dayOf = (bar: LastBar): TradingDate => dates.of(bar.timestamp, region);
   const sameDay = newest !== undefined && minutes !== undefined && dayOf(newest) === dayOf(minutes);
-  if (minutes !== undefined && !(sameDay && newest.timestamp < finalEnd(region, now))) {
+  if (minutes !== undefined && !(sameDay && newest.timestamp < dates.finalEnd(region))) {
     const before = sameDay ? daily.at(-2) : newest;
     const prevClose = minutes.prevClose ?? (sameDay ? newest.prevClose : null) ?? before?.close ?? null;
     return { bar: minutes, timestamp: minutes.timestamp, prevClose };
   }
   if (newest === undefined) return undefined;
-  const closesAt = instantOf(localDate(newest.timestamp, zone), zone, closeMinute(region));
+  const closesAt = dates.closeOf(dayOf(newest), region);
   const timestamp = sameDay ? minutes.timestamp : Math.min(closesAt, Math.max(now, newest.timestamp));
   return { bar: newest, timestamp, prevClose: newest.prevClose ?? daily.at(-2)?.close ?? null };
 }

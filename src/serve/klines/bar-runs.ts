@@ -1,92 +1,225 @@
 import type { ResultColumn, ResultColumns } from "../../arrow/scan/result-columns.js";
 import {
   DOUBLE_COLUMNS,
-  type DoubleColumn,
-  type KlineColumns,
+  type KlineRun,
+  type KlineValues,
   type NumberColumn,
 } from "../../wire/kline-columns.js";
 import type { KLINE_SHAPE } from "./klines-sql.js";
 
-/** Bars as a query gives them: ascending by position, then timestamp. */
+/** Bars as a query gives them. */
 export type KlineRows = ResultColumns<typeof KLINE_SHAPE>;
 
-/** The bars of one symbol: rows `start` to `end` (exclusive) of a query's. */
-export interface BarRun {
-  readonly rows: KlineRows;
-  readonly start: number;
-  readonly end: number;
+/** The newest bars of one symbol, ascending by timestamp. */
+export interface BarRun extends KlineRun {
   /** Rows that the query had of the symbol, those before `start` included. */
   readonly found: number;
 }
 
+/** Rows from `start` up to `end`, exclusive, of one symbol. */
+interface Stretch {
+  readonly start: number;
+  readonly end: number;
+}
+
 /**
- * Finds each symbol's newest `count` bars in a query's rows.
+ * Finds each symbol's newest `count` bars in a query's rows, whatever order these have. Where a symbol's rows stand
+ * together and ascend, as they do unless they come from several files, they are not copied.
  *
  * @param symbols what the rows' positions count in.
  */
 export function runsOf(rows: KlineRows, symbols: readonly string[], count: number): Map<string, BarRun> {
+  const all = valuesOf(rows);
+  const words = new Int32Array(all.timestamp.buffer, all.timestamp.byteOffset, all.timestamp.length * 2);
   const runs = new Map<string, BarRun>();
-  const position = rows.columns.position.values;
-  for (let first = 0, end = 0; first < rows.rows; first = end) {
-    while (end < rows.rows && position[end] === position[first]) end += 1;
-    const found = end - first;
-    runs.set(symbols[position[first] as number] as string, {
-      rows,
-      start: Math.max(first, end - count),
-      end,
-      found,
-    });
+  for (const [position, stretches] of stretchesOf(rows)) {
+    const symbol = symbols[position] as string;
+    const found = stretches.reduce((sum, { start, end }) => sum + end - start, 0);
+    const [only] = stretches as [Stretch];
+    if (stretches.length === 1 && ascends(words, only)) {
+      runs.set(symbol, {
+        symbol,
+        values: all,
+        start: Math.max(only.start, only.end - count),
+        end: only.end,
+        found,
+      });
+      continue;
+    }
+    const parts = [...stretches].sort((a, b) => at(words, a.start) - at(words, b.start));
+    if (parts.every((part, k) => follows(words, part, parts[k - 1]))) {
+      runs.set(symbol, {
+        symbol,
+        values: joined(all, parts, found),
+        start: Math.max(0, found - count),
+        end: found,
+        found,
+      });
+      continue;
+    }
+    const newest = inOrder(words, parts).slice(-count);
+    runs.set(symbol, { symbol, values: taken(all, newest), start: 0, end: newest.length, found });
   }
   return runs;
 }
 
-/** Puts the runs of symbols behind one another, in the symbols' order; a symbol without a run has no rows. */
-export function joinRuns(symbols: readonly string[], runs: ReadonlyMap<string, BarRun>): KlineColumns {
-  const parts = symbols.map((symbol) => runs.get(symbol));
-  const rows = parts.reduce((sum, run) => sum + (run ? run.end - run.start : 0), 0);
-  const symbolIndex = new Int32Array(rows);
-  const timestamp = new BigInt64Array(rows);
-  const volume = new BigInt64Array(rows);
-  const doubles = Object.fromEntries(
-    DOUBLE_COLUMNS.map((name) => [
-      name,
-      { values: new Float64Array(rows), validity: joinedValidity(name, parts, rows) },
-    ]),
-  ) as Record<DoubleColumn, NumberColumn>;
-  let at = 0;
-  for (const [index, run] of parts.entries()) {
-    if (run === undefined) continue;
-    const {
-      rows: { columns },
-      start,
-      end,
-    } = run;
-    symbolIndex.fill(index, at, at + end - start);
-    timestamp.set(columns.timestamp.values.subarray(start, end), at);
-    volume.set(columns.volume.values.subarray(start, end), at);
-    for (const name of DOUBLE_COLUMNS)
-      doubles[name].values.set(columns[name].values.subarray(start, end), at);
-    at += end - start;
-  }
-  return { rows, symbols, symbolIndex, timestamp, volume, doubles };
+/** A copy of a run's rows that holds no others in memory, nor columns in which they have no value. */
+export function compacted({ symbol, values, start, end, found }: BarRun): BarRun {
+  const column = ({ values: all, validity }: NumberColumn): NumberColumn => {
+    if (validity === undefined) return { values: all.slice(start, end), validity };
+    const bits = bitsOf(validity, start, end);
+    return bits.some((byte) => byte !== 0)
+      ? { values: all.slice(start, end), validity: bits }
+      : nothing(end - start);
+  };
+  return {
+    symbol,
+    values: {
+      timestamp: values.timestamp.slice(start, end),
+      volume: values.volume.slice(start, end),
+      doubles: eachDouble((name) => column(values.doubles[name])),
+    },
+    start: 0,
+    end: end - start,
+    found,
+  };
 }
 
-function joinedValidity(
-  name: DoubleColumn,
-  parts: readonly (BarRun | undefined)[],
-  rows: number,
-): Uint8Array | undefined {
-  if (parts.every((run) => run === undefined || run.rows.columns[name].validity === undefined))
-    return undefined;
-  const joined = new Uint8Array(Math.ceil(rows / 8));
-  let at = 0;
-  for (const run of parts) {
-    if (run === undefined) continue;
-    const { validity }: ResultColumn<"double"> = run.rows.columns[name];
-    for (let row = run.start; row < run.end; row++, at++) {
-      const isPresent = validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0;
-      if (isPresent) joined[at >> 3] = (joined[at >> 3] as number) | (1 << (at & 7));
-    }
+/** Bytes that a compacted run holds. */
+export function bytesOf({ values }: KlineRun): number {
+  const doubles = DOUBLE_COLUMNS.map((name) => values.doubles[name].values.byteLength);
+  return (
+    values.timestamp.byteLength + values.volume.byteLength + doubles.reduce((sum, bytes) => sum + bytes, 0)
+  );
+}
+
+/** The first row from `start` up to `end` whose timestamp is not below a bound, in epoch milliseconds. */
+export function firstNotBefore({ values, start, end }: KlineRun, bound: number): number {
+  let [low, high] = [start, end];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (Number(values.timestamp[middle]) < bound) low = middle + 1;
+    else high = middle;
   }
-  return joined;
+  return low;
+}
+
+function valuesOf({ columns }: KlineRows): KlineValues {
+  return {
+    timestamp: columns.timestamp.values,
+    volume: columns.volume.values,
+    doubles: eachDouble((name): ResultColumn<"double"> => columns[name]),
+  };
+}
+
+function eachDouble(make: (name: (typeof DOUBLE_COLUMNS)[number]) => NumberColumn): KlineValues["doubles"] {
+  return Object.fromEntries(DOUBLE_COLUMNS.map((name) => [name, make(name)])) as KlineValues["doubles"];
+}
+
+/** Rows of the same position that stand together, by position. */
+function stretchesOf({ rows, columns }: KlineRows): Map<number, Stretch[]> {
+  const stretches = new Map<number, Stretch[]>();
+  const position = columns.position.values;
+  for (let start = 0, end = 0; start < rows; start = end) {
+    const own = position[start] as number;
+    while (end < rows && position[end] === own) end += 1;
+    const list = stretches.get(own);
+    if (list === undefined) stretches.set(own, [{ start, end }]);
+    else list.push({ start, end });
+  }
+  return stretches;
+}
+
+/** A 64-bit integer as a double, from its two words, the low one first: reading it as a bigint would allocate. */
+function at(words: Int32Array, row: number): number {
+  return (words[row * 2 + 1] as number) * 2 ** 32 + ((words[row * 2] as number) >>> 0);
+}
+
+function ascends(words: Int32Array, { start, end }: Stretch): boolean {
+  for (let row = start + 1; row < end; row++) if (at(words, row) <= at(words, row - 1)) return false;
+  return true;
+}
+
+/** Whether a stretch ascends, and begins after another's end. */
+function follows(words: Int32Array, part: Stretch, before: Stretch | undefined): boolean {
+  return (before === undefined || at(words, part.start) > at(words, before.end - 1)) && ascends(words, part);
+}
+
+/** Stretches behind one another. */
+function joined(
+  { timestamp, volume, doubles }: KlineValues,
+  parts: readonly Stretch[],
+  rows: number,
+): KlineValues {
+  const into = <T extends Float64Array | BigInt64Array>(from: T, to: T): T => {
+    let row = 0;
+    for (const { start, end } of parts) {
+      (to as Float64Array).set(from.subarray(start, end) as Float64Array, row);
+      row += end - start;
+    }
+    return to;
+  };
+  return {
+    timestamp: into(timestamp, new BigInt64Array(rows)),
+    volume: into(volume, new BigInt64Array(rows)),
+    doubles: eachDouble((name) => {
+      const { values, validity } = doubles[name];
+      const own = into(values, new Float64Array(rows));
+      if (validity === undefined) return { values: own, validity };
+      const bits = new Uint8Array(Math.ceil(rows / 8));
+      let row = 0;
+      for (const { start, end } of parts)
+        for (let from = start; from < end; from++, row++) if (isSet(validity, from)) set(bits, row);
+      return { values: own, validity: bits };
+    }),
+  };
+}
+
+/** The rows of stretches that meet, ascending by timestamp. */
+function inOrder(words: Int32Array, stretches: readonly Stretch[]): number[] {
+  return stretches
+    .flatMap(({ start, end }) => Array.from({ length: end - start }, (_, k) => start + k))
+    .sort((a, b) => at(words, a) - at(words, b));
+}
+
+function taken({ timestamp, volume, doubles }: KlineValues, rows: readonly number[]): KlineValues {
+  const integers = (from: BigInt64Array): BigInt64Array =>
+    BigInt64Array.from(rows, (row) => from[row] as bigint);
+  return {
+    timestamp: integers(timestamp),
+    volume: integers(volume),
+    doubles: eachDouble((name) => {
+      const { values, validity } = doubles[name];
+      const own = Float64Array.from(rows, (row) => values[row] as number);
+      if (validity === undefined) return { values: own, validity };
+      const bits = new Uint8Array(Math.ceil(rows.length / 8));
+      for (const [k, row] of rows.entries()) if (isSet(validity, row)) set(bits, k);
+      return { values: own, validity: bits };
+    }),
+  };
+}
+
+function isSet(bits: Uint8Array, row: number): boolean {
+  return ((bits[row >> 3] as number) & (1 << (row & 7))) !== 0;
+}
+
+function set(bits: Uint8Array, row: number): void {
+  bits[row >> 3] = (bits[row >> 3] as number) | (1 << (row & 7));
+}
+
+/** The bits of rows from `start` up to `end`, exclusive, from bit 0 on. */
+function bitsOf(bits: Uint8Array, start: number, end: number): Uint8Array {
+  const own = new Uint8Array(Math.ceil((end - start) / 8));
+  for (let row = start; row < end; row++) if (isSet(bits, row)) set(own, row - start);
+  return own;
+}
+
+const NO_VALUES = new Float64Array(0);
+let noBits = new Uint8Array(0);
+
+/** A column without a value: such columns hold no values, and share their bits. */
+function nothing(rows: number): NumberColumn {
+  const bytes = Math.ceil(rows / 8);
+  if (noBits.length < bytes) noBits = new Uint8Array(bytes * 2);
+  return { values: NO_VALUES, validity: noBits.subarray(0, bytes) };
 }

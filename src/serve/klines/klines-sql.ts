@@ -31,7 +31,10 @@ export interface KlinesSqlParts {
 const MAX_INT64 = "9223372036854775807";
 const STEPS = '[{"position":"INTEGER","start":"INTEGER","end":"INTEGER","value":"DOUBLE"}]';
 
-/** The query of wanted bars: adjusted first, aggregated after; ascending by position and timestamp. */
+/**
+ * The query of wanted bars: adjusted first, aggregated after. Landed bars come as they lie in the
+ * files, which are sorted: bringing those of several files together is less work than a sort.
+ */
 export function klinesSql({ relation, bucket, adjustment }: KlinesSqlParts): string {
   const ctes = [wantedSql("$wanted")];
   if (adjustment !== "none") {
@@ -41,7 +44,7 @@ export function klinesSql({ relation, bucket, adjustment }: KlinesSqlParts): str
   }
   ctes.push(`bars AS (${barsSql(relation, adjustment)})`);
   if (bucket.kind === "minutes") ctes.push(DAYS_SQL);
-  return `WITH ${ctes.join(", ")} ${bucket.kind === "landed" ? LANDED : aggregatedSql(bucket)} ORDER BY position, "timestamp"`;
+  return `WITH ${ctes.join(", ")} ${bucket.kind === "landed" ? LANDED : `${aggregatedSql(bucket)} ORDER BY position, "timestamp"`}`;
 }
 
 function barsSql(relation: string, adjustment: Adjustment): string {

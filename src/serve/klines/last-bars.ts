@@ -1,4 +1,4 @@
-import type { KlineColumns } from "../../wire/kline-columns.js";
+import type { KlineRun, KlineValues } from "../../wire/kline-columns.js";
 
 /** One bar as an object: for the few that a quote is made of. */
 export interface LastBar {
@@ -12,27 +12,29 @@ export interface LastBar {
   readonly prevClose: number | null;
 }
 
-/** The bars of each symbol, ascending. Volumes above 2^53 lose their last digits. */
-export function lastBars(columns: KlineColumns): Map<string, LastBar[]> {
-  const { doubles } = columns;
+/** The bars of each symbol that has any, ascending. Volumes above 2^53 lose their last digits. */
+export function lastBars(runs: readonly KlineRun[]): Map<string, LastBar[]> {
   const bars = new Map<string, LastBar[]>();
-  for (let row = 0; row < columns.rows; row++) {
-    const symbol = columns.symbols[columns.symbolIndex[row] as number] as string;
-    const { values, validity } = doubles.prev_close;
-    const hasPrevClose = validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0;
-    const bar: LastBar = {
-      timestamp: Number(columns.timestamp[row]),
-      open: doubles.open.values[row] as number,
-      high: doubles.high.values[row] as number,
-      low: doubles.low.values[row] as number,
-      close: doubles.close.values[row] as number,
-      volume: Number(columns.volume[row]),
-      amount: doubles.amount.values[row] as number,
-      prevClose: hasPrevClose ? (values[row] as number) : null,
-    };
-    const list = bars.get(symbol);
-    if (list === undefined) bars.set(symbol, [bar]);
-    else list.push(bar);
+  for (const { symbol, values, start, end } of runs) {
+    if (start === end) continue;
+    const list: LastBar[] = [];
+    for (let row = start; row < end; row++) list.push(barOf(values, row));
+    bars.set(symbol, list);
   }
   return bars;
+}
+
+function barOf({ timestamp, volume, doubles }: KlineValues, row: number): LastBar {
+  const { values, validity } = doubles.prev_close;
+  const hasPrevClose = validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0;
+  return {
+    timestamp: Number(timestamp[row]),
+    open: doubles.open.values[row] as number,
+    high: doubles.high.values[row] as number,
+    low: doubles.low.values[row] as number,
+    close: doubles.close.values[row] as number,
+    volume: Number(volume[row]),
+    amount: doubles.amount.values[row] as number,
+    prevClose: hasPrevClose ? (values[row] as number) : null,
+  };
 }

@@ -1,11 +1,13 @@
 import type { Region } from "../../core/exchange.js";
-import { DAY_MS, type TimeRange } from "../../core/time.js";
+import { DAY_MS, MINUTE_MS, type TimeRange } from "../../core/time.js";
 import { reachMs, type Series } from "./series.js";
 
 /** How much further each look back goes than the one before. */
 const GROWTH = 8;
 /** Looks before everything is read. */
 const LOOKS = 3;
+
+const STEP_WITHIN_DAY_MS = 5 * MINUTE_MS;
 
 /** What a look back starts from. */
 export interface LookBack {
@@ -32,8 +34,10 @@ export function lookBackRanges({ series, region, count, labels, available, newes
   const ranges: TimeRange[] = [];
   const from = Math.min(labels.end, end, newest ?? end) - slack;
   for (let look = 0; look < LOOKS - 1; look++) {
-    // Whole days: symbols whose bars end within one day then share a range, and the choice of files.
-    const reached = Math.floor((from - reachMs(series, region, count) * GROWTH ** look) / DAY_MS) * DAY_MS;
+    const reach = reachMs(series, region, count) * GROWTH ** look;
+    // Whole steps: symbols whose bars end within one then share a range, and the choice of files.
+    const step = reach < DAY_MS ? STEP_WITHIN_DAY_MS : DAY_MS;
+    const reached = Math.floor((from - reach) / step) * step;
     if (reached <= start) break;
     ranges.push({ start: reached, end });
   }

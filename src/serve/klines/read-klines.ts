@@ -1,21 +1,25 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
-import type { Region } from "../../core/exchange.js";
+import { isRegion, REGIONS, type Region } from "../../core/exchange.js";
 import type { Adjustment } from "../../core/period.js";
 import { regionOf } from "../../core/symbol.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
 import type { DataFile, Snapshot } from "../../lake/snapshot.js";
-import type { KlineColumns } from "../../wire/kline-columns.js";
+import { BARS_1D } from "../../schema/bars.js";
+import { NO_BARS } from "../../wire/encode/encode-klines.js";
+import type { KlineRun } from "../../wire/kline-columns.js";
 import { fileRange } from "../file-selection.js";
 import type { LakeView } from "../lake-reader.js";
+import { versionsOf } from "../lake-version.js";
 import { landedSymbols } from "../landed-symbols.js";
 import { adjustmentSteps } from "./adjustment-steps.js";
-import { type BarRun, joinRuns, type KlineRows, runsOf } from "./bar-runs.js";
+import { type BarRun, type KlineRows, runsOf } from "./bar-runs.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { lookBackRanges } from "./look-back.js";
 import type { Series } from "./series.js";
 import { ALL_TIME, demandsOf } from "./wanted-bars.js";
 
 const NO_TIME: TimeRange = { start: 0, end: 0 };
+const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
 /** Bars that are asked for. */
 export interface KlinesRequest {
@@ -33,16 +37,59 @@ export interface KlinesRequest {
 
 /**
  * Reads the newest bars of each symbol within a range, ascending. Symbols that are neither known nor have a bar in the
- * table are left out of the dictionary.
+ * table are left out.
  *
- * The newest files are read first, and older ones only for the symbols that have too few bars in them.
+ * What is held of an earlier request is not read again. Of the table, the newest files are read first, and older ones
+ * only for the symbols that have too few bars in them.
  */
-export async function readKlines(view: LakeView, request: KlinesRequest): Promise<KlineColumns> {
-  const { symbols, series, count } = request;
+export async function readKlines(view: LakeView, request: KlinesRequest): Promise<KlineRun[]> {
+  const { symbols, series, count, rangeOf } = request;
   const snapshot = await view.version.snapshot(series.table);
+  const key = await heldKey(view, snapshot, request);
   const runs = new Map<string, BarRun>();
-  let pending = count > 0 ? symbols.filter((symbol) => regionOf(symbol) !== undefined) : [];
-  const rangesOf = lookBacks(view, snapshot, request, pending);
+  const missing: string[] = [];
+  for (const symbol of count > 0 ? symbols : []) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    const held = view.heldBars.find(key, symbol, rangeOf(region), count);
+    if (held === undefined) missing.push(symbol);
+    else if (held.values.timestamp.length > 0) runs.set(symbol, held);
+  }
+  let rows = 0;
+  for (const { start, end } of runs.values()) rows += end - start;
+  await view.admit(rows + missing.length * count);
+  if (missing.length > 0) {
+    const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
+    const load = `${key} ${count} ${REGION_NAMES.map(range).join(" ")} ${missing.join()}`;
+    const read = await view.loads.share(load, view.signal, () =>
+      readRuns(view, snapshot, request, key, missing),
+    );
+    for (const [symbol, run] of read) runs.set(symbol, run);
+  }
+  const known = await knownSymbols(view, snapshot, request, runs);
+  return known.map((symbol) => runs.get(symbol) ?? { symbol, values: NO_BARS, start: 0, end: 0 });
+}
+
+/** What the bars of a request follow from, beside symbols, range and count. */
+async function heldKey(view: LakeView, snapshot: Snapshot, request: KlinesRequest): Promise<string> {
+  const { series, adjustment } = request;
+  const events = adjustment === "none" ? [] : [await view.version.snapshot(BARS_1D)];
+  return `${versionsOf([snapshot, ...events])} ${JSON.stringify(series.bucket)} ${adjustment}`;
+}
+
+/** Reads the bars of symbols, and has those held that reach to the newest bar. */
+async function readRuns(
+  view: LakeView,
+  snapshot: Snapshot,
+  request: KlinesRequest,
+  key: string,
+  symbols: readonly string[],
+): Promise<ReadonlyMap<string, BarRun>> {
+  const { count } = request;
+  const runs = new Map<string, BarRun>();
+  const rangesOf = lookBacks(view, snapshot, request, symbols);
+  const complete: { run: BarRun; since: number }[] = [];
+  let pending = symbols;
   for (let look = 0; pending.length > 0; look++) {
     const rangeOf = (symbol: string): TimeRange => {
       const ranges = rangesOf.get(symbol) ?? [];
@@ -52,13 +99,25 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
     const found = rows === undefined ? undefined : runsOf(rows, pending, count);
     pending = pending.filter((symbol) => {
       const run = found?.get(symbol);
-      if (run !== undefined) runs.set(symbol, run);
       const isLast = look + 1 >= (rangesOf.get(symbol)?.length ?? 0);
-      return !isLast && !hasEnough(run, request);
+      if (!isLast && !hasEnough(run, request)) return true;
+      if (run !== undefined) runs.set(symbol, run);
+      const since =
+        run !== undefined && (!isLast || run.found > count)
+          ? Number(run.values.timestamp[run.start])
+          : request.rangeOf(regionOf(symbol) as Region).start;
+      complete.push({ run: run ?? { symbol, values: NO_BARS, start: 0, end: 0, found: 0 }, since });
+      return false;
     });
   }
-  noteNewest(view, request, runs);
-  return joinRuns(await knownSymbols(view, snapshot, request, runs), runs);
+  noteNewest(view, request, symbols, runs);
+  const newest = newestOf(snapshot);
+  const whole = complete.filter(({ run }) => {
+    const region = regionOf(run.symbol) as Region;
+    return request.rangeOf(region).end >= Math.min(newest[region], ALL_TIME.end);
+  });
+  view.heldBars.keep(key, whole);
+  return runs;
 }
 
 /** The oldest aggregated bar of a look may lack its beginning: one more than asked for shows that the rest is whole. */
@@ -101,16 +160,29 @@ function rangeOfFiles(files: readonly DataFile[]): TimeRange {
   };
 }
 
+/** The end of each region's bars in a table: exclusive, minus infinity where it has none. */
+function newestOf({ files }: Snapshot): Record<Region, number> {
+  const newest = { CN: Number.NEGATIVE_INFINITY, HK: Number.NEGATIVE_INFINITY, US: Number.NEGATIVE_INFINITY };
+  for (const file of files.values()) {
+    const { region } = file.partitionValues;
+    if (region && isRegion(region)) newest[region] = Math.max(newest[region], fileRange(file).end);
+  }
+  return newest;
+}
+
 /** Keeps where each symbol's bars end, for the next look back; what a window cut off tells nothing. */
-function noteNewest(view: LakeView, request: KlinesRequest, runs: ReadonlyMap<string, BarRun>): void {
-  if (request.count === 0) return;
-  for (const symbol of request.symbols) {
+function noteNewest(
+  view: LakeView,
+  request: KlinesRequest,
+  symbols: readonly string[],
+  runs: ReadonlyMap<string, BarRun>,
+): void {
+  for (const symbol of symbols) {
     const region = regionOf(symbol);
     if (region === undefined || request.rangeOf(region).end < ALL_TIME.end) continue;
     const run = runs.get(symbol);
     if (run === undefined && request.rangeOf(region).start > ALL_TIME.start) continue;
-    const newest =
-      run === undefined ? Number.NEGATIVE_INFINITY : Number(run.rows.columns.timestamp.values[run.end - 1]);
+    const newest = run === undefined ? Number.NEGATIVE_INFINITY : Number(run.values.timestamp[run.end - 1]);
     view.newestBars.note(request.series.table, symbol, newest);
   }
 }

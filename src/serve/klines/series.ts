@@ -1,7 +1,7 @@
 import { SESSION_HOURS } from "../../calendar/sessions.js";
 import type { Region } from "../../core/exchange.js";
 import { basePeriod, type Period } from "../../core/period.js";
-import { DAY_MS } from "../../core/time.js";
+import { DAY_MS, MINUTE_MS } from "../../core/time.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 
@@ -60,5 +60,7 @@ export function reachMs(series: Series, region: Region, count: number): number {
   const barsPerDay =
     series.bucket.kind === "calendar" ? 1 : Math.floor(SESSION_HOURS[region].barsPerDay / minutes);
   const days = Math.ceil(count / barsPerDay);
-  return days === 1 ? DAY_MS : Math.ceil((days * 7) / 5 + 3) * DAY_MS;
+  if (days > 1) return Math.ceil((days * 7) / 5 + 3) * DAY_MS;
+  if (series.bucket.kind === "calendar") return DAY_MS;
+  return Math.min(DAY_MS, (count * minutes * 2 + 10) * MINUTE_MS);
 }

@@ -1,6 +1,7 @@
 import { numberKernel } from "../kernel/number-kernel.js";
 
 const utf8 = new TextEncoder();
+const ASCII = /^[ -~]*$/;
 
 /** Appends JSON text to one growing buffer; numbers without a string each wherever they have at most 15 digits. */
 export class ByteWriter {
@@ -14,6 +15,14 @@ export class ByteWriter {
   /** The bytes written so far; valid until the next write. */
   view(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** The bytes written so far, for the caller to keep: the next are written elsewhere. */
+  take(): Uint8Array {
+    const bytes = this.view();
+    this.#bytes = new Uint8Array(this.#bytes.length);
+    this.#length = 0;
+    return bytes;
   }
 
   get length(): number {
@@ -43,7 +52,10 @@ export class ByteWriter {
 
   /** A JSON string, quoted and escaped. */
   jsonString(text: string): void {
-    this.bytes(utf8.encode(JSON.stringify(text)));
+    const quoted = JSON.stringify(text);
+    // Symbols are ASCII: the encoder's call would cost more than the loop.
+    if (quoted.length <= 64 && ASCII.test(quoted)) this.ascii(quoted);
+    else this.bytes(utf8.encode(quoted));
   }
 
   /**

@@ -2,50 +2,99 @@ import {
   DOUBLE_COLUMNS,
   type DoubleColumn,
   type KlineColumns,
+  type KlineRun,
+  type KlineValues,
   type NumberColumn,
   OPTIONAL_COLUMNS,
   WIRE_COLUMNS,
 } from "../kline-columns.js";
 import { ByteWriter } from "./byte-writer.js";
 
+/** `map`: an object with an entry for each symbol; `single`: the columns of the only symbol. */
+export type KlineShape = "map" | "single";
+
+/** Bytes from which on a piece of a body is handed over. */
+const PIECE_BYTES = 256 * 1024;
+
 /**
  * Writes bars as the body of a K-line answer: the mirror image of {@link decodeKlines}.
  *
  * `map` gives `{"data":{symbol: {...}}}`, with an entry for every symbol of the dictionary; `single` gives
  * `{"data":{...}}` of the only symbol. Optional columns in which a symbol has no value are left out.
+ *
+ * @throws {RangeError} for a value that is not finite.
  */
-export function encodeKlines(columns: KlineColumns, shape: "map" | "single"): Uint8Array {
-  const out = new ByteWriter(256 + columns.rows * 64);
-  out.ascii('{"data":');
-  if (shape === "map") out.byte(0x7b);
+export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Array {
+  return encodeRuns([...runsOfColumns(columns)], shape);
+}
+
+/** As {@link encodeKlines}, of bars that lie wherever they lie. */
+export function encodeRuns(runs: readonly KlineRun[], shape: KlineShape): Uint8Array {
+  const rows = runs.reduce((sum, { start, end }) => sum + end - start, 0);
+  const out = new ByteWriter(256 + runs.length * 128 + rows * 72);
+  for (const _ of writing(out, runs, shape));
+  return out.view();
+}
+
+/**
+ * As {@link encodeKlines}, in pieces that are made when they are asked for: a whole body is never in memory. A piece ends
+ * with a symbol.
+ */
+export function* klinePieces(runs: Iterable<KlineRun>, shape: KlineShape): Generator<Uint8Array> {
+  const out = new ByteWriter(2 * PIECE_BYTES);
+  for (const _ of writing(out, runs, shape)) if (out.length >= PIECE_BYTES) yield out.take();
+  yield out.view();
+}
+
+function* runsOfColumns(columns: KlineColumns): Generator<KlineRun> {
   let start = 0;
   for (const [index, symbol] of columns.symbols.entries()) {
     let end = start;
     while (end < columns.rows && columns.symbolIndex[end] === index) end += 1;
-    if (shape === "map") {
-      if (index > 0) out.byte(0x2c);
-      out.jsonString(symbol);
-      out.byte(0x3a);
-    }
-    writeBars(out, columns, start, end);
+    yield { symbol, values: columns, start, end };
     start = end;
   }
-  if (shape === "map") out.byte(0x7d);
-  else if (columns.symbols.length === 0) writeBars(out, columns, 0, 0);
-  out.byte(0x7d);
-  return out.view();
 }
 
-function writeBars(out: ByteWriter, columns: KlineColumns, start: number, end: number): void {
+/** Writes a body; stops after each symbol. */
+function* writing(out: ByteWriter, runs: Iterable<KlineRun>, shape: KlineShape): Generator<void> {
+  out.ascii('{"data":');
+  if (shape === "map") out.byte(0x7b);
+  let isFirst = true;
+  for (const run of runs) {
+    if (shape === "map") {
+      if (!isFirst) out.byte(0x2c);
+      out.jsonString(run.symbol);
+      out.byte(0x3a);
+    }
+    writeBars(out, run);
+    isFirst = false;
+    yield;
+  }
+  if (shape === "map") out.byte(0x7d);
+  else if (isFirst) writeBars(out, { symbol: "", values: NO_BARS, start: 0, end: 0 });
+  out.byte(0x7d);
+}
+
+const NO_DOUBLES: NumberColumn = { values: new Float64Array(0), validity: undefined };
+
+/** Columns without rows. */
+export const NO_BARS: KlineValues = {
+  timestamp: new BigInt64Array(0),
+  volume: new BigInt64Array(0),
+  doubles: Object.fromEntries(DOUBLE_COLUMNS.map((name) => [name, NO_DOUBLES])) as KlineValues["doubles"],
+};
+
+function writeBars(out: ByteWriter, { values, start, end }: KlineRun): void {
   let separator = 0x7b;
-  for (const name of WIRE_COLUMNS) {
-    const doubles = isDouble(name) ? columns.doubles[name] : undefined;
-    if (doubles && OPTIONAL_COLUMNS.has(name) && nextPresent(doubles, start, end) === end) continue;
+  for (const { name, head, isOptional } of WIRE_MEMBERS) {
+    const doubles = isDouble(name) ? values.doubles[name] : undefined;
+    if (doubles && isOptional && nextPresent(doubles, start, end) === end) continue;
     out.byte(separator);
     separator = 0x2c;
-    out.ascii(`"${name}":[`);
+    out.bytes(head);
     if (doubles) writeDoubles(out, doubles, start, end);
-    else out.integers(columns[name as "timestamp" | "volume"].subarray(start, end));
+    else out.integers(values[name as "timestamp" | "volume"].subarray(start, end));
     if (end > start) out.dropByte();
     out.byte(0x5d);
   }
@@ -62,8 +111,14 @@ function writeDoubles(out: ByteWriter, column: NumberColumn, start: number, end:
   }
 }
 
+const WIRE_MEMBERS = WIRE_COLUMNS.map((name) => ({
+  name,
+  head: Buffer.from(`"${name}":[`),
+  isOptional: OPTIONAL_COLUMNS.has(name),
+}));
+
 function isDouble(name: string): name is DoubleColumn {
-  return (DOUBLE_COLUMNS as readonly string[]).includes(name);
+  return name !== "timestamp" && name !== "volume";
 }
 
 function isPresent(column: NumberColumn, index: number): boolean {

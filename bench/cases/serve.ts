@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { Session } from "../../src/db/session.js";
+import { Lake, rowCount } from "../../src/lake/lake.js";
+import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
+import { API_KEY_HEADER } from "../../src/wire/endpoints.js";
+import type { Benchmark, Case } from "../benchmark.js";
+import { type LoadRequest, load, percentile } from "../http-load.js";
+import { type MarketSpec, writeMarket } from "../market-lake.js";
+import { QUESTIONS, type Question } from "../service-questions.js";
+import { type Serving, startServing } from "../serving.js";
+import { temporaryFolder } from "../temporary-folder.js";
+
+const API_KEY = "benchmark-key";
+/** A Saturday, after the last bar. */
+const NOW = Date.UTC(2025, 1, 1);
+const SYMBOLS_A_REQUEST = 100;
+const HEADERS = { [API_KEY_HEADER]: API_KEY };
+
+/** The service under load, and one written without barlake over the same files; the clients share the cores. */
+export const serve: Benchmark = {
+  name: "serve",
+  doc: "requests to the service over loopback; each kind against a plain handler over the same Parquet files",
+  shared: true,
+  lengthy: true,
+  async prepare(size) {
+    const full = size === "full";
+    const spec = full ? { symbols: 5000, years: 10, months: 1 } : { symbols: 120, years: 1, months: 1 };
+    const folder = temporaryFolder();
+    const lake = new Lake(join(folder.path, "lake"));
+    await fill(lake, spec);
+    const [days, minutes] = [await lake.snapshot(BARS_1D), await lake.snapshot(BARS_1M)];
+    const start = (kind: "barlake" | "plain"): Promise<Serving> =>
+      startServing(kind, lake.folder, API_KEY, NOW);
+    const [plain, barlake] = [await start("plain"), await start("barlake")];
+    const symbols = Array.from({ length: spec.symbols }, (_, s) => `${600_000 + s}.SH`);
+    const durationMs = full ? 8000 : 200;
+    return {
+      summary: `${spec.symbols} symbols, ${rowCount(days)} daily bars, ${rowCount(minutes)} minutes; the clients share the cores`,
+      work: {},
+      cases: QUESTIONS.flatMap((one) => {
+        const baseline = `plain: ${one.name}`;
+        const asked = { ...one, symbols, durationMs };
+        return [ask(plain, asked, baseline, baseline), ask(barlake, asked, `barlake: ${one.name}`, baseline)];
+      }) as [Case, ...Case[]],
+      async close() {
+        await Promise.all([plain.close(), barlake.close()]);
+        folder[Symbol.dispose]();
+      },
+    };
+  },
+};
+
+async function fill(lake: Lake, spec: MarketSpec): Promise<void> {
+  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  await writeMarket(session, lake, spec);
+}
+
+function ask(
+  serving: Serving,
+  {
+    connections,
+    requestOf,
+    symbols,
+    durationMs,
+  }: Question & { symbols: readonly string[]; durationMs: number },
+  name: string,
+  baseline: string,
+): Case {
+  const requests = (number: number): LoadRequest => requestOf(number, symbols);
+  return {
+    name,
+    baseline,
+    async run(timed) {
+      const checks = await sums(serving, requests(0));
+      // A service that runs has been asked for most things before.
+      for (let start = 0; start < symbols.length; start += SYMBOLS_A_REQUEST)
+        await sums(serving, everyDay(symbols.slice(start, start + SYMBOLS_A_REQUEST)));
+      await load({
+        url: serving.url,
+        headers: HEADERS,
+        requestOf: requests,
+        connections,
+        durationMs: durationMs / 4,
+      });
+      const report = await timed(() =>
+        load({ url: serving.url, headers: HEADERS, requestOf: requests, connections, durationMs }),
+      );
+      const seconds = report.ms / 1000;
+      return {
+        checks,
+        figures: {
+          "requests/s": report.requests / seconds,
+          "p50 ms": percentile(report.latencies, 0.5),
+          "p99 ms": percentile(report.latencies, 0.99),
+          "MB/s": report.bytes / 1e6 / seconds,
+          "peak MB": (await serving.peak()) / 1e6,
+        },
+      };
+    },
+  };
+}
+
+/** The newest days of symbols. */
+function everyDay(symbols: readonly string[]): LoadRequest {
+  return { method: "GET", path: `/v1/klines/batch?symbols=${symbols.join(",")}&count=100&adjust=none` };
+}
+
+/** An answer's numbers summed, by the name of their member. */
+async function sums(serving: Serving, { method, path, body }: LoadRequest): Promise<Record<string, number>> {
+  const response = await fetch(serving.url + path, {
+    method,
+    headers: body === undefined ? HEADERS : { ...HEADERS, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body }),
+  });
+  const found: Record<string, number> = {};
+  const add = (name: string, value: unknown): void => {
+    if (typeof value === "number") found[name] = (found[name] ?? 0) + value;
+    else if (Array.isArray(value)) for (const one of value) add(name, one);
+    else if (typeof value === "object" && value !== null)
+      for (const [key, one] of Object.entries(value)) add(key, one);
+    else if (typeof value === "string") found[name] = (found[name] ?? 0) + value.length;
+  };
+  add("answer", await response.json());
+  return found;
+}

@@ -1,0 +1,76 @@
+import { Pool } from "undici";
+
+/** What clients are to ask of a service, and for how long. */
+export interface LoadSpec {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The request with a number; numbers count from 0. */
+  readonly requestOf: (number: number) => LoadRequest;
+  /** Clients, each with a connection of its own, that ask as soon as they are answered. */
+  readonly connections: number;
+  readonly durationMs: number;
+}
+
+export interface LoadRequest {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: string;
+}
+
+/** What a load came to. */
+export interface LoadReport {
+  readonly requests: number;
+  /** Of bodies. */
+  readonly bytes: number;
+  readonly ms: number;
+  /** Milliseconds from each request to the last byte of its answer, ascending. */
+  readonly latencies: readonly number[];
+}
+
+/** Asks as fast as a service answers. @throws {Error} for an answer other than 200. */
+export async function load(spec: LoadSpec): Promise<LoadReport> {
+  const pool = new Pool(spec.url, {
+    connections: spec.connections,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const latencies: number[] = [];
+  let bytes = 0;
+  let number = 0;
+  const start = performance.now();
+  const client = async (): Promise<void> => {
+    while (performance.now() < start + spec.durationMs) {
+      const asked = performance.now();
+      const received = await ask(pool, spec, number++);
+      bytes += received;
+      latencies.push(performance.now() - asked);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: spec.connections }, client));
+    const ms = performance.now() - start;
+    return { requests: latencies.length, bytes, ms, latencies: latencies.sort((a, b) => a - b) };
+  } finally {
+    await pool.close();
+  }
+}
+
+/** @returns the bytes of the answer's body. */
+async function ask(pool: Pool, { headers, requestOf }: LoadSpec, number: number): Promise<number> {
+  const { method, path, body } = requestOf(number);
+  const type = body === undefined ? {} : { "content-type": "application/json" };
+  const answer = await pool.request({ method, path, body: body ?? null, headers: { ...headers, ...type } });
+  if (answer.statusCode !== 200)
+    throw new Error(
+      `${method} ${path.slice(0, 80)} was answered ${answer.statusCode}: ${await answer.body.text()}`,
+    );
+  let bytes = 0;
+  for await (const piece of answer.body) bytes += (piece as Uint8Array).length;
+  return bytes;
+}
+
+/** The latency that a share of the requests kept within. */
+export function percentile(ascending: readonly number[], share: number): number {
+  return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN;
+}

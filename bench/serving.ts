@@ -1,0 +1,57 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+export type ServingCommand = "peak";
+
+export type ServingMessage =
+  | { readonly kind: "ready"; readonly url: string }
+  | { readonly kind: "peak"; readonly bytes: number };
+
+/** A service in a process of its own. */
+export interface Serving {
+  readonly url: string;
+  /** The largest resident set that its process has had, in bytes. */
+  peak(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Starts a service over a lake: barlake's, or the plain one. */
+export async function startServing(
+  kind: "barlake" | "plain",
+  folder: string,
+  apiKey: string,
+  now: number,
+): Promise<Serving> {
+  const script = fileURLToPath(new URL("serving-process.ts", import.meta.url));
+  const child = fork(script, [kind, folder, apiKey, String(now)]);
+  const ready = await nextMessage(child);
+  if (ready.kind !== "ready") throw new TypeError(`service process answered ${ready.kind}, not ready`);
+  return {
+    url: ready.url,
+    async peak() {
+      const message = nextMessage(child);
+      child.send("peak" satisfies ServingCommand);
+      const answer = await message;
+      return answer.kind === "peak" ? answer.bytes : Number.NaN;
+    },
+    async close() {
+      const gone = once(child, "exit");
+      child.disconnect();
+      await gone;
+    },
+  };
+}
+
+/** @throws {Error} when the process is gone. */
+async function nextMessage(child: ChildProcess): Promise<ServingMessage> {
+  return new Promise((resolve, reject) => {
+    const gone = (code: number | null, signal: string | null): void =>
+      reject(new Error(`service process ended with ${signal ?? code}`));
+    child.once("exit", gone);
+    child.once("message", (message) => {
+      child.off("exit", gone);
+      resolve(message as ServingMessage);
+    });
+  });
+}
