@@ -5,7 +5,8 @@ CREATE OR REPLACE VIEW quality_outliers AS
 SELECT symbol, trade_date, base, close, simple_return, usual_return, abs(log_return) / usual_return AS times, region
 FROM (
   SELECT *,
-    avg(abs(log_return)) OVER before AS usual_return,
+    -- A sum of whole numbers: one of binary fractions would depend on the order that the engine adds them in.
+    sum(CAST(round(abs(log_return) * 1e12) AS BIGINT)) OVER before / 1e12 / count(log_return) OVER before AS usual_return,
     count(log_return) OVER before AS bars_before
   FROM returns
   WINDOW before AS (PARTITION BY symbol ORDER BY trade_date ROWS BETWEEN 60 PRECEDING AND 1 PRECEDING)

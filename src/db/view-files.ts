@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError, messageOf, QueryError } from "../core/errors.js";
 import type { Session } from "./session.js";
@@ -51,7 +51,8 @@ function namesIn(folder: string): string[] {
 }
 
 /**
- * Applies files in the order that they need one another: a file that needs a later one waits for it.
+ * Applies files in the order that they need one another, as far as their texts tell; one that fails is tried again
+ * once others have been applied.
  *
  * @returns an error for each file that could not be applied; the first is not about another file's name.
  */
@@ -59,7 +60,7 @@ export async function applyViewFiles(
   session: Session,
   files: readonly ViewFile[],
 ): Promise<readonly ViewFileError[]> {
-  let waiting = files;
+  let waiting = inOrderOfNeed(files);
   while (waiting.length > 0) {
     const failed: { file: ViewFile; error: ViewFileError }[] = [];
     for (const file of waiting) {
@@ -75,9 +76,31 @@ export async function applyViewFiles(
   return [];
 }
 
+/** Files whose names a file mentions, outside of comments, go before it: to bind a view in vain costs as much as to lay it. */
+function inOrderOfNeed(files: readonly ViewFile[]): readonly ViewFile[] {
+  const byName = new Map(files.map((file) => [nameOf(file.path), file]));
+  const ordered = new Set<ViewFile>();
+  const begun = new Set<ViewFile>();
+  const add = (file: ViewFile): void => {
+    if (begun.has(file)) return;
+    begun.add(file);
+    for (const word of new Set(file.sql.replaceAll(/--.*|COMMENT ON [^;]*;/g, "").match(/\w+/g))) {
+      const needed = byName.get(word);
+      if (needed !== undefined) add(needed);
+    }
+    ordered.add(file);
+  };
+  for (const file of files) add(file);
+  return [...ordered];
+}
+
+function nameOf(path: string): string {
+  return basename(path, ".sql");
+}
+
 /** Errors about what no failed file would have defined go before those that follow from them. */
 function rootsFirst(errors: readonly ViewFileError[]): ViewFileError[] {
-  const names = errors.map(({ path }) => /([^/\\]+)\.sql$/.exec(path)?.[1] ?? path);
+  const names = errors.map(({ path }) => nameOf(path));
   const follows = (error: ViewFileError): number =>
     Number(names.some((name) => new RegExp(`with name "?${name}"? does not exist`, "i").test(error.message)));
   return [...errors].sort((a, b) => follows(a) - follows(b));

@@ -41,11 +41,28 @@ export async function createViews(
     }
     const [fault] = await applyViewFiles(session, readViewFiles(OWN_VIEWS));
     if (fault !== undefined) throw fault;
+    await inheritComments(session);
     await session.run("COMMIT");
   } catch (error) {
     await session.run("ROLLBACK");
     throw error;
   }
+}
+
+/** What a view's file leaves unsaid of a column is what the schema says of it in the table of the view's name. */
+async function inheritComments(session: Session): Promise<void> {
+  const unsaid = await session.json<{ view: string; name: string; comment: string }>(
+    `SELECT v.table_name AS "view", v.column_name AS name, r.comment
+     FROM duckdb_columns() AS v
+     JOIN duckdb_columns() AS r USING (database_name, table_name, column_name)
+     WHERE v.database_name = current_database() AND v.schema_name = 'main' AND r.schema_name = 'raw'
+       AND v.comment IS NULL AND r.comment IS NOT NULL`,
+  );
+  const comments = unsaid.map(
+    ({ view, name, comment }) =>
+      `COMMENT ON COLUMN main.${ident(view)}.${ident(name)} IS ${literal(comment)}`,
+  );
+  if (comments.length > 0) await session.run(comments.join(";\n"));
 }
 
 /**
