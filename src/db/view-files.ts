@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError, messageOf, QueryError } from "../core/errors.js";
-import type { Session } from "./session.js";
 
 /** The views and macros that come with barlake, one a file. */
 export const OWN_VIEWS = fileURLToPath(new URL("../../sql/views", import.meta.url));
@@ -54,18 +53,19 @@ function namesIn(folder: string): string[] {
  * Applies files in the order that they need one another, as far as their texts tell; one that fails is tried again
  * once others have been applied.
  *
+ * @param apply runs a file's statements.
  * @returns an error for each file that could not be applied; the first is not about another file's name.
  */
 export async function applyViewFiles(
-  session: Session,
   files: readonly ViewFile[],
+  apply: (sql: string) => Promise<unknown>,
 ): Promise<readonly ViewFileError[]> {
   let waiting = inOrderOfNeed(files);
   while (waiting.length > 0) {
     const failed: { file: ViewFile; error: ViewFileError }[] = [];
     for (const file of waiting) {
       try {
-        await session.run(file.sql);
+        await apply(file.sql);
       } catch (error) {
         failed.push({ file, error: new ViewFileError(file, error) });
       }

@@ -31,17 +31,23 @@ export async function createViews(
   tables: readonly ViewedTable[],
   extra: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  // One transaction: a database file is synchronised once, not after each of some 150 statements.
-  await session.run("BEGIN TRANSACTION");
-  try {
+  // One transaction: a database file is synchronised once, not after each of some 500 statements.
+  await inTransaction(session, async () => {
     await session.run("CREATE SCHEMA IF NOT EXISTS raw");
     for (const table of tables) await createRawView(session, table);
     for (const [name, sql] of Object.entries(extra)) {
       await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
     }
-    const [fault] = await applyViewFiles(session, readViewFiles(OWN_VIEWS));
+    const [fault] = await applyViewFiles(readViewFiles(OWN_VIEWS), (sql) => session.run(sql));
     if (fault !== undefined) throw fault;
     await inheritComments(session);
+  });
+}
+
+async function inTransaction(session: Session, work: () => Promise<unknown>): Promise<void> {
+  await session.run("BEGIN TRANSACTION");
+  try {
+    await work();
     await session.run("COMMIT");
   } catch (error) {
     await session.run("ROLLBACK");
@@ -66,7 +72,7 @@ async function inheritComments(session: Session): Promise<void> {
 }
 
 /**
- * Lays views of the user's own over the lake's: every `*.sql` of a folder that can be applied.
+ * Lays views of the user's own over the lake's: every `*.sql` of a folder that can be applied, each whole or not at all.
  *
  * @returns an error for each file that cannot, or for the folder.
  */
@@ -77,7 +83,7 @@ export async function createUserViews(session: Session, folder: string): Promise
   } catch (cause) {
     return [new BarlakeError(`view folder ${folder} cannot be read: ${messageOf(cause)}`, { cause })];
   }
-  return applyViewFiles(session, files);
+  return applyViewFiles(files, (sql) => inTransaction(session, () => session.run(sql)));
 }
 
 async function createRawView(session: Session, viewed: ViewedTable): Promise<void> {

@@ -22,7 +22,7 @@ async function publishWith(files: Readonly<Record<string, string>>) {
   await publish(lake);
   const query = async (sql: string): Promise<unknown[]> => {
     using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
-    return client.json(sql);
+    return await client.json(sql);
   };
   return { faults, query };
 }
@@ -47,8 +47,8 @@ test("a broken one is told with file, line and what is missing; ours and the oth
   });
   expect(faults).toEqual([
     expect.stringMatching(/^view file column\.sql:4: Binder Error: Referenced column "closing" not found/),
-    expect.stringMatching(/^view file second\.sql:5: Catalog Error: .*no_such_table does not exist/),
     expect.stringMatching(/^view file typo\.sql:2: Parser Error: syntax error at or near "SELEC"$/),
+    expect.stringMatching(/^view file second\.sql:5: Catalog Error: .*no_such_table does not exist/),
     expect.stringMatching(/^view file follows\.sql:1: Catalog Error: .*typo does not exist/),
   ]);
   expect(await query("FROM fine")).toEqual([{ n: 1n }]);
