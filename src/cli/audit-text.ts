@@ -16,7 +16,7 @@ function findingText({ name, severity, explanation, rows, columns, examples }: A
   const more = rows > examples.length ? `\nand ${count(rows - examples.length)} more` : "";
   const shown = table(
     columns,
-    examples.map((row) => row.map((cell) => (cell === null ? undefined : String(cell)))),
+    examples.map((row) => row.map((cell) => (typeof cell === "string" ? cell : JSON.stringify(cell)))),
   );
   return `\n${paint(COLOUR[severity], severity)} ${name}: ${plural(rows, "row")}\n${explanation}\n${shown}${more}`;
 }

@@ -72,14 +72,14 @@ describe("statements of a simulated market", () => {
     "as of %s: twelve months, quarters, changes and ratios equal a slow reference",
     async (date) => {
       const [sheets, flows] = [knownBy(versions.balance_sheet, date), knownBy(versions.cash_flow, date)];
-      const rows = await reader.json<Record<string, unknown> & { symbol: string }>(
+      const rows = await reader.json<Record<string, unknown> & { symbol: string; month: string }>(
         `SELECT * REPLACE (month::VARCHAR AS month) FROM statements_asof('${date}') ORDER BY symbol, month`,
       );
       const keys = new Set([...sheets.keys(), ...flows.keys()]);
       expect(rows.map((row) => `${row.symbol} ${row.month}`).sort()).toEqual([...keys].sort());
       expect(rows.length).toBeGreaterThan(40);
       for (const row of rows) {
-        const month = row.month as string;
+        const { month } = row;
         const what = `${row.symbol} ${month} as of ${date}`;
         const flow = (monthsAgo: number, item = "net_operating_cash_flow"): number | null =>
           number(flows.get(`${row.symbol} ${earlier(month, monthsAgo)}`)?.[item]);

@@ -119,7 +119,9 @@ async function land(
     const { now } = options;
     const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
     const bars = await landBars(session, lake, table, STAGED, { ...options, finalEnd: ends });
-    return table === BARS_1D ? [bars, await landTradingDays(session, lake, options)] : [bars];
+    if (table !== BARS_1D) return [bars];
+    const days = await landTradingDays(session, lake, options);
+    return days.inserted + days.updated > 0 ? [bars, days] : [bars];
   }
   if (table.open) return [await landStatements(session, lake, table, STAGED, options)];
   const reports = [await landVersions(session, lake, table, STAGED, options)];
