@@ -101,3 +101,5 @@ COMMENT ON COLUMN reference_changes.period_end IS 'Reporting period of a restate
 COMMENT ON COLUMN reference_changes.field IS 'What differs: name, or an item of a statement.';
 COMMENT ON COLUMN reference_changes.was IS 'Value before, as text.';
 COMMENT ON COLUMN reference_changes.is_now IS 'Value since, as text.';
+COMMENT ON COLUMN reference_changes.region IS 'Region: CN, HK or US.';
+COMMENT ON COLUMN reference_changes.symbol IS 'Instrument; null for universes.';

@@ -5,3 +5,4 @@ SELECT *, finished_at - started_at AS took
 FROM raw.runs;
 
 COMMENT ON VIEW runs IS 'Runs of pipelines: when, how each ended, what it asked for, received and landed. One row a run.';
+COMMENT ON COLUMN runs.took IS 'finished_at - started_at. [interval]';

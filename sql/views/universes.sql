@@ -5,4 +5,5 @@ SELECT * EXCLUDE (valid_from, valid_to), valid_from AS known_since
 FROM raw.universes
 WHERE valid_to IS NULL;
 
-COMMENT ON VIEW universes IS 'Universes as they stand now. All versions: raw.universes.';
+COMMENT ON VIEW universes IS 'Universes as they stand now. One row a universe. All versions: raw.universes.';
+COMMENT ON COLUMN universes.known_since IS 'When this content was first seen. [UTC]';

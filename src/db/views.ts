@@ -1,13 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { BarlakeError, messageOf, QueryError } from "../core/errors.js";
+import { BarlakeError, messageOf } from "../core/errors.js";
 import { type ParquetFiles, parquetRelation } from "./parquet-relation.js";
 import { ident, literal } from "./quote.js";
 import type { Session } from "./session.js";
-
-/** The views that come with barlake, one a file. */
-const OWN_VIEWS = fileURLToPath(new URL("../../sql/views", import.meta.url));
+import { applyViewFiles, OWN_VIEWS, readViewFiles, type ViewFile } from "./view-files.js";
 
 /** A part of a table's files, and what is true of each of their rows. */
 export interface ViewBranch {
@@ -22,40 +17,73 @@ export interface ViewedTable extends ParquetFiles {
   readonly branches?: readonly ViewBranch[];
 }
 
-/** One SQL file that defines a view. */
-interface ViewFile {
-  readonly path: string;
-  readonly sql: string;
-}
-
 /**
  * Lays a lake's views: `raw.<table>` over exactly the given files, with the comments of the schema, and over these the
- * views of `sql/views`; all of them or, on an error, none. A list of files is bound once for its own view and once for
+ * views and macros of `sql/views`; all of them or, on an error, none. A list of files is bound once for its own view and once for
  * each view over it; the comments are set without binding.
  *
  * @param tables the live files of every table.
  * @param extra more views of the schema `raw`, by name.
- * @throws {BarlakeError} when a view's file cannot be applied, naming the file.
+ * @throws {ViewFileError} when a view's file cannot be applied, naming file, line and what is missing.
  */
 export async function createViews(
   session: Session,
   tables: readonly ViewedTable[],
   extra: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  // One transaction: a database file is synchronised once, not after each of some 150 statements.
-  await session.run("BEGIN TRANSACTION");
-  try {
+  // One transaction: a database file is synchronised once, not after each of some 500 statements.
+  await inTransaction(session, async () => {
     await session.run("CREATE SCHEMA IF NOT EXISTS raw");
     for (const table of tables) await createRawView(session, table);
     for (const [name, sql] of Object.entries(extra)) {
       await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
     }
-    await applyViewFiles(session, readViewFiles(OWN_VIEWS));
+    const [fault] = await applyViewFiles(readViewFiles(OWN_VIEWS), (sql) => session.run(sql));
+    if (fault !== undefined) throw fault;
+    await inheritComments(session);
+  });
+}
+
+async function inTransaction(session: Session, work: () => Promise<unknown>): Promise<void> {
+  await session.run("BEGIN TRANSACTION");
+  try {
+    await work();
     await session.run("COMMIT");
   } catch (error) {
     await session.run("ROLLBACK");
     throw error;
   }
+}
+
+/** What a view's file leaves unsaid of a column is what the schema says of it in the table of the view's name. */
+async function inheritComments(session: Session): Promise<void> {
+  const unsaid = await session.json<{ view: string; name: string; comment: string }>(
+    `SELECT v.table_name AS "view", v.column_name AS name, r.comment
+     FROM duckdb_columns() AS v
+     JOIN duckdb_columns() AS r USING (database_name, table_name, column_name)
+     WHERE v.database_name = current_database() AND v.schema_name = 'main' AND r.schema_name = 'raw'
+       AND v.comment IS NULL AND r.comment IS NOT NULL`,
+  );
+  const comments = unsaid.map(
+    ({ view, name, comment }) =>
+      `COMMENT ON COLUMN main.${ident(view)}.${ident(name)} IS ${literal(comment)}`,
+  );
+  if (comments.length > 0) await session.run(comments.join(";\n"));
+}
+
+/**
+ * Lays views of the user's own over the lake's: every `*.sql` of a folder that can be applied, each whole or not at all.
+ *
+ * @returns an error for each file that cannot, or for the folder.
+ */
+export async function createUserViews(session: Session, folder: string): Promise<readonly BarlakeError[]> {
+  let files: readonly ViewFile[];
+  try {
+    files = readViewFiles(folder);
+  } catch (cause) {
+    return [new BarlakeError(`view folder ${folder} cannot be read: ${messageOf(cause)}`, { cause })];
+  }
+  return applyViewFiles(files, (sql) => inTransaction(session, () => session.run(sql)));
 }
 
 async function createRawView(session: Session, viewed: ViewedTable): Promise<void> {
@@ -81,33 +109,4 @@ async function viewSql(session: Session, viewed: ViewedTable): Promise<string> {
     parts.push(where === undefined ? rows : `${rows} WHERE ${where}`);
   }
   return parts.join("\nUNION ALL\n");
-}
-
-function readViewFiles(folder: string): ViewFile[] {
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".sql"))
-    .sort()
-    .map((name) => ({ path: join(folder, name), sql: readFileSync(join(folder, name), "utf8") }));
-}
-
-/** Applies files in the order that their views need one another: a file that needs a later one waits for it. */
-async function applyViewFiles(session: Session, files: readonly ViewFile[]): Promise<void> {
-  let waiting = files;
-  while (waiting.length > 0) {
-    const failed: { file: ViewFile; error: unknown }[] = [];
-    for (const file of waiting) {
-      try {
-        await session.run(file.sql);
-      } catch (error) {
-        failed.push({ file, error });
-      }
-    }
-    const [first] = failed;
-    if (first !== undefined && failed.length === waiting.length) {
-      throw new BarlakeError(`view file ${basename(first.file.path)}: ${messageOf(first.error)}`, {
-        cause: first.error instanceof QueryError ? first.error.cause : first.error,
-      });
-    }
-    waiting = failed.map(({ file }) => file);
-  }
 }

@@ -16,15 +16,26 @@ export interface Moment {
   readonly versions?: ReadonlyMap<string, number>;
 }
 
+/** Views of the user's own, laid over those of the lake. */
+export interface UserViews {
+  /** Folder of their `*.sql` files; it need not exist. */
+  readonly folder: string;
+  /** Told of each file that could not be applied; the other views are laid all the same. */
+  readonly onFault: (error: Error) => void;
+}
+
 /** A lake: a folder of Delta tables, and the newest version of each that this process has seen. */
 export class Lake {
   /** Absolute path of the lake's folder. */
   readonly folder: string;
   readonly storage: Storage;
+  /** Undefined: only the lake's own views are laid. */
+  readonly userViews: UserViews | undefined;
   readonly #known = new Map<string, Snapshot>();
 
-  constructor(folder: string) {
+  constructor(folder: string, options: { readonly userViews?: UserViews } = {}) {
     this.folder = resolve(folder);
+    this.userViews = options.userViews;
     this.storage = localStorage(this.folder);
   }
 

@@ -6,13 +6,13 @@ import { BarlakeError, LakeError, messageOf } from "../core/errors.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import { literal } from "../db/quote.js";
 import { Session, type SessionOptions } from "../db/session.js";
-import { createViews } from "../db/views.js";
+import { createUserViews, createViews } from "../db/views.js";
 import { byteCount, type Lake, type Moment, rowCount } from "./lake.js";
 import { rejectsSql } from "./rejects.js";
 import type { Snapshot } from "./snapshot.js";
 import { viewBranches } from "./view-branches.js";
 
-/** Opens a database with all of a lake's views, at the newest version of each table or at a moment. */
+/** Opens a database with all of a lake's views, the user's own included, at the newest version of each table or at a moment. */
 export async function openReader(
   lake: Lake,
   options: SessionOptions = {},
@@ -75,6 +75,9 @@ async function layViews(session: Session, lake: Lake, snapshots: readonly Snapsh
     return { ...lake.filesOf(snapshot), ...(branches && { branches }) };
   });
   await createViews(session, tables, { rejects: await rejectsSql(lake), tables: tablesSql(snapshots) });
+  const { userViews } = lake;
+  if (userViews === undefined) return;
+  for (const fault of await createUserViews(session, userViews.folder)) userViews.onFault(fault);
 }
 
 /** The view `raw.tables`: what the lake holds, as literal rows. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { systemClock } from "../../src/client/system-clock.js";
 import { Session } from "../../src/db/session.js";
+import { auditLake } from "../../src/jobs/audit-lake.js";
 import { compareLakes } from "../../src/jobs/compare-lakes.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportReport, type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
@@ -235,5 +236,33 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
       { date: "2014-04-23", period: "2013-12-28", total_assets: 225_184_000_000 },
       { date: "2014-04-24", period: "2014-03-29", total_assets: 205_989_000_000 },
     ]);
+  });
+
+  test("the audits find the defects that the sources name", async () => {
+    const { findings } = await auditLake(lakeA);
+    const rows = Object.fromEntries(findings.map(({ name, rows: n }) => [name, n]));
+    // The minutes of 600519.SH with an opening of 0, and a few bars of daily and minute files.
+    expect(rows.ohlc).toBe(972);
+    // Two Sundays of the early market of Shenzhen; holidays that a source of Hong Kong fills up.
+    expect(rows.no_session).toBe(2);
+    expect(rows.idle_dates).toBeGreaterThan(40);
+    // The files of 2024-03-05 and 2024-03-06 are missing; the days are those of the index of that month.
+    expect(rows.missing_sessions).toBe(33);
+    // The index's last minute of each of a hundred mornings is labelled 13:00; its first day begins at 13:22.
+    expect(rows.minute_labels).toBe(100);
+    expect(rows.short_days).toBeGreaterThan(20);
+    // Feeds without amounts; VWAPs outside of the prices before 1993; splits that prev_close does not state.
+    expect(rows.amounts).toBeGreaterThan(0);
+    expect(rows.units).toBeGreaterThan(1000);
+    const outliers = await openReader(lakeA);
+    using reader = outliers.session;
+    expect(
+      await reader.json(
+        "SELECT trade_date::VARCHAR AS d, round(base / close, 1) AS split FROM quality_outliers WHERE symbol = '00700.HK'",
+      ),
+    ).toEqual([{ d: "2014-05-15", split: 4.7 }]);
+    // Suspended days that are filled up, and statements without a date of publication.
+    expect(rows.stale).toBeGreaterThan(50);
+    expect(rows.statement_dates).toBeGreaterThan(2000);
   });
 });

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { sqlReference } from "../../docs/sql-reference.js";
 import { Session } from "../../src/db/session.js";
 import { publish } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -10,14 +11,73 @@ import { land, openSession, temporaryLake } from "../lake/temporary-lake.js";
 const VIEWS = fileURLToPath(new URL("../../sql/views", import.meta.url));
 const names = readdirSync(VIEWS).map((file) => file.replace(/\.sql$/, ""));
 
-test("each view stands in a file of its name, with purpose, grain and inputs in its header", () => {
+const textOf = (name: string): string => readFileSync(`${VIEWS}/${name}.sql`, "utf8");
+const kindOf = (name: string): string => {
+  const [, kind = "", table = ""] =
+    /^CREATE OR REPLACE (VIEW|MACRO) \w+(?:\([^)]*\))? AS( TABLE)?/m.exec(textOf(name)) ?? [];
+  return `${kind}${table}`;
+};
+
+test("each view or macro stands in a file of its name, with purpose, grain and inputs in its header", () => {
   for (const name of names) {
-    const sql = readFileSync(`${VIEWS}/${name}.sql`, "utf8");
+    const sql = textOf(name);
+    const kind = kindOf(name);
     expect(sql).toMatch(/^-- [A-Z]/);
-    expect(sql).toMatch(/^-- Grain: .*Inputs: /m);
-    expect(sql).toContain(`CREATE OR REPLACE VIEW ${name} AS`);
-    expect(sql).toContain(`COMMENT ON VIEW ${name} IS`);
+    expect(sql).toMatch(/^-- Grain: [\s\S]*?Inputs: /m);
+    expect(sql).toMatch(new RegExp(`^CREATE OR REPLACE ${kind.split(" ")[0]} ${name}\\b`, "m"));
+    expect(sql).toContain(`COMMENT ON ${kind} ${name} IS`);
   }
+});
+
+test("docs/sql.md is what the comments in the database say; npm run docs writes it anew", async () => {
+  expect(readFileSync(fileURLToPath(new URL("../../docs/sql.md", import.meta.url)), "utf8")).toBe(
+    await sqlReference(),
+  );
+});
+
+test("every view says its grain, every column what it is; every macro its parameters and, of its own, its columns", async () => {
+  const lake = temporaryLake();
+  await publish(lake);
+  using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
+  const unsaid = await client.json(
+    `SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal AND comment IS NULL`,
+  );
+  expect(unsaid).toEqual([]);
+  const grainless = await client.json(
+    `SELECT view_name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal AND NOT regexp_matches(comment, '[Oo]ne row an? ')`,
+  );
+  expect(grainless).toEqual([]);
+  const macros = await client.json<{ name: string; comment: string; parameters: string[]; kind: string }>(
+    `SELECT function_name AS name, comment, parameters, function_type AS kind FROM duckdb_functions()
+     WHERE schema_name = 'main' AND NOT internal`,
+  );
+  expect(macros.length).toBeGreaterThan(10);
+  const calls: Record<string, string> = {
+    adjusted: "adjusted('1d', 'none')",
+    adjustment_steps: "adjustment_steps('forward')",
+    statements_asof: "statements_asof()",
+    members: "members('X')",
+  };
+  for (const { name, comment, parameters } of macros) {
+    for (const parameter of parameters) expect(comment, name).toContain(`\n${parameter}: `);
+    const call = calls[name];
+    if (call === undefined) continue;
+    const columns = await client.json<{ column_name: string }>(`DESCRIBE FROM ${call}`);
+    const said = [...comment.matchAll(/^-> (\w+): ./gm)].map(([, column]) => column);
+    expect(said, name).toEqual(columns.map(({ column_name }) => column_name));
+  }
+});
+
+test("a client that attaches the file has its views, and after USE its macros", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 10.25 }]);
+  await publish(lake);
+  using client = await Session.open({ threads: 1 });
+  await client.run(`ATTACH '${lake.databaseFile}' AS market (READ_ONLY)`);
+  expect(await client.json("SELECT close FROM market.bars_1d")).toEqual([{ close: 10.25 }]);
+  expect(await client.json("SELECT count(*) AS n FROM market.daily_status")).toEqual([{ n: 1n }]);
+  await client.run("USE market");
+  expect(await client.json("SELECT close FROM adjusted('1w', 'forward')")).toEqual([{ close: 10.25 }]);
 });
 
 test("lake.duckdb opens in a client of its own, read-only, and shows tables, views and comments", async () => {
@@ -33,7 +93,9 @@ test("lake.duckdb opens in a client of its own, read-only, and shows tables, vie
     "SELECT schema_name, view_name, comment FROM duckdb_views() WHERE NOT internal",
   );
   const main = views.filter((view) => view.schema_name === "main");
-  expect(main.map((view) => view.view_name).sort()).toEqual(names.sort());
+  expect(main.map((view) => view.view_name).sort()).toEqual(
+    names.filter((name) => kindOf(name) === "VIEW").sort(),
+  );
   expect(main.filter((view) => !view.comment)).toEqual([]);
   const [volume] = await client.json(
     "SELECT comment FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = 'bars_1d' AND column_name = 'volume'",

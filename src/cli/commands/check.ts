@@ -1,6 +1,7 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { DAY_MS } from "../../core/time.js";
+import { auditLake } from "../../jobs/audit-lake.js";
 import { type CheckReport, checkLake } from "../../jobs/check-lake.js";
 import {
   checkSample,
@@ -11,6 +12,7 @@ import {
 import type { Finding, Severity } from "../../lake/check/finding.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { TABLES } from "../../schema/tables.js";
+import { auditText } from "../audit-text.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
@@ -20,6 +22,7 @@ import { count, paint, plural, size, table } from "../text.js";
 
 interface Options extends ServiceOptions {
   readonly deep?: boolean;
+  readonly audits?: boolean;
   readonly sample?: SampleSize;
 }
 
@@ -38,6 +41,7 @@ export function addCheck(cli: Cli): void {
       ),
     )
     .option("--deep", "read every file in full: content, rows, order, statistics, keys")
+    .option("--audits", "run the audits of sql/audits over the views: what the rows say of one another")
     .addOption(
       new Option(
         "--sample <part>",
@@ -53,7 +57,7 @@ export function addCheck(cli: Cli): void {
       "after",
       `
 Changes nothing, and others may read and write meanwhile. Without --deep it looks at the log and at the names and sizes
-of the files, which takes moments. With --sample it spends a part of the key's quota: a service that corrects its past
+of the files, which takes moments. With --audits it runs queries over the rows. With --sample it spends a part of the key's quota: a service that corrects its past
 does not tell of it.
 Exit code 1: an error or a warning was found; what is only worth knowing does not count.
 
@@ -61,6 +65,7 @@ Examples:
   barlake check
   barlake check --deep bars_1d bars_1m
   barlake check --deep --json
+  barlake check --audits
   barlake check --sample 1% --rpm 30`,
     )
     .action((names: readonly string[], options: Options) =>
@@ -74,14 +79,22 @@ Examples:
           onProgress: ({ table: name, file, ...progress }) =>
             view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
         }).finally(() => view?.stop());
+        const audits = options.audits && (await auditLake(openLake(options), { signal: cli.signal }));
         const sample = options.sample && (await askSample(cli, options, options.sample));
-        if (options.json) printJson({ deep: options.deep === true, ...report, ...(sample && { sample }) });
+        if (options.json)
+          printJson({
+            deep: options.deep === true,
+            ...report,
+            ...(audits && { audits }),
+            ...(sample && { sample }),
+          });
         else
           process.stdout.write(
-            `${[text(report, options), ...(sample ? sampleText(sample) : [])].join("\n")}\n`,
+            `${[text(report, options), ...(audits ? ["", auditText(audits)] : []), ...(sample ? sampleText(sample) : [])].join("\n")}\n`,
           );
         if (cli.signal.aborted) return EXIT.interrupted;
-        const isSound = report.findings.every(({ severity }) => severity === "info");
+        const findings = [...report.findings, ...(audits ? audits.findings : [])];
+        const isSound = findings.every(({ severity }) => severity === "info");
         return isSound && (sample === undefined || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
       }),
     );

@@ -51,7 +51,8 @@ export function addSql(cli: Cli): void {
       "after",
       `
 Views: bars_1d, bars_1m, instruments, universes, universe_members, exchanges, balance_sheet, cash_flow,
-daily_fundamentals, requests, rejects; every version ever landed under raw.
+daily_fundamentals, daily_valuation, returns, daily_status, requests, rejects, and more: docs/sql.md; every version ever
+landed under raw. Macros: bars('5m'), adjusted('1d', 'forward', as_of := DATE), statements_asof(DATE), members('id', DATE).
 
 Examples:
   barlake sql "from daily_fundamentals where symbol = '600519.SH' order by trade_date desc limit 5"

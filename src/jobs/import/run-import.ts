@@ -10,7 +10,9 @@ import { landVersions } from "../../lake/land-versions.js";
 import { publish } from "../../lake/publish.js";
 import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
 import { stageRows } from "../../lake/stage-rows.js";
+import { landTradingDays } from "../../lake/trading-days.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
+import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { tableNamed } from "../../schema/tables.js";
@@ -116,7 +118,10 @@ async function land(
   if (isBars(table)) {
     const { now } = options;
     const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
-    return [await landBars(session, lake, table, STAGED, { ...options, finalEnd: ends })];
+    const bars = await landBars(session, lake, table, STAGED, { ...options, finalEnd: ends });
+    if (table !== BARS_1D) return [bars];
+    const days = await landTradingDays(session, lake, options);
+    return days.inserted + days.updated > 0 ? [bars, days] : [bars];
   }
   if (table.open) return [await landStatements(session, lake, table, STAGED, options)];
   const reports = [await landVersions(session, lake, table, STAGED, options)];

@@ -1,0 +1,11 @@
+-- Audit: announced_before_end
+-- Severity: error
+-- A statement that was announced before its period ended cannot be: its date is wrong, and a backtest would use it too early.
+SELECT dataset, symbol, period_end, announce_date
+FROM (
+  SELECT 'balance_sheet' AS dataset, symbol, period_end, announce_date FROM raw.balance_sheet
+  UNION ALL
+  SELECT 'cash_flow', symbol, period_end, announce_date FROM raw.cash_flow
+)
+WHERE announce_date < period_end
+ORDER BY dataset, symbol, period_end

@@ -1,0 +1,8 @@
+-- Audit: missing_days
+-- Severity: info
+-- Daily bars lack sessions between a symbol's first bar and its last: a suspension, where the source leaves those out, or a gap.
+-- daily_status has such a session as suspended.
+SELECT symbol, first_date, last_date, sessions
+FROM quality_gaps
+WHERE dataset = 'bars_1d'
+ORDER BY symbol, first_date

@@ -1,0 +1,14 @@
+-- A price, adjusted by the value of its day's stretch. A price of 0 is a feed's way to say "none", and stays so.
+-- Grain: one value a price. Inputs: a value of adjustment_steps, null where there is none.
+CREATE OR REPLACE MACRO adjusted_price(price, adjustment, step) AS
+  CASE
+    WHEN step IS NULL OR price = 0 THEN price
+    WHEN adjustment = 'forward' THEN price / step
+    WHEN adjustment = 'backward' THEN price * step
+    ELSE price + step
+  END;
+
+COMMENT ON MACRO adjusted_price IS 'A price, adjusted by the value of its day''s stretch. [currency]
+price: Unadjusted; 0 stands for none and stays. [currency]
+adjustment: forward, backward, forward_additive or backward_additive.
+step: Value of adjustment_steps for the day; null: the price stays.';

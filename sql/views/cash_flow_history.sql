@@ -1,0 +1,87 @@
+-- Cash flow statements as they were known from each date on, with quarters, twelve months and changes that use no version
+-- that was not known yet. Reports cumulate from the first of January, as Chinese law has it and as the service delivers
+-- those of Hong Kong (half-years) and the United States. A company whose fiscal year ends in another month has flows here
+-- that cannot be cut at January: of those only the items as reported hold.
+-- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.cash_flow.
+-- Units: items in the currency of the statement, as reported; ratios as plain numbers.
+CREATE OR REPLACE VIEW cash_flow_history AS
+WITH versions AS NOT MATERIALIZED (
+  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+    period_month(period_end) AS month, struct_pack(
+    period_end := period_end,
+    announce_date := announce_date,
+    net_operating_cash_flow := net_operating_cash_flow,
+    net_investing_cash_flow := net_investing_cash_flow,
+    net_financing_cash_flow := net_financing_cash_flow,
+    net_cash_change := net_cash_change,
+    capex := capex
+  ) AS item
+  FROM raw.cash_flow
+),
+-- Each version with the periods that it has a part in, and which: 0 the period itself, else so many months before it, -1 the fiscal year before it.
+parts AS NOT MATERIALIZED (
+  SELECT symbol, region, first_seen_at, known_from, item, part.role AS role,
+    last_day(month + to_months(part.months)) AS month
+  FROM (
+    SELECT *, unnest([{'role': 0, 'months': 0}, {'role': 3, 'months': 3}, {'role': 6, 'months': 6}, {'role': 12, 'months': 12}]
+      || CASE WHEN month(month) = 12
+        THEN [{'role': -1, 'months': 3}, {'role': -1, 'months': 6}, {'role': -1, 'months': 9}] ELSE [] END) AS part
+    FROM versions
+  )
+),
+states AS NOT MATERIALIZED (
+  SELECT symbol, region, month, known_from,
+    max_by(item, (known_from, first_seen_at)) FILTER (role = 0) OVER states AS this,
+    max_by(item, (known_from, first_seen_at)) FILTER (role = 3) OVER states AS quarter_ago,
+    max_by(item, (known_from, first_seen_at)) FILTER (role = 6) OVER states AS half_ago,
+    max_by(item, (known_from, first_seen_at)) FILTER (role = 12) OVER states AS year_ago,
+    max_by(item, (known_from, first_seen_at)) FILTER (role = -1) OVER states AS year_end
+  FROM parts
+  WINDOW states AS (PARTITION BY symbol, month ORDER BY known_from RANGE UNBOUNDED PRECEDING)
+  QUALIFY row_number() OVER (PARTITION BY symbol, month, known_from) = 1
+)
+SELECT
+  symbol,
+  month,
+  known_from,
+  this.period_end AS period_end,
+  this.announce_date AS announce_date,
+  this.net_operating_cash_flow AS net_operating_cash_flow,
+  this.net_investing_cash_flow AS net_investing_cash_flow,
+  this.net_financing_cash_flow AS net_financing_cash_flow,
+  this.net_cash_change AS net_cash_change,
+  this.capex AS capex,
+  this.net_operating_cash_flow - abs(this.capex) AS free_cash_flow,
+  CASE WHEN month(month) = 3 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow - quarter_ago.net_operating_cash_flow END AS operating_cash_flow_quarter,
+  CASE WHEN month(month) = 12 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow + year_end.net_operating_cash_flow - year_ago.net_operating_cash_flow END AS operating_cash_flow_ttm,
+  CASE WHEN month(month) = 12 THEN abs(this.capex) ELSE abs(this.capex) + abs(year_end.capex) - abs(year_ago.capex) END AS capex_ttm,
+  (CASE WHEN month(month) = 12 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow + year_end.net_operating_cash_flow - year_ago.net_operating_cash_flow END)
+    - (CASE WHEN month(month) = 12 THEN abs(this.capex) ELSE abs(this.capex) + abs(year_end.capex) - abs(year_ago.capex) END) AS free_cash_flow_ttm,
+  relative_change(this.net_operating_cash_flow, year_ago.net_operating_cash_flow) AS operating_cash_flow_yoy,
+  relative_change(
+    CASE WHEN month(month) = 3 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow - quarter_ago.net_operating_cash_flow END,
+    CASE WHEN month(month) = 6 THEN quarter_ago.net_operating_cash_flow ELSE quarter_ago.net_operating_cash_flow - half_ago.net_operating_cash_flow END
+  ) AS operating_cash_flow_qoq,
+  region
+FROM states
+WHERE this IS NOT NULL;
+
+COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters and trailing twelve months of reports that cumulate from January. One row a symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
+COMMENT ON COLUMN cash_flow_history.symbol IS 'Instrument symbol.';
+COMMENT ON COLUMN cash_flow_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
+COMMENT ON COLUMN cash_flow_history.known_from IS 'From this date on the row holds, until the next one of the period: something that it is made of was announced, or first seen.';
+COMMENT ON COLUMN cash_flow_history.period_end IS 'Last day of the reporting period.';
+COMMENT ON COLUMN cash_flow_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not tell.';
+COMMENT ON COLUMN cash_flow_history.net_operating_cash_flow IS 'Net operating cash flow, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN cash_flow_history.net_investing_cash_flow IS 'Net investing cash flow, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN cash_flow_history.net_financing_cash_flow IS 'Net financing cash flow, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN cash_flow_history.net_cash_change IS 'Net cash change, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN cash_flow_history.capex IS 'Capex, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN cash_flow_history.free_cash_flow IS 'net_operating_cash_flow - abs(capex), from the start of the year: sources differ in the sign of capex. [currency]';
+COMMENT ON COLUMN cash_flow_history.operating_cash_flow_quarter IS 'net_operating_cash_flow of the quarter alone: the report less that of the quarter before; of the first quarter, the report. [currency]';
+COMMENT ON COLUMN cash_flow_history.operating_cash_flow_ttm IS 'net_operating_cash_flow of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. [currency]';
+COMMENT ON COLUMN cash_flow_history.capex_ttm IS 'abs(capex) of the last twelve months, likewise. [currency]';
+COMMENT ON COLUMN cash_flow_history.free_cash_flow_ttm IS 'operating_cash_flow_ttm - capex_ttm. [currency]';
+COMMENT ON COLUMN cash_flow_history.operating_cash_flow_yoy IS 'net_operating_cash_flow from the start of the year against the same months a year before: (x - x0) / abs(x0). [ratio]';
+COMMENT ON COLUMN cash_flow_history.operating_cash_flow_qoq IS 'operating_cash_flow_quarter against the quarter before: (x - x0) / abs(x0). [ratio]';
+COMMENT ON COLUMN cash_flow_history.region IS 'Region: CN, HK or US.';

@@ -1,0 +1,73 @@
+-- Whether and how each instrument could be traded on each session: suspended, at a limit, turnover.
+-- A session since an instrument's first bar on which it has none is a suspended one, as long as it was not known to be
+-- delisted. The limit is the one that the day's own snapshot of the metadata tells, else the rule of the Chinese exchanges
+-- applied to prev_close, but for the ten days from a listing, in which other rules hold.
+-- Grain: one row a symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions, limit_percent.
+-- Conditions on symbol and trade_date reach the files of the bars.
+CREATE OR REPLACE VIEW daily_status AS
+WITH days AS NOT MATERIALIZED (
+  SELECT symbol, trade_date, open, high, low, close, prev_close, volume, volume * lot AS shares, region, true AS has_bar
+  FROM raw.bars_1d
+  UNION ALL
+  SELECT s.symbol, d.trade_date, NULL, NULL, NULL, NULL, NULL, 0, 0, s.region, false
+  FROM (SELECT symbol, region, min(trade_date) AS first_date FROM raw.bars_1d GROUP BY symbol, region) AS s
+  JOIN raw.trading_days AS d ON d.region = s.region AND d.trade_date > s.first_date
+  ANTI JOIN raw.bars_1d AS b ON b.symbol = s.symbol AND b.trade_date = d.trade_date
+),
+known_days AS NOT MATERIALIZED (
+  SELECT d.*, v.known, v.total_shares, v.float_shares, v.from_date, v.to_date, v.limit_up, v.limit_down,
+    CASE WHEN v.listing_date IS NULL OR d.trade_date >= v.listing_date + 10 THEN
+      limit_percent(d.symbol, d.trade_date, v.type, v.name) END AS percent,
+    CASE WHEN coalesce(v.type, CASE WHEN regexp_matches(d.symbol, '^(5\d{5}\.SH|1[56]\d{4}\.SZ)$') THEN 'etf' END) = 'etf'
+      THEN 3 ELSE 2 END AS decimals
+  FROM days AS d
+  ASOF LEFT JOIN instrument_versions AS v ON v.symbol = d.symbol AND d.trade_date >= v.from_date
+),
+limited AS NOT MATERIALIZED (
+  SELECT *,
+    known = 'observed' AND from_date = trade_date AND limit_up > 0 AS is_told,
+    CASE WHEN is_told THEN nullif(limit_up, 100000)
+      ELSE CAST(round(CAST(prev_close AS DECIMAL(18, 4)) * (100 + percent) / 100, decimals) AS DOUBLE) END AS limit_up_price,
+    CASE WHEN is_told THEN nullif(limit_down, 0)
+      ELSE CAST(round(CAST(prev_close AS DECIMAL(18, 4)) * (100 - percent) / 100, decimals) AS DOUBLE) END AS limit_down_price
+  FROM known_days
+  WHERE has_bar OR to_date IS NULL OR trade_date < to_date
+)
+SELECT
+  symbol,
+  trade_date,
+  has_bar,
+  volume = 0 AS suspended,
+  limit_up_price,
+  limit_down_price,
+  CASE WHEN is_told THEN 'observed' WHEN limit_up_price IS NOT NULL THEN 'rule' END AS limit_source,
+  volume > 0 AND coalesce(close >= limit_up_price - 0.0005, false) AS limit_up,
+  volume > 0 AND coalesce(close <= limit_down_price + 0.0005, false) AS limit_down,
+  volume > 0
+    AND NOT coalesce(low >= limit_up_price - 0.0005, false)
+    AND NOT coalesce(high <= limit_down_price + 0.0005, false) AS tradable,
+  shares,
+  float_shares,
+  total_shares,
+  CASE WHEN float_shares > 0 THEN shares / float_shares END AS turnover,
+  known,
+  region
+FROM limited;
+
+COMMENT ON VIEW daily_status IS 'Whether and how each instrument could be traded on each session. One row a symbol and session since its first bar. A row comes late, or changes, where a bar or the first snapshot of the metadata comes later.';
+COMMENT ON COLUMN daily_status.symbol IS 'Instrument symbol.';
+COMMENT ON COLUMN daily_status.trade_date IS 'Trading date in the exchange''s own zone.';
+COMMENT ON COLUMN daily_status.has_bar IS 'Whether a bar was delivered: a suspended day may have one, or none.';
+COMMENT ON COLUMN daily_status.suspended IS 'Nothing traded on the session.';
+COMMENT ON COLUMN daily_status.limit_up_price IS 'Highest price permitted that day; null where there is no limit, or none is known. [currency]';
+COMMENT ON COLUMN daily_status.limit_down_price IS 'Lowest price permitted that day. [currency]';
+COMMENT ON COLUMN daily_status.limit_source IS 'observed: told by the metadata of that very day; rule: prev_close x (1 +/- limit_percent), rounded half up to the tick.';
+COMMENT ON COLUMN daily_status.limit_up IS 'Closed at the upper limit.';
+COMMENT ON COLUMN daily_status.limit_down IS 'Closed at the lower limit.';
+COMMENT ON COLUMN daily_status.tradable IS 'Traded, and not at one limit alone all day.';
+COMMENT ON COLUMN daily_status.shares IS 'Traded volume. [shares]';
+COMMENT ON COLUMN daily_status.float_shares IS 'Shares that trade freely, as known on the date. [shares]';
+COMMENT ON COLUMN daily_status.total_shares IS 'Shares issued, as known on the date. [shares]';
+COMMENT ON COLUMN daily_status.turnover IS 'shares / float_shares. [ratio]';
+COMMENT ON COLUMN daily_status.known IS 'observed: the metadata was seen by then; assumed: it is the first snapshot''s; null: the instrument has none.';
+COMMENT ON COLUMN daily_status.region IS 'Region: CN, HK or US.';

@@ -1,0 +1,67 @@
+-- Each daily bar with its company's value and ratios, made of nothing that was not known at the end of the day: the newest
+-- reporting period known by then, in its newest version known by then, and the shares of the metadata of that day.
+-- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
+-- instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
+-- Units: currency of the listing for prices, of the statement for its items: they must be one for the ratios to hold.
+CREATE OR REPLACE VIEW daily_valuation AS
+WITH newest_balance_sheet AS NOT MATERIALIZED (
+  SELECT *
+  FROM balance_sheet_history
+  QUALIFY month = max(month) OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING)
+),
+newest_cash_flow AS NOT MATERIALIZED (
+  SELECT *
+  FROM cash_flow_history
+  QUALIFY month = max(month) OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING)
+)
+SELECT
+  d.symbol,
+  d.trade_date,
+  d.close,
+  i.total_shares,
+  i.known,
+  d.close * i.total_shares AS market_value,
+  d.close * i.float_shares AS float_market_value,
+  b.period_end AS balance_sheet_period_end,
+  b.book_value,
+  b.debt_to_assets,
+  b.current_ratio,
+  b.accruals,
+  b.total_assets_yoy,
+  b.book_value_yoy,
+  c.period_end AS cash_flow_period_end,
+  c.operating_cash_flow_ttm,
+  c.free_cash_flow_ttm,
+  c.operating_cash_flow_yoy,
+  CASE WHEN b.book_value > 0 THEN d.close * i.total_shares / b.book_value END AS price_to_book,
+  c.operating_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS cash_flow_yield,
+  c.free_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS free_cash_flow_yield,
+  d.region
+FROM raw.bars_1d AS d
+ASOF LEFT JOIN instrument_versions AS i ON i.symbol = d.symbol AND d.trade_date >= i.from_date
+ASOF LEFT JOIN newest_balance_sheet AS b ON b.symbol = d.symbol AND d.trade_date >= b.known_from
+ASOF LEFT JOIN newest_cash_flow AS c ON c.symbol = d.symbol AND d.trade_date >= c.known_from;
+
+COMMENT ON VIEW daily_valuation IS 'Each daily bar with its company''s value and ratios, made of nothing that was not known at the end of the day. One row a symbol and trading date. A row changes where the first snapshot of the metadata, or a statement that was announced by then, is first seen later.';
+COMMENT ON COLUMN daily_valuation.symbol IS 'Instrument symbol.';
+COMMENT ON COLUMN daily_valuation.trade_date IS 'Trading date in the exchange''s own zone.';
+COMMENT ON COLUMN daily_valuation.close IS 'Last price, unadjusted. [currency]';
+COMMENT ON COLUMN daily_valuation.total_shares IS 'Shares issued, as known on the date. [shares]';
+COMMENT ON COLUMN daily_valuation.known IS 'observed: the metadata was seen by then; assumed: it is the first snapshot''s; null: the instrument has none.';
+COMMENT ON COLUMN daily_valuation.market_value IS 'close * total_shares. [currency]';
+COMMENT ON COLUMN daily_valuation.float_market_value IS 'close * float_shares, as known on the date. [currency]';
+COMMENT ON COLUMN daily_valuation.balance_sheet_period_end IS 'Reporting period of the balance sheet that was known on the date.';
+COMMENT ON COLUMN daily_valuation.book_value IS 'equity_attributable; where it is not reported, total_equity - minority_interest. [currency]';
+COMMENT ON COLUMN daily_valuation.debt_to_assets IS 'total_liabilities / total_assets. [ratio]';
+COMMENT ON COLUMN daily_valuation.current_ratio IS 'total_current_assets / total_current_liabilities. [ratio]';
+COMMENT ON COLUMN daily_valuation.accruals IS 'Change over a year of (total_current_assets - cash_and_equivalents) - (total_current_liabilities - short_term_borrowing), over the average of total_assets at its two ends. [ratio]';
+COMMENT ON COLUMN daily_valuation.total_assets_yoy IS 'total_assets against the period a year before: (x - x0) / abs(x0). [ratio]';
+COMMENT ON COLUMN daily_valuation.book_value_yoy IS 'book_value against the period a year before: (x - x0) / abs(x0). [ratio]';
+COMMENT ON COLUMN daily_valuation.cash_flow_period_end IS 'Reporting period of the cash flow statement that was known on the date.';
+COMMENT ON COLUMN daily_valuation.operating_cash_flow_ttm IS 'net_operating_cash_flow of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. [currency]';
+COMMENT ON COLUMN daily_valuation.free_cash_flow_ttm IS 'operating_cash_flow_ttm - capex_ttm. [currency]';
+COMMENT ON COLUMN daily_valuation.operating_cash_flow_yoy IS 'net_operating_cash_flow from the start of the year against the same months a year before: (x - x0) / abs(x0). [ratio]';
+COMMENT ON COLUMN daily_valuation.price_to_book IS 'market_value / book_value; null where the book value is not above 0. [ratio]';
+COMMENT ON COLUMN daily_valuation.cash_flow_yield IS 'operating_cash_flow_ttm / market_value. [ratio]';
+COMMENT ON COLUMN daily_valuation.free_cash_flow_yield IS 'free_cash_flow_ttm / market_value. [ratio]';
+COMMENT ON COLUMN daily_valuation.region IS 'Region: CN, HK or US.';

@@ -1,0 +1,11 @@
+-- Instruments as they were known at the end of a date, delisted ones included: research free of survivorship bias from
+-- the first snapshot on.
+-- Grain: one row a symbol. Inputs: instrument_versions.
+CREATE OR REPLACE MACRO instruments_asof(as_of) AS TABLE
+SELECT *
+FROM instrument_versions
+WHERE from_date <= coalesce(CAST(as_of AS DATE), DATE '9999-12-31')
+  AND (to_date IS NULL OR to_date > coalesce(CAST(as_of AS DATE), DATE '9999-12-31'));
+
+COMMENT ON MACRO TABLE instruments_asof IS 'Instruments as they were known at the end of a date. One row a symbol. Dates before the first snapshot change once, when it comes: its content is assumed for them. The columns of instrument_versions.
+as_of: Date in the exchange''s own zone; null: now. [date]';

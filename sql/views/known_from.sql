@@ -1,0 +1,10 @@
+-- The date from which a version of a statement counts as known: its announcement; without one, the date at the exchange
+-- on which this lake first saw it.
+-- Grain: one value a version. Inputs: announce_date, first_seen_at and region of raw.balance_sheet or raw.cash_flow.
+CREATE OR REPLACE MACRO known_from(announce_date, first_seen_at, region) AS
+  coalesce(announce_date, local_date(first_seen_at, region));
+
+COMMENT ON MACRO known_from IS 'Date from which a version of a statement counts as known. [date]
+announce_date: Date of publication; null where the source does not tell.
+first_seen_at: When this lake first saw the version. [UTC]
+region: Region: CN, HK or US.';

@@ -1,0 +1,33 @@
+-- Daily returns, free of ex-dates: against the previous close as the exchange states it, else against the last close.
+-- Of a day without trades nothing moved: its returns are 0, its overnight and intraday parts null.
+-- Grain: one row a symbol and trading date. Inputs: raw.bars_1d.
+-- Conditions on symbol reach the files; one on trade_date does not, since the bar before may be any time earlier.
+CREATE OR REPLACE VIEW returns AS
+SELECT
+  symbol,
+  trade_date,
+  close,
+  base,
+  CASE WHEN base > 0 AND close > 0 THEN close / base - 1 END AS simple_return,
+  CASE WHEN base > 0 AND close > 0 THEN ln(close / base) END AS log_return,
+  CASE WHEN base > 0 AND open > 0 AND volume > 0 THEN open / base - 1 END AS overnight_return,
+  CASE WHEN close > 0 AND open > 0 AND volume > 0 THEN close / open - 1 END AS intraday_return,
+  is_final,
+  region
+FROM (
+  SELECT symbol, trade_date, open, close, volume, is_final, region,
+    CASE WHEN prev_close > 0 THEN prev_close ELSE lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") END AS base
+  FROM raw.bars_1d
+);
+
+COMMENT ON VIEW returns IS 'Daily returns, free of ex-dates where the source states the previous close. One row a symbol and trading date.';
+COMMENT ON COLUMN returns.symbol IS 'Instrument symbol.';
+COMMENT ON COLUMN returns.trade_date IS 'Trading date in the exchange''s own zone.';
+COMMENT ON COLUMN returns.close IS 'Last price, unadjusted. [currency]';
+COMMENT ON COLUMN returns.base IS 'prev_close as the exchange states it; where it does not, the close of the bar before, splits and dividends included. [currency]';
+COMMENT ON COLUMN returns.simple_return IS 'close / base - 1. [ratio]';
+COMMENT ON COLUMN returns.log_return IS 'ln(close / base). [log ratio]';
+COMMENT ON COLUMN returns.overnight_return IS 'open / base - 1; null on a day without trades. [ratio]';
+COMMENT ON COLUMN returns.intraday_return IS 'close / open - 1; null on a day without trades. [ratio]';
+COMMENT ON COLUMN returns.is_final IS 'False while the day''s session was still running when the bar was asked for.';
+COMMENT ON COLUMN returns.region IS 'Region: CN, HK or US.';

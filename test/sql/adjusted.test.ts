@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { dayRange } from "../../src/calendar/sessions.js";
+import type { Region } from "../../src/core/exchange.js";
+import { ADJUSTMENTS, PERIODS } from "../../src/core/period.js";
+import { regionOf } from "../../src/core/symbol.js";
+import { parseTradingDate } from "../../src/core/time.js";
+import type { Session } from "../../src/db/session.js";
+import type { Lake } from "../../src/lake/lake.js";
+import { openReader } from "../../src/lake/publish.js";
+import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
+import { type Klines, referenceKlines } from "../serve/reference-klines.js";
+import { type LandedBar, landRows, newLake, type Served, serve } from "../serve/served-lake.js";
+import { fillSimulated } from "./simulated-lake.js";
+
+const COLUMNS = ["open", "high", "low", "close", "volume", "amount", "prev_close"] as const;
+const SYMBOLS = 24;
+
+/** Rows of `adjusted` in the form of an answer, by symbol. */
+async function klines(
+  reader: Session,
+  call: string,
+  symbols: readonly string[],
+): Promise<Map<string, Klines>> {
+  const lists = COLUMNS.map(
+    (name) => `list(${name === "volume" ? "volume::DOUBLE" : name} ORDER BY "timestamp") AS ${name}`,
+  );
+  const rows = await reader.json<Klines & { symbol: string }>(
+    `SELECT symbol, list(epoch_ms("timestamp")::DOUBLE ORDER BY "timestamp") AS timestamp, ${lists.join(", ")}
+     FROM ${call} WHERE symbol IN (${symbols.map((symbol) => `'${symbol}'`).join()}) GROUP BY symbol`,
+  );
+  return new Map(rows.map((row) => [row.symbol, row]));
+}
+
+/** The instant at which a date ends at the exchange. */
+function midnightAfter(symbol: string, date: string): number {
+  return dayRange(regionOf(symbol) as Region, parseTradingDate(date)).end;
+}
+
+function expectSame(found: Klines, wanted: Klines, exact: readonly string[], what: string): void {
+  expect(found.timestamp, what).toEqual(wanted.timestamp);
+  for (const name of COLUMNS) {
+    const [left, right] = [found[name] ?? [], wanted[name] ?? found.timestamp.map(() => null)];
+    if (exact.includes(name)) expect(left, `${what} ${name}`).toEqual(right);
+    const far = left.filter(
+      (value, i) => Math.abs((value ?? 0) - (right[i] ?? 0)) > 1e-12 * Math.abs(value ?? 0),
+    );
+    expect(far, `${what} ${name}`).toEqual([]);
+  }
+}
+
+describe("bars of a simulated market", () => {
+  const { lake, remove } = newLake();
+  let served: Served;
+  let reader: Session;
+  let symbols: string[];
+
+  beforeAll(async () => {
+    await fillSimulated(lake.folder, { symbols: SYMBOLS, days: 400, end: "2026-03-31", minuteDays: 10 });
+    served = await serve(lake);
+    reader = (await openReader(lake, { threads: 2 })).session;
+    symbols = (
+      await reader.json<{ symbol: string }>("SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol")
+    ).map(({ symbol }) => symbol);
+  }, 120_000);
+  afterAll(async () => {
+    reader.close();
+    await served.service.close();
+    remove();
+  });
+
+  test.each(PERIODS)("%s equal the service's to the bit under every adjustment", async (period) => {
+    for (const adjustment of ADJUSTMENTS) {
+      const path = `/v1/klines/batch?symbols=${symbols.join()}&period=${period}&adjust=${adjustment}&count=10000`;
+      const { body } = await served.ask<{ data: Record<string, Klines> }>(path);
+      const found = await klines(reader, `adjusted('${period}', '${adjustment}')`, symbols);
+      let bars = 0;
+      for (const symbol of symbols) {
+        const wanted = body.data[symbol];
+        if (wanted === undefined || wanted.timestamp.length === 0) continue;
+        bars += wanted.timestamp.length;
+        // Amounts are sums, and a sum's order is the engine's own.
+        expectSame(
+          found.get(symbol) as Klines,
+          wanted,
+          COLUMNS.filter((name) => name !== "amount"),
+          `${symbol} ${period} ${adjustment}`,
+        );
+      }
+      expect(bars).toBeGreaterThan(symbols.length);
+    }
+  });
+
+  test("equal a slow reference, and as of a date the reference without what came later", async () => {
+    const asOf = "2026-03-25";
+    const later = await reader.json<{ symbol: string; exchange: string }>(
+      `SELECT symbol, split_part(symbol, '.', 2) AS exchange FROM ex_events
+       WHERE ex_date > '2025-12-31' AND exchange IN ('SH', 'HK', 'US') GROUP BY ALL ORDER BY max(ex_date) DESC LIMIT 2`,
+    );
+    expect(later).toHaveLength(2);
+    const some = later.map(({ symbol }) => symbol);
+    const landed = async (table: string): Promise<LandedBar[]> =>
+      reader.json(`SELECT symbol, epoch_ms("timestamp")::DOUBLE AS timestamp, open, high, low, close, volume::DOUBLE AS volume,
+        amount, prev_close, open_interest, settlement_price, lot FROM raw.${table}
+        WHERE symbol IN (${some.map((symbol) => `'${symbol}'`).join()}) ORDER BY ALL`);
+    const [daily, minute] = [await landed("bars_1d"), await landed("bars_1m")];
+    for (const [period, adjust] of [
+      ["5m", "forward"],
+      ["60m", "backward_additive"],
+      ["1d", "forward"],
+      ["1d", "forward_additive"],
+      ["1w", "backward"],
+      ["1Q", "forward"],
+    ] as const) {
+      for (const day of [undefined, asOf, "2026-01-15"]) {
+        const call = `adjusted('${period}', '${adjust}'${day ? `, as_of := DATE '${day}'` : ""})`;
+        const found = await klines(reader, call, some);
+        for (const symbol of some) {
+          const before = day === undefined ? Number.POSITIVE_INFINITY : midnightAfter(symbol, day);
+          const own = (bars: readonly LandedBar[]): LandedBar[] =>
+            bars.filter((bar) => bar.symbol === symbol && bar.timestamp < before);
+          const bars = own(period.endsWith("m") ? minute : daily);
+          if (bars.length === 0) continue;
+          const wanted = referenceKlines(bars, own(daily), { period, adjust, count: 1e9 });
+          expectSame(found.get(symbol) as Klines, wanted, ["volume"], `${symbol} ${call}`);
+        }
+      }
+    }
+  });
+
+  test("conditions on symbol and date reach the files of the bars, the one on symbol those of the ex-events too", async () => {
+    const [plan] = await reader.json<{ explain_value: string }>(
+      `EXPLAIN (FORMAT json) FROM adjusted('5m', 'forward') WHERE symbol = '${symbols[0]}' AND trade_date = '2026-03-25'`,
+    );
+    const scans: string[] = [];
+    const visit = (node: {
+      name?: string;
+      extra_info?: Record<string, unknown>;
+      children?: never[];
+    }): void => {
+      if (node.name?.trim() === "READ_PARQUET") scans.push(JSON.stringify(node.extra_info?.Filters ?? ""));
+      for (const child of node.children ?? []) visit(child);
+    };
+    for (const root of JSON.parse((plan as { explain_value: string }).explain_value)) visit(root);
+    expect(scans).toHaveLength(2);
+    expect(scans.filter((filters) => filters.includes(`symbol='${symbols[0]}'`))).toHaveLength(2);
+    expect(scans.filter((filters) => filters.includes("trade_date='2026-03-25'"))).toHaveLength(1);
+  });
+});
+
+describe("a handful of bars", () => {
+  const bar = (day: string, close: number, more: Partial<LandedBar> = {}): LandedBar => ({
+    symbol: "600519.SH",
+    timestamp: Date.parse(`${day}T00:00:00+08:00`),
+    open: close,
+    high: close + 1,
+    low: close - 1,
+    close,
+    volume: 10,
+    amount: 1000 * close,
+    ...more,
+  });
+
+  async function withBars<T>(
+    table: typeof BARS_1D,
+    bars: LandedBar[],
+    use: (reader: Session) => Promise<T>,
+  ): Promise<T> {
+    const { lake, remove }: { lake: Lake; remove: () => void } = newLake();
+    await landRows(lake, table, bars);
+    const { session } = await openReader(lake, { threads: 1 });
+    try {
+      return await use(session);
+    } finally {
+      session.close();
+      remove();
+    }
+  }
+
+  test("a split: forward prices divide, backward ones multiply, additive ones shift; as of the day before, none does", async () => {
+    const bars = [
+      bar("2026-03-02", 20),
+      bar("2026-03-03", 10, { prev_close: 10 }),
+      bar("2026-03-04", 11, { prev_close: 10 }),
+    ];
+    await withBars(BARS_1D, bars, async (reader) => {
+      const closes = async (call: string): Promise<unknown[]> =>
+        (await reader.json<{ close: number }>(`SELECT close FROM ${call} ORDER BY trade_date`)).map(
+          (row) => row.close,
+        );
+      expect(
+        await reader.json("SELECT symbol, ex_date::VARCHAR AS d, factor, amount FROM ex_events"),
+      ).toEqual([{ symbol: "600519.SH", d: "2026-03-03", factor: 2, amount: 10 }]);
+      expect(await closes("adjusted('1d', 'none')")).toEqual([20, 10, 11]);
+      expect(await closes("adjusted('1d', 'forward')")).toEqual([10, 10, 11]);
+      expect(await closes("adjusted('1d', 'backward')")).toEqual([20, 20, 22]);
+      expect(await closes("adjusted('1d', 'forward_additive')")).toEqual([10, 10, 11]);
+      expect(await closes("adjusted('1d', 'backward_additive')")).toEqual([20, 20, 21]);
+      expect(await closes("adjusted('1d', 'forward', as_of := '2026-03-02')")).toEqual([20]);
+      expect(await reader.json("SELECT close, shares, vwap, landed_bars FROM bars('1w')")).toEqual([
+        { close: 11, shares: 3000n, vwap: 41_000 / 3000, landed_bars: 3n },
+      ]);
+    });
+  });
+
+  test("hours are anchored to the parts of the session; the auction's bar goes into the first", async () => {
+    const at = (time: string): LandedBar =>
+      bar("2026-03-02", 10, { timestamp: Date.parse(`2026-03-02T${time}:00+08:00`) });
+    const minutes = ["09:30", "09:31", "10:30", "10:31", "11:30", "13:01", "14:00", "15:00"].map(at);
+    await withBars(BARS_1M, minutes, async (reader) => {
+      const rows = await reader.json<{ t: string; landed_bars: bigint }>(
+        `SELECT strftime("timestamp" AT TIME ZONE 'Asia/Shanghai', '%H:%M') AS t, landed_bars FROM bars('60m') ORDER BY 1`,
+      );
+      expect(rows.map(({ t, landed_bars }) => [t, Number(landed_bars)])).toEqual([
+        ["10:30", 3],
+        ["11:30", 2],
+        ["14:00", 2],
+        ["15:00", 1],
+      ]);
+    });
+  });
+
+  test("what is no period, or no adjustment, is told", async () => {
+    await withBars(BARS_1D, [bar("2026-03-02", 20)], async (reader) => {
+      await expect(reader.json("FROM bars('7m')")).rejects.toThrow('period "7m" is none of 1m, 5m');
+      await expect(reader.json("FROM adjusted('1d', 'up')")).rejects.toThrow(
+        'adjustment "up" is none of forward',
+      );
+    });
+  });
+});

@@ -1,0 +1,243 @@
+import { expect, test } from "vitest";
+import type { Session } from "../../src/db/session.js";
+import type { Lake } from "../../src/lake/lake.js";
+import { openReader } from "../../src/lake/publish.js";
+import { stageRows } from "../../src/lake/stage-rows.js";
+import { upsert } from "../../src/lake/upsert.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
+import { TRADING_DAYS } from "../../src/schema/trading-days.js";
+import { land, openSession, T0, type TestBar, temporaryLake } from "../lake/temporary-lake.js";
+import { landReference } from "../serve/served-lake.js";
+
+const DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"];
+const at = (day: string): string => `${day}T00:00:00+08:00`;
+
+const stock = (symbol: string, more: Readonly<Record<string, unknown>> = {}) => ({
+  symbol,
+  code: symbol.slice(0, 6),
+  exchange: symbol.slice(7),
+  name: "Maotai",
+  type: "stock",
+  region: "CN",
+  ...more,
+});
+
+async function withLake<T>(
+  fill: (lake: Lake, session: Session) => Promise<unknown>,
+  use: (reader: Session) => Promise<T>,
+): Promise<T> {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const options = { operation: "TEST", runId: "test", now: T0 };
+  await stageRows(
+    session,
+    "days",
+    TRADING_DAYS.columns,
+    DAYS.map((trade_date) => ({ region: "CN", trade_date, source: "index" })),
+  );
+  await upsert(session, lake, TRADING_DAYS, "days", options);
+  await fill(lake, session);
+  const { session: reader } = await openReader(lake, { threads: 1 });
+  try {
+    return await use(reader);
+  } finally {
+    reader.close();
+  }
+}
+
+const bar = (
+  day: string,
+  prices: readonly [number, number, number, number],
+  more: Partial<TestBar> = {},
+): TestBar => {
+  const [open, high, low, close] = prices;
+  return { at: at(day), open, high, low, close, ...more };
+};
+
+test("a day at one price is not tradable, one that ends at the limit is, an absent one is suspended", async () => {
+  const rows = await withLake(
+    async (lake, session) => {
+      await land(session, lake, BARS_1D, [
+        bar("2024-01-02", [10, 11, 9.8, 11], { prevClose: 10, volume: 2000 }),
+        bar("2024-01-03", [12.1, 12.1, 12.1, 12.1], { prevClose: 11 }),
+        bar("2024-01-05", [12, 12, 11, 11.5], { prevClose: 12.1, volume: 0 }),
+      ]);
+      await landReference(lake, INSTRUMENTS, [stock("600519.SH", { float_shares: 1e6 })], {
+        now: Date.parse(at("2024-01-03")),
+      });
+    },
+    (reader) =>
+      reader.json(`SELECT trade_date::VARCHAR AS d, has_bar, suspended, limit_up_price AS top, limit_up, tradable, turnover, known
+        FROM daily_status ORDER BY d`),
+  );
+  expect(rows).toEqual([
+    {
+      d: "2024-01-02",
+      has_bar: true,
+      suspended: false,
+      top: 11,
+      limit_up: true,
+      tradable: true,
+      turnover: 0.002,
+      known: "assumed",
+    },
+    {
+      d: "2024-01-03",
+      has_bar: true,
+      suspended: false,
+      top: 12.1,
+      limit_up: true,
+      tradable: false,
+      turnover: 0.0001,
+      known: "observed",
+    },
+    {
+      d: "2024-01-04",
+      has_bar: false,
+      suspended: true,
+      top: null,
+      limit_up: false,
+      tradable: false,
+      turnover: 0,
+      known: "observed",
+    },
+    {
+      d: "2024-01-05",
+      has_bar: true,
+      suspended: true,
+      top: 13.31,
+      limit_up: false,
+      tradable: false,
+      turnover: 0,
+      known: "observed",
+    },
+  ]);
+});
+
+test("the limit that the day's own metadata tells goes before the rule; special treatment halves the rule", async () => {
+  const rows = await withLake(
+    async (lake, session) => {
+      await land(
+        session,
+        lake,
+        BARS_1D,
+        DAYS.slice(0, 3).map((day) => bar(day, [10, 10, 10, 10], { prevClose: 10 })),
+      );
+      const tell = (day: string, more: object) =>
+        landReference(lake, INSTRUMENTS, [stock("600519.SH", { ...more })], { now: Date.parse(at(day)) });
+      await tell("2024-01-02", { limit_up: 10.7, limit_down: 9.3 });
+      await tell("2024-01-03", { limit_up: 100_000, limit_down: 0 });
+      await tell("2024-01-04", { name: "*ST Maotai" });
+    },
+    (reader) =>
+      reader.json(
+        "SELECT limit_up_price AS top, limit_down_price AS bottom, limit_source AS source FROM daily_status WHERE has_bar ORDER BY trade_date",
+      ),
+  );
+  expect(rows).toEqual([
+    { top: 10.7, bottom: 9.3, source: "observed" },
+    { top: null, bottom: null, source: "observed" },
+    { top: 10.5, bottom: 9.5, source: "rule" },
+  ]);
+});
+
+test("the rules of the boards", async () => {
+  const percents = await withLake(
+    async () => {},
+    (reader) =>
+      reader.json<{ p: number | null }>(
+        `SELECT limit_percent(symbol, day::DATE, NULL, NULL) AS p FROM (VALUES (1, '600519.SH', '2024-01-02'), (2, '688001.SH', '2024-01-02'),
+          (3, '300750.SZ', '2020-08-21'), (4, '300750.SZ', '2020-08-24'), (5, '830001.BJ', '2024-01-02'), (6, '000001.SH', '2024-01-02'),
+          (7, '00700.HK', '2024-01-02'), (8, '600601.SH', '1995-01-03')) t(n, symbol, day) ORDER BY n`,
+      ),
+  );
+  expect(percents.map(({ p }) => p)).toEqual([10, 20, 10, 20, 30, null, null, null]);
+});
+
+test("returns are measured from the stated previous close; without one from the last close", async () => {
+  const rows = await withLake(
+    (lake, session) =>
+      land(session, lake, BARS_1D, [
+        bar("2024-01-02", [19, 21, 19, 20]),
+        bar("2024-01-03", [10.5, 11, 10, 11], { prevClose: 10 }),
+        bar("2024-01-04", [11, 12, 10, 12.1]),
+        bar("2024-01-05", [0, 0, 0, 12.1], { prevClose: 12.1, volume: 0 }),
+      ]),
+    (reader) =>
+      reader.json<Record<string, number | null>>(
+        "SELECT simple_return AS s, log_return AS l, overnight_return AS o, intraday_return AS i FROM returns ORDER BY trade_date",
+      ),
+  );
+  const rounded = rows.map((row) =>
+    Object.values(row).map((value) => (value === null ? null : Number(value.toFixed(6)))),
+  );
+  expect(rounded).toEqual([
+    [null, null, null, 0.052632],
+    [0.1, 0.09531, 0.05, 0.047619],
+    [0.1, 0.09531, 0, 0.1],
+    [0, 0, null, null],
+  ]);
+});
+
+test("who was in a universe, and listed, on a date; from before the first snapshot it is assumed", async () => {
+  await withLake(
+    async (lake) => {
+      const member = (symbol: string) => ({ id: "U", symbol, region: "CN" });
+      for (const [day, symbols] of [
+        ["2024-01-03", ["A.SH", "B.SH"]],
+        ["2024-01-04", ["B.SH", "C.SH"]],
+      ] as const) {
+        const options = { now: Date.parse(`${day}T18:00:00+08:00`), complete: "true" };
+        await landReference(lake, UNIVERSE_MEMBERS, symbols.map(member), options);
+        await landReference(
+          lake,
+          INSTRUMENTS,
+          symbols.map((symbol) => stock(symbol, { code: "1", exchange: "SH" })),
+          options,
+        );
+      }
+    },
+    async (reader) => {
+      for (const call of ["members('U', $)", "instruments_asof($)"]) {
+        const asOf = async (day: string): Promise<string> =>
+          (
+            await reader.json<{ t: string }>(
+              `SELECT symbol || ' ' || known AS t FROM ${call.replace("$", day)} ORDER BY 1`,
+            )
+          )
+            .map(({ t }) => t)
+            .join(", ");
+        expect(await asOf("'2024-01-02'")).toBe("A.SH assumed, B.SH assumed");
+        expect(await asOf("'2024-01-03'")).toBe("A.SH observed, B.SH observed");
+        expect(await asOf("'2024-01-04'")).toBe("B.SH observed, C.SH observed");
+        expect(await asOf("NULL")).toBe("B.SH observed, C.SH observed");
+      }
+    },
+  );
+});
+
+test("sessions know their neighbours, symbols their first and last bar", async () => {
+  await withLake(
+    (lake, session) =>
+      land(session, lake, BARS_1D, [
+        bar("2024-01-02", [1, 1, 1, 1], { volume: 0 }),
+        bar("2024-01-05", [1, 1, 1, 1]),
+      ]),
+    async (reader) => {
+      expect(
+        await reader.json(
+          `SELECT previous_session::VARCHAR AS p, next_session::VARCHAR AS n, session_number::INT AS i FROM trading_calendar
+           WHERE trade_date IN ('2024-01-02', '2024-01-04') ORDER BY i`,
+        ),
+      ).toEqual([
+        { p: null, n: "2024-01-03", i: 1 },
+        { p: "2024-01-03", n: "2024-01-05", i: 3 },
+      ]);
+      expect(
+        await reader.json(
+          "SELECT first_date::VARCHAR AS f, last_date::VARCHAR AS l, first_traded::VARCHAR AS t, bars FROM bar_spans",
+        ),
+      ).toEqual([{ f: "2024-01-02", l: "2024-01-05", t: "2024-01-05", bars: 2n }]);
+    },
+  );
+});

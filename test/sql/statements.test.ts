@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Session } from "../../src/db/session.js";
+import { openReader } from "../../src/lake/publish.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";
+import { landFinancials, newLake } from "../serve/served-lake.js";
+import { fillSimulated } from "./simulated-lake.js";
+
+interface Version {
+  readonly symbol: string;
+  readonly period_end: string;
+  readonly known: string;
+  readonly seen: number;
+  readonly [item: string]: string | number | null;
+}
+
+/** The newest version of each period that was known by a date: the rule, one statement after the other. */
+function knownBy(versions: readonly Version[], date: string): Map<string, Version> {
+  const newest = new Map<string, Version>();
+  for (const version of versions) {
+    const key = `${version.symbol} ${version.period_end}`;
+    const before = newest.get(key);
+    const isNewer =
+      before === undefined ||
+      before.known < version.known ||
+      (before.known === version.known && before.seen < version.seen);
+    if (version.known <= date && isNewer) newest.set(key, version);
+  }
+  return newest;
+}
+
+/** Year, month and item of a period some months before. */
+function earlier(periodEnd: string, months: number): string {
+  const [year, month] = periodEnd.split("-").map(Number) as [number, number];
+  return new Date(Date.UTC(year, month - months, 0)).toISOString().slice(0, 10);
+}
+
+const number = (value: unknown): number | null => (typeof value === "number" ? value : null);
+const combine = (values: readonly (number | null)[], how: (all: number[]) => number): number | null =>
+  values.some((value) => value === null) ? null : how(values as number[]);
+
+function expectClose(found: unknown, wanted: number | null, what: string): void {
+  if (wanted === null) expect(found, what).toBeNull();
+  else expect(Math.abs((found as number) - wanted), what).toBeLessThanOrEqual(1e-12 * (1 + Math.abs(wanted)));
+}
+
+describe("statements of a simulated market", () => {
+  const { lake, remove } = newLake();
+  let reader: Session;
+  const versions = { balance_sheet: [] as Version[], cash_flow: [] as Version[] };
+  const dates = ["2023-04-30", "2024-02-10", "2024-09-02", "2025-06-30", "2026-03-31"];
+
+  beforeAll(async () => {
+    await fillSimulated(lake.folder, { symbols: 24, days: 600, end: "2026-03-31", minuteDays: 0 });
+    reader = (await openReader(lake, { threads: 2 })).session;
+    for (const table of ["balance_sheet", "cash_flow"] as const) {
+      // The simulated market's statements are first seen at eight in the morning of the exchange.
+      const zones = "CASE region WHEN 'US' THEN 'America/New_York' ELSE 'Asia/Shanghai' END";
+      versions[table] = await reader.json<Version>(
+        `SELECT * EXCLUDE (period_end, announce_date, first_seen_at, region), period_end::VARCHAR AS period_end,
+           coalesce(announce_date, (first_seen_at AT TIME ZONE ${zones})::DATE)::VARCHAR AS known,
+           epoch_ms(first_seen_at)::DOUBLE AS seen
+         FROM raw.${table}`,
+      );
+    }
+  }, 120_000);
+  afterAll(() => {
+    reader.close();
+    remove();
+  });
+
+  test.each(dates)(
+    "as of %s: twelve months, quarters, changes and ratios equal a slow reference",
+    async (date) => {
+      const [sheets, flows] = [knownBy(versions.balance_sheet, date), knownBy(versions.cash_flow, date)];
+      const rows = await reader.json<Record<string, unknown> & { symbol: string; month: string }>(
+        `SELECT * REPLACE (month::VARCHAR AS month) FROM statements_asof('${date}') ORDER BY symbol, month`,
+      );
+      const keys = new Set([...sheets.keys(), ...flows.keys()]);
+      expect(rows.map((row) => `${row.symbol} ${row.month}`).sort()).toEqual([...keys].sort());
+      expect(rows.length).toBeGreaterThan(40);
+      for (const row of rows) {
+        const { month } = row;
+        const what = `${row.symbol} ${month} as of ${date}`;
+        const flow = (monthsAgo: number, item = "net_operating_cash_flow"): number | null =>
+          number(flows.get(`${row.symbol} ${earlier(month, monthsAgo)}`)?.[item]);
+        const sheet = (monthsAgo: number, item: string): number | null =>
+          number(sheets.get(`${row.symbol} ${earlier(month, monthsAgo)}`)?.[item]);
+        const quarterOfYear = Number(month.slice(5, 7)) / 3;
+        const sinceYearEnd = quarterOfYear * 3;
+        const twelve = (item: string): number | null =>
+          quarterOfYear === 4
+            ? flow(0, item)
+            : combine(
+                [flow(0, item), flow(sinceYearEnd, item), flow(12, item)],
+                ([a, b, c]) => (a as number) + (b as number) - (c as number),
+              );
+        const alone = (ago: number): number | null =>
+          (sinceYearEnd - ago) % 12 === 3
+            ? flow(ago)
+            : combine([flow(ago), flow(ago + 3)], ([a, b]) => (a as number) - (b as number));
+        const change = (now: number | null, before: number | null): number | null =>
+          before === 0
+            ? null
+            : combine([now, before], ([a, b]) => ((a as number) - (b as number)) / Math.abs(b as number));
+        expectClose(row.operating_cash_flow_ttm, twelve("net_operating_cash_flow"), what);
+        expectClose(row.capex_ttm, twelve("capex"), what);
+        expectClose(row.operating_cash_flow_quarter, alone(0), what);
+        expectClose(row.operating_cash_flow_qoq, change(alone(0), alone(3)), what);
+        expectClose(row.operating_cash_flow_yoy, change(flow(0), flow(12)), what);
+        expectClose(
+          row.free_cash_flow,
+          combine([flow(0), flow(0, "capex")], ([a, b]) => (a as number) - (b as number)),
+          what,
+        );
+        expectClose(row.book_value, sheet(0, "equity_attributable"), what);
+        expectClose(row.total_assets_yoy, change(sheet(0, "total_assets"), sheet(12, "total_assets")), what);
+        expectClose(
+          row.book_value_qoq,
+          change(sheet(0, "equity_attributable"), sheet(3, "equity_attributable")),
+          what,
+        );
+        const operating = (ago: number): number | null =>
+          combine(
+            [
+              "total_current_assets",
+              "cash_and_equivalents",
+              "total_current_liabilities",
+              "short_term_borrowing",
+            ].map((item) => sheet(ago, item)),
+            ([assets, cash, owed, borrowed]) =>
+              (assets as number) - (cash as number) - ((owed as number) - (borrowed as number)),
+          );
+        const accruals = combine(
+          [operating(0), operating(12), sheet(0, "total_assets"), sheet(12, "total_assets")],
+          ([now, before, a, b]) =>
+            ((now as number) - (before as number)) / (((a as number) + (b as number)) / 2),
+        );
+        expectClose(row.accruals, accruals, what);
+      }
+      expect(rows.filter((row) => row.operating_cash_flow_ttm !== null).length).toBeGreaterThan(10);
+    },
+  );
+
+  test("a day's valuation is made of the newest period that was known that day, in the version known that day", async () => {
+    let compared = 0;
+    for (const date of dates) {
+      const sheets = knownBy(versions.balance_sheet, date);
+      const rows = await reader.json<Record<string, unknown> & { symbol: string }>(
+        `SELECT v.symbol, v.balance_sheet_period_end::VARCHAR AS period, v.book_value, v.price_to_book, v.market_value, v.close,
+           i.total_shares FROM daily_valuation v LEFT JOIN instruments_asof('${date}') i USING (symbol)
+         WHERE v.trade_date = '${date}'`,
+      );
+      for (const row of rows) {
+        const own = [...sheets.values()].filter(({ symbol }) => symbol === row.symbol);
+        const newest = own.sort((a, b) => (a.period_end < b.period_end ? 1 : -1))[0];
+        expect(row.period, `${row.symbol} ${date}`).toBe(newest?.period_end ?? null);
+        expect(row.book_value).toBe(newest?.equity_attributable ?? null);
+        const shares = number(row.total_shares);
+        expect(row.market_value).toBe(shares === null ? null : (row.close as number) * shares);
+        if (newest === undefined || shares === null) continue;
+        expect(row.price_to_book).toBe((row.market_value as number) / (row.book_value as number));
+        compared += 1;
+      }
+    }
+    expect(compared).toBeGreaterThan(20);
+  });
+});
+
+test("twelve months of a Chinese company, before and after a restatement of the year before", async () => {
+  const { lake, remove } = newLake();
+  const flow = (period_end: string, announce_date: string, net_operating_cash_flow: number) => ({
+    symbol: "600519.SH",
+    period_end,
+    announce_date,
+    net_operating_cash_flow,
+  });
+  const seen = (date: string): number => Date.parse(`${date}T10:00:00Z`);
+  await landFinancials(
+    lake,
+    CASH_FLOW,
+    [
+      flow("2024-03-31", "2024-04-30", 30),
+      flow("2024-12-31", "2025-04-30", 100),
+      flow("2025-03-31", "2025-04-30", 40),
+    ],
+    seen("2025-04-30"),
+  );
+  await landFinancials(lake, CASH_FLOW, [flow("2024-12-31", "2025-08-30", 90)], seen("2025-08-30"));
+  await landFinancials(
+    lake,
+    BALANCE_SHEET,
+    [
+      {
+        symbol: "AAPL.US",
+        period_end: "2013-12-28",
+        announce_date: "2014-01-28",
+        total_assets: 200,
+        total_liabilities: 80,
+      },
+    ],
+    seen("2025-04-30"),
+  );
+  const { session } = await openReader(lake, { threads: 1 });
+  try {
+    const twelve = async (date: string): Promise<unknown> =>
+      (
+        await session.json<{ ttm: number }>(
+          `SELECT operating_cash_flow_ttm AS ttm FROM statements_asof('${date}') WHERE month = '2025-03-31'`,
+        )
+      ).map(({ ttm }) => ttm);
+    expect(await twelve("2025-04-29")).toEqual([]);
+    expect(await twelve("2025-04-30")).toEqual([110]);
+    expect(await twelve("2025-08-30")).toEqual([100]);
+    // A year of 52 weeks ends before the month does.
+    expect(
+      await session.json(
+        "SELECT symbol, month::VARCHAR AS month, debt_to_assets FROM statements_asof() WHERE symbol = 'AAPL.US'",
+      ),
+    ).toEqual([{ symbol: "AAPL.US", month: "2013-12-31", debt_to_assets: 0.4 }]);
+  } finally {
+    session.close();
+    remove();
+  }
+});
