@@ -55,7 +55,7 @@ interface Kept<T> {
 /** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
 export class LakeReader {
   readonly #lake: Lake;
-  readonly #read: Lake["snapshot"];
+  readonly #read: (table: TableSchema) => Promise<Snapshot>;
   readonly #pool: SessionPool;
   readonly #newestBars = new NewestBars();
   readonly #heldBars = new HeldBars(HELD_BYTES);
@@ -72,12 +72,12 @@ export class LakeReader {
 
   /** Looks at every table once. @throws {LakeError} for a version that does not exist. */
   async check(): Promise<void> {
-    await Promise.all(TABLES.map(this.#read));
+    await Promise.all(TABLES.map((table) => this.#read(table)));
   }
 
   /** The lake as a request that comes now sees it. */
   current({ caller, signal, admit }: Reading): LakeView {
-    const version = new LakeVersion(this.#lake, this.#read, this.#pool, signal);
+    const version = new LakeVersion(this.#lake, (table) => this.#read(table), this.#pool, signal);
     return {
       version,
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),

@@ -28,9 +28,10 @@ test("takes one that is larger than the room when it is alone", async () => {
   const room = new AnswerRoom(10);
   const leave = await room.take(1000, never);
   let isIn = false;
-  const next = room.take(1, never).then(() => {
+  const next = (async () => {
+    await room.take(1, never);
     isIn = true;
-  });
+  })();
   await settled();
   expect(isIn).toBe(false);
   leave();

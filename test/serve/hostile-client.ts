@@ -10,7 +10,7 @@ export interface Attack {
   readonly pieces: readonly Uint8Array[];
   readonly pauseMs: number;
   /** What follows: reads all there is, reads a little and slowly and goes, or goes at once. */
-  readonly then: "read" | "dawdle" | "leave";
+  readonly after: "read" | "dawdle" | "leave";
   /** Whether the service must answer: the request is complete. */
   readonly isComplete: boolean;
   /** Answers that there may be at most: more means that one request was taken for two. */
@@ -251,9 +251,9 @@ export function anyAttack(key: string): fc.Arbitrary<Attack> {
         { weight: 1, arbitrary: fc.double({ min: 0, max: 1, noNaN: true }) },
       ),
       pauseMs: fc.constantFrom(0, 0, 0, 1, 20),
-      then: fc.constantFrom("read", "read", "read", "dawdle", "leave"),
+      after: fc.constantFrom("read", "read", "read", "dawdle", "leave"),
     })
-    .map(({ what, cuts, keep, pauseMs, then }) => {
+    .map(({ what, cuts, keep, pauseMs, after }) => {
       const all = Buffer.concat(what.pieces);
       const sent = all.subarray(0, Math.ceil(all.length * keep));
       return {
@@ -261,7 +261,7 @@ export function anyAttack(key: string): fc.Arbitrary<Attack> {
         isComplete: what.isComplete && sent.length === all.length,
         pieces: cutAt(sent, cuts),
         pauseMs,
-        then: then as Attack["then"],
+        after,
       };
     });
 }
@@ -280,14 +280,14 @@ export async function carryOut(attack: Attack, target: Target): Promise<void> {
   const socket = connect(target.port, target.host);
   socket.on("error", () => {});
   // Whoever reads listens from the beginning: the connection may be over before all is sent.
-  const reading = attack.then === "read" ? received(socket, attack.isComplete) : undefined;
+  const reading = attack.after === "read" ? received(socket, attack.isComplete) : undefined;
   try {
     for (const piece of attack.pieces) {
       if (socket.destroyed) break;
       socket.write(piece);
       if (attack.pauseMs > 0) await pause(attack.pauseMs);
     }
-    if (attack.then === "dawdle") await dawdle(socket);
+    if (attack.after === "dawdle") await dawdle(socket);
     if (reading === undefined) return;
     const { bytes, isOver } = await reading;
     const replies = readReplies(bytes);
