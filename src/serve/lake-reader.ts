@@ -22,7 +22,7 @@ export interface LakeView {
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   /** Waits until there is room for the rows of the answer; it is taken until the request is over. */
-  admit(rows: number): Promise<void>;
+  readonly admit: (rows: number) => Promise<void>;
   /** What the caller may ask for. */
   scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */

@@ -20,12 +20,13 @@ export function runPython(script: string, ...args: readonly string[]): unknown {
   return JSON.parse(execFileSync(PYTHON, [path, ...args], { encoding: "utf8", maxBuffer: 2 ** 28 }));
 }
 
-/** Runs a module's command line, without holding up this process. @returns its exit code, and what it wrote. */
+/** Runs a module's command line in a folder, without holding up this process. @returns its exit code, and what it wrote. */
 export async function runModule(
+  cwd: string,
   module: string,
   ...args: readonly string[]
 ): Promise<{ readonly code: number | null; readonly output: string }> {
-  const child = spawn(PYTHON, ["-m", module, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(PYTHON, ["-m", module, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const pieces: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => pieces.push(piece));
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
+import { temporaryFolder } from "../lake/temporary-lake.js";
 import { KEY, landReference, landRows, serveForTest } from "../serve/served-lake.js";
 import { pythonHas, runModule } from "./python.js";
 
@@ -27,6 +28,7 @@ test.skipIf(!ready)(
       await landReference(lake, UNIVERSE_MEMBERS, [{ id: "0", symbol: "0.SH", region: "CN" }]);
     });
     const { code, output } = await runModule(
+      temporaryFolder(),
       "schemathesis.cli",
       "run",
       `${service.url}/openapi.json`,
