@@ -87,8 +87,8 @@ async function macros(client: Session, kind: "macro" | "table_macro"): Promise<E
   return found.map(({ name, doc, parameters }) => {
     const [first = "", ...lines] = (doc ?? "").split("\n");
     const parts = lines.map((line) => /^(-> )?(\w+): (.*)$/.exec(line) ?? []);
-    const part = ([, , own = "", text = ""]: readonly (string | undefined)[]): Part => ({
-      name: own,
+    const part = ([, , label = "", text = ""]: readonly (string | undefined)[]): Part => ({
+      name: label,
       doc: text,
     });
     return {
