@@ -43,7 +43,7 @@ export interface Reading {
   /** Stops the request's statements. */
   readonly signal: AbortSignal;
   /** Waits until there is room for so many rows. */
-  admit(rows: number): Promise<void>;
+  readonly admit: (rows: number) => Promise<void>;
 }
 
 /** A value that follows from some tables' versions. */
