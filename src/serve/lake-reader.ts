@@ -7,8 +7,8 @@ import type { Caller } from "./keys/key-ring.js";
 import { type Scope, scopeOf } from "./keys/scope.js";
 import { type ExEvent, readExEvents } from "./klines/ex-events.js";
 import { HeldBars } from "./klines/held-bars.js";
+import { LoadsUnderWay } from "./klines/loads-under-way.js";
 import { NewestBars } from "./klines/newest-bars.js";
-import { SharedLoads } from "./klines/shared-loads.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
 import type { SessionPool } from "./session-pool.js";
@@ -18,7 +18,7 @@ export interface LakeView {
   readonly version: LakeVersion;
   readonly newestBars: NewestBars;
   readonly heldBars: HeldBars;
-  readonly loads: SharedLoads;
+  readonly loads: LoadsUnderWay;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   /** Waits until there is room for the rows of the answer; it is taken until the request is over. */
@@ -59,7 +59,7 @@ export class LakeReader {
   readonly #pool: SessionPool;
   readonly #newestBars = new NewestBars();
   readonly #heldBars = new HeldBars(HELD_BYTES);
-  readonly #loads = new SharedLoads();
+  readonly #loads = new LoadsUnderWay();
   #reference: Kept<Promise<ReferenceData>> | undefined;
   #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
 
