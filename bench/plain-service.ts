@@ -31,25 +31,39 @@ export async function startPlainService(folder: string): Promise<string> {
     `symbol IN (SELECT symbol FROM ${from("universe_members")} WHERE id IN (${list(universes)}) AND valid_to IS NULL)`;
 
   const app = fastify();
-  app.get("/v1/klines/batch", async (request) => {
-    const { symbols = "", count = "100", period = "1d", start_time, end_time } = request.query as Query;
-    const instant = (text: string): string => `make_timestamptz(${Number(text)}::BIGINT * 1000)`;
-    const window =
-      start_time && end_time ? ` AND timestamp BETWEEN ${instant(start_time)} AND ${instant(end_time)}` : "";
-    const table = period === "1d" ? "bars_1d" : "bars_1m";
-    return {
-      data: groups(
-        await rows(barsSql(`${from(table)} WHERE symbol IN (${list(symbols)})${window}`, Number(count))),
-      ),
-    };
+  app.route({
+    method: "GET",
+    url: "/v1/klines/batch",
+    async handler(request) {
+      const { symbols = "", count = "100", period = "1d", start_time, end_time } = request.query as Query;
+      const instant = (text: string): string => `make_timestamptz(${Number(text)}::BIGINT * 1000)`;
+      const window =
+        start_time && end_time
+          ? ` AND timestamp BETWEEN ${instant(start_time)} AND ${instant(end_time)}`
+          : "";
+      const table = period === "1d" ? "bars_1d" : "bars_1m";
+      return {
+        data: groups(
+          await rows(barsSql(`${from(table)} WHERE symbol IN (${list(symbols)})${window}`, Number(count))),
+        ),
+      };
+    },
   });
-  app.get("/v1/klines/intraday/universe", async (request) => {
-    const { universes = "", count = "2" } = request.query as Query;
-    return { data: groups(await rows(barsSql(`${today} AND ${members(universes)}`, Number(count)))) };
+  app.route({
+    method: "GET",
+    url: "/v1/klines/intraday/universe",
+    async handler(request) {
+      const { universes = "", count = "2" } = request.query as Query;
+      return { data: groups(await rows(barsSql(`${today} AND ${members(universes)}`, Number(count)))) };
+    },
   });
-  app.post("/v1/quotes", async (request) => {
-    const { universes } = request.body as { universes: string[] };
-    return { data: (await rows(quotesSql(from, today, members(universes.join(","))))).map(quoteOf) };
+  app.route({
+    method: "POST",
+    url: "/v1/quotes",
+    async handler(request) {
+      const { universes } = request.body as { universes: string[] };
+      return { data: (await rows(quotesSql(from, today, members(universes.join(","))))).map(quoteOf) };
+    },
   });
   return app.listen({ host: "127.0.0.1", port: 0 });
 }

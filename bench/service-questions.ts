@@ -30,7 +30,7 @@ export const QUESTIONS: readonly Question[] = [
     connections: 8,
     requestOf: (number, symbols) => ({
       method: "GET",
-      path: `/v1/klines/batch?symbols=${some(number, symbols, 1).join()}&period=1m&count=10000&adjust=none`,
+      path: `/v1/klines/batch?symbols=${some(number, symbols, 1).join(",")}&period=1m&count=10000&adjust=none`,
     }),
   },
   {

@@ -7,7 +7,7 @@ import type { Caller } from "./keys/key-ring.js";
 import { type Scope, scopeOf } from "./keys/scope.js";
 import { type ExEvent, readExEvents } from "./klines/ex-events.js";
 import { HeldBars } from "./klines/held-bars.js";
-import { SharedLoads } from "./klines/load-once.js";
+import { LoadsUnderWay } from "./klines/loads-under-way.js";
 import { NewestBars } from "./klines/newest-bars.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
@@ -18,7 +18,7 @@ export interface LakeView {
   readonly version: LakeVersion;
   readonly newestBars: NewestBars;
   readonly heldBars: HeldBars;
-  readonly loads: SharedLoads;
+  readonly loads: LoadsUnderWay;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   /** Waits until there is room for the rows of the answer; it is taken until the request is over. */
@@ -55,11 +55,11 @@ interface Kept<T> {
 /** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
 export class LakeReader {
   readonly #lake: Lake;
-  readonly #read: (table: TableSchema) => Promise<Snapshot>;
+  readonly #read: Lake["snapshot"];
   readonly #pool: SessionPool;
   readonly #newestBars = new NewestBars();
   readonly #heldBars = new HeldBars(HELD_BYTES);
-  readonly #loads = new SharedLoads();
+  readonly #loads = new LoadsUnderWay();
   #reference: Kept<Promise<ReferenceData>> | undefined;
   #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
 

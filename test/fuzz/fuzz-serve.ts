@@ -3,7 +3,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { anyAttack, carryOut, type Target } from "../serve/hostile-client.js";
+import { anyAttack } from "../serve/any-attack.js";
+import { carryOut, type Target } from "../serve/hostile-client.js";
 import { KEY } from "../serve/served-lake.js";
 
 /** Attacks at the same time, at most. */

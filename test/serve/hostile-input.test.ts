@@ -4,7 +4,8 @@ import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
-import { anyAttack, carryOut, NAMES, nasty } from "./hostile-client.js";
+import { anyAttack, NAMES, nasty } from "./any-attack.js";
+import { carryOut } from "./hostile-client.js";
 import {
   KEY,
   type LandedBar,

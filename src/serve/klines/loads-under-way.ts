@@ -3,7 +3,7 @@ import type { BarRun } from "./bar-runs.js";
 type Runs = ReadonlyMap<string, BarRun>;
 
 /** Loads that are under way: requests for the same bars of the same version share one. */
-export class SharedLoads {
+export class LoadsUnderWay {
   readonly #underWay = new Map<string, Promise<Runs>>();
 
   /**
