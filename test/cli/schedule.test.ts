@@ -214,7 +214,7 @@ test("a webhook is told of a refused run and of the recovery; its address stands
     env: { ...env, MY_HOOK: hook.url },
     onLog: (_, child) => {
       if (hook.bodies().length > 0) service.script = right;
-      if (hook.bodies().at(-1)?.recovered) child.kill("SIGTERM");
+      if (hook.bodies().at(-1)?.recovered && !child.killed) child.kill("SIGTERM");
     },
   });
   expect(code).toBe(0);

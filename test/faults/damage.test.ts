@@ -151,17 +151,26 @@ test("serve: a request for a damaged file fails without a word of the lake, othe
   const { lake, path } = await twoFiles();
   const logged: unknown[] = [];
   const logger = { info: () => {}, warn: () => {}, error: (facts: unknown) => logged.push(facts) };
-  const service = await startService(lake, { port: 0, keys: plainKeys(["key"]), clock: systemClock, logger });
-  onTestFinished(() => service.close());
-  const ask = async (symbol: string): Promise<[number, string]> => {
-    const url = `${service.url}/v1/klines/batch?symbols=${symbol}&period=1d&count=5&adjust=none`;
-    const answer = await fetch(url, { headers: { "x-api-key": "key" } });
-    return [answer.status, await answer.text()];
+  /** Asks a service that has just been started: one that goes on holds the newest bars. */
+  const serving = async () => {
+    const service = await startService(lake, {
+      port: 0,
+      keys: plainKeys(["key"]),
+      clock: systemClock,
+      logger,
+    });
+    onTestFinished(() => service.close());
+    return async (symbol: string): Promise<[number, string]> => {
+      const url = `${service.url}/v1/klines/batch?symbols=${symbol}&period=1d&count=5&adjust=none`;
+      const answer = await fetch(url, { headers: { "x-api-key": "key" } });
+      return [answer.status, await answer.text()];
+    };
   };
-  const whole = await ask("000001.SZ");
+  const whole = await (await serving())("000001.SZ");
   expect(whole[0]).toBe(200);
   const bytes = readFileSync(path);
   for (const damage of [() => rmSync(path), () => writeFileSync(path, bytes.subarray(0, 700))]) {
+    const ask = await serving();
     damage();
     const [status, body] = await ask("000001.SZ");
     expect([status, body]).toEqual([500, expect.stringMatching(/"code":"INTERNAL"/)]);
