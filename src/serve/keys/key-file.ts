@@ -8,8 +8,8 @@ import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Caller, KeyRing } from "./key-ring.js";
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
-/** A key as its owner has it: the id, which is no secret, and the secret. */
-const KEY = /^bl_([0-9a-f]{12})_([A-Za-z0-9_-]{32})$/;
+/** A key as its owner has it: the id, which is no secret, and the secret. A double click takes hold of all of it. */
+const KEY = /^bl_([0-9a-f]{12})_([0-9a-f]{48})$/;
 /** Time between two looks at the file. */
 const LOOK_EVERY_MS = 1000;
 /** Age at which the lock of a process that died is taken away. */
@@ -73,7 +73,7 @@ export async function addKey(path: string, name: string, grant: KeyGrant, now: n
       `name ${JSON.stringify(name)}: is not letters, digits, dots, hyphens and underscores`,
     );
   }
-  const [id, secret] = [randomBytes(6).toString("hex"), randomBytes(24).toString("base64url")];
+  const [id, secret] = [randomBytes(6).toString("hex"), randomBytes(24).toString("hex")];
   const salt = randomBytes(16).toString("hex");
   await change(path, (keys) => {
     if (keys.some((key) => key.name === name && key.revokedAt === undefined)) {
