@@ -1,5 +1,5 @@
 import { TZDate } from "@date-fns/tz";
-import { isWeekend } from "date-fns";
+import { isWeekend } from "date-fns/isWeekend";
 import { REGIONS, type Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { instantOf, localDate } from "./zone.js";

@@ -6,6 +6,9 @@ import { type KlineColumns, OPTIONAL_COLUMNS } from "../wire/kline-columns.js";
 
 const TWO_32 = 2 ** 32;
 
+/** Rows searched for one rule before they are for the next: what breaks one is not searched to the end for others. */
+const SEARCHED_ROWS = 64;
+
 /** What decides where bars are cut. */
 export interface CutRules {
   /** The partition's period that an instant (epoch ms) falls in, by region. */
@@ -36,7 +39,7 @@ export interface CutBars {
 export function cutBars(delivered: DeliveredBars, rules: CutRules, into: CutBars): void {
   const { columns } = delivered;
   const { rows, symbols, symbolIndex } = columns;
-  const isBroken = brokenTest(columns);
+  const nextBroken = brokenSearch(columns);
   const seen = new Set<number>();
   for (let start = 0, end = 0; start < rows; start = end) {
     const index = symbolIndex[start] as number;
@@ -46,55 +49,69 @@ export function cutBars(delivered: DeliveredBars, rules: CutRules, into: CutBars
     seen.add(index);
     cutSymbol(
       { ...delivered, symbol, region: regionOf(symbol), start, end, isFinal: false },
-      isBroken,
+      nextBroken,
       rules,
       into,
     );
   }
 }
 
+/** The first row from `start` on that breaks a rule; `end` where none before it does. */
+type BrokenSearch = (start: number, end: number) => number;
+
 function cutSymbol(
   whole: BarSegment,
-  isBroken: (row: number) => boolean,
+  nextBroken: BrokenSearch,
   { periodOf, finalEnd }: CutRules,
   { placed, broken }: CutBars,
 ): void {
-  const { columns, symbol, region, end } = whole;
+  const { columns, symbol, region, start, end } = whole;
   if (region === undefined) {
     broken.push(whole);
     return;
   }
   const words = new Uint32Array(columns.timestamp.buffer, columns.timestamp.byteOffset, columns.rows * 2);
-  let { start } = whole;
-  let last = Number.NEGATIVE_INFINITY;
-  let limit = Number.NEGATIVE_INFINITY;
-  let period: LocalPeriod | undefined;
-  let isFinal = false;
-  const close = (row: number): void => {
-    if (period !== undefined && row > start)
-      placed.push({ ...whole, region, start, end: row, isFinal, period });
-    start = row;
-  };
-  for (let row = start; row < end; row++) {
-    const at = ((words[row * 2 + 1] as number) | 0) * TWO_32 + (words[row * 2] as number);
-    if (at <= last) throw new TypeError(`bars of ${symbol}: do not ascend in time at row ${row}`);
-    last = at;
-    if (isBroken(row)) {
-      close(row);
-      broken.push({ ...whole, start: row, end: row + 1 });
-      start = row + 1;
-    } else if (at >= limit) {
-      close(row);
-      period = periodOf[region](at);
-      isFinal = at < finalEnd[region];
-      limit = isFinal ? Math.min(period.end, finalEnd[region]) : period.end;
+  checkAscent(words, whole, symbol);
+  for (let from = start, to = start; from < end; from = to) {
+    const period = periodOf[region](timeAt(words, from));
+    const isFinal = timeAt(words, from) < finalEnd[region];
+    to = firstNotBefore(words, from, end, isFinal ? Math.min(period.end, finalEnd[region]) : period.end);
+    for (let row = from; row < to; row++) {
+      const bad = nextBroken(row, to);
+      if (bad > row) placed.push({ ...whole, region, start: row, end: bad, isFinal, period });
+      if (bad < to) broken.push({ ...whole, start: bad, end: bad + 1 });
+      row = bad;
     }
   }
-  close(end);
 }
 
-/** Makes the test whether a bar breaks a rule. Which one, and in which words, the rejects say. */
-function brokenTest({ rows, volume, doubles }: KlineColumns): (row: number) => boolean {
+/** Epoch milliseconds of a row, from the two words of its 64-bit integer, the low one first. */
+function timeAt(words: Uint32Array, row: number): number {
+  return ((words[row * 2 + 1] as number) | 0) * TWO_32 + (words[row * 2] as number);
+}
+
+function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: string): void {
+  let last = Number.NEGATIVE_INFINITY;
+  for (let row = start; row < end; row++) {
+    const at = timeAt(words, row);
+    if (at <= last) throw new TypeError(`bars of ${symbol}: do not ascend in time at row ${row}`);
+    last = at;
+  }
+}
+
+/** The first row from `start` on, up to `end`, that is not before an instant; the rows ascend. */
+function firstNotBefore(words: Uint32Array, start: number, end: number, ms: number): number {
+  let [low, high] = [start, end];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (timeAt(words, middle) < ms) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Makes the search for bars that break a rule. Which one, and in which words, the rejects say. */
+function brokenSearch({ rows, volume, doubles }: KlineColumns): BrokenSearch {
   const { open, high, low, close, amount } = doubles;
   const [opens, highs, lows, closes, amounts] = [
     open.values,
@@ -104,17 +121,34 @@ function brokenTest({ rows, volume, doubles }: KlineColumns): (row: number) => b
     amount.values,
   ];
   const volumeWords = new Int32Array(volume.buffer, volume.byteOffset, rows * 2);
-  const breaks = (row: number): boolean => {
-    const [top, bottom] = [highs[row] as number, lows[row] as number];
-    const sum = (opens[row] as number) + top + bottom + (closes[row] as number) + (amounts[row] as number);
-    return (
-      !(Math.abs(sum) < Number.POSITIVE_INFINITY) || (volumeWords[row * 2 + 1] as number) < 0 || top < bottom
-    );
+  const inNumbers: BrokenSearch = (start, end) => {
+    for (let row = start; row < end; row++) {
+      const [top, bottom] = [highs[row] as number, lows[row] as number];
+      const sum = (opens[row] as number) + top + bottom + (closes[row] as number) + (amounts[row] as number);
+      const isSound =
+        Math.abs(sum) < Number.POSITIVE_INFINITY &&
+        (volumeWords[row * 2 + 1] as number) >= 0 &&
+        top >= bottom;
+      if (!isSound) return row;
+    }
+    return end;
   };
   const bitmaps = Object.entries(doubles).flatMap(([name, { validity }]) =>
     validity === undefined || OPTIONAL_COLUMNS.has(name) ? [] : [validity],
   );
-  if (bitmaps.length === 0) return breaks;
-  return (row) =>
-    breaks(row) || bitmaps.some((bits) => ((bits[row >> 3] as number) & (1 << (row & 7))) === 0);
+  if (bitmaps.length === 0) return inNumbers;
+  return (start, end) => {
+    for (let from = start; from < end; from += SEARCHED_ROWS) {
+      const to = Math.min(from + SEARCHED_ROWS, end);
+      const found = bitmaps.reduce((first, bits) => firstNull(bits, from, first), inNumbers(from, to));
+      if (found < to) return found;
+    }
+    return end;
+  };
+}
+
+function firstNull(bits: Uint8Array, start: number, end: number): number {
+  for (let row = start; row < end; row++)
+    if (((bits[row >> 3] as number) & (1 << (row & 7))) === 0) return row;
+  return end;
 }

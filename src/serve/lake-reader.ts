@@ -34,8 +34,8 @@ export interface LakeView {
 /** Symbols whose ex-events are kept at most: whoever asks for ever new ones fills no memory. */
 const MOST_SYMBOLS = 100_000;
 
-/** Bytes of bars that are held: a year of daily bars of some 7,000 symbols. */
-const HELD_BYTES = 128 * 2 ** 20;
+/** Bytes of bars that are held: a year of daily bars of some 5,000 symbols. */
+const HELD_BYTES = 96 * 2 ** 20;
 
 /** A request, as far as reading for it goes. */
 export interface Reading {

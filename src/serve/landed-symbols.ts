@@ -14,7 +14,7 @@ export async function landedSymbols(
   const { columns } = await version.query(async (session) => {
     const relation = await version.relation(session, snapshot, files);
     const sql = `WITH ${wantedSql("$wanted")} SELECT DISTINCT position FROM (${relation}) JOIN wanted USING (symbol)`;
-    return readColumns(await session.stream(sql, { wanted: JSON.stringify(wanted) }), { position: "int32" });
+    return readColumns(await session.run(sql, { wanted: JSON.stringify(wanted) }), { position: "int32" });
   });
   return new Set(Array.from(columns.position.values, (position) => symbols[position] as string));
 }

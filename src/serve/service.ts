@@ -6,7 +6,7 @@ import type { Clock } from "../core/time.js";
 import type { Lake, Moment } from "../lake/lake.js";
 import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../wire/endpoints.js";
 import { answerTag, namesTag } from "./answer-tag.js";
-import { KlineAnswer } from "./answers/answer.js";
+import { KlineAnswer, TextAnswer } from "./answers/answer.js";
 import { addCompression } from "./compression.js";
 import type { Caller, KeyRing } from "./keys/key-ring.js";
 import { LakeReader, type Reading } from "./lake-reader.js";
@@ -58,7 +58,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_URL_LENGTH = 16 * 1024;
 const REQUEST_TIMEOUT_MS = 120_000;
 /** Memory of all queries together; what needs more spills. */
-const QUERY_MEMORY = "300MB";
+const QUERY_MEMORY = "256MB";
 
 /**
  * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked, or all
@@ -158,7 +158,7 @@ type Callers = WeakMap<FastifyRequest, Caller>;
 interface TaggedAnswer {
   readonly tag: string | undefined;
   /** Undefined where the client has it. */
-  readonly answer: KlineAnswer | object | undefined;
+  readonly answer: KlineAnswer | TextAnswer | object | undefined;
 }
 
 function addEndpoint(
@@ -175,7 +175,9 @@ function addEndpoint(
       const { tag, answer } = await give(request, underWay(reply.raw, rooms, timeoutMs));
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
       if (answer === undefined) return reply.code(304).send();
-      if (!(answer instanceof KlineAnswer)) return answer;
+      if (!(answer instanceof KlineAnswer || answer instanceof TextAnswer)) return answer;
+      void reply.type("application/json; charset=utf-8");
+      if (answer instanceof TextAnswer) return answer.text;
       return bodyOf(reply, answer, (err) =>
         logger?.error({ requestId: request.id, path, err }, "answer broken off"),
       );

@@ -65,7 +65,6 @@ export function bodyOf(
   answer: KlineAnswer,
   onFault: (error: Error) => void,
 ): Buffer | Readable {
-  void reply.type("application/json; charset=utf-8");
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
   if (answer.rows <= ROWS_AT_ONCE) {
     const { buffer, byteOffset, byteLength } = answer.bytes();

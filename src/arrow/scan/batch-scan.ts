@@ -1,6 +1,7 @@
 import {
   BIGINT,
   BOOLEAN,
+  DATE,
   DOUBLE,
   type DuckDBType,
   ENUM,
@@ -10,7 +11,7 @@ import {
   VARCHAR,
 } from "@duckdb/node-api";
 import duckdb from "@duckdb/node-bindings";
-import { type Data, DataType, type RecordBatch, TimeUnit, Type } from "apache-arrow";
+import { type Data, DataType, DateUnit, type RecordBatch, TimeUnit, Type } from "apache-arrow";
 import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
 
@@ -49,6 +50,7 @@ function fixedWidthType(type: DataType): DuckDBType | undefined {
   if (DataType.isFloat(type) && type.precision === 2) return DOUBLE;
   if (DataType.isInt(type) && type.isSigned && type.bitWidth === 64) return BIGINT;
   if (DataType.isInt(type) && type.isSigned && type.bitWidth === 32) return INTEGER;
+  if (DataType.isDate(type) && type.unit === DateUnit.DAY) return DATE;
   if (DataType.isTimestamp(type) && type.unit === TimeUnit.MILLISECOND) return TIMESTAMP_MS;
   if (DataType.isTimestamp(type) && type.unit === TimeUnit.MICROSECOND) return TIMESTAMP;
   return undefined;

@@ -5,7 +5,7 @@ import { copyBits } from "./bitmap.js";
 export const VECTOR_ROWS = 2048;
 
 /**
- * Copies `rows` fixed-width values into a DuckDB vector.
+ * Copies `rows` fixed-width values into a DuckDB vector, from its row `at` on.
  *
  * This file is the one unsafe step of the project: the native call checks nothing, so every bound is checked here. A vector
  * holds {@link VECTOR_ROWS} values; `values` must hold `from + rows`.
@@ -17,11 +17,12 @@ export function copyValues(
   values: Float64Array | BigInt64Array | Int32Array | Uint32Array | Uint16Array | Uint8Array,
   from: number,
   rows: number,
+  at = 0,
 ): void {
-  checkBounds(from, rows, values.length);
+  checkBounds(from, rows, values.length, at);
   const width = values.BYTES_PER_ELEMENT;
   const offset = values.byteOffset + from * width;
-  duckdb.copy_data_to_vector(target, 0, values.buffer as ArrayBuffer, offset, rows * width);
+  duckdb.copy_data_to_vector(target, at * width, values.buffer as ArrayBuffer, offset, rows * width);
 }
 
 /** Bytes of a short text, which DuckDB keeps in the vector itself. */
@@ -67,11 +68,12 @@ export function copyValidity(target: duckdb.Vector, bitmap: Uint8Array, from: nu
   duckdb.copy_data_to_vector_validity(target, 0, words.buffer, 0, words.length);
 }
 
-function checkBounds(from: number, rows: number, available: number): void {
-  if (!Number.isInteger(from) || !Number.isInteger(rows) || from < 0 || rows < 0) {
-    throw new RangeError(`copy of ${rows} rows from ${from}: both must be whole numbers of at least 0`);
+function checkBounds(from: number, rows: number, available: number, at = 0): void {
+  if (![from, rows, at].every((value) => Number.isInteger(value) && value >= 0)) {
+    throw new RangeError(`copy of ${rows} rows from ${from} to ${at}: must be whole numbers of at least 0`);
   }
-  if (rows > VECTOR_ROWS) throw new RangeError(`copy of ${rows} rows: a vector holds ${VECTOR_ROWS}`);
+  if (at + rows > VECTOR_ROWS)
+    throw new RangeError(`copy of ${rows} rows to row ${at}: a vector holds ${VECTOR_ROWS}`);
   if (from + rows > available) {
     throw new RangeError(`copy of rows ${from} to ${from + rows}: the column has ${available}`);
   }

@@ -39,10 +39,20 @@ export class KlineAnswer {
   }
 }
 
+/** A body that is written already: of many small objects, none of which outlives its own text. */
+export class TextAnswer {
+  /** JSON. */
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 /**
- * Answers one endpoint's requests: with an object to be written as JSON, or with bars.
+ * Answers one endpoint's requests: with an object to be written as JSON, with its text, or with bars.
  *
  * @throws {ParameterError} for a parameter that breaks a rule.
  * @throws {RequestError} for what cannot be answered.
  */
-export type AnswerFunction = (view: LakeView, asked: Asked) => Promise<KlineAnswer | object>;
+export type AnswerFunction = (view: LakeView, asked: Asked) => Promise<KlineAnswer | TextAnswer | object>;

@@ -4,16 +4,20 @@ import { REGIONS, type Region } from "../../core/exchange.js";
 import { regionOf } from "../../core/symbol.js";
 import type { TimeRange, TradingDate } from "../../core/time.js";
 import { BARS_1M } from "../../schema/bars.js";
+import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument } from "../../wire/resources.js";
-import { type LastBar, lastBars } from "../klines/last-bars.js";
+import { barsOf, type LastBar } from "../klines/last-bars.js";
 import { latestDays } from "../klines/latest-days.js";
 import { readKlines } from "../klines/read-klines.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "../klines/series.js";
 import { ALL_TIME } from "../klines/wanted-bars.js";
 import type { LakeView } from "../lake-reader.js";
 import { EXT_TYPE } from "../reference-data.js";
-import type { AnswerFunction } from "./answer.js";
+import { type AnswerFunction, TextAnswer } from "./answer.js";
+
+/** Rows that take as much memory as the objects that one quote is made of, and their garbage. */
+const ROWS_OF_A_QUOTE = 100;
 
 /** `POST /v1/quotes`: from each symbol's newest bars; a symbol without any is left out. */
 export const answerQuotes: AnswerFunction = (view, { body, now }) =>
@@ -30,26 +34,36 @@ async function quotes(
     readonly universes?: readonly string[] | undefined;
   },
   now: number,
-): Promise<object> {
+): Promise<TextAnswer> {
   const scope = await view.scope();
   scope.checkSymbols(asked.symbols ?? []);
   scope.checkUniverses(asked.universes ?? []);
   const { instruments, members } = await view.reference();
   const listed = (asked.universes ?? []).flatMap((id) => members.get(id) ?? []);
   const symbols = [...new Set([...(asked.symbols ?? []), ...listed])];
+  await view.admit(symbols.length * ROWS_OF_A_QUOTE);
   const daily = await lastDailyBars(view, symbols);
   const minutes = await lastMinuteDays(view, symbols, daily);
   const dates = new Dates(now);
-  const data = symbols.flatMap((symbol) => {
-    const facts = quoteFacts(symbol, daily.get(symbol) ?? [], minutes.get(symbol), now, dates);
-    return facts === undefined ? [] : [quoteOf(symbol, facts, instruments.get(symbol))];
+  const texts = symbols.flatMap((symbol) => {
+    const facts = quoteFacts(symbol, barsOfRun(daily, symbol), barsOfRun(minutes, symbol)[0], now, dates);
+    return facts === undefined ? [] : [JSON.stringify(quoteOf(symbol, facts, instruments.get(symbol)))];
   });
-  return { data };
+  return new TextAnswer(`{"data":[${texts.join()}]}`);
+}
+
+type Runs = ReadonlyMap<string, KlineRun>;
+
+const runsBySymbol = (runs: readonly KlineRun[]): Runs => new Map(runs.map((run) => [run.symbol, run]));
+
+function barsOfRun(runs: Runs, symbol: string): LastBar[] {
+  const run = runs.get(symbol);
+  return run === undefined ? [] : barsOf(run);
 }
 
 /** The newest two daily bars of each symbol, newest last. */
-async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Map<string, LastBar[]>> {
-  return lastBars(
+async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Runs> {
+  return runsBySymbol(
     await readKlines(view, {
       symbols,
       series: seriesOf("1d"),
@@ -61,19 +75,16 @@ async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promis
   );
 }
 
-/** The minutes of the latest day as one bar, for the symbols whose newest daily bar is not of a later day. */
-async function lastMinuteDays(
-  view: LakeView,
-  symbols: readonly string[],
-  daily: ReadonlyMap<string, readonly LastBar[]>,
-): Promise<Map<string, LastBar>> {
+/** The minutes of the latest day as one bar of each, for the symbols whose newest daily bar is not of a later day. */
+async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
   const days = await latestDays(view.version, await view.version.snapshot(BARS_1M));
   const rangeOf = (region: Region): TimeRange => days.get(region) ?? { start: 0, end: 0 };
   const wanted = symbols.filter((symbol) => {
     const region = regionOf(symbol);
     if (region === undefined) return false;
-    const newest = daily.get(symbol)?.at(-1);
-    return newest === undefined || newest.timestamp < rangeOf(region).end;
+    const run = daily.get(symbol);
+    if (run === undefined || run.start === run.end) return true;
+    return Number(run.values.timestamp[run.end - 1]) < rangeOf(region).end;
   });
   const runs = await readKlines(view, {
     symbols: wanted,
@@ -83,8 +94,7 @@ async function lastMinuteDays(
     rangeOf,
     isKnown: () => true,
   });
-  const bars = lastBars(runs);
-  return new Map([...bars].map(([symbol, list]) => [symbol, list.at(-1) as LastBar]));
+  return runsBySymbol(runs);
 }
 
 /** Values by a key, each made once. */

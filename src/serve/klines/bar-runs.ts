@@ -1,3 +1,4 @@
+import { copyBits, isAllNull } from "../../arrow/scan/bitmap.js";
 import type { ResultColumn, ResultColumns } from "../../arrow/scan/result-columns.js";
 import {
   DOUBLE_COLUMNS,
@@ -67,10 +68,11 @@ export function runsOf(rows: KlineRows, symbols: readonly string[], count: numbe
 export function compacted({ symbol, values, start, end, found }: BarRun): BarRun {
   const column = ({ values: all, validity }: NumberColumn): NumberColumn => {
     if (validity === undefined) return { values: all.slice(start, end), validity };
-    const bits = bitsOf(validity, start, end);
-    return bits.some((byte) => byte !== 0)
-      ? { values: all.slice(start, end), validity: bits }
-      : nothing(end - start);
+    const bits = new Uint8Array(Math.ceil((end - start) / 8));
+    copyBits(validity, start, end - start, bits, 0);
+    return isAllNull(bits, end - start)
+      ? nothing(end - start)
+      : { values: all.slice(start, end), validity: bits };
   };
   return {
     symbol,
@@ -164,12 +166,15 @@ function joined(
     volume: into(volume, new BigInt64Array(rows)),
     doubles: eachDouble((name) => {
       const { values, validity } = doubles[name];
+      if (values.length === 0) return nothing(rows);
       const own = into(values, new Float64Array(rows));
       if (validity === undefined) return { values: own, validity };
       const bits = new Uint8Array(Math.ceil(rows / 8));
       let row = 0;
-      for (const { start, end } of parts)
-        for (let from = start; from < end; from++, row++) if (isSet(validity, from)) set(bits, row);
+      for (const { start, end } of parts) {
+        copyBits(validity, start, end - start, bits, row);
+        row += end - start;
+      }
       return { values: own, validity: bits };
     }),
   };
@@ -190,6 +195,7 @@ function taken({ timestamp, volume, doubles }: KlineValues, rows: readonly numbe
     volume: integers(volume),
     doubles: eachDouble((name) => {
       const { values, validity } = doubles[name];
+      if (values.length === 0) return nothing(rows.length);
       const own = Float64Array.from(rows, (row) => values[row] as number);
       if (validity === undefined) return { values: own, validity };
       const bits = new Uint8Array(Math.ceil(rows.length / 8));
@@ -205,13 +211,6 @@ function isSet(bits: Uint8Array, row: number): boolean {
 
 function set(bits: Uint8Array, row: number): void {
   bits[row >> 3] = (bits[row >> 3] as number) | (1 << (row & 7));
-}
-
-/** The bits of rows from `start` up to `end`, exclusive, from bit 0 on. */
-function bitsOf(bits: Uint8Array, start: number, end: number): Uint8Array {
-  const own = new Uint8Array(Math.ceil((end - start) / 8));
-  for (let row = start; row < end; row++) if (isSet(bits, row)) set(own, row - start);
-  return own;
 }
 
 const NO_VALUES = new Float64Array(0);

@@ -38,7 +38,7 @@ export async function readExEvents(version: LakeVersion, symbols: readonly strin
       WHERE prev_close > 0 AND last_close > 0 AND isfinite(last_close / prev_close)
         AND abs(last_close / prev_close - 1) >= ${SAME_PRICE}
       ORDER BY position, day`;
-    const result = await session.stream(sql, { wanted: JSON.stringify(wanted) });
+    const result = await session.run(sql, { wanted: JSON.stringify(wanted) });
     return readColumns(result, { position: "int32", day: "int32", factor: "double", amount: "double" });
   });
   const { position, day, factor, amount } = read.columns;

@@ -12,16 +12,9 @@ export interface LastBar {
   readonly prevClose: number | null;
 }
 
-/** The bars of each symbol that has any, ascending. Volumes above 2^53 lose their last digits. */
-export function lastBars(runs: readonly KlineRun[]): Map<string, LastBar[]> {
-  const bars = new Map<string, LastBar[]>();
-  for (const { symbol, values, start, end } of runs) {
-    if (start === end) continue;
-    const list: LastBar[] = [];
-    for (let row = start; row < end; row++) list.push(barOf(values, row));
-    bars.set(symbol, list);
-  }
-  return bars;
+/** The bars of a run, ascending. Volumes above 2^53 lose their last digits. */
+export function barsOf({ values, start, end }: KlineRun): LastBar[] {
+  return Array.from({ length: end - start }, (_, row) => barOf(values, start + row));
 }
 
 function barOf({ timestamp, volume, doubles }: KlineValues, row: number): LastBar {

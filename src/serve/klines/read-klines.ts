@@ -202,7 +202,7 @@ async function queryBars(
     const relation = await view.version.relation(session, snapshot, files);
     const sql = klinesSql({ relation, bucket: request.series.bucket, adjustment });
     const bound = { wanted: JSON.stringify(wanted) };
-    const result = await session.stream(
+    const result = await session.run(
       sql,
       adjustment === "none" ? bound : { ...bound, steps: JSON.stringify(steps) },
     );

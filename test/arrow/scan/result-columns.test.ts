@@ -15,7 +15,7 @@ function isPresent({ validity }: Pick<ResultColumn<"double">, "validity">, row: 
 
 test("reads every width, over several vectors, with nulls where they are", async () => {
   const rows = 2048 * 3 + 17;
-  const result = await session.stream(
+  const result = await session.run(
     `SELECT CAST(i AS INTEGER) AS i, CASE WHEN i % 7 = 3 THEN NULL ELSE -i * 4294967297 END AS l,
        CASE WHEN i BETWEEN 2000 AND 2100 THEN NULL ELSE i / 3 END AS d
      FROM range(${rows}) t(i) ORDER BY i`,
@@ -48,7 +48,7 @@ test("gives doubles and 64-bit integers bit for bit", async () => {
             [`l${i}`, l],
           ]),
         );
-        const result = await session.stream(`SELECT * FROM (VALUES ${values}) t(d, l)`, bound);
+        const result = await session.run(`SELECT * FROM (VALUES ${values}) t(d, l)`, bound);
         const { columns } = await readColumns(result, { d: "double", l: "int64" });
         for (const [i, { d, l }] of rows.entries()) {
           expect(columns.d.values[i]).toBe(d);
@@ -65,21 +65,40 @@ test("reads chunks of any size, one behind the other", async () => {
     (rows, part) =>
       `SELECT ${part} AS part, CASE WHEN i % 2 = 0 THEN i::DOUBLE END AS d FROM range(${rows}) t(i)`,
   );
-  const result = await session.stream(`SELECT part, d FROM (${parts.join(" UNION ALL ")}) ORDER BY part, d`);
+  const result = await session.run(`SELECT part, d FROM (${parts.join(" UNION ALL ")}) ORDER BY part, d`);
   const { rows, columns } = await readColumns(result, { part: "int32", d: "double" });
   expect(rows).toBe(1 + 5 + 2048 + 3 + 700);
   const present = Array.from({ length: rows }, (_, row) => isPresent(columns.d, row)).filter(Boolean);
   expect(present).toHaveLength(1 + 3 + 1024 + 2 + 350);
 });
 
+test("a column without a value takes no memory for values", async () => {
+  const result = await session.run("SELECT i::INTEGER AS i, NULL::DOUBLE AS d FROM range(5000) t(i)");
+  const { rows, columns } = await readColumns(result, { i: "int32", d: "double" });
+  expect(rows).toBe(5000);
+  expect(columns.i.values).toHaveLength(5000);
+  expect(columns.d.values).toHaveLength(0);
+  expect(Array.from({ length: rows }, (_, row) => isPresent(columns.d, row))).not.toContain(true);
+});
+
+test("a column's first value may come late", async () => {
+  const result = await session.run(
+    "SELECT CASE WHEN i >= 4500 THEN i::DOUBLE END AS d FROM range(5000) t(i) ORDER BY i",
+  );
+  const { columns } = await readColumns(result, { d: "double" });
+  expect(isPresent(columns.d, 4499)).toBe(false);
+  expect(isPresent(columns.d, 4500)).toBe(true);
+  expect(columns.d.values[4999]).toBe(4999);
+});
+
 test("gives empty columns of an empty result", async () => {
-  const read = await readColumns(await session.stream("SELECT 1 AS a WHERE false"), { a: "int32" });
+  const read = await readColumns(await session.run("SELECT 1 AS a WHERE false"), { a: "int32" });
   expect(read.rows).toBe(0);
   expect(read.columns.a).toEqual({ values: new Int32Array(0), validity: undefined });
 });
 
 test("refuses a result of other columns or types", async () => {
-  const query = () => session.stream("SELECT 1 AS a, 2.5::DOUBLE AS b");
+  const query = () => session.run("SELECT 1 AS a, 2.5::DOUBLE AS b");
   await expect(query().then((result) => readColumns(result, { a: "int32" }))).rejects.toThrow(
     "result has the columns a, b; expected a",
   );

@@ -23,6 +23,13 @@ describe("values", () => {
     expect(doublesIn(vector, 8)).toEqual([...all.subarray(13, 20), all[907]]);
   });
 
+  test("go to the row that is given", () => {
+    const { vector } = doubleVector();
+    copyValues(vector, Float64Array.of(1, 2, 3, 4), 0, 4);
+    copyValues(vector, Float64Array.of(7, 8, 9), 1, 2, 1);
+    expect(doublesIn(vector, 4)).toEqual([1, 8, 9, 4]);
+  });
+
   test.each([
     ["more rows than a vector holds", 3000, 0, VECTOR_ROWS + 1],
     ["rows after the last", 10, 8, 3],
@@ -33,10 +40,13 @@ describe("values", () => {
     ["a start between rows", 10, 0.5, 1],
     ["no number of rows", 10, 0, Number.NaN],
     ["a start that is endless", 10, Number.POSITIVE_INFINITY, 1],
-  ])("%s: RangeError, and nothing is written", (_, length, from, rows) => {
+    ["a row after the vector's last", 10, 0, 2, VECTOR_ROWS - 1],
+    ["a row before its first", 10, 0, 2, -1],
+    ["a row between rows", 10, 0, 2, 0.5],
+  ] as const)("%s: RangeError, and nothing is written", (_, length, from, rows, at = 0) => {
     const { vector } = doubleVector();
     copyValues(vector, Float64Array.of(1, 2, 3), 0, 3);
-    expect(() => copyValues(vector, new Float64Array(length), from, rows)).toThrow(RangeError);
+    expect(() => copyValues(vector, new Float64Array(length), from, rows, at)).toThrow(RangeError);
     expect(doublesIn(vector, 3)).toEqual([1, 2, 3]);
   });
 });
