@@ -2,7 +2,7 @@
 -- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year.
 -- With as_of, nothing later is seen: neither bars nor ex-events, so that forward prices are those of that day's charts.
 -- In a bar without trades some feeds set prices to 0: in an aggregate its close stands for them.
--- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps, local_midnights.
+-- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps.
 -- Conditions on symbol reach the files for every period; those on trade_date for minutes and days, while weeks and longer
 -- are made of whole spans first.
 CREATE OR REPLACE MACRO adjusted(period, adjustment, as_of := NULL) AS TABLE
@@ -43,10 +43,9 @@ priced AS NOT MATERIALIZED (
     ON steps.symbol = landed.symbol AND trade_date >= start_date AND trade_date < end_date
 ),
 bucketed AS NOT MATERIALIZED (
-  SELECT priced.* EXCLUDE (trade_date), priced.trade_date, epoch_ms("timestamp") - midnight_ms AS local_ms,
-    session_bar_end(priced.region, local_ms, step_ms) - local_ms + epoch_ms("timestamp") AS label
+  SELECT *, epoch_ms("timestamp") - local_midnight(trade_date, region) AS local_ms,
+    session_bar_end(region, local_ms, step_ms) - local_ms + epoch_ms("timestamp") AS label
   FROM priced
-  JOIN local_midnights USING (region, trade_date)
   CROSS JOIN (
     SELECT 60000 * CASE period WHEN '5m' THEN 5 WHEN '10m' THEN 10 WHEN '15m' THEN 15 WHEN '30m' THEN 30 ELSE 60 END
       AS step_ms)

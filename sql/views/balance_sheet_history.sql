@@ -36,12 +36,13 @@ parts AS NOT MATERIALIZED (
 ),
 states AS NOT MATERIALIZED (
   SELECT symbol, region, month, known_from,
-    max_by(item, (known_from, first_seen_at)) FILTER (role = 0) OVER states AS this,
-    max_by(item, (known_from, first_seen_at)) FILTER (role = 3) OVER states AS quarter_ago,
-    max_by(item, (known_from, first_seen_at)) FILTER (role = 12) OVER states AS year_ago
+    last_value(CASE WHEN role = 0 THEN item END IGNORE NULLS) OVER states AS this,
+    last_value(CASE WHEN role = 3 THEN item END IGNORE NULLS) OVER states AS quarter_ago,
+    last_value(CASE WHEN role = 12 THEN item END IGNORE NULLS) OVER states AS year_ago
   FROM parts
-  WINDOW states AS (PARTITION BY symbol, month ORDER BY known_from RANGE UNBOUNDED PRECEDING)
-  QUALIFY row_number() OVER (PARTITION BY symbol, month, known_from) = 1
+  WINDOW states AS (
+    PARTITION BY symbol, month ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+  QUALIFY lead(known_from) OVER states IS DISTINCT FROM known_from
 )
 SELECT
   symbol,

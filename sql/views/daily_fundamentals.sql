@@ -8,14 +8,14 @@ CREATE OR REPLACE VIEW daily_fundamentals AS
 WITH known_balance_sheet AS NOT MATERIALIZED (
   SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
   FROM raw.balance_sheet
-  QUALIFY period_end = max(period_end) OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING)
-    AND row_number() OVER (PARTITION BY symbol, known_from, period_end ORDER BY first_seen_at DESC) = 1
+  WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
+  QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
 ),
 known_cash_flow AS NOT MATERIALIZED (
   SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
   FROM raw.cash_flow
-  QUALIFY period_end = max(period_end) OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING)
-    AND row_number() OVER (PARTITION BY symbol, known_from, period_end ORDER BY first_seen_at DESC) = 1
+  WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
+  QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
 )
 SELECT
   b.symbol,

@@ -61,7 +61,7 @@ describe("bars of a simulated market", () => {
     symbols = (
       await reader.json<{ symbol: string }>("SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol")
     ).map(({ symbol }) => symbol);
-  }, 120_000);
+  });
   afterAll(async () => {
     reader.close();
     await served.service.close();

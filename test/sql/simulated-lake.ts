@@ -1,8 +1,6 @@
 import { dayRange } from "../../src/calendar/sessions.js";
 import { parseTradingDate } from "../../src/core/time.js";
-import { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { landTradingDays } from "../../src/lake/trading-days.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { type Market, simulateMarket } from "../../src/sim/market.js";
 
@@ -15,7 +13,7 @@ export interface SimulatedLake {
   readonly minuteDays: number;
 }
 
-/** Fills a lake with the bars of all regions, reference data, statements and the trading days that follow from them. */
+/** Fills a lake with the bars of all regions, reference data, statements and trading days. */
 export async function fillSimulated(
   folder: string,
   wanted: SimulatedLake,
@@ -26,7 +24,5 @@ export async function fillSimulated(
   const lake = new Lake(folder);
   const now = dayRange("US", end).end + 86_400_000;
   await fillLake(lake, market, { minuteDays, minuteRegions: ["CN", "HK", "US"], runId: "sim", now });
-  using session = await Session.open({ threads: 1 });
-  await landTradingDays(session, lake, { operation: "TEST", runId: "sim", now });
   return { lake, market };
 }

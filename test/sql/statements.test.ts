@@ -62,7 +62,7 @@ describe("statements of a simulated market", () => {
          FROM raw.${table}`,
       );
     }
-  }, 120_000);
+  });
   afterAll(() => {
     reader.close();
     remove();

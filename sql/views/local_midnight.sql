@@ -1,0 +1,19 @@
+-- The instant that the local times of a trading date count from: noon in the exchange's zone less twelve hours, which
+-- holds in all trading hours, even on the day of a change of clocks. Mainland China and Hong Kong have changed none since
+-- 1992, so that no zone's table is asked there: it takes longer than all else that is done with a bar.
+-- Grain: one value a date. Inputs: a trading date and a region.
+CREATE OR REPLACE MACRO local_midnight(trade_date, region) AS
+  CASE
+    WHEN region IN ('CN', 'HK') AND trade_date >= DATE '1992-01-01' THEN epoch_ms(trade_date) - 28800000
+    ELSE epoch_ms(
+      CASE region
+        WHEN 'CN' THEN timezone('Asia/Shanghai', trade_date + INTERVAL 12 HOUR)
+        WHEN 'HK' THEN timezone('Asia/Hong_Kong', trade_date + INTERVAL 12 HOUR)
+        WHEN 'US' THEN timezone('America/New_York', trade_date + INTERVAL 12 HOUR)
+      END
+    ) - 43200000
+  END;
+
+COMMENT ON MACRO local_midnight IS 'Noon in the exchange''s zone less twelve hours, since 1970-01-01 UTC. [ms]
+trade_date: Date in the exchange''s own zone.
+region: Region: CN, HK or US.';
