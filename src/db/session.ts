@@ -7,13 +7,18 @@ import {
   DuckDBInstance,
   type DuckDBMaterializedResult,
   type DuckDBResult,
+  DuckDBTimestampTZValue,
   type DuckDBValue,
 } from "@duckdb/node-api";
 import type { RecordBatch } from "apache-arrow";
+import { resultBatches } from "../arrow/result/result-batches.js";
 import { batchScan } from "../arrow/scan/batch-scan.js";
 import { registerTableScan, type Scan, type ScanSource, type TableScans } from "../arrow/scan/table-scan.js";
 import { BarlakeError, QueryError } from "../core/errors.js";
 import { explained } from "./file-fault.js";
+import { bindNamed, computeValue, type NamedValues, type TypedValue } from "./named-values.js";
+import { RowReader } from "./row-reader.js";
+import { readResult, type StatementResult } from "./statement-result.js";
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
 export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
@@ -63,6 +68,8 @@ export class Session implements Disposable {
     });
     const connection = await instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
+    // The client writes instants as text in the machine's zone otherwise, whatever the session's is.
+    DuckDBTimestampTZValue.timezoneOffsetInMinutes = 0;
     return new Session(instance, connection, registerTableScan(connection), spillFolder);
   }
 
@@ -74,6 +81,29 @@ export class Session implements Disposable {
   /** Runs one query and gives its result chunk by chunk, as it is computed. @throws {QueryError} */
   async stream(sql: string, bindings?: Bindings): Promise<DuckDBResult> {
     return this.#guard(sql, () => this.#connection.stream(sql, bindings as DuckDBValue[] | undefined));
+  }
+
+  /** Runs one statement and gives its rows as plain values, as they are computed and taken. @throws {QueryError} */
+  async read(sql: string, bindings?: Bindings): Promise<RowReader> {
+    const result = await this.stream(sql, bindings);
+    return new RowReader(result, (work) => this.#guard(sql, work));
+  }
+
+  /**
+   * Runs one query and gives its rows as Arrow's record batches, as they are computed: {@link resultBatches}.
+   *
+   * @throws {QueryError} now, or as the batches are taken.
+   */
+  async batches(sql: string, bindings?: Bindings): Promise<AsyncGenerator<RecordBatch, void, undefined>> {
+    const batches = resultBatches(await this.stream(sql, bindings));
+    const guard = <T>(work: () => Promise<T>): Promise<T> => this.#guard(sql, work);
+    return (async function* () {
+      for (;;) {
+        const next = await guard(() => batches.next());
+        if (next.done === true) return;
+        yield next.value;
+      }
+    })();
   }
 
   /** Runs one query and gives its rows as objects: for small results. int64 as bigint, dates and times as DuckDB's values. */
@@ -97,6 +127,24 @@ export class Session implements Disposable {
     const reader = await this.#guard(sql, () => this.#connection.streamAndReadUntil(sql, limit + 1));
     const rows = reader.getRowsJson() as unknown[][];
     return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
+  }
+
+  /** Runs one statement to its end and gives its first rows by column; of the values, those are bound that it mentions. */
+  async result(sql: string, values: NamedValues, limit: number): Promise<StatementResult> {
+    return this.#guard(sql, async () => {
+      const statement = await this.#connection.prepare(sql);
+      try {
+        bindNamed(statement, values);
+        return await readResult(statement, limit);
+      } finally {
+        statement.destroySync();
+      }
+    });
+  }
+
+  /** Computes an expression's value, or casts a text to its type. @throws {QueryError} with the expression. */
+  async value(expression: string, values: NamedValues, text?: string): Promise<TypedValue> {
+    return this.#guard(expression, () => computeValue(this.#connection, expression, values, text));
   }
 
   /** Runs `use` with the batch readable as the given table expression. */
@@ -154,6 +202,7 @@ export class Session implements Disposable {
     try {
       return await run();
     } catch (cause) {
+      if (cause instanceof BarlakeError) throw cause;
       const { message, hint } = explained(cause);
       throw new QueryError(message, sql, { hint, cause });
     }

@@ -130,6 +130,11 @@ export class Lake {
   }
 }
 
+/** The lake in a folder, with its own views. Nothing is read yet. */
+export function openLake(folder: string): Lake {
+  return new Lake(folder);
+}
+
 /** Rows of a snapshot, from the log's statistics. */
 export function rowCount(snapshot: Snapshot): number {
   let rows = 0;

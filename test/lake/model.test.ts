@@ -86,7 +86,7 @@ test("whatever happens, every retained version reads as it was", async () => {
     }),
     { numRuns: 30 },
   );
-}, 120_000);
+});
 
 /** Does a step. @returns what the table holds once it is done; where it crashed, it may hold what it did before. */
 async function perform(

@@ -134,4 +134,4 @@ test("a writer in whose way others come again and again gives up, and leaves the
     hint: "run the command again once the other writers are done",
   });
   expect((await liveRows(a, new Lake(folder), BARS_1D, "FROM live")).length).toBe(1);
-}, 60_000);
+});

@@ -1,0 +1,45 @@
+import {
+  AsyncByteQueue,
+  type RecordBatch,
+  RecordBatchFileWriter,
+  RecordBatchStreamWriter,
+} from "apache-arrow";
+
+/** `stream`: for a pipe, read from its beginning. `file`: with an index at its end; Feather is another name for it. */
+export type IpcFormat = "stream" | "file";
+
+/** What a writer has written and nobody has taken yet. */
+class WrittenBytes extends AsyncByteQueue {
+  #pieces: Uint8Array[] = [];
+
+  override write(piece: Uint8Array): void {
+    this.#pieces.push(piece);
+  }
+
+  take(): readonly Uint8Array[] {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    return pieces;
+  }
+}
+
+/**
+ * Writes record batches of one schema as Arrow IPC, uncompressed: a batch is asked for when what came before it has been
+ * taken, so that memory holds one. The pieces lie in the batches' own buffers where they can.
+ */
+export async function* batchesToIpc(
+  batches: AsyncIterable<RecordBatch>,
+  format: IpcFormat,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const written = new WrittenBytes();
+  const writer = format === "file" ? new RecordBatchFileWriter() : new RecordBatchStreamWriter();
+  let isBegun = false;
+  for await (const batch of batches) {
+    if (!isBegun) writer.reset(written, batch.schema);
+    isBegun = true;
+    writer.write(batch);
+    yield* written.take();
+  }
+  writer.finish();
+  yield* written.take();
+}

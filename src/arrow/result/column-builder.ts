@@ -1,0 +1,85 @@
+import duckdb, { type Vector } from "@duckdb/node-bindings";
+import { type Vector as ArrowVector, type Data, type DataType, makeData } from "apache-arrow";
+import { copyBits } from "../scan/bitmap.js";
+
+/** Appends rows `from` to `from + count` of the vector that was opened. */
+export type Append = (from: number, count: number) => void;
+
+/** Collects a column's values from DuckDB's vectors in Arrow's layout. A class because it holds the buffers. */
+export interface ColumnBuilder {
+  readonly type: DataType;
+  /** Begins to read a vector that has so many rows. @throws {UsageError} for a value that Arrow has not. */
+  open(vector: Vector, rows: number): Append;
+  /** Bytes that the rows taken so far need. */
+  readonly byteLength: number;
+  /** The rows taken since the last time, as Arrow's. */
+  finish(): Data;
+}
+
+/** Which rows of a vector are there: bit `i & 7` of byte `i >> 3` is 1. Undefined: all are. */
+export type Validity = Uint8Array | undefined;
+
+export function validityOf(vector: Vector, rows: number): Validity {
+  const bits: Uint8Array | null = duckdb.vector_get_validity(vector, Math.ceil(rows / 64) * 8);
+  return bits ?? undefined;
+}
+
+export function isPresent(validity: Validity, row: number): boolean {
+  return validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0;
+}
+
+/** Collects which rows of a column are there. */
+export class ValidityBuilder {
+  /** Made for the first vector that may have a null. */
+  #bits: Uint8Array | undefined;
+  #rows = 0;
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  append(validity: Validity, from: number, count: number): void {
+    const rows = this.#rows + count;
+    if (validity !== undefined || this.#bits !== undefined)
+      copyBits(validity, from, count, this.#room(rows), this.#rows);
+    this.#rows = rows;
+  }
+
+  /** @returns the rows taken, and their bits in Arrow's form; null where all are there. */
+  finish(): { readonly length: number; readonly nullBitmap: Uint8Array | null } {
+    const finished = {
+      length: this.#rows,
+      nullBitmap: this.#bits?.subarray(0, Math.ceil(this.#rows / 8)) ?? null,
+    };
+    this.#bits = undefined;
+    this.#rows = 0;
+    return finished;
+  }
+
+  #room(rows: number): Uint8Array {
+    const bytes = Math.ceil(rows / 8);
+    const bits = this.#bits;
+    if (bits !== undefined && bits.length >= bytes) return bits;
+    const larger = new Uint8Array(Math.max(bytes, (bits?.length ?? 0) * 2)).fill(0xff);
+    if (bits !== undefined) larger.set(bits);
+    this.#bits = larger;
+    return larger;
+  }
+}
+
+/** The buffers of a column, by the names that {@link makeData} knows them by. */
+interface Buffers<T extends DataType> {
+  readonly type: T;
+  readonly length: number;
+  readonly nullBitmap?: Uint8Array | null;
+  readonly data?: ArrayBufferView;
+  readonly valueOffsets?: Int32Array;
+  readonly child?: Data;
+  readonly children?: readonly Data[];
+  readonly dictionary?: ArrowVector | undefined;
+}
+
+/** A column of any type: {@link makeData}, which is declared for each type by itself. */
+export function dataOf<T extends DataType>(buffers: Buffers<T>): Data<T> {
+  return (makeData as unknown as (props: Buffers<T>) => Data<T>)(buffers);
+}

@@ -1,0 +1,146 @@
+import duckdb, { type Vector } from "@duckdb/node-bindings";
+import { type Vector as ArrowVector, Bool, type Data, type DataType, Null } from "apache-arrow";
+import { isAllNull } from "../scan/bitmap.js";
+import {
+  type Append,
+  type ColumnBuilder,
+  dataOf,
+  isPresent,
+  type Validity,
+  ValidityBuilder,
+  validityOf,
+} from "./column-builder.js";
+import { GrowingBytes } from "./growing-bytes.js";
+
+/** How values of one width become values of another. */
+export interface FixedLayout {
+  readonly type: DataType;
+  /** Bytes of a value in DuckDB's vector. */
+  readonly sourceWidth: number;
+  /** Bytes of a value in Arrow. @default as in DuckDB */
+  readonly width?: number;
+  /**
+   * Writes values anew that Arrow has wider; both arrays begin with the first of them. @default a copy
+   *
+   * In the place of a null is whatever DuckDB's memory held, and then 0.
+   */
+  readonly convert?: (source: Uint8Array, target: Uint8Array, count: number) => void;
+  /** Changes values in their place, and throws for one that Arrow has not. A null is 0. */
+  readonly refine?: (values: Uint8Array, count: number) => void;
+  /** The texts that the values are indexes of. */
+  readonly dictionary?: ArrowVector;
+}
+
+/** Takes values of fixed width, without an object for any. */
+export class FixedBuilder implements ColumnBuilder {
+  readonly type: DataType;
+  readonly #layout: FixedLayout;
+  readonly #width: number;
+  readonly #values = new GrowingBytes(0);
+  readonly #validity = new ValidityBuilder();
+
+  constructor(layout: FixedLayout) {
+    this.type = layout.type;
+    this.#layout = layout;
+    this.#width = layout.width ?? layout.sourceWidth;
+  }
+
+  open(vector: Vector, rows: number): Append {
+    const { sourceWidth } = this.#layout;
+    const validity = validityOf(vector, rows);
+    const source = duckdb.vector_get_data(vector, rows * sourceWidth);
+    const hasNoValue = validity !== undefined && isAllNull(validity, rows);
+    return (from, count) => {
+      const at = this.#values.extend(count * this.#width);
+      if (!hasNoValue)
+        this.#write(
+          source.subarray(from * sourceWidth, (from + count) * sourceWidth),
+          at,
+          validity,
+          from,
+          count,
+        );
+      this.#validity.append(validity, from, count);
+    };
+  }
+
+  #write(source: Uint8Array, at: number, validity: Validity, from: number, count: number): void {
+    const width = this.#width;
+    const target = this.#values.bytes.subarray(at, at + count * width);
+    if (this.#layout.convert === undefined) target.set(source);
+    else this.#layout.convert(source, target, count);
+    if (validity !== undefined)
+      for (let row = 0; row < count; row++)
+        if (!isPresent(validity, from + row)) target.fill(0, row * width, (row + 1) * width);
+    this.#layout.refine?.(target, count);
+  }
+
+  get byteLength(): number {
+    return this.#values.length;
+  }
+
+  finish(): Data {
+    const { type } = this;
+    const bytes = this.#values.take();
+    const Values = type.ArrayType as unknown as new (
+      buffer: ArrayBufferLike,
+      byteOffset: number,
+      length: number,
+    ) => Int32Array;
+    const width = (type.ArrayType as unknown as Int32ArrayConstructor).BYTES_PER_ELEMENT;
+    const data = new Values(bytes.buffer, 0, bytes.length / width);
+    return dataOf({ type, ...this.#validity.finish(), data, dictionary: this.#layout.dictionary });
+  }
+}
+
+/** Takes booleans: a byte each in DuckDB, a bit in Arrow. */
+export class BooleanBuilder implements ColumnBuilder {
+  readonly type = new Bool();
+  readonly #bits = new GrowingBytes(0);
+  readonly #validity = new ValidityBuilder();
+
+  open(vector: Vector, rows: number): Append {
+    const validity = validityOf(vector, rows);
+    const source = duckdb.vector_get_data(vector, rows);
+    return (from, count) => {
+      const first = this.#validity.rows;
+      const bytes = Math.ceil((first + count) / 8);
+      this.#bits.extend(bytes - this.#bits.length);
+      const target = this.#bits.bytes;
+      for (let row = 0; row < count; row++) {
+        if (source[from + row] === 0 || !isPresent(validity, from + row)) continue;
+        const bit = first + row;
+        target[bit >> 3] = (target[bit >> 3] as number) | (1 << (bit & 7));
+      }
+      this.#validity.append(validity, from, count);
+    };
+  }
+
+  get byteLength(): number {
+    return this.#bits.length;
+  }
+
+  finish(): Data {
+    const data = this.#bits.take();
+    return dataOf({ type: this.type, ...this.#validity.finish(), data });
+  }
+}
+
+/** Takes rows of a column that has no type, as every value is null. */
+export class NullBuilder implements ColumnBuilder {
+  readonly type = new Null();
+  #rows = 0;
+  readonly byteLength = 0;
+
+  open(): Append {
+    return (_, count) => {
+      this.#rows += count;
+    };
+  }
+
+  finish(): Data {
+    const data = dataOf({ type: this.type, length: this.#rows });
+    this.#rows = 0;
+    return data;
+  }
+}

@@ -1,0 +1,70 @@
+/** A piece of SQL. `kind` tells what it is; every character belongs to one. */
+export interface SqlToken {
+  readonly kind: "word" | "identifier" | "string" | "number" | "symbol" | "blank" | "comment";
+  readonly text: string;
+  /** Where it begins in the SQL, in UTF-16 units from 0. */
+  readonly start: number;
+  /** Whether its end is missing: a quote or a comment that goes on beyond the SQL. */
+  readonly isOpen: boolean;
+}
+
+type Rule = readonly [kind: SqlToken["kind"], pattern: RegExp, isOpen: boolean];
+
+/** What DuckDB's scanner takes for what; the first that fits, at the place. Sticky: they match there or not. */
+const RULES: readonly Rule[] = [
+  ["blank", /\s+/y, false],
+  ["comment", /--[^\n]*/y, false],
+  ["string", /[eE]'(?:[^'\\]|''|\\[\s\S])*'/y, false],
+  ["string", /[eE]'(?:[^'\\]|''|\\[\s\S])*\\?$/y, true],
+  ["string", /(?:[bBxX])?'(?:[^']|'')*'/y, false],
+  ["string", /(?:[bBxX])?'(?:[^']|'')*$/y, true],
+  ["identifier", /"(?:[^"]|"")*"/y, false],
+  ["identifier", /"(?:[^"]|"")*$/y, true],
+  ["word", /[\p{L}_\u{80}-\u{10ffff}][\p{L}\p{N}_$\u{80}-\u{10ffff}]*/uy, false],
+  ["number", /\d[\w.]*/y, false],
+];
+const DOLLAR_QUOTE = /\$(?:[\p{L}_\u{80}-\u{10ffff}][\p{L}\p{N}_\u{80}-\u{10ffff}]*)?\$/uy;
+
+/** Cuts SQL into tokens, as DuckDB's scanner does; whatever the text is, all of it. */
+export function sqlTokens(sql: string): SqlToken[] {
+  const tokens: SqlToken[] = [];
+  let start = 0;
+  while (start < sql.length) {
+    const token = tokenAt(sql, start);
+    tokens.push(token);
+    start += token.text.length;
+  }
+  return tokens;
+}
+
+function tokenAt(sql: string, start: number): SqlToken {
+  if (sql.startsWith("/*", start)) return commentAt(sql, start);
+  const tag = matchAt(DOLLAR_QUOTE, sql, start);
+  if (tag !== undefined) {
+    const end = sql.indexOf(tag, start + tag.length);
+    const text = end < 0 ? sql.slice(start) : sql.slice(start, end + tag.length);
+    return { kind: "string", text, start, isOpen: end < 0 };
+  }
+  for (const [kind, pattern, isOpen] of RULES) {
+    const text = matchAt(pattern, sql, start);
+    if (text !== undefined) return { kind, text, start, isOpen };
+  }
+  return { kind: "symbol", text: String.fromCodePoint(sql.codePointAt(start) ?? 0), start, isOpen: false };
+}
+
+function matchAt(pattern: RegExp, sql: string, start: number): string | undefined {
+  pattern.lastIndex = start;
+  return pattern.exec(sql)?.[0];
+}
+
+/** A comment between slashes and stars, in which there may be others. */
+function commentAt(sql: string, start: number): SqlToken {
+  const edge = /\/\*|\*\//g;
+  edge.lastIndex = start;
+  let depth = 0;
+  for (let found = edge.exec(sql); found !== null; found = edge.exec(sql)) {
+    depth += found[0] === "/*" ? 1 : -1;
+    if (depth === 0) return { kind: "comment", text: sql.slice(start, edge.lastIndex), start, isOpen: false };
+  }
+  return { kind: "comment", text: sql.slice(start), start, isOpen: true };
+}

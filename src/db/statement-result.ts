@@ -1,0 +1,108 @@
+import {
+  DuckDBDateValue,
+  DuckDBDecimalValue,
+  type DuckDBPreparedStatement,
+  DuckDBTimestampMillisecondsValue,
+  DuckDBTimestampNanosecondsValue,
+  DuckDBTimestampSecondsValue,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  type DuckDBType,
+  DuckDBTypeId,
+  type DuckDBValue,
+  ResultReturnType,
+} from "@duckdb/node-api";
+
+/** What the values of a column are; `date` in days, `time` in milliseconds since 1970-01-01 UTC. */
+export type ValueKind = "number" | "boolean" | "date" | "time" | "text";
+
+/** A whole number that a double cannot hold is a bigint. */
+export type ResultValue = number | bigint | boolean | string | null;
+
+/** A column of a result, with the rows that were kept. */
+export interface ResultColumn {
+  readonly name: string;
+  readonly kind: ValueKind;
+  readonly values: readonly ResultValue[];
+}
+
+/** The result of one statement. */
+export interface StatementResult {
+  /** None for a statement that gives no rows, such as CREATE. */
+  readonly columns: readonly ResultColumn[];
+  /** Rows in all, also those that were not kept. */
+  readonly rows: number;
+}
+
+/** A result with fewer of its rows kept. */
+export function firstRows({ columns, rows }: StatementResult, limit: number): StatementResult {
+  return { columns: columns.map((column) => ({ ...column, values: column.values.slice(0, limit) })), rows };
+}
+
+/** Runs a statement to its end and keeps its first rows. */
+export async function readResult(
+  statement: DuckDBPreparedStatement,
+  limit: number,
+): Promise<StatementResult> {
+  const result = await statement.stream();
+  const isQuery = result.returnType === ResultReturnType.QUERY_RESULT;
+  const columns = result.deduplicatedColumnNames().map((name, index) => {
+    const type = result.columnType(index);
+    return { name, type, kind: kindOf(type), values: [] as ResultValue[] };
+  });
+  let rows = 0;
+  for (let chunk = await result.fetchChunk(); chunk?.rowCount; chunk = await result.fetchChunk()) {
+    const wanted = Math.min(chunk.rowCount, limit - rows);
+    for (const [index, column] of wanted > 0 ? columns.entries() : []) {
+      for (const value of chunk.getColumnValues(index).slice(0, wanted)) column.values.push(plain(value));
+    }
+    rows += chunk.rowCount;
+  }
+  if (!isQuery) return { columns: [], rows: 0 };
+  return { columns: columns.map(({ name, kind, values }) => ({ name, kind, values })), rows };
+}
+
+function kindOf({ typeId }: DuckDBType): ValueKind {
+  if (typeId === DuckDBTypeId.BOOLEAN) return "boolean";
+  if (typeId === DuckDBTypeId.DATE) return "date";
+  if (TIMES.has(typeId)) return "time";
+  return NUMBERS.has(typeId) ? "number" : "text";
+}
+
+const TIMES: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.TIMESTAMP,
+  DuckDBTypeId.TIMESTAMP_TZ,
+  DuckDBTypeId.TIMESTAMP_S,
+  DuckDBTypeId.TIMESTAMP_MS,
+  DuckDBTypeId.TIMESTAMP_NS,
+]);
+
+const NUMBERS: ReadonlySet<DuckDBTypeId> = new Set([
+  DuckDBTypeId.TINYINT,
+  DuckDBTypeId.SMALLINT,
+  DuckDBTypeId.INTEGER,
+  DuckDBTypeId.BIGINT,
+  DuckDBTypeId.HUGEINT,
+  DuckDBTypeId.UTINYINT,
+  DuckDBTypeId.USMALLINT,
+  DuckDBTypeId.UINTEGER,
+  DuckDBTypeId.UBIGINT,
+  DuckDBTypeId.UHUGEINT,
+  DuckDBTypeId.FLOAT,
+  DuckDBTypeId.DOUBLE,
+  DuckDBTypeId.DECIMAL,
+]);
+
+function plain(value: DuckDBValue): ResultValue {
+  if (value === null || typeof value !== "object") {
+    return typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  }
+  if (value instanceof DuckDBDateValue) return value.days;
+  if (value instanceof DuckDBDecimalValue) return value.toDouble();
+  if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue)
+    return Number(value.micros) / 1000;
+  if (value instanceof DuckDBTimestampSecondsValue) return Number(value.seconds) * 1000;
+  if (value instanceof DuckDBTimestampMillisecondsValue) return Number(value.millis);
+  if (value instanceof DuckDBTimestampNanosecondsValue) return Number(value.nanos) / 1e6;
+  return String(value);
+}

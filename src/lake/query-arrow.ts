@@ -1,0 +1,29 @@
+import type { RecordBatch } from "apache-arrow";
+import type { Bindings } from "../db/session.js";
+import type { Lake, Moment } from "./lake.js";
+import { openReader } from "./publish.js";
+
+/** What {@link queryArrow} takes besides the query. */
+export interface ArrowQueryOptions {
+  /** Values of the query's parameters. */
+  readonly bindings?: Bindings;
+  /** The lake as it stood then. @default as it stands now */
+  readonly moment?: Moment;
+}
+
+/**
+ * Runs a query over a lake's views and gives its rows as Arrow's record batches of some 64k rows, as DuckDB computes them:
+ * whatever the result's size, memory holds a batch. An empty result is one batch without rows, which tells the columns.
+ *
+ * @throws {QueryError} when the query fails, and {@link UsageError} for a column that Arrow has no counterpart of, when the
+ * first batch is asked for or later.
+ */
+export async function* queryArrow(
+  lake: Lake,
+  sql: string,
+  { bindings, moment = {} }: ArrowQueryOptions = {},
+): AsyncGenerator<RecordBatch, void, undefined> {
+  const { session } = await openReader(lake, {}, moment);
+  using reader = session;
+  yield* await reader.batches(sql, bindings);
+}
