@@ -1,0 +1,94 @@
+import stringWidth from "string-width";
+import type { QueryError } from "../../core/errors.js";
+import { paint } from "../text.js";
+
+/** What a failed query is told as. */
+export interface QueryErrorText {
+  /** What DuckDB says, without the place and without its proposals. */
+  readonly message: string;
+  /** The statement's line, and under it a caret; undefined where DuckDB tells no place. */
+  readonly place: string | undefined;
+  readonly hint: string | undefined;
+}
+
+/** DuckDB's way to show a place: a part of a line, and a caret under it. */
+const PLACE = /\n*^LINE (\d+): (.*)\n( *)\^.*$/m;
+/** DuckDB's proposals. */
+const CANDIDATES = /^(?:Candidate bindings:|Did you mean) (.+?)\??$/m;
+
+/**
+ * Reads what DuckDB says of a query.
+ *
+ * @param firstLine number of the statement's first line, where it stands among others.
+ */
+export function queryErrorText(error: QueryError, firstLine = 1): QueryErrorText {
+  const { message } = error;
+  const [beforeFunctions = ""] = message.replace(PLACE, "").split(/\n\s*Candidate functions:/);
+  const told = beforeFunctions.replace(CANDIDATES, "").trim();
+  return {
+    message: told,
+    place: placeOf(error, firstLine),
+    hint: error.hint ?? proposals(message) ?? adviceFor(told),
+  };
+}
+
+function placeOf({ message, sql }: QueryError, firstLine: number): string | undefined {
+  const lines = sql.split("\n");
+  if (/syntax error at end of input/.test(message)) {
+    const last = lines.findLastIndex((text) => text.trim() !== "");
+    const text = lines[last]?.trimEnd() ?? "";
+    return underlined(text, stringWidth(text), last, lines.length, firstLine);
+  }
+  const [, number = "", part = "", indent = ""] = PLACE.exec(message) ?? [];
+  const index = Number(number) - 1;
+  const line = lines[index];
+  if (number === "" || line === undefined) return undefined;
+  // DuckDB shows a part of a long line, with dots where it goes on.
+  const shown = part.replace(/^\.\.\./, "").replace(/\.\.\.$/, "");
+  const start = line.indexOf(shown);
+  if (start < 0) return undefined;
+  const within = indent.length - `LINE ${number}: ${part.startsWith("...") ? "..." : ""}`.length;
+  return underlined(line, stringWidth(line.slice(0, start)) + within, index, lines.length, firstLine);
+}
+
+function underlined(line: string, column: number, index: number, lines: number, firstLine: number): string {
+  const label = firstLine === 1 && lines === 1 ? "" : `line ${firstLine + index}: `;
+  const before = stringWidth(textBefore(line, column).replaceAll("\t", " "));
+  return `${label}${line.replaceAll("\t", " ")}\n${" ".repeat(label.length + before)}^`;
+}
+
+/** What stands before the character at a column, as DuckDB counts them: a tab takes none. */
+function textBefore(line: string, column: number): string {
+  let before = "";
+  for (const character of line) {
+    if (stringWidth(before) >= column && stringWidth(character) > 0) break;
+    before += character;
+  }
+  return before;
+}
+
+function proposals(message: string): string | undefined {
+  const names = [...(CANDIDATES.exec(message)?.[1] ?? "").matchAll(/"([^"]+)"/g)].map(([, name]) => name);
+  if (names.length === 0) return undefined;
+  const last = names.at(-1);
+  return `did you mean ${names.length === 1 ? last : `${names.slice(0, -1).join(", ")} or ${last}`}?`;
+}
+
+function adviceFor(message: string): string | undefined {
+  if (/^Catalog Error: Table .* does not exist/.test(message))
+    return "the shell's .tables lists what there is";
+  if (/does not have a column named|Referenced column .* not found/.test(message))
+    return "the shell's .describe NAME lists the columns of a table";
+  if (/You might need to add explicit type casts/.test(message))
+    return "cast a value with ::, as in '1'::INTEGER";
+  return undefined;
+}
+
+/** A failed query in lines, for people; {@link queryErrorText} tells the parameters. */
+export function tellQueryError(error: QueryError, firstLine?: number): string {
+  const { message, place, hint } = queryErrorText(error, firstLine);
+  const lines = [`${paint("red", "error:")} ${message}`];
+  if (place !== undefined) lines.push(...place.split("\n").map((line) => `  ${line}`));
+  if (hint !== undefined) lines.push(`${paint("dim", "hint:")}  ${hint}`);
+  return lines.join("\n");
+}

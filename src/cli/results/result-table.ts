@@ -1,0 +1,103 @@
+import stringWidth from "string-width";
+import type { PlainValue, ResultColumn } from "../../db/row-reader.js";
+import { paint } from "../text.js";
+import { cellText, isNumeric } from "./cell-text.js";
+
+/** `table`: columns that do not fit are left out. `wide`: all of them. `lines`: a line for each value. */
+export const TABLE_MODES = ["table", "wide", "lines"] as const;
+export type TableMode = (typeof TABLE_MODES)[number];
+
+export interface TableLayout {
+  readonly mode: TableMode;
+  /** Columns of the terminal. @default no end */
+  readonly width?: number | undefined;
+  /** How the user gets at what does not fit. */
+  readonly advice: string;
+}
+
+/** Between columns. */
+const GAP = 2;
+/** Longest text that a column of several shows whole, where the width has an end. */
+const LONGEST = 40;
+/** A terminal that is narrower gets lines of this width. */
+const NARROWEST = 20;
+const MISSING = "·";
+
+/** Rows as text for a terminal: no line is longer than its width, and the last one tells what was left out. */
+export function resultTable(
+  columns: readonly ResultColumn[],
+  rows: readonly (readonly PlainValue[])[],
+  { mode, width: told = Number.POSITIVE_INFINITY, advice }: TableLayout,
+): string {
+  const width = Math.max(told, NARROWEST);
+  if (columns.length === 0) return "";
+  const texts = rows.map((row) => row.map((value) => cellText(value) ?? MISSING));
+  const names = columns.map(({ name }) => cellText(name) ?? "");
+  if (mode === "lines") return recordLines(names, texts, width);
+  const limit = mode === "wide" ? Number.POSITIVE_INFINITY : width;
+  const most = Number.isFinite(limit) && columns.length > 1 ? LONGEST : limit;
+  const widths = columns.map((_, index) =>
+    Math.min(most, Math.max(...[names, ...texts].map((row) => stringWidth(row[index] ?? "")))),
+  );
+  const shown = columnsThatFit(widths, limit);
+  const lines = [names, ...texts].map((row, line) => {
+    const cells = shown.map((index) => {
+      const text = aligned(row[index] ?? "", widths[index] ?? 0, isNumeric(columns[index]?.type ?? ""));
+      return line === 0 ? paint("bold", text) : row[index] === MISSING ? paint("dim", text) : text;
+    });
+    return cells.join(" ".repeat(GAP)).trimEnd();
+  });
+  const left = names.slice(shown.length);
+  if (left.length > 0) lines.push(paint("dim", leftOut(left, limit, advice)));
+  return lines.join("\n");
+}
+
+/** The first columns that lie in the width together; one at least. */
+function columnsThatFit(widths: readonly number[], limit: number): number[] {
+  const shown: number[] = [];
+  let used = -GAP;
+  for (const [index, width] of widths.entries()) {
+    used += GAP + width;
+    if (index > 0 && used > limit) break;
+    shown.push(index);
+  }
+  return shown;
+}
+
+function leftOut(names: readonly string[], width: number, advice: string): string {
+  const count = `${names.length} more column${names.length === 1 ? "" : "s"}`;
+  const hint = ` (${advice})`;
+  const room = width - stringWidth(`${count}: ${hint}`);
+  return cut(room < 8 ? `${count}${hint}` : `${count}: ${cut(names.join(", "), room)}${hint}`, width);
+}
+
+function recordLines(names: readonly string[], rows: readonly (readonly string[])[], width: number): string {
+  const margin = Math.max(...names.map((name) => stringWidth(name)));
+  const records = rows.map((row) =>
+    names.map((name, index) => {
+      const label = " ".repeat(margin - stringWidth(name)) + name;
+      return `${paint("bold", label)}  ${cut(row[index] ?? "", Math.max(1, width - margin - 2))}`;
+    }),
+  );
+  return records.map((lines) => lines.join("\n")).join("\n\n");
+}
+
+function aligned(text: string, width: number, toTheRight: boolean): string {
+  const shown = cut(text, width);
+  const blanks = " ".repeat(width - stringWidth(shown));
+  return toTheRight ? blanks + shown : shown + blanks;
+}
+
+const graphemes = new Intl.Segmenter();
+
+/** A text in so many columns of a terminal; one that is longer ends in an ellipsis. */
+export function cut(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text;
+  let [kept, used] = ["", 0];
+  for (const { segment } of graphemes.segment(text)) {
+    used += stringWidth(segment);
+    if (used > width - 1) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}

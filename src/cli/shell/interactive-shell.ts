@@ -1,0 +1,145 @@
+import { createInterface, type Interface } from "node:readline";
+import { callbackify } from "node:util";
+import { BarlakeError, messageOf, QueryError } from "../../core/errors.js";
+import type { Session } from "../../db/session.js";
+import { tellQueryError } from "../results/query-error-text.js";
+import { paint } from "../text.js";
+import { type Completions, completeCommand, completeSql } from "./completion.js";
+import { commandChoices } from "./dot-commands.js";
+import { EntryReader } from "./entries.js";
+import type { History } from "./history.js";
+import { withProposals } from "./propose-names.js";
+import { runEntry } from "./run-entry.js";
+import type { ShellSession } from "./shell-session.js";
+
+const PROMPT = "barlake> ";
+const CONTINUED = "    ...> ";
+
+/**
+ * Reads entries from a terminal until Ctrl-D or .quit, with history and completion. What fails is told, and the shell goes
+ * on. Ctrl-C stops the statement that runs, or else drops what is entered.
+ */
+export async function runInteractive(
+  shell: ShellSession,
+  session: Session,
+  { history, signal }: { readonly history: History; readonly signal: AbortSignal },
+): Promise<void> {
+  const entries = new EntryReader();
+  let isRunning = false;
+  let stopping: NodeJS.Timeout | undefined;
+  const lines = createInterface({
+    input: process.stdin,
+    output: process.stdout,
+    history: history.read(),
+    historySize: 1000,
+    removeHistoryDuplicates: true,
+    completer: callbackify(async (line: string): Promise<[string[], string]> => {
+      const { found, word } = await complete(shell, entries.pending, line, lines);
+      return [[...found], word];
+    }),
+    signal,
+  });
+  const recalled = keepStatements(lines);
+  let isOpen = true;
+  lines.once("close", () => {
+    isOpen = false;
+  });
+  const prompt = (): void => {
+    // Ctrl-D while a statement ran: a prompt would open the terminal again.
+    if (!isOpen) return;
+    lines.setPrompt(entries.pending === "" ? PROMPT : CONTINUED);
+    lines.prompt();
+  };
+  lines.on("SIGINT", () => {
+    if (isRunning) {
+      // What is not begun yet hears nothing: it is told again.
+      stopping ??= setInterval(() => session.interrupt(), 20);
+      return session.interrupt();
+    }
+    // To the end of the line, and all before it away.
+    lines.write(null, { ctrl: true, name: "e" });
+    lines.write(null, { ctrl: true, name: "u" });
+    entries.clear();
+    process.stdout.write("^C\n");
+    prompt();
+  });
+  process.stdout.write(`${paint("dim", 'SQL ends with ";". Tab completes, .help helps, Ctrl-D leaves.')}\n`);
+  prompt();
+  for await (const line of lines) {
+    isRunning = true;
+    const goesOn = await runLine(shell, session, entries, line, (written) => {
+      const entry = history.keep(written);
+      if (entry !== undefined) recalled(entry);
+    });
+    isRunning = false;
+    clearInterval(stopping);
+    stopping = undefined;
+    if (!goesOn) break;
+    prompt();
+  }
+  lines.close();
+}
+
+async function runLine(
+  shell: ShellSession,
+  session: Session,
+  entries: EntryReader,
+  line: string,
+  keep: (written: string) => void,
+): Promise<boolean> {
+  try {
+    if (line.trim() === "" && entries.pending === "") {
+      if (await shell.hasMore()) await shell.more();
+      return true;
+    }
+    const completed = entries.take(line);
+    for (const { written } of completed) keep(written);
+    for (const entry of completed) if (!(await runEntry(shell, entry))) return false;
+  } catch (error) {
+    const told = error instanceof QueryError ? await withProposals(session, error) : error;
+    process.stdout.write(`${errorText(told)}\n`);
+  }
+  return true;
+}
+
+function errorText(error: unknown): string {
+  if (messageOf(error).startsWith("INTERRUPT Error")) return paint("yellow", "stopped");
+  if (error instanceof QueryError) return tellQueryError(error);
+  const hint = error instanceof BarlakeError && error.hint ? `\n${paint("dim", "hint:")}  ${error.hint}` : "";
+  return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
+}
+
+/**
+ * Has the terminal's history hold whole statements: its lines are taken out as they come.
+ *
+ * @returns what puts an entry in.
+ */
+function keepStatements(lines: Interface): (entry: string) => void {
+  let held: string[] | undefined;
+  lines.on("history", (history) => {
+    held = history;
+    history.shift();
+  });
+  return (entry) => {
+    if (held === undefined) return;
+    const known = held.indexOf(entry);
+    if (known >= 0) held.splice(known, 1);
+    held.unshift(entry);
+  };
+}
+
+async function complete(
+  shell: ShellSession,
+  pending: string,
+  line: string,
+  { line: whole }: Interface,
+): Promise<Completions> {
+  try {
+    const catalog = await shell.catalog();
+    if (pending === "" && line.startsWith("."))
+      return completeCommand(line, commandChoices({ catalog, columns: shell.lastColumns }, line));
+    return completeSql(pending + line, catalog, whole.slice(line.length));
+  } catch {
+    return { found: [], word: "" };
+  }
+}

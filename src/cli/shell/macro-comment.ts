@@ -1,0 +1,42 @@
+/** A named thing and what is said of it. */
+export interface CommentedName {
+  readonly name: string;
+  readonly comment: string | undefined;
+}
+
+/** What a macro's comment says, part by part. */
+export interface MacroComment {
+  readonly summary: string | undefined;
+  readonly parameters: readonly CommentedName[];
+  /** Columns that a table macro gives, as far as its comment names them. */
+  readonly columns: readonly CommentedName[];
+  /** Another table macro, all columns of which this one gives too. */
+  readonly columnsOf: string | undefined;
+}
+
+/**
+ * Reads a macro's comment: a summary, then `parameter: ...` and `-> column: ...`, a line each.
+ *
+ * @param parameters the macro's parameters, which the comment need not name.
+ */
+export function readMacroComment(comment: string, parameters: readonly string[]): MacroComment {
+  const [summary = "", ...lines] = comment.split("\n");
+  const said = (pattern: RegExp): CommentedName[] =>
+    lines.flatMap((line) => {
+      const [, name, text] = pattern.exec(line) ?? [];
+      return name === undefined ? [] : [{ name, comment: text }];
+    });
+  const ofParameters = new Map(said(/^(\w+): (.*)$/).map((part) => [part.name, part.comment]));
+  return {
+    summary: summary === "" ? undefined : summary,
+    parameters: parameters.map((name) => ({ name, comment: ofParameters.get(name) })),
+    columns: said(/^-> (\w+): (.*)$/),
+    columnsOf: /The columns of (\w+)/.exec(summary)?.[1],
+  };
+}
+
+/** What is said of a column, and its unit, which stands in brackets behind it. */
+export function splitUnit(comment: string | undefined): { readonly text: string; readonly unit: string } {
+  const [, text = comment ?? "", unit = ""] = /^(.*?)\s*\[([^\]]*)\]$/s.exec(comment ?? "") ?? [];
+  return { text, unit };
+}

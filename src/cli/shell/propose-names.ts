@@ -1,0 +1,27 @@
+import { QueryError } from "../../core/errors.js";
+import { literal, literalList } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { StatementError } from "../results/statement-error.js";
+import { readCatalog } from "./catalog.js";
+import { namedRelations } from "./named-relations.js";
+
+/** DuckDB proposes no names for a column that is asked of an alias. */
+const UNKNOWN_OF_ALIAS = /does not have a column named "([^"]+)"/;
+const PROPOSED = 3;
+
+/** The error with a hint at columns of like names, where one was asked for that is not there and DuckDB proposes none. */
+export async function withProposals(session: Session, error: QueryError): Promise<QueryError> {
+  const unknown = UNKNOWN_OF_ALIAS.exec(error.message)?.[1];
+  if (unknown === undefined || error.hint !== undefined) return error;
+  const named = namedRelations(error.sql, await readCatalog(session));
+  const names = [...new Set(named.flatMap(({ relation }) => relation.columns.map(({ name }) => name)))];
+  if (names.length === 0) return error;
+  const rows = await session.json<{ name: string }>(
+    `SELECT name FROM (SELECT unnest(${literalList(names)}) AS name)
+     ORDER BY jaro_winkler_similarity(name, ${literal(unknown)}) DESC, name LIMIT ${PROPOSED}`,
+  );
+  const likely = rows.map(({ name }) => name);
+  const hint = `did you mean ${likely.slice(0, -1).join(", ")}${likely.length > 1 ? " or " : ""}${likely.at(-1)}?`;
+  const proposing = new QueryError(error.message, error.sql, { hint, cause: error });
+  return error instanceof StatementError ? new StatementError(proposing, error.line) : proposing;
+}

@@ -1,0 +1,30 @@
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { History } from "./history.js";
+import { runInteractive } from "./interactive-shell.js";
+import { runPiped } from "./piped-shell.js";
+import { ShellSession, type ShellSettings } from "./shell-session.js";
+
+export interface ShellOptions {
+  readonly settings: ShellSettings;
+  /** Where entries are kept for later sessions. */
+  readonly historyFile: string;
+  /** Ends the shell. */
+  readonly signal: AbortSignal;
+}
+
+/** A shell on standard input: with prompts at a terminal, else without. @throws {BarlakeError} what failed first, without a terminal */
+export async function runShell(
+  session: Session,
+  lake: Lake,
+  { settings, historyFile, signal }: ShellOptions,
+): Promise<void> {
+  const isInteractive = process.stdin.isTTY && process.stdout.isTTY;
+  const shell = new ShellSession(session, lake, { settings, isInteractive });
+  try {
+    if (!isInteractive) await runPiped(shell, signal);
+    else await runInteractive(shell, session, { history: new History(historyFile), signal });
+  } finally {
+    await shell.close();
+  }
+}

@@ -1,0 +1,100 @@
+import { stat, writeFile } from "node:fs/promises";
+import { stripVTControlCharacters } from "node:util";
+import { QueryError } from "../../core/errors.js";
+import type { Session } from "../../db/session.js";
+import { allStatements } from "../../db/split-statements.js";
+import type { Lake } from "../../lake/lake.js";
+import type { ResultFormat } from "../results/result-format.js";
+import { resultTable, type TableMode } from "../results/result-table.js";
+import { StatementError } from "../results/statement-error.js";
+import { writeBeside } from "../results/write-beside.js";
+import { writeResult } from "../results/write-result.js";
+import { count, duration, paint, plural, size, terminalWidth } from "../text.js";
+
+/** What becomes of the results of statements. */
+export interface StatementsOptions {
+  /** @default a table; in a file, CSV */
+  readonly format?: ResultFormat | undefined;
+  /** @default standard output */
+  readonly output?: string | undefined;
+  readonly mode: TableMode;
+  /** Rows of a table. @default 40 */
+  readonly limit?: number | undefined;
+}
+
+const ROWS = 40;
+
+/**
+ * Runs statements one after another. As tables, every result is shown; in another format, the last statement's is written.
+ *
+ * @throws {StatementError} for the first that fails.
+ */
+export async function runStatements(
+  session: Session,
+  lake: Lake,
+  sql: string,
+  options: StatementsOptions,
+): Promise<void> {
+  const { output, format = output === undefined ? "table" : "csv" } = options;
+  const statements = allStatements(sql);
+  const startedAt = performance.now();
+  for (const [index, statement] of statements.entries()) {
+    const isLast = index === statements.length - 1;
+    const work = (): Promise<unknown> => {
+      if (format !== "table")
+        return isLast
+          ? writeResult(session, lake, { sql: statement.sql, format, file: output })
+          : session.run(statement.sql);
+      if (output === undefined) return show(session, statement.sql, options);
+      return isLast ? writeTable(session, statement.sql, output, options) : session.run(statement.sql);
+    };
+    await work().catch((error: unknown) => {
+      if (!(error instanceof QueryError)) throw error;
+      throw new StatementError(error, statement.line);
+    });
+  }
+  if (output !== undefined && process.stderr.isTTY) await tellWritten(output, startedAt);
+}
+
+/** Tells a person what was written, where it is a file. */
+async function tellWritten(file: string, startedAt: number): Promise<void> {
+  const written = await stat(file);
+  if (!written.isFile()) return;
+  const elapsed = duration(performance.now() - startedAt);
+  process.stderr.write(`${paint("dim", `${size(written.size)} in ${file} · ${elapsed}`)}\n`);
+}
+
+/** Shows a result's first rows on standard output, and how many there are. */
+async function show(session: Session, sql: string, { mode, limit = ROWS }: StatementsOptions): Promise<void> {
+  const startedAt = performance.now();
+  const reader = await session.read(sql);
+  const rows = await reader.take(limit);
+  const elapsed = duration(performance.now() - startedAt);
+  const width = terminalWidth();
+  const advice = "--mode lines or --mode wide shows all";
+  if (reader.kind === "rows")
+    process.stdout.write(`${resultTable(reader.columns, rows, { mode, width, advice })}\n`);
+  const told =
+    reader.kind === "nothing"
+      ? "done"
+      : reader.kind === "changes"
+        ? `${plural(Number(rows[0]?.[0] ?? 0), "row")} changed`
+        : (await reader.hasMore())
+          ? `the first ${count(rows.length)} rows; --limit shows more`
+          : plural(rows.length, "row");
+  process.stdout.write(`${paint("dim", `${told} · ${elapsed}`)}\n`);
+}
+
+/** Writes a result's first rows to a file, as a table without an end to its width. */
+async function writeTable(
+  session: Session,
+  sql: string,
+  file: string,
+  { mode, limit = ROWS }: StatementsOptions,
+): Promise<void> {
+  const reader = await session.read(sql);
+  const rows = await reader.take(limit);
+  const table = resultTable(reader.columns, rows, { mode, advice: "" });
+  const more = (await reader.hasMore()) ? `the first ${count(rows.length)} rows\n` : "";
+  await writeBeside(file, (path) => writeFile(path, `${stripVTControlCharacters(table)}\n${more}`));
+}

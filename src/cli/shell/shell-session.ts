@@ -1,0 +1,219 @@
+import { once } from "node:events";
+import { createWriteStream, type WriteStream } from "node:fs";
+import { stripVTControlCharacters } from "node:util";
+import { messageOf, UsageError } from "../../core/errors.js";
+import type { PlainValue, ResultColumn, RowReader } from "../../db/row-reader.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
+import { formatOfFile, type ResultFormat } from "../results/result-format.js";
+import { resultTable, type TableMode } from "../results/result-table.js";
+import { writeResult } from "../results/write-result.js";
+import { count, duration, paint, plural, terminalWidth } from "../text.js";
+import { type Catalog, readCatalog } from "./catalog.js";
+
+/** What a shell does with results; commands change it. */
+export interface ShellSettings {
+  mode: TableMode;
+  /** Rows shown at a time; undefined: as many as the terminal has lines for. */
+  limit: number | undefined;
+  timing: boolean;
+}
+
+/** Where results go besides the terminal. */
+type Output =
+  | { readonly kind: "text"; readonly file: string; readonly stream: WriteStream }
+  | { readonly kind: "next"; readonly file: string; readonly format: Exclude<ResultFormat, "table"> };
+
+/** The newest result. */
+interface LastResult {
+  readonly columns: readonly ResultColumn[];
+  /** What was taken of it. */
+  readonly rows: PlainValue[][];
+  /** How many of these were shown. */
+  shown: number;
+  /** The way to its other rows; undefined once another statement has run. */
+  reader: RowReader | undefined;
+}
+
+/** Most rows that a chart is drawn of. */
+const CHARTED_ROWS = 20_000;
+/** Rows shown at a time where no terminal tells how many. */
+const ROWS_AT_ONCE = 40;
+/** Lines of a terminal that are not a result's rows: its head, what it says below, and the prompt. */
+const OTHER_LINES = 5;
+const SMALLEST = { rows: 10, width: 40 };
+
+/** A shell's state, and what statements and commands do with it. A class because it holds a result that is under way, and a file. */
+export class ShellSession {
+  readonly settings: ShellSettings;
+  readonly #session: Session;
+  readonly #lake: Lake;
+  readonly #isInteractive: boolean;
+  #last: LastResult | undefined;
+  #output: Output | undefined;
+  #catalog: Catalog | undefined;
+
+  constructor(
+    session: Session,
+    lake: Lake,
+    options: { readonly settings: ShellSettings; readonly isInteractive: boolean },
+  ) {
+    this.#session = session;
+    this.#lake = lake;
+    this.settings = options.settings;
+    this.#isInteractive = options.isInteractive;
+  }
+
+  /** Runs a statement and shows what it gives. */
+  async runStatement(sql: string): Promise<void> {
+    const startedAt = performance.now();
+    if (this.#last !== undefined) this.#last.reader = undefined;
+    if (this.#output?.kind === "next") {
+      const { file, format } = this.#output;
+      this.#output = undefined;
+      await writeResult(this.#session, this.#lake, { sql, format, file });
+      this.say(`wrote ${file}`, startedAt);
+      return;
+    }
+    const reader = await this.#session.read(sql);
+    if (reader.kind === "nothing") {
+      this.#catalog = undefined;
+      this.say("done", startedAt);
+      return;
+    }
+    const rows = await reader.take(this.#pageRows(reader.columns.length));
+    if (reader.kind === "changes") {
+      this.#catalog = undefined;
+      this.say(`${plural(Number(rows[0]?.[0] ?? 0), "row")} changed`, startedAt);
+      return;
+    }
+    this.#last = { columns: reader.columns, rows, shown: rows.length, reader };
+    this.#show(reader.columns, rows);
+    const hasMore = await reader.hasMore();
+    this.say(
+      hasMore ? `the first ${plural(rows.length, "row")}${this.#moreHint}` : plural(rows.length, "row"),
+      startedAt,
+    );
+  }
+
+  /** Whether the newest result has rows that were not shown. */
+  async hasMore(): Promise<boolean> {
+    const last = this.#last;
+    if (last === undefined) return false;
+    return last.shown < last.rows.length || (await last.reader?.hasMore()) === true;
+  }
+
+  /** Shows the next rows of the newest result. */
+  async more(): Promise<void> {
+    const last = this.#last;
+    if (last === undefined || !(await this.hasMore())) return this.say("there are no more rows");
+    const startedAt = performance.now();
+    const from = last.shown;
+    const to = from + this.#pageRows(last.columns.length);
+    await this.#takeUpTo(last, to);
+    const rows = last.rows.slice(from, to);
+    last.shown += rows.length;
+    this.#show(last.columns, rows);
+    const range = `rows ${count(from + 1)} to ${count(last.shown)}`;
+    this.say((await this.hasMore()) ? `${range}${this.#moreHint}` : `${range}, the last`, startedAt);
+  }
+
+  async #takeUpTo({ rows, reader }: LastResult, most: number): Promise<void> {
+    if (reader !== undefined && rows.length < most) rows.push(...(await reader.take(most - rows.length)));
+  }
+
+  /** Draws the newest result. */
+  async chart(wish: ChartWish): Promise<void> {
+    const last = this.#last;
+    if (last === undefined) {
+      throw new UsageError("there is no result to draw", { hint: "run a query, then .chart" });
+    }
+    await this.#takeUpTo(last, CHARTED_ROWS);
+    const width = Math.max(SMALLEST.width, Math.min(this.width ?? 100, 160));
+    this.print(chartOfResult(last, wish, { width, height: 14 }));
+    if ((await last.reader?.hasMore()) === true) this.say(`of the first ${count(CHARTED_ROWS)} rows`);
+  }
+
+  /** Names of the newest result's columns. */
+  get lastColumns(): readonly string[] {
+    return this.#last?.columns.map(({ name }) => name) ?? [];
+  }
+
+  /** The names that SQL knows now. A statement that is under way is not disturbed. */
+  async catalog(): Promise<Catalog> {
+    if (this.#catalog === undefined) {
+      using sibling = await this.#session.sibling();
+      this.#catalog = await readCatalog(sibling);
+    }
+    return this.#catalog;
+  }
+
+  /** Sends results to a file; undefined: to the terminal again. */
+  async redirect(file: string | undefined): Promise<void> {
+    await this.close();
+    if (file === undefined) return;
+    const format = formatOfFile(file) ?? "table";
+    if (format !== "table") {
+      this.#output = { kind: "next", file, format };
+      return this.say(`the next result goes to ${file}, whole, as ${format}`);
+    }
+    const stream = createWriteStream(file);
+    await once(stream, "open").catch((cause: unknown) => {
+      throw new UsageError(`file ${file}: cannot be written: ${messageOf(cause)}`, { cause });
+    });
+    stream.on("error", ({ message }) => {
+      if (this.#output?.kind === "text" && this.#output.stream === stream) this.#output = undefined;
+      process.stderr.write(`${paint("red", "error:")} file ${file}: cannot be written: ${message}\n`);
+    });
+    this.say(`results go to ${file}, until .output off`);
+    this.#output = { kind: "text", file, stream };
+  }
+
+  /** Ends the file that results go to. */
+  async close(): Promise<void> {
+    const output = this.#output;
+    this.#output = undefined;
+    if (output?.kind !== "text") return;
+    output.stream.end();
+    await once(output.stream, "close");
+  }
+
+  /** Prints a result's lines. */
+  print(text: string): void {
+    if (this.#output?.kind === "text") this.#output.stream.write(`${stripVTControlCharacters(text)}\n`);
+    else process.stdout.write(`${text}\n`);
+  }
+
+  /** Says something about what was done, and how long it took if that is wanted. */
+  say(text: string, startedAt?: number): void {
+    const time =
+      startedAt === undefined || !this.settings.timing ? "" : ` · ${duration(performance.now() - startedAt)}`;
+    this.print(paint("dim", `${text}${time}`));
+  }
+
+  /** Columns of the terminal; undefined where results do not go to one. */
+  get width(): number | undefined {
+    return this.#output?.kind === "text" ? undefined : terminalWidth();
+  }
+
+  #show(columns: readonly ResultColumn[], rows: readonly (readonly PlainValue[])[]): void {
+    const isPlan = columns.map(({ name }) => name).join() === "explain_key,explain_value";
+    if (isPlan) return this.print(rows.map((row) => (row[1] as string).trimEnd()).join("\n"));
+    const advice = ".mode lines or .mode wide shows all";
+    this.print(resultTable(columns, rows, { mode: this.settings.mode, width: this.width, advice }));
+  }
+
+  /** Rows shown at a time of a result with so many columns. */
+  #pageRows(columns: number): number {
+    if (this.settings.limit !== undefined) return this.settings.limit;
+    if (!this.#isInteractive || !process.stdout.isTTY) return ROWS_AT_ONCE;
+    const lines = this.settings.mode === "lines" ? columns + 1 : 1;
+    const least = lines > 1 ? 1 : SMALLEST.rows;
+    return Math.max(least, Math.floor((process.stdout.rows - OTHER_LINES) / lines));
+  }
+
+  get #moreHint(): string {
+    return this.#isInteractive ? "; Enter shows more" : "; .limit shows more";
+  }
+}

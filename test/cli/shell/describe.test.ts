@@ -1,0 +1,76 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type Catalog, readCatalog } from "../../../src/cli/shell/catalog.js";
+import { describeName, listTables } from "../../../src/cli/shell/describe.js";
+import { readMacroComment, splitUnit } from "../../../src/cli/shell/macro-comment.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { openReader } from "../../../src/lake/publish.js";
+
+let catalog: Catalog;
+beforeAll(async () => {
+  const { session } = await openReader(new Lake(join(tmpdir(), "no-such-lake")));
+  using reader = session;
+  await reader.run("CREATE TABLE mine (a INTEGER)");
+  catalog = await readCatalog(reader);
+});
+
+describe("of a lake's names", () => {
+  test("all are listed with what they are, or those that contain a text", () => {
+    const all = listTables(catalog, 100);
+    for (const line of all.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+    expect(all).toMatch(/^mine +table/m);
+    expect(all).toMatch(/^raw\.bars_1d +view +\S/m);
+    expect(all).toMatch(/^limit_percent +macro +\S/m);
+    const some = listTables(catalog, undefined, "adjust").split("\n").slice(1);
+    expect(some.length).toBeGreaterThan(1);
+    for (const line of some) expect(line).toMatch(/^\w*adjust/);
+    expect(() => listTables(catalog, 80, "nope")).toThrow("nothing is called nope");
+  });
+
+  test("a view is told with the types, units and comments of its columns", () => {
+    const told = describeName(catalog, "BARS_1D", undefined);
+    expect(told).toMatch(/^bars_1d, view\nDaily bars/);
+    expect(told).toMatch(/^close +DOUBLE +currency +\S/m);
+    expect(told).toMatch(/^trade_date +DATE +\S/m);
+    expect(describeName(catalog, "main.bars_1d", undefined)).toBe(told);
+  });
+
+  test("a macro is told with its parameters, and the columns of one that it is made of", () => {
+    const told = describeName(catalog, "bars", undefined);
+    expect(told).toMatch(/^bars\(period, as_of\), table macro\n/);
+    expect(told).toMatch(/^as_of +date +Nothing after this date/m);
+    expect(told).toMatch(/^close +currency +Last price/m);
+    expect(told).toMatch(/^vwap +currency +\S/m);
+  });
+
+  test("a name that nothing has is refused, with names like it", () => {
+    const refused = (): string => {
+      try {
+        return describeName(catalog, "bars_1x", 80);
+      } catch (error) {
+        return (error as { hint: string }).hint;
+      }
+    };
+    expect(refused()).toMatch(/^did you mean .*bars_1d.*\.tables lists them$/);
+  });
+});
+
+test("a macro's comment is read part by part", () => {
+  expect(readMacroComment("Sum. The columns of other, too.\na: First. [ms]\n-> b: Sum.", ["a", "c"])).toEqual(
+    {
+      summary: "Sum. The columns of other, too.",
+      parameters: [
+        { name: "a", comment: "First. [ms]" },
+        { name: "c", comment: undefined },
+      ],
+      columns: [{ name: "b", comment: "Sum." }],
+      columnsOf: "other",
+    },
+  );
+  expect(splitUnit("Price [EUR] of it. [currency]")).toEqual({
+    text: "Price [EUR] of it.",
+    unit: "currency",
+  });
+  expect(splitUnit("No unit")).toEqual({ text: "No unit", unit: "" });
+});

@@ -1,0 +1,219 @@
+import { spawn } from "node:child_process";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { tableFromIPC } from "@uwdata/flechette";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+import { MAIN, runCli } from "./run-cli.js";
+import { hasTerminal, runInTerminal } from "./shell/terminal.js";
+
+const THREE = "SELECT i::INTEGER AS i, 'a|b' AS s, [i, NULL] AS l FROM range(3) t(i)";
+
+/** A folder to work in, whose lake is empty. */
+function place(): { folder: string; sql: (...parameters: string[]) => ReturnType<typeof runCli> } {
+  const folder = temporaryFolder();
+  const env = { BARLAKE_LAKE: join(folder, "lake") };
+  return { folder, sql: (...parameters) => runCli(["sql", ...parameters], { cwd: folder, env }) };
+}
+
+describe("a result", () => {
+  test.skipIf(!hasTerminal())("in a file is told on a terminal", async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, "x.csv");
+    const { code, shown } = await runInTerminal(["sql", "SELECT 42 AS i", "-o", file], [], {
+      BARLAKE_LAKE: join(folder, "lake"),
+    });
+    expect(code).toBe(0);
+    expect(shown).toMatch(/^5 B in \S+x\.csv · [\d.]+ m?s\s*$/);
+    expect(readFileSync(file, "utf8")).toBe("i\n42\n");
+  });
+
+  test("is written as its file's name tells", async () => {
+    const { folder, sql } = place();
+    const written = async (file: string): Promise<Buffer> => {
+      expect(await sql(THREE, "-o", file)).toMatchObject({ code: 0, stderr: "", stdout: "" });
+      return readFileSync(join(folder, file));
+    };
+    expect((await written("x.csv")).toString()).toBe(
+      'i,s,l\n0,a|b,"[0, NULL]"\n1,a|b,"[1, NULL]"\n2,a|b,"[2, NULL]"\n',
+    );
+    expect((await written("x.json")).toString().split("\n")[1]).toBe('{"i":1,"s":"a|b","l":[1,null]}');
+    expect((await written("x.parquet")).subarray(0, 4).toString()).toBe("PAR1");
+    expect((await written("x.md")).toString()).toBe(
+      "| i | s | l |\n| ---: | --- | --- |\n| 0 | a\\|b | \\[0, NULL\\] |\n| 1 | a\\|b | \\[1, NULL\\] |\n| 2 | a\\|b | \\[2, NULL\\] |\n",
+    );
+    expect((await written("x.txt")).toString()).toBe(
+      "i  s    l\n0  a|b  [0, NULL]\n1  a|b  [1, NULL]\n2  a|b  [2, NULL]\n",
+    );
+    expect((await written("x.dat")).toString()).toBe((await written("x.csv")).toString());
+    expect((await written("x.arrow")).subarray(0, 6).toString()).toBe("ARROW1");
+    expect((await written("x.feather")).subarray(0, 6).toString()).toBe("ARROW1");
+    for (const name of ["x.arrow", "x.arrows"])
+      expect(tableFromIPC(await written(name)).toArray()).toHaveLength(3);
+  });
+
+  test("goes to standard output, as Arrow too", async () => {
+    const { folder } = place();
+    const child = spawn(process.execPath, [
+      MAIN,
+      "sql",
+      THREE,
+      "--format",
+      "arrow",
+      "--lake",
+      join(folder, "lake"),
+    ]);
+    const pieces: Buffer[] = [];
+    child.stdout.on("data", (piece: Buffer) => pieces.push(piece));
+    const code = await new Promise((resolve) => child.on("close", resolve));
+    expect(code).toBe(0);
+    const table = tableFromIPC(Buffer.concat(pieces));
+    expect(table.getChild("i").toArray()).toEqual(Int32Array.of(0, 1, 2));
+  });
+
+  test("replaces a file only when it is whole", async () => {
+    const { folder, sql } = place();
+    for (const format of ["csv", "json", "parquet", "arrow", "markdown"]) {
+      const file = join(folder, `old.${format}`);
+      writeFileSync(file, "precious");
+      const fails =
+        "SELECT CASE WHEN i < 90000 THEN i ELSE error('no more') END AS i FROM range(100000) t(i)";
+      const { code, stderr } = await sql(fails, "--format", format, "-o", file);
+      expect(stderr).toContain("no more");
+      expect(code).not.toBe(0);
+      expect(readFileSync(file, "utf8")).toBe("precious");
+    }
+    expect(readdirSync(folder).filter((name) => !name.startsWith("old."))).toEqual([]);
+  });
+
+  test("goes through a link to the file that it leads to, whose mode stays", async () => {
+    const { folder, sql } = place();
+    mkdirSync(join(folder, "real"));
+    const real = join(folder, "real", "x.csv");
+    writeFileSync(real, "old");
+    chmodSync(real, 0o640);
+    symlinkSync(real, join(folder, "link.csv"));
+    await sql("SELECT 1 AS a", "-o", "link.csv");
+    expect(readFileSync(real, "utf8")).toBe("a\n1\n");
+    expect(statSync(real).mode & 0o777).toBe(0o640);
+    expect(readdirSync(folder).sort()).toEqual(["link.csv", "real"]);
+  });
+
+  test("may go to a device", async () => {
+    const { sql } = place();
+    expect(await sql(THREE, "--format", "csv", "-o", "/dev/null")).toMatchObject({ code: 0, stderr: "" });
+    expect(statSync("/dev/null").isCharacterDevice()).toBe(true);
+  });
+
+  test.each([
+    [["SELECT 1", "-o", "no/such/x.csv"], /there is no folder .*no\/such[\s\S]*hint: {2}make it/],
+    [["SELECT 1", "-o", "."], /is a folder/],
+    [
+      ["SELECT to_days(1) AS d, '1'::BIT AS b", "--format", "arrow"],
+      /column b: BIT has no counterpart in Arrow[\s\S]*cast it/,
+    ],
+    [["-f", "none.sql"], /file none\.sql does not exist, nor a notebook of that name/],
+  ])("is refused where it cannot be: %j", async (parameters, message) => {
+    const { code, stderr } = await place().sql(...parameters);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/^ {4}at /m);
+    expect(code).toBe(2);
+  });
+});
+
+describe("several statements", () => {
+  const SQL = "CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1), (2); -- two\nFROM t;\nSELECT ';' AS b";
+
+  test("are all shown, and the last one is written", async () => {
+    const { folder, sql } = place();
+    writeFileSync(join(folder, "q.sql"), SQL);
+    const shown = await sql("-f", "q.sql");
+    expect(shown.stdout).toMatch(/^done[^\n]*\n2 rows changed[^\n]*\na\n1\n2\n2 rows[^\n]*\nb\n;\n1 row/);
+    expect(await sql("-f", "q.sql", "--format", "csv")).toMatchObject({ code: 0, stdout: "b\n;\n" });
+  });
+
+  test("tell the line of a mistake", async () => {
+    const { folder, sql } = place();
+    for (const parameters of [[], ["--format", "csv"], ["--format", "arrow"]]) {
+      writeFileSync(join(folder, "q.sql"), "SELECT 1;\n\nSELECT\n  clos\nFROM bars_1d -- x\n");
+      const { code, stderr } = await sql("-f", "q.sql", ...parameters);
+      expect(stderr).toMatch(
+        /"clos" not found in FROM clause!\n {2}line 4: {3}clos\n {12}\^\nhint: {2}did you mean close/,
+      );
+      expect(code).toBe(2);
+    }
+  });
+});
+
+describe("standard input", () => {
+  const piped = (input: string, ...parameters: string[]) => {
+    const folder = temporaryFolder();
+    return runCli(["sql", ...parameters], {
+      cwd: folder,
+      input,
+      env: { BARLAKE_LAKE: join(folder, "lake") },
+    });
+  };
+
+  test("runs without prompts, commands too, and stops at the first mistake", async () => {
+    const input = "SELECT 1 AS a;\n.mode lines\nSELECT 2 AS b\n;\n.nonsense\nSELECT 'never';\n";
+    const { code, stdout, stderr } = await piped(input);
+    expect(stdout).toMatch(/^a\n1\n1 row[^\n]*\nb {2}2\n1 row[^\n]*\n$/);
+    expect(stderr).toMatch(/\.nonsense is no command[\s\S]*\.help lists them/);
+    expect(code).toBe(2);
+  });
+
+  test("needs no semicolon at its end", async () => {
+    expect(await piped("SELECT 1 AS a")).toMatchObject({ code: 0, stdout: expect.stringMatching(/^a\n1\n/) });
+  });
+
+  test("is the query where its result has a format", async () => {
+    expect(await piped("SELECT 1 AS a;\nSELECT 2 AS b", "--format", "csv")).toMatchObject({
+      code: 0,
+      stdout: "b\n2\n",
+    });
+  });
+});
+
+test("a shell's results go to files, and files into it", async () => {
+  const { folder } = place();
+  writeFileSync(join(folder, "inner.sql"), "SELECT 'from a file' AS t;\n");
+  const input = [
+    ".timing off",
+    ".output out.txt",
+    ".read inner.sql",
+    ".output rows.parquet",
+    "SELECT i FROM range(1000) t(i);",
+    "SELECT count(*) AS n, sum(i) AS s FROM 'rows.parquet';",
+    ".read missing.sql",
+  ];
+  const { code, stdout, stderr } = await runCli(["sql"], {
+    cwd: folder,
+    input: input.join("\n"),
+    env: { BARLAKE_LAKE: join(folder, "lake") },
+  });
+  expect(readFileSync(join(folder, "out.txt"), "utf8")).toBe("t\nfrom a file\n1 row\n");
+  expect(stdout).toMatch(/wrote rows\.parquet\n +n +s\n1000 +499500\n/);
+  expect(stderr).toMatch(/file missing\.sql: cannot be read/);
+  expect(code).toBe(2);
+});
+
+test("files that read one another come to an end", async () => {
+  const { folder } = place();
+  writeFileSync(join(folder, "loop.sql"), ".read loop.sql\n");
+  const { code, stderr } = await runCli(["sql"], {
+    cwd: folder,
+    input: ".read loop.sql\n",
+    env: { BARLAKE_LAKE: join(folder, "lake") },
+  });
+  expect(stderr).toMatch(/loop\.sql: files read one another 10 deep/);
+  expect(code).toBe(2);
+});
