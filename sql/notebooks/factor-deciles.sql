@@ -1,0 +1,108 @@
+-- # Factor deciles
+-- What stocks of each decile of a factor returned in the next month.
+--
+-- `factor` is `momentum` (the return of the last twelve months but the newest one), `reversal` (the newest month's
+-- return, with its sign turned) or `value` (book value over market value). At each month's last session the region's
+-- stocks that traded on it are ranked into `groups` groups by what was known **at the end of that day**; the next
+-- month's return is from that close to the next month's last session's. So a factor never sees what it is to foretell.
+-- Prices are adjusted backward: a stock that was delisted within the month counts with its last close. One thing is
+-- assumed: before the lake's first snapshot of the metadata, `value` takes the share counts of that snapshot.
+-- %% param region = coalesce((SELECT region FROM bars_1d GROUP BY region ORDER BY count(*) DESC LIMIT 1), 'CN')
+-- %% param factor = 'momentum'
+-- %% param groups = 10
+
+-- %%
+CREATE OR REPLACE TEMP TABLE ends AS
+SELECT row_number() OVER (ORDER BY month) AS number, *
+FROM (
+  SELECT date_trunc('month', trade_date)::DATE AS month, max(trade_date) AS last_session
+  FROM trading_calendar
+  WHERE region = $region
+  GROUP BY month
+);
+
+CREATE OR REPLACE TEMP TABLE closes AS
+SELECT e.number, e.last_session, a.symbol, a.trade_date, a.close
+FROM (SELECT DISTINCT symbol FROM bars_1d WHERE region = $region) AS s
+CROSS JOIN ends AS e
+ASOF JOIN (
+  SELECT symbol, trade_date, close FROM adjusted('1d', 'backward') WHERE region = $region AND volume > 0 AND close > 0
+) AS a ON a.symbol = s.symbol AND a.trade_date <= e.last_session
+WHERE s.symbol NOT IN (SELECT symbol FROM instruments WHERE region = $region AND type <> 'stock');
+
+CREATE OR REPLACE TEMP TABLE ranked AS
+WITH signals AS (
+  SELECT now.number, now.last_session, now.symbol,
+    next.close / now.close - 1 AS next_return,
+    CASE $factor
+      WHEN 'momentum' THEN month_ago.close / year_ago.close - 1
+      WHEN 'reversal' THEN 1 - now.close / month_ago.close
+      WHEN 'value' THEN v.book_value / nullif(v.market_value, 0)
+      ELSE error('factor is ' || $factor || '; it may be momentum, reversal or value')
+    END AS signal
+  FROM closes AS now
+  JOIN closes AS next ON next.symbol = now.symbol AND next.number = now.number + 1
+  LEFT JOIN closes AS month_ago ON month_ago.symbol = now.symbol AND month_ago.number = now.number - 1
+  LEFT JOIN closes AS year_ago ON year_ago.symbol = now.symbol AND year_ago.number = now.number - 12
+  LEFT JOIN daily_valuation AS v
+    ON $factor = 'value' AND v.region = $region AND v.symbol = now.symbol AND v.trade_date = now.last_session
+  WHERE now.trade_date = now.last_session
+    -- The newest month may still be running: it is nobody's next month.
+    AND now.number + 1 < (SELECT max(number) FROM ends)
+)
+SELECT *,
+  ntile($groups) OVER (PARTITION BY number ORDER BY signal, symbol) AS decile,
+  rank() OVER (PARTITION BY number ORDER BY signal) + (count(*) OVER (PARTITION BY number, signal) - 1) / 2 AS signal_rank,
+  rank() OVER (PARTITION BY number ORDER BY next_return) + (count(*) OVER (PARTITION BY number, next_return) - 1) / 2 AS return_rank
+FROM signals
+WHERE signal IS NOT NULL AND isfinite(signal) AND next_return IS NOT NULL
+QUALIFY count(*) OVER (PARTITION BY number) >= 2 * $groups;
+
+-- The information coefficient: the rank correlation (Spearman) of factor and next return, month by month.
+CREATE OR REPLACE TEMP TABLE coefficients AS
+SELECT last_session, corr(signal_rank, return_rank) AS ic, count(*) AS stocks
+FROM ranked
+GROUP BY last_session
+HAVING ic IS NOT NULL AND isfinite(ic);
+
+-- %% figures empty="This lake has no month that the factor is known for: momentum wants 14 months of daily bars, value balance sheets and share counts, and each month twice as many stocks as groups."
+SELECT $factor AS factor, count(*) AS months, round(avg(stocks)) AS stocks_a_month, round(avg(ic), 4) AS mean_ic,
+  round(avg(ic) / nullif(stddev_samp(ic) / sqrt(count(*)), 0), 2) AS t_value,
+  round(avg((ic > 0)::INTEGER), 2) AS share_of_months_above_zero
+FROM coefficients
+HAVING count(*) > 0;
+
+-- %% chart bar x=decile y=next_month percent=next_month title="Mean return of the next month, by decile (the last has most of the factor)" empty="No ranked months."
+-- ## Deciles
+-- A factor that tells something makes stairs, not only a first and a last step.
+SELECT decile, avg(month_mean) AS next_month
+FROM (SELECT decile, number, avg(next_return) AS month_mean FROM ranked GROUP BY ALL)
+GROUP BY decile
+ORDER BY decile;
+
+-- %% table percent=next_month,volatility title="By decile" empty="No ranked months."
+SELECT decile, count(*) AS months, avg(month_mean) AS next_month, stddev_samp(month_mean) AS volatility,
+  round(avg(month_mean) / nullif(stddev_samp(month_mean) / sqrt(count(*)), 0), 2) AS t_value,
+  round(avg(signal), 4) AS mean_factor
+FROM (SELECT decile, number, avg(next_return) AS month_mean, avg(signal) AS signal FROM ranked GROUP BY ALL)
+GROUP BY decile
+ORDER BY decile;
+
+-- %% chart line x=last_session y=growth color=decile height=300 title="One invested in the first and in the last decile, anew each month; no costs" empty="No ranked months."
+SELECT last_session, decile,
+  exp(sum(ln(1 + month_mean)) OVER (PARTITION BY decile ORDER BY last_session)) AS growth
+FROM (
+  SELECT last_session, decile::VARCHAR AS decile, avg(next_return) AS month_mean
+  FROM ranked
+  WHERE decile IN (1, $groups)
+  GROUP BY ALL
+)
+ORDER BY last_session, decile;
+
+-- %% chart bar x=month y=ic height=240 title="Information coefficient by month" empty="No ranked months."
+-- ## Information coefficient
+-- The rank correlation of the factor with the next month's return; its mean's t-value is above, and below 2 it is little
+-- more than chance.
+SELECT strftime(last_session, '%Y-%m') AS month, ic
+FROM coefficients
+ORDER BY last_session;

@@ -1,0 +1,112 @@
+-- # Market overview
+-- How one region's market stands on its newest trading day, and how it came there.
+--
+-- `region` chooses the market: CN, HK or US. Returns are measured from the previous close that the exchange states, so
+-- that splits and dividends are no moves. The market's return is the plain mean of its stocks; those that did not trade
+-- count nothing.
+-- %% param region = coalesce((SELECT region FROM bars_1d GROUP BY region ORDER BY count(*) DESC LIMIT 1), 'CN')
+-- %% param days = 250
+
+-- %%
+CREATE OR REPLACE TEMP TABLE market AS
+SELECT r.symbol, i.name, r.trade_date, r.close, r.simple_return, b.amount, b.shares
+FROM returns AS r
+JOIN bars_1d AS b USING (symbol, trade_date)
+LEFT JOIN instruments AS i ON i.symbol = r.symbol
+WHERE r.region = $region AND b.region = $region AND b.volume > 0 AND coalesce(i.type, 'stock') = 'stock'
+  AND r.trade_date IN (SELECT DISTINCT trade_date FROM bars_1d WHERE region = $region ORDER BY trade_date DESC LIMIT $days);
+
+-- %% figures percent=mean_return empty="This lake has no daily bars of the region: run a pipeline of daily bars, import some, or choose another with --param region=US."
+SELECT
+  max(trade_date) AS trading_day,
+  count(*) AS stocks_traded,
+  avg(simple_return) AS mean_return,
+  count(*) FILTER (simple_return > 0) AS advancing,
+  count(*) FILTER (simple_return < 0) AS declining,
+  round(sum(amount) / 1e6) AS "turnover, millions"
+FROM market
+WHERE trade_date = (SELECT max(trade_date) FROM market)
+HAVING count(*) > 0;
+
+-- %% chart line x=trade_date y=level,ma_20 title="Equally weighted market, first day = 100" empty="No daily bars of the region."
+WITH daily AS (
+  SELECT trade_date, avg(simple_return) AS mean_return FROM market GROUP BY trade_date
+), levels AS (
+  SELECT trade_date, 100 * exp(sum(ln(1 + coalesce(mean_return, 0))) OVER (ORDER BY trade_date)) AS level FROM daily
+)
+SELECT trade_date, level, avg(level) OVER (ORDER BY trade_date ROWS 19 PRECEDING) AS ma_20
+FROM levels
+ORDER BY trade_date;
+
+-- %% chart bar x=trade_date y=amount_millions title="Turnover by day, millions" height=200 empty="No daily bars of the region."
+SELECT trade_date, sum(amount) / 1e6 AS amount_millions
+FROM market
+GROUP BY trade_date
+ORDER BY trade_date;
+
+-- %% chart line x=trade_date y=above_ma_50 percent=above_ma_50 rule=0.5 height=220 title="Breadth: share of stocks above their mean of 50 days" empty="The lake has fewer than 50 days of the region."
+-- ## Breadth
+-- A rise that few stocks carry is another one than a rise of most.
+WITH adjusted_closes AS (
+  SELECT symbol, trade_date, close,
+    avg(close) OVER w AS mean_50,
+    count(*) OVER w AS known
+  FROM adjusted('1d', 'backward')
+  WHERE symbol IN (SELECT symbol FROM market) AND volume > 0
+  WINDOW w AS (PARTITION BY symbol ORDER BY trade_date ROWS 49 PRECEDING)
+)
+SELECT trade_date, avg((close > mean_50)::INTEGER) AS above_ma_50
+FROM adjusted_closes
+WHERE known = 50 AND trade_date IN (SELECT trade_date FROM market)
+GROUP BY trade_date
+ORDER BY trade_date;
+
+-- %% chart histogram x=day_return percent=day_return bins=40 height=240 title="Returns of the newest day" empty="No daily bars of the region."
+SELECT simple_return AS day_return
+FROM market
+WHERE trade_date = (SELECT max(trade_date) FROM market) AND simple_return IS NOT NULL;
+
+-- %% table percent=day_return,month_return title="Most traded" rows=15 empty="No daily bars of the region."
+-- ## Leaders
+WITH months AS (
+  SELECT *, exp(sum(ln(1 + simple_return)) OVER (PARTITION BY symbol ORDER BY trade_date ROWS 20 PRECEDING)) - 1 AS month_return
+  FROM market
+)
+SELECT symbol, name, close, simple_return AS day_return, month_return, amount / 1e6 AS amount_millions
+FROM months
+WHERE trade_date = (SELECT max(trade_date) FROM market)
+ORDER BY amount DESC
+LIMIT 15;
+
+-- %% chart bar x=name y=day_return percent=day_return title="Largest moves of the newest day" empty="No daily bars of the region."
+WITH newest AS (
+  SELECT coalesce(name, symbol) AS name, symbol, simple_return AS day_return,
+    row_number() OVER (ORDER BY simple_return DESC) AS best,
+    row_number() OVER (ORDER BY simple_return) AS worst
+  FROM market
+  WHERE trade_date = (SELECT max(trade_date) FROM market) AND simple_return IS NOT NULL
+)
+SELECT symbol || ' ' || name AS name, day_return
+FROM newest
+WHERE best <= 10 OR worst <= 10
+ORDER BY day_return DESC;
+
+-- %% chart heatmap x=month y=year color=market_return percent=market_return height=160 title="Month by month" empty="No daily bars of the region."
+-- ## Calendar
+-- Months of the mean of the region's stocks, for ten years at most; the first month and the last may be parts.
+WITH daily AS (
+  SELECT trade_date, avg(simple_return) AS mean_return
+  FROM returns
+  WHERE region = $region
+    AND year(trade_date) > (SELECT max(year(trade_date)) - 10 FROM bars_1d WHERE region = $region)
+    AND symbol NOT IN (SELECT symbol FROM instruments WHERE region = $region AND type <> 'stock')
+  GROUP BY trade_date
+)
+SELECT
+  strftime(trade_date, '%m') AS month,
+  year(trade_date)::VARCHAR AS year,
+  exp(sum(ln(1 + mean_return))) - 1 AS market_return
+FROM daily
+WHERE mean_return IS NOT NULL
+GROUP BY ALL
+ORDER BY year, month;

@@ -1,0 +1,226 @@
+import type { ChartColumn, ChartData } from "../../export/notebook/chart-data.js";
+import { formatValues } from "../../export/notebook/format-values.js";
+import { type Candle, candleChart } from "../candles.js";
+import { type Cell, count, paint, table } from "../text.js";
+import { BrailleCanvas } from "./braille-canvas.js";
+
+const LINES = 14;
+const LAYERS = ["cyan", "yellow", "green", "red"] as const;
+/** Most bars that stand one under the other; more are drawn as a line. */
+const MOST_BARS = 40;
+
+/** A chart for a terminal. @param width columns of the terminal. */
+export function chartText(data: ChartData, width: number): string {
+  switch (data.chart.kind) {
+    case "candlestick":
+      return candles(data, width);
+    case "line":
+    case "scatter":
+      return plot(data, width);
+    case "bar":
+      return data.drawn > MOST_BARS ? plot(data, width) : bars(data, width);
+    case "histogram":
+      return histogram(data, width);
+    case "heatmap":
+      return grid(data, width);
+  }
+}
+
+function candles({ channels }: ChartData, width: number): string {
+  const [x, open, high, low, close, volume] = (["x", "open", "high", "low", "close", "volume"] as const).map(
+    (channel) => channels[channel]?.[0],
+  );
+  const labels = x ? formatValues(x) : [];
+  const all = labels.map(
+    (label, i): Candle => ({
+      label: label ?? "",
+      open: numberAt(open, i),
+      high: numberAt(high, i),
+      low: numberAt(low, i),
+      close: numberAt(close, i),
+      volume: volume ? numberAt(volume, i) : 0,
+    }),
+  );
+  const whole = all.filter((candle) =>
+    [candle.open, candle.high, candle.low, candle.close].every(Number.isFinite),
+  );
+  whole.sort((a, b) => (a.label < b.label ? -1 : 1));
+  return candleChart(whole.slice(-Math.max(20, width - 12)));
+}
+
+/** Lines, or dots, over an axis of numbers or dates; texts are set at equal distances. */
+function plot(data: ChartData, width: number): string {
+  const { channels, chart } = data;
+  const x = channels.x?.[0];
+  if (x === undefined) return "";
+  const places =
+    x.kind === "text"
+      ? [...x.values.keys()]
+      : x.values.map((value) => scaled(value, chart.log.includes("x")));
+  const series = seriesOf(data).map(({ name, column, rows }) => ({
+    name,
+    points: rows
+      .map(
+        (row) =>
+          [places[row] ?? Number.NaN, scaled(column.values[row] ?? null, chart.log.includes("y"))] as const,
+      )
+      .filter((point) => point.every(Number.isFinite))
+      .sort((a, b) => a[0] - b[0]),
+  }));
+  const points = series.flatMap((one) => one.points);
+  if (points.length === 0) return paint("dim", "no numbers to draw");
+  const [left, right] = extent(points.map((point) => point[0]));
+  const [bottom, top] = extent([
+    ...points.map((point) => point[1]),
+    ...chart.rule.map((y) => scaled(y, chart.log.includes("y"))),
+  ]);
+  const isPercent = (channels.y ?? []).some((column) => column.isPercent);
+  const ends = [bottom, (bottom + top) / 2, top].map((y) => (chart.log.includes("y") ? 10 ** y : y));
+  const labels = formatValues(
+    { kind: "number", values: ends.map((y) => Number(y.toPrecision(4))) },
+    isPercent,
+  );
+  const margin = Math.max(...labels.map((label) => label?.length ?? 0));
+  const canvas = new BrailleCanvas(Math.max(20, Math.min(width, 120) - margin - 2), LINES);
+  const at = ([px, py]: readonly [number, number]): [number, number] => [
+    (px - left) / (right - left || 1),
+    (py - bottom) / (top - bottom || 1),
+  ];
+  for (const [layer, one] of series.entries()) {
+    for (const [index, point] of one.points.entries()) {
+      const before = one.points[index - 1];
+      if (chart.kind === "scatter" || before === undefined) canvas.dot(...at(point), layer);
+      else canvas.line(at(before), at(point), layer);
+    }
+  }
+  const lines = canvas.text((layer, character) => paint(LAYERS[layer % LAYERS.length] ?? "cyan", character));
+  const marks = new Map([
+    [0, labels[2]],
+    [Math.floor(LINES / 2), labels[1]],
+    [LINES - 1, labels[0]],
+  ]);
+  const drawn = lines.map((line, i) => `${paint("dim", (marks.get(i) ?? "").padStart(margin))} ${line}`);
+  const axis = axisText(x, canvas.columns);
+  const legend = series.length > 1 ? [legendText(series.map(({ name }) => name))] : [];
+  return [...legend, ...drawn, `${" ".repeat(margin)} ${paint("dim", axis)}`].join("\n");
+}
+
+interface Series {
+  readonly name: string;
+  readonly column: ChartColumn;
+  readonly rows: readonly number[];
+}
+
+/** A series for each value of the colour, else one for each column. */
+function seriesOf({ channels, drawn }: ChartData): Series[] {
+  const columns = channels.y ?? [];
+  const all = Array.from({ length: drawn }, (_, row) => row);
+  const color = channels.color?.[0];
+  const [first] = columns;
+  if (color === undefined || color.kind === "number" || first === undefined)
+    return columns.map((column) => ({ name: column.name, column, rows: all }));
+  const groups = new Map<string, number[]>();
+  for (const row of all) {
+    const name = String(color.values[row] ?? "·");
+    const rows = groups.get(name);
+    if (rows === undefined) groups.set(name, [row]);
+    else rows.push(row);
+  }
+  return [...groups].map(([name, rows]) => ({ name, column: first, rows }));
+}
+
+function legendText(names: readonly string[]): string {
+  return names.map((name, i) => paint(LAYERS[i % LAYERS.length] ?? "cyan", `● ${name}`)).join("  ");
+}
+
+function axisText(x: ChartColumn, columns: number): string {
+  const known = x.values.filter((value) => value !== null);
+  const ends = x.kind === "text" ? [known[0], known.at(-1)] : extent(known.map(Number));
+  const [first = "", last = ""] = formatValues(
+    { kind: x.kind, values: ends.map((value) => value ?? null) },
+    x.isPercent,
+  ).map((text) => text ?? "");
+  return `${first}${" ".repeat(Math.max(1, columns - first.length - last.length))}${last}`;
+}
+
+function bars({ channels }: ChartData, width: number): string {
+  const [x, y, color] = [channels.x?.[0], channels.y?.[0], channels.color?.[0]];
+  if (x === undefined || y === undefined) return "";
+  const names = formatValues(x, x.isPercent).map((name, i) =>
+    color === undefined ? (name ?? "") : `${name ?? ""} ${String(color.values[i] ?? "")}`,
+  );
+  return barLines(names, y, Math.min(width, 100) - 40);
+}
+
+function histogram({ channels, chart }: ChartData, width: number): string {
+  const x = channels.x?.[0];
+  const values = (x?.values ?? []).filter((value) => typeof value === "number");
+  if (x === undefined || values.length === 0) return paint("dim", "no numbers to draw");
+  const [low, high] = extent(values);
+  const bins = Math.min(chart.bins, 20);
+  const step = (high - low || 1) / bins;
+  const counts = Array.from({ length: bins }, () => 0);
+  for (const value of values) {
+    const bin = Math.min(bins - 1, Math.floor((value - low) / step));
+    counts[bin] = (counts[bin] ?? 0) + 1;
+  }
+  const starts = counts.map((_, bin) => Number((low + bin * step).toPrecision(4)));
+  const names = formatValues({ kind: x.kind, values: starts }, x.isPercent).map((name) => name ?? "");
+  return barLines(
+    names,
+    { name: "count", kind: "number", isPercent: false, values: counts },
+    Math.min(width, 100) - 30,
+  );
+}
+
+function barLines(names: readonly string[], column: ChartColumn, room: number): string {
+  const numbers = column.values.map((value) => (typeof value === "number" ? value : 0));
+  const most = Math.max(...numbers.map(Math.abs)) || 1;
+  const texts = formatValues({ kind: "number", values: column.values }, column.isPercent);
+  const rows = numbers.map((value, i): Cell[] => {
+    const bar = (value < 0 ? "▒" : "▇").repeat(Math.round((Math.abs(value) / most) * Math.max(10, room)));
+    return [names[i] ?? "", texts[i] ?? "·", paint(value < 0 ? "red" : "cyan", bar)];
+  });
+  return table(["", column.name, ""], rows);
+}
+
+/** A heatmap as a table: rows by y, columns by x, as far as there is room. */
+function grid({ channels }: ChartData, width: number): string {
+  const [x, y, color] = [channels.x?.[0], channels.y?.[0], channels.color?.[0]];
+  if (x === undefined || y === undefined || color === undefined) return "";
+  const across = formatValues(x).map((name) => name ?? "·");
+  const down = formatValues(y).map((name) => name ?? "·");
+  const texts = formatValues({ kind: "number", values: color.values }, color.isPercent);
+  const columns = [...new Set(across)];
+  const longest = Math.max(...texts.map((text) => text?.length ?? 1), ...columns.map((name) => name.length));
+  const shown = columns.slice(-Math.max(3, Math.floor((width - 16) / (longest + 2))));
+  const cells = new Map(down.map((name, i) => [JSON.stringify([name, across[i]]), texts[i]]));
+  const rows = [...new Set(down)].map((name): Cell[] => [
+    name,
+    ...shown.map((column) => cells.get(JSON.stringify([name, column]))),
+  ]);
+  const cut =
+    shown.length < columns.length
+      ? `\n${paint("dim", `the last ${count(shown.length)} of ${count(columns.length)} columns`)}`
+      : "";
+  return `${table([color.name, ...shown], rows)}${cut}`;
+}
+
+function numberAt(column: ChartColumn | undefined, row: number): number {
+  const value = column?.values[row];
+  return typeof value === "number" ? value : Number.NaN;
+}
+
+function scaled(value: number | string | null, isLog: boolean): number {
+  if (typeof value !== "number") return Number.NaN;
+  return isLog ? Math.log10(value) : value;
+}
+
+function extent(values: readonly number[]): [number, number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return [low, high];
+}

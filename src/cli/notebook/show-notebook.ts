@@ -1,0 +1,107 @@
+import { writeFile } from "node:fs/promises";
+import { systemClock } from "../../client/system-clock.js";
+import { UsageError } from "../../core/errors.js";
+import type { NamedValues } from "../../db/named-values.js";
+import type { Session } from "../../db/session.js";
+import type { Notebook } from "../../export/notebook/notebook.js";
+import { notebookPage } from "../../export/notebook/notebook-page.js";
+import { type CellRun, computeParameters, runCells } from "../../export/notebook/run-notebook.js";
+import { rowCount } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/snapshot.js";
+import { EXIT } from "../exit-codes.js";
+import { writeBeside } from "../results/write-beside.js";
+import { paint, plural, size, terminalWidth } from "../text.js";
+import { VERSION } from "../version.js";
+import { cellText } from "./cell-text.js";
+import type { NotebookOptions } from "./notebook-options.js";
+
+/** Where a notebook is run. */
+export interface NotebookPlace {
+  readonly session: Session;
+  readonly snapshots: readonly Snapshot[];
+  readonly asOf: number | undefined;
+  /** Most rows of a table in the terminal. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+/** Most rows that a chart draws. */
+const CHART_ROWS = { page: 50_000, terminal: 20_000 } as const;
+
+/** Runs a notebook and shows it, as a page or in the terminal. @returns the exit code. */
+export async function showNotebook(
+  notebook: Notebook,
+  options: NotebookOptions,
+  place: NotebookPlace,
+): Promise<number> {
+  if (notebook.cells.length === 0) {
+    throw new UsageError(`file ${notebook.path} holds no SQL`, { hint: "write a statement into it" });
+  }
+  const values = await computeParameters(place.session, notebook, options.param ?? new Map());
+  return options.html === undefined
+    ? showInTerminal(notebook, values, place)
+    : writePage(options.html, notebook, values, place);
+}
+
+async function showInTerminal(
+  notebook: Notebook,
+  values: NamedValues,
+  { session, limit, signal }: NotebookPlace,
+): Promise<number> {
+  let exit: number = EXIT.done;
+  const kept = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS.terminal };
+  const parameters = textsOf(values).map(([name, value]) => `${paint("dim", name)} ${value}`);
+  if (parameters.length > 0) process.stdout.write(`${parameters.join("   ")}\n\n`);
+  for await (const run of runCells(session, notebook, values, kept, signal)) {
+    if (signal.aborted) return EXIT.interrupted;
+    process.stdout.write(cellText(run, terminalWidth() ?? 100));
+    if (run.fault !== undefined) exit = tellFault(notebook, run);
+  }
+  return exit;
+}
+
+async function writePage(
+  target: string,
+  notebook: Notebook,
+  values: NamedValues,
+  { session, snapshots, asOf, signal }: NotebookPlace,
+): Promise<number> {
+  let exit: number = EXIT.done;
+  const runs: CellRun[] = [];
+  const kept = { table: (asked: number) => asked, chart: CHART_ROWS.page };
+  for await (const run of runCells(session, notebook, values, kept, signal)) {
+    if (signal.aborted) return EXIT.interrupted;
+    runs.push(run);
+    if (run.fault !== undefined) exit = tellFault(notebook, run);
+  }
+  const page = await notebookPage({
+    title: notebook.title,
+    path: notebook.path,
+    parameters: textsOf(values),
+    runs,
+    tables: snapshots.map((snapshot) => ({
+      name: snapshot.table.name,
+      version: snapshot.version,
+      rows: rowCount(snapshot),
+    })),
+    asOf,
+    madeAt: systemClock.now(),
+    version: VERSION,
+  });
+  await writeBeside(target, (path) => writeFile(path, page));
+  const charts = runs.filter(({ chart }) => chart !== undefined).length;
+  const figures = [plural(runs.length, "cell"), plural(charts, "chart"), size(Buffer.byteLength(page))];
+  process.stdout.write(`${paint("green", "wrote")} ${target}: ${figures.join(", ")}\n`);
+  return exit;
+}
+
+function textsOf(values: NamedValues): [name: string, value: string][] {
+  return [...values].map(([name, { value }]) => [name, value === null ? "null" : String(value)]);
+}
+
+function tellFault({ path }: Notebook, { fault }: CellRun): number {
+  if (fault === undefined) return EXIT.done;
+  process.stderr.write(`${paint("red", "error:")} ${path}:${fault.line}: ${fault.message}\n`);
+  if (fault.hint !== undefined) process.stderr.write(`${paint("dim", "hint:")}  ${fault.hint}\n`);
+  return EXIT.partial;
+}

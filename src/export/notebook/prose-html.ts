@@ -1,0 +1,22 @@
+import { Marked } from "marked";
+import { escapeHtml } from "./escape-html.js";
+
+const markdown = new Marked({
+  async: false,
+  gfm: true,
+  renderer: {
+    html: ({ text }) => escapeHtml(text),
+    link({ href, tokens }) {
+      const text = this.parser.parseInline(tokens);
+      if (!/^(https?:|mailto:|#)/i.test(href)) return text;
+      return `<a href="${escapeHtml(href)}" rel="noopener noreferrer">${text}</a>`;
+    },
+    // A page loads nothing: what a picture shows is said.
+    image: ({ text }) => escapeHtml(text),
+  },
+});
+
+/** Markdown as HTML: HTML within it is shown as text, and a link leads nowhere but to the web, a mailbox or the page. */
+export function proseHtml(prose: string): string {
+  return markdown.parse(prose) as string;
+}

@@ -1,0 +1,72 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { publish } from "../../src/lake/publish.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import { land, openSession, temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
+import { fillSimulated } from "../sql/simulated-lake.js";
+import { pythonHas, runModule } from "./python.js";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+const DOCUMENT = readFileSync(new URL("../../docs/notebooks.md", import.meta.url), "utf8");
+
+/** The document's Python, by the heading that it stands under. */
+function exampleOf(heading: string): string {
+  return new RegExp(`^## ${heading}$.*?^\`\`\`py$(.*?)^\`\`\`$`, "ms").exec(DOCUMENT)?.[1] ?? "";
+}
+
+describe.skipIf(!pythonHas("duckdb", "pandas", "polars", "pyarrow"))("Python reads lake.duckdb", () => {
+  test("while bars are landed, each time as one commit left it", async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    const stopFile = join(temporaryFolder(), "stop");
+    const states = new Map<number, number>();
+    let closes = 0;
+    const landDay = async (day: number): Promise<void> => {
+      const at = `2026-01-${String(day).padStart(2, "0")}T00:00:00+08:00`;
+      await land(session, lake, BARS_1D, [{ at, open: day, high: day, low: day, close: day }]);
+      await publish(lake);
+      closes += day;
+      states.set(day, closes);
+    };
+    await landDay(1);
+    const reading = runModule(HERE, "read_views", lake.databaseFile, stopFile);
+    for (let day = 2; day <= 12; day++) await landDay(day);
+    writeFileSync(stopFile, "");
+    const { code, output } = await reading;
+    expect(code, output).toBe(0);
+    const { readings } = JSON.parse(output) as {
+      readings: { pandas: [number, number]; polars: [number, number]; adjusted: number }[];
+    };
+    for (const { pandas, polars, adjusted } of readings) {
+      expect(states.get(pandas[0])).toBe(pandas[1]);
+      expect({ polars, adjusted }).toEqual({ polars: pandas, adjusted: pandas[0] });
+    }
+    expect(readings.at(-1)?.pandas).toEqual([12, 78]);
+  });
+
+  test.each([
+    ["Jupyter", "price_to_book", []],
+    ["marimo", "price_to_book", ["marimo"]],
+  ])("as the document's example for %s does", async (heading, shown, packages) => {
+    if (packages.length > 0 && !pythonHas(...packages)) return;
+    const folder = temporaryFolder();
+    const { lake, market } = await fillSimulated(join(folder, "lake"), {
+      symbols: 12,
+      days: 60,
+      end: "2026-03-31",
+      minuteDays: 0,
+    });
+    await publish(lake);
+    const symbol = market.instruments.find(({ region }) => region === "CN")?.symbol ?? "";
+    const example = exampleOf(heading)
+      .replaceAll("data/lake.duckdb", lake.databaseFile)
+      .replaceAll("600519.SH", symbol);
+    expect(example).toContain(symbol);
+    writeFileSync(join(folder, "example.py"), example);
+    const { code, output } = await runModule(folder, "example");
+    expect(code, output).toBe(0);
+    expect(output).toContain(shown);
+    expect(output).toContain("2026-03-31");
+  });
+});
