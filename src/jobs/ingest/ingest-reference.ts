@@ -1,4 +1,4 @@
-import { subHours } from "date-fns";
+import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
 import { exchangeOf, isSymbol } from "../../core/symbol.js";
 import { parquetRelation } from "../../db/parquet-relation.js";

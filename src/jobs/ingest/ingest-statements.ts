@@ -1,4 +1,4 @@
-import { subHours } from "date-fns";
+import { subHours } from "date-fns/subHours";
 import pMap from "p-map";
 import { z } from "zod";
 import { isTooManySymbols } from "../../client/answer-error.js";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { TZDate } from "@date-fns/tz";
-import { format } from "date-fns";
+import { format } from "date-fns/format";
 import { localDate } from "../../calendar/zone.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, messageOf, UsageError } from "../../core/errors.js";

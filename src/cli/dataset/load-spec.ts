@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { messageOf, UsageError } from "../../core/errors.js";
+import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../export/dataset/spec.js";
+import { importDefinition } from "../../jobs/import-definition.js";
+
+/** The specs that come with barlake. */
+const OWN_SPECS = fileURLToPath(new URL("../../../pipelines/datasets", import.meta.url));
+
+/** Names of the specs that come with barlake, each with what it is for. */
+export function shippedSpecs(): { readonly name: string; readonly doc: string }[] {
+  return readdirSync(OWN_SPECS)
+    .filter((file) => file.endsWith(".json"))
+    .sort()
+    .map((file) => {
+      const { name, doc = "" } = readJson(join(OWN_SPECS, file)) as DatasetDefinition;
+      return { name, doc };
+    });
+}
+
+/**
+ * Loads a spec: a JSON, TypeScript or JavaScript file by its path, or one that comes with barlake by its name.
+ *
+ * @param changes what the command line says otherwise.
+ * @throws {UsageError} where there is none, or its definition breaks a rule.
+ */
+export async function loadSpec(
+  nameOrPath: string,
+  changes: Partial<DatasetDefinition>,
+): Promise<DatasetSpec> {
+  const isPath =
+    /\.([cm]?[jt]s|json)$/.test(nameOrPath) || isAbsolute(nameOrPath) || nameOrPath.includes("/");
+  const names = shippedSpecs().map(({ name }) => name);
+  if (!isPath && !names.includes(nameOrPath)) {
+    throw new UsageError(`dataset "${nameOrPath}" is not known`, {
+      hint: `use one of ${names.join(", ")}, or the path of a spec such as ./mine.json`,
+    });
+  }
+  const file = isPath ? resolve(nameOrPath) : join(OWN_SPECS, `${nameOrPath}.json`);
+  const definition = file.endsWith(".json") ? readJson(file) : await importDefinition("dataset", file);
+  return defineDataset({ ...(definition as DatasetDefinition), ...changes });
+}
+
+function readJson(file: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new UsageError(`dataset file ${file} cannot be read`, {
+      cause,
+      hint: "give the path of a JSON or TypeScript file",
+    });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new UsageError(`dataset file ${file} is not JSON: ${messageOf(cause)}`, { cause });
+  }
+}

@@ -1,0 +1,73 @@
+import type { RecordBatch } from "apache-arrow";
+import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
+
+/** Rows of one date, or of one end of a bar: `start` inclusive, `end` exclusive. */
+export interface RowStretch {
+  readonly date: TradingDate;
+  /** End of the bars, epoch milliseconds; undefined where labels are dates. */
+  readonly time: number | undefined;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A batch of rows as typed arrays, one value a row. */
+export interface BatchRows {
+  readonly rows: number;
+  /** Stretches of rows that have one date, or time, in order of time: no date or time goes on in another batch. */
+  readonly labels: readonly RowStretch[];
+  /** The dataset's symbols, and which of them each row is of. */
+  readonly symbols: readonly string[];
+  readonly symbol: Int32Array;
+  /** NaN where there is no value. */
+  readonly fields: Readonly<Record<string, Float64Array>>;
+  /** 0 or 1. */
+  readonly masks: Readonly<Record<string, Uint8Array>>;
+}
+
+/** Columns that are there before the fields. */
+const KEYS = 3;
+
+/** The typed arrays of a batch of {@link panelBatches}. Fields are the batch's own memory; masks are unpacked from bits. */
+export function batchRows(
+  batch: RecordBatch,
+  {
+    symbols,
+    fields,
+    isIntraday,
+  }: { readonly symbols: readonly string[]; readonly fields: number; readonly isIntraday: boolean },
+): BatchRows {
+  const rows = batch.numRows;
+  const names = batch.schema.fields.map(({ name }) => name);
+  /** A column's buffer: a batch holds each in one piece. */
+  const own = (index: number): unknown => batch.getChildAt(index)?.data[0]?.values;
+  const times = isIntraday ? (own(2) as BigInt64Array) : undefined;
+  const masks = names.slice(KEYS + fields).map((name, i) => {
+    const bits = own(KEYS + fields + i) as Uint8Array;
+    return [
+      name,
+      Uint8Array.from({ length: rows }, (_, row) => ((bits[row >> 3] as number) >> (row & 7)) & 1),
+    ];
+  });
+  return {
+    rows,
+    labels: stretchesOf(own(1) as Int32Array, times, rows),
+    symbols,
+    symbol: own(0) as Int32Array,
+    fields: Object.fromEntries(
+      names.slice(KEYS, KEYS + fields).map((name, i) => [name, own(KEYS + i) as Float64Array]),
+    ),
+    masks: Object.fromEntries(masks) as Record<string, Uint8Array>,
+  };
+}
+
+function stretchesOf(days: Int32Array, times: BigInt64Array | undefined, rows: number): RowStretch[] {
+  const found: RowStretch[] = [];
+  let start = 0;
+  for (let row = 1; row <= rows; row++) {
+    if (row < rows && days[row] === days[start] && times?.[row] === times?.[start]) continue;
+    const time = times === undefined ? undefined : Number(times[start]);
+    found.push({ date: dateOfEpochDay(days[start] as number), time, start, end: row });
+    start = row;
+  }
+  return found;
+}

@@ -1,0 +1,61 @@
+import { createHash, hash } from "node:crypto";
+import { createReadStream, mkdirSync, writeFileSync } from "node:fs";
+import { mkdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+/** A finished file of a dataset. */
+export interface DatasetFile {
+  /** Relative to the dataset, with `/`. */
+  readonly path: string;
+  readonly bytes: number;
+  /** In hexadecimal digits. */
+  readonly sha256: string;
+}
+
+/** The files of a dataset that is being written. A class because it holds what was written so far. */
+export class DatasetFiles {
+  readonly folder: string;
+  readonly #files = new Map<string, DatasetFile>();
+  readonly #folders = new Set<string>();
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** Writes a file, whole. Synchronous: with ten thousands of small files that is ten times as fast. */
+  put(path: string, bytes: Uint8Array | string): void {
+    const file = join(this.folder, path);
+    const parent = dirname(file);
+    if (!this.#folders.has(parent)) mkdirSync(parent, { recursive: true });
+    this.#folders.add(parent);
+    writeFileSync(file, bytes);
+    this.#files.set(path, { path, bytes: Buffer.byteLength(bytes), sha256: hash("sha256", bytes, "hex") });
+  }
+
+  /** Where another writer is to put a file. */
+  async place(path: string): Promise<string> {
+    const file = join(this.folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    return file;
+  }
+
+  /** Takes note of a file that another writer has written. */
+  async adopt(path: string): Promise<void> {
+    const file = join(this.folder, path);
+    const { size } = await stat(file);
+    this.#files.set(path, { path, bytes: size, sha256: await sha256Of(file) });
+  }
+
+  /** All files, by path. */
+  list(): DatasetFile[] {
+    return [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+}
+
+/** The digest of a file's bytes. */
+export async function sha256Of(file: string): Promise<string> {
+  const digest = createHash("sha256");
+  for await (const piece of createReadStream(file, { highWaterMark: 2 ** 20 }))
+    digest.update(piece as Uint8Array);
+  return digest.digest("hex");
+}

@@ -1,0 +1,51 @@
+/** Versions of one item of an instrument's statements, at least one, in the order in which they became known. */
+export interface PitVersions {
+  /** Dates from which they are known, as 20260430, ascending. */
+  readonly dates: Int32Array;
+  /** Years and quarters that they are of, as 202601. */
+  readonly periods: Int32Array;
+  /** NaN where the statement does not tell. */
+  readonly values: Float64Array;
+}
+
+/** The two files of an item. */
+export interface PitFiles {
+  readonly data: Uint8Array;
+  readonly index: Uint8Array;
+}
+
+const RECORD_BYTES = 20;
+/** Where the offset of the next version of a period stands in a record. */
+const NEXT = 16;
+/** The offset of a version that is not there. */
+const NONE = 0xffffffff;
+
+/**
+ * Writes an item's versions as qlib's point-in-time reader has them (microsoft/qlib, scripts/dump_pit.py and
+ * `read_period_data`), all little-endian. `data`: 20 bytes a version, in the order in which they became known: uint32
+ * date, uint32 period, float64 value, uint32 offset of the next version of the same period. `index`: uint32 first year,
+ * then of each quarter from that year's first to the last year's fourth the uint32 offset of its first version.
+ */
+export function pitFiles({ dates, periods, values }: PitVersions): PitFiles {
+  const years = periods.map((period) => Math.floor(period / 100));
+  const firstYear = years.reduce((least, year) => Math.min(least, year));
+  const lastYear = years.reduce((most, year) => Math.max(most, year));
+  const data = new DataView(new ArrayBuffer(dates.length * RECORD_BYTES));
+  const index = new DataView(new ArrayBuffer(4 + (lastYear - firstYear + 1) * 4 * 4));
+  new Uint8Array(index.buffer).fill(0xff);
+  index.setUint32(0, firstYear, true);
+  const newest = new Map<number, number>();
+  for (const [i, period] of periods.entries()) {
+    const at = i * RECORD_BYTES;
+    data.setUint32(at, dates[i] as number, true);
+    data.setUint32(at + 4, period, true);
+    data.setFloat64(at + 8, values[i] as number, true);
+    data.setUint32(at + NEXT, NONE, true);
+    const before = newest.get(period);
+    const quarter = ((years[i] as number) - firstYear) * 4 + (period % 100) - 1;
+    if (before === undefined) index.setUint32(4 + quarter * 4, at, true);
+    else data.setUint32(before + NEXT, at, true);
+    newest.set(period, at);
+  }
+  return { data: new Uint8Array(data.buffer), index: new Uint8Array(index.buffer) };
+}

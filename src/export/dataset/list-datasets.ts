@@ -1,0 +1,40 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf } from "../../core/errors.js";
+import type { Lake } from "../../lake/lake.js";
+import { DATASETS, recoverFolder } from "./dataset-folder.js";
+import { type Manifest, readManifest } from "./manifest.js";
+
+/** A dataset of a lake, or what stands in the way of reading it. */
+export interface FoundDataset {
+  readonly folder: string;
+  readonly manifest: Manifest | undefined;
+  readonly fault: string | undefined;
+}
+
+/** The datasets in a lake's own folder, by name and format. Those that were written elsewhere are not among them. */
+export async function listDatasets(lake: Lake): Promise<FoundDataset[]> {
+  const root = join(lake.folder, DATASETS);
+  const found: FoundDataset[] = [];
+  for (const name of await foldersIn(root)) {
+    const formats = await foldersIn(join(root, name), true);
+    for (const format of formats) await recoverFolder(join(root, name, format));
+    for (const format of await foldersIn(join(root, name))) {
+      const folder = join(root, name, format);
+      try {
+        found.push({ folder, manifest: await readManifest(folder), fault: undefined });
+      } catch (error) {
+        found.push({ folder, manifest: undefined, fault: messageOf(error) });
+      }
+    }
+  }
+  return found;
+}
+
+/** Folders in a folder, by name. `moved`: those that a crash left moved away, under the names that they are to have. */
+async function foldersIn(folder: string, moved = false): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  if (!moved) return names.filter((name) => !name.startsWith(".")).sort();
+  return names.flatMap((name) => /^\.(.+)\.old-.+-\d+-[0-9a-f-]{36}$/.exec(name)?.[1] ?? []);
+}

@@ -1,0 +1,61 @@
+import { basePeriod } from "../../core/period.js";
+import { dateOfEpochDay } from "../../core/time.js";
+import type { Session } from "../../db/session.js";
+import type { LakePanel } from "./lake-panel.js";
+
+/** Symbols that a warning names. */
+const NAMED = 3;
+
+/** What users of a dataset should know of it before they trust it. */
+export async function warningsOf(session: Session, panel: LakePanel): Promise<string[]> {
+  const { spec, axes, labels, resolved } = panel;
+  const warnings: string[] = [];
+  const first = labels.days[0] as number;
+  if (axes.absent.length > 0) {
+    const names = axes.absent.slice(0, NAMED).join(", ");
+    const more = axes.absent.length > NAMED ? ` and ${axes.absent.length - NAMED} more` : "";
+    warnings.push(
+      `${axes.absent.length} of the universe's symbols have no bar with trades in the window and are left out: ${names}${more}`,
+    );
+  }
+  if (axes.seenFrom !== undefined && first < axes.seenFrom) {
+    warnings.push(
+      `the universe was first seen on ${dateOfEpochDay(axes.seenFrom)}: before it, its members of that day are assumed, so that who had left until then is missing`,
+    );
+  }
+  if (typeof spec.universe === "object" && "sql" in spec.universe)
+    warnings.push("the universe is a query of your own: whether its dates were known then is yours to say");
+  for (const region of axes.guessed) {
+    warnings.push(
+      `the lake has no trading days of ${region}: the days on which anything traded stand for them; barlake run daily brings an index with them`,
+    );
+  }
+  if (spec.adjustment.startsWith("forward"))
+    warnings.push(
+      "forward prices are those of the last day's charts: their levels follow from later ex-dates, and appending would change them all",
+    );
+  for (const view of resolved.ownViews)
+    warnings.push(`the view ${view} is your own: whether its rows were known on their dates is yours to say`);
+  for (const field of spec.fields ?? [])
+    if (typeof field === "object" && field.looksAhead)
+      warnings.push(`field ${field.name} looks ahead, as its spec says`);
+  const outside = await barsOutside(session, panel);
+  if (outside > 0)
+    warnings.push(`${outside} bars lie on dates that are no sessions of the calendar, and are left out`);
+  return warnings;
+}
+
+/** Bars with trades on dates that the calendar has not. */
+async function barsOutside(session: Session, { spec, labels }: LakePanel): Promise<number> {
+  const table = `raw.bars_${basePeriod(spec.period)}`;
+  const window = `trade_date BETWEEN DATE '1970-01-01' + ${labels.days[0]} AND DATE '1970-01-01' + ${labels.days[labels.count - 1]}`;
+  await session.run(`CREATE OR REPLACE TEMP TABLE panel_outside AS
+    SELECT trade_date FROM (SELECT DISTINCT trade_date FROM ${table} WHERE ${window}) ANTI JOIN panel_sessions ON trade_date = day`);
+  const [any] = await session.json<{ any: boolean }>("SELECT count(*) > 0 AS any FROM panel_outside");
+  if (any?.any !== true) return 0;
+  const [counted] = await session.json<{ bars: number }>(
+    `SELECT CAST(count(*) AS DOUBLE) AS bars FROM ${table}
+     SEMI JOIN panel_symbols USING (symbol) SEMI JOIN panel_outside USING (trade_date) WHERE volume > 0`,
+  );
+  return counted?.bars ?? 0;
+}

@@ -1,0 +1,152 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { TradingDate } from "../../src/core/time.js";
+import { DAYS, grow } from "../export/dataset/growing-lake.js";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+import { newLake } from "../serve/served-lake.js";
+import { type CliOptions, runCli } from "./run-cli.js";
+
+describe("barlake dataset", () => {
+  const { lake, remove } = newLake();
+  const run = (...parameters: string[]) => runCli(["dataset", ...parameters, "--lake", lake.folder]);
+
+  beforeAll(() => grow(lake, DAYS[0] as TradingDate, DAYS[120] as TradingDate));
+  afterAll(remove);
+
+  test("plans, builds, appends, lists and verifies a spec that comes with it", async () => {
+    const plan = await run("plan", "cn-daily", "--format", "qlib");
+    expect(plan).toMatchObject({ code: 0, stderr: "" });
+    expect(plan.stdout).toMatch(
+      /^cn-daily, qlib: \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d; nothing was written\n\d+ symbols, 121 labels, /,
+    );
+    expect(existsSync(join(lake.folder, "datasets"))).toBe(false);
+
+    const built = await run("build", "cn-daily", "--format", "qlib", "--json");
+    expect(built.code).toBe(0);
+    const { content, folder, rows } = JSON.parse(built.stdout) as {
+      content: string;
+      folder: string;
+      rows: number;
+    };
+    expect(folder).toBe(join(lake.folder, "datasets/cn-daily/qlib"));
+    const again = await run("build", "cn-daily", "--format", "qlib");
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain(
+      "is there already\nhint:  --append adds new days to it, --replace makes it anew",
+    );
+
+    await grow(lake, DAYS[121] as TradingDate, DAYS[125] as TradingDate);
+    const grown = await run("verify", "cn-daily");
+    expect(grown.code).toBe(0);
+    expect(grown.stdout).toContain(
+      "lake: nothing of its days has changed, while new ones came: --append adds them",
+    );
+    const appended = await run("build", "cn-daily", "--format", "qlib", "--append");
+    expect(appended.stdout).toMatch(/\d+ symbols, 126 labels, [\d,]+ rows \(\d+ of them new\)/);
+    const whole = JSON.parse(
+      (await run("build", "cn-daily", "--format", "qlib", "--replace", "--json")).stdout,
+    ) as typeof built & { content: string; rows: number };
+    expect(whole.rows).toBeGreaterThan(rows);
+    expect(whole.content).not.toBe(content);
+    expect((await run("verify", "cn-daily", "--rebuild")).stdout).toMatch(
+      /^cn-daily, qlib: sound\n[\s\S]*rebuilt: the same bytes\n/,
+    );
+
+    expect((await run("list")).stdout).toMatch(/\ncn-daily +qlib +\S+ to \S+ +\d+ +[\d,]+ +[\d.]+ [kM]B /);
+    writeFileSync(join(folder, "calendars/day.txt"), "");
+    const damaged = await run("verify");
+    expect(damaged.code).toBe(1);
+    expect(damaged.stdout).toContain("files: calendars/day.txt is not as it was written");
+  });
+
+  test("takes specs of one's own, as JSON or TypeScript, and says what is wrong with them", async () => {
+    const place = temporaryFolder();
+    const json = join(place, "mine.json");
+    writeFileSync(
+      json,
+      JSON.stringify({
+        name: "mine",
+        universe: { region: "CN" },
+        from: DAYS[50],
+        fields: ["close"],
+        output: join(place, "out"),
+      }),
+    );
+    expect((await run("build", json, "--format", "symbol-csv")).code).toBe(0);
+    expect(readdirSync(join(place, "out")).some((name) => /^\d{6}\.SH\.csv$/.test(name))).toBe(true);
+
+    const typescript = join(place, "mine.ts");
+    writeFileSync(
+      typescript,
+      `const days: string = "${DAYS[50]}";\nexport default { name: "ts", universe: { region: "CN" }, from: days };\n`,
+    );
+    const output = join(place, "ts");
+    expect((await run("build", typescript, "--output", output)).code).toBe(0);
+    expect(JSON.parse(readFileSync(join(output, "manifest.json"), "utf8"))).toMatchObject({
+      name: "ts",
+      first: DAYS[50],
+    });
+
+    const wrong: Record<string, [definition: object, told: RegExp]> = {
+      "no universe": [{ name: "x", from: "2025-01-01" }, /universe: /],
+      "a wrong date": [{ name: "x", universe: "A", from: "2025-02-30" }, /from: must be a calendar date/],
+      "an unknown member": [{ name: "x", universe: "A", from: "2025-01-01", filed: [] }, /filed/],
+      "two fields of a name": [
+        { name: "x", universe: "A", from: "2025-01-01", fields: ["close", { name: "close", sql: "open" }] },
+        /close is there twice/,
+      ],
+      "a look ahead": [
+        {
+          name: "x",
+          universe: { region: "CN" },
+          from: "2025-06-01",
+          fields: [{ name: "y", sql: "lead(close) OVER (PARTITION BY symbol ORDER BY trade_date)" }],
+        },
+        /field y: /,
+      ],
+      "a wrong column": [
+        { name: "x", universe: { region: "CN" }, from: "2025-06-01", fields: ["closs"] },
+        /closs/,
+      ],
+    };
+    for (const [name, [definition, told]] of Object.entries(wrong)) {
+      writeFileSync(json, JSON.stringify(definition));
+      const { code, stderr } = await run("plan", json);
+      expect(code, `${name}: ${stderr}`).toBe(2);
+      expect(stderr, name).toMatch(told);
+    }
+    expect((await run("plan", "nothing")).stderr).toMatch(
+      /dataset "nothing" is not known\nhint: {2}use one of cn-daily, /,
+    );
+  });
+
+  test.each([
+    ["CN", "XSHG"],
+    ["HK", "XHKG"],
+    ["US", "XNYS"],
+  ])("says by which sessions zipline reads the days of %s: %s", async (region, calendar) => {
+    const place = temporaryFolder();
+    const spec = join(place, "days.json");
+    writeFileSync(spec, JSON.stringify({ name: "days", universe: { region }, from: DAYS[100] }));
+    const { stdout } = await run("build", spec, "--format", "zipline-csvdir", "--output", join(place, "out"));
+    expect(stdout).toContain(`calendar_name="${calendar}")`);
+  });
+
+  test.each(["qlib", "long-arrow", "wide-parquet", "symbol-csv"])(
+    "a disk that takes no more leaves nothing behind: %s",
+    async (format) => {
+      const place = temporaryFolder();
+      const out = ["--lake", lake.folder, "--output", join(place, "out")];
+      const build = (limit: CliOptions = {}) =>
+        runCli(["dataset", "build", "cn-daily", "--format", format, ...out], limit);
+      const { code, stderr } = await build({ fileLimitKib: 1 });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /error: [\s\S]*File too large[\s\S]*\nhint: {2}a limit on the size of a file was reached/,
+      );
+      expect(readdirSync(place)).toEqual([]);
+      expect((await build()).code).toBe(0);
+    },
+  );
+});
