@@ -1,4 +1,5 @@
 import type { Benchmark } from "./benchmark.js";
+import { dataset } from "./cases/dataset.js";
 import { decode } from "./cases/decode.js";
 import { encode } from "./cases/encode.js";
 import { ingest } from "./cases/ingest.js";
@@ -11,6 +12,7 @@ import { query } from "./cases/query.js";
 import { scan } from "./cases/scan.js";
 import { serve } from "./cases/serve.js";
 import { thread } from "./cases/thread.js";
+import { views } from "./cases/views.js";
 
 /** Every benchmark, in the order of the data's way. */
 export const BENCHMARKS: readonly Benchmark[] = [
@@ -25,7 +27,9 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ingest,
   ingestMemory,
   query,
+  views,
   serve,
+  dataset,
 ];
 
 export function benchmarkNamed(name: string): Benchmark | undefined {

@@ -33,15 +33,7 @@ export async function writeMarket(session: Session, lake: Lake, spec: MarketSpec
      WHERE isodow(d) < 6`,
   );
   const daily = Array.from({ length: years + 1 }, (_, n) => 2025 - years + n);
-  await writeFiles(
-    session,
-    lake,
-    BARS_1D,
-    daily.map((year) => ({
-      sql: yearSql(year, symbols, row?.day ?? ""),
-      values: { region: "CN", year: String(year) },
-    })),
-  );
+  await writeDays(session, lake, { symbols, years: daily, end: row?.day ?? "" });
   const parts = Array.from({ length: Math.ceil(symbols / SYMBOLS_A_FILE) }, (_, n) => n * SYMBOLS_A_FILE);
   const minutes = Array.from({ length: months }, (_, m) =>
     new Date(Date.UTC(2025, m)).toISOString().slice(0, 10),
@@ -60,11 +52,32 @@ export async function writeMarket(session: Session, lake: Lake, spec: MarketSpec
   await writeReference(session, lake, symbols);
 }
 
-/** The daily bars of a year, up to a day, exclusive. */
+/** Which daily bars are made: of symbols from 600000.SH on, in some years, up to a day, exclusive. */
+export interface DaysSpec {
+  readonly symbols: number;
+  readonly years: readonly number[];
+  readonly end: string;
+}
+
+/** Writes daily bars, a file a year. */
+export async function writeDays(
+  session: Session,
+  lake: Lake,
+  { symbols, years, end }: DaysSpec,
+): Promise<void> {
+  const files = years.map((year) => ({
+    sql: yearSql(year, symbols, end),
+    values: { region: "CN", year: String(year) },
+  }));
+  await writeFiles(session, lake, BARS_1D, files);
+}
+
+/** The daily bars of a year, up to a day, exclusive. On one day in 250 a symbol goes ex: its previous close is restated. */
 function yearSql(year: number, symbols: number, end: string): string {
   const price = (day: string): string =>
     `round((5 + s % 97) * (1 + 0.3 * sin((${day}) / 90.0 + s)) + CAST(hash(s, ${day}) % 50 AS INTEGER) / 100, 2)`;
-  return `SELECT symbol, timestamp, trade_date, prev_close AS open, close, volume, prev_close,
+  return `SELECT symbol, timestamp, trade_date, prev_close AS open, close, volume,
+      CASE WHEN hash(symbol, trade_date) % 250 = 0 THEN round(prev_close * 0.97, 2) ELSE prev_close END AS prev_close,
       round(greatest(prev_close, close) + CAST(volume % 9 AS INTEGER) / 100, 2) AS high,
       round(least(prev_close, close) - CAST(volume % 7 AS INTEGER) / 100, 2) AS low,
       round(volume * 100 * (prev_close + close) / 2, 2) AS amount,
@@ -79,7 +92,8 @@ function yearSql(year: number, symbols: number, end: string): string {
         WHERE isodow(d) < 6))`;
 }
 
-async function writeReference(session: Session, lake: Lake, symbols: number): Promise<void> {
+/** Writes instruments, and a universe of all of them. */
+export async function writeReference(session: Session, lake: Lake, symbols: number): Promise<void> {
   const version = `make_timestamptz(0) AS valid_from, NULL::TIMESTAMPTZ AS valid_to`;
   const values = { region: "CN" };
   await writeFiles(session, lake, INSTRUMENTS, [

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { byteCount, Lake, rowCount } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
 import { BARS_1M } from "../../src/schema/bars.js";
+import { askSql } from "../ask-sql.js";
 import type { Benchmark, Case } from "../benchmark.js";
+import { makeNativeTable } from "../native-table.js";
 import { temporaryFolder } from "../temporary-folder.js";
 import { writeYear } from "../year-of-minutes.js";
 
@@ -67,9 +68,9 @@ export const query: Benchmark = {
     const cases = QUESTIONS.flatMap((one) => {
       const baseline = `native: ${one.name}`;
       return [
-        ask(native, one, baseline, baseline),
-        ask(plain, one, `one Parquet file: ${one.name}`, baseline),
-        ask(views, one, `barlake: ${one.name}`, baseline),
+        askSql(native, { ...one, name: baseline, baseline }),
+        askSql(plain, { ...one, name: `one Parquet file: ${one.name}`, baseline }),
+        askSql(views, { ...one, name: `barlake: ${one.name}`, baseline }),
       ];
     });
     return {
@@ -86,33 +87,11 @@ export const query: Benchmark = {
   },
 };
 
-function ask(session: Session, { sql, numbers }: Question, name: string, baseline: string): Case {
-  const sums = numbers.map((number, index) => `sum(${number})::DOUBLE AS n${index}`);
-  return {
-    name,
-    baseline,
-    async run(timed) {
-      await timed(() => session.run(sql));
-      const [checks] = await session.json<Record<string, number>>(
-        `SELECT count(*)::DOUBLE AS rows, ${sums.join(", ")} FROM (${sql})`,
-      );
-      return { checks: checks ?? {} };
-    },
-  };
-}
-
 /** A database with the lake's rows, columns and order in a table of its own, and the same view over it; and a file of it. */
 async function makeNative(path: string, plainFile: string, lake: Lake): Promise<void> {
   using session = await Session.open({ path });
-  const snapshot = await lake.snapshot(BARS_1M);
-  const files = [...snapshot.files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   await session.run("CREATE SCHEMA raw");
-  for (const [index, file] of files.entries()) {
-    const rows = await parquetRelation(session, lake.filesOf(snapshot, [file]));
-    await session.run(
-      index === 0 ? `CREATE TABLE raw.bars_1m AS ${rows}` : `INSERT INTO raw.bars_1m ${rows}`,
-    );
-  }
+  await makeNativeTable(session, lake, BARS_1M, "raw.bars_1m");
   await session.run(readFileSync(VIEW_FILE, "utf8"));
   await session.run("CHECKPOINT");
   await session.run(`COPY raw.bars_1m TO ${literal(plainFile)} (FORMAT parquet, COMPRESSION zstd)`);

@@ -1,0 +1,27 @@
+import type { Session } from "../src/db/session.js";
+import type { Case } from "./benchmark.js";
+
+/** A query as a case. */
+export interface SqlCase {
+  readonly name: string;
+  readonly baseline: string;
+  readonly sql: string;
+  /** What is summed over the answer's rows, to compare it with the baseline's. */
+  readonly numbers: readonly string[];
+}
+
+/** Times a query; its answer is computed again, in sums, to be compared. */
+export function askSql(session: Session, { name, baseline, sql, numbers }: SqlCase): Case {
+  const sums = numbers.map((number, index) => `sum(${number})::DOUBLE AS n${index}`);
+  return {
+    name,
+    baseline,
+    async run(timed) {
+      await timed(() => session.run(sql));
+      const [checks] = await session.json<Record<string, number>>(
+        `SELECT count(*)::DOUBLE AS rows, ${sums.join(", ")} FROM (${sql})`,
+      );
+      return { checks: checks ?? {} };
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { join } from "node:path";
+import { Session } from "../../src/db/session.js";
+import { Lake, rowCount } from "../../src/lake/lake.js";
+import { openReader } from "../../src/lake/publish.js";
+import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
+import { INSTRUMENTS } from "../../src/schema/reference.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";
+import { askSql } from "../ask-sql.js";
+import type { Benchmark, Case } from "../benchmark.js";
+import { writeDays, writeReference } from "../market-lake.js";
+import { makeNativeTable } from "../native-table.js";
+import { writeStatements } from "../quarterly-statements.js";
+import { temporaryFolder } from "../temporary-folder.js";
+import { VIEW_QUESTIONS } from "../view-questions.js";
+import { writeYear } from "../year-of-minutes.js";
+
+/** All that the questions may take: what a small machine has to spare. */
+const MEMORY_LIMIT = "2GB";
+
+/**
+ * What analysts ask of the views, and the same written by hand against native tables of DuckDB that hold the same rows in
+ * the same order.
+ */
+export const views: Benchmark = {
+  name: "views",
+  doc: "questions to the views of a compacted lake; each against SQL by hand over native DuckDB tables",
+  shared: true,
+  async prepare(size) {
+    const full = size === "full";
+    const [symbols, years] = full ? [5000, 10] : [40, 2];
+    const minutes = full ? { symbols: 800, months: 12 } : { symbols: 5, months: 2 };
+    const folder = temporaryFolder();
+    const lake = new Lake(join(folder.path, "lake"));
+    const nativeFile = join(folder.path, "native.duckdb");
+    {
+      using session = await Session.open({ spillUnder: folder.path });
+      const days = Array.from({ length: years }, (_, n) => 2026 - years + n);
+      await writeDays(session, lake, { symbols, years: days, end: "2026-01-01" });
+      await writeStatements(session, lake, { symbols, years: days });
+      await writeReference(session, lake, symbols);
+      await writeYear(session, lake, minutes);
+    }
+    await makeNative(nativeFile, lake);
+    const options = { spillUnder: folder.path, memoryLimit: MEMORY_LIMIT };
+    const native = await Session.open({ path: nativeFile, readOnly: true, ...options });
+    const { session: reader } = await openReader(lake, options);
+    const [daily, byMinute] = [await lake.snapshot(BARS_1D), await lake.snapshot(BARS_1M)];
+    return {
+      summary: `${rowCount(daily)} daily bars of ${symbols} symbols, ${rowCount(byMinute)} minutes of ${minutes.symbols}; DuckDB has ${MEMORY_LIMIT}`,
+      work: { "queries/s": 1 },
+      cases: VIEW_QUESTIONS.flatMap((one) => {
+        const baseline = `by hand: ${one.name}`;
+        return [
+          askSql(native, { ...one, name: baseline, baseline, sql: one.byHand }),
+          askSql(reader, { ...one, name: `barlake: ${one.name}`, baseline }),
+        ];
+      }) as [Case, ...Case[]],
+      async close() {
+        native.close();
+        reader.close();
+        folder[Symbol.dispose]();
+      },
+    };
+  },
+};
+
+/** A database with the lake's rows, columns and order in tables of its own. */
+async function makeNative(path: string, lake: Lake): Promise<void> {
+  using session = await Session.open({ path });
+  for (const table of [BARS_1D, BARS_1M, INSTRUMENTS, BALANCE_SHEET, CASH_FLOW])
+    await makeNativeTable(session, lake, table, table.name);
+  await session.run("CHECKPOINT");
+}
