@@ -36,7 +36,6 @@ test.skipIf(!ready)(
     const { found, expected } = pythonReadings(folder, questions);
     expect(found).toEqual(expected);
   },
-  180_000,
 );
 
 /** The lake has all that this test is about; else it would say less than it seems to. */

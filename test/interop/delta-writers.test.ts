@@ -56,5 +56,4 @@ test.skipIf(!ready)(
     );
     expect(end.found).toEqual(end.expected);
   },
-  180_000,
 );

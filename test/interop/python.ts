@@ -1,14 +1,31 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const PYTHON = process.env.BARLAKE_PYTHON ?? "python3";
+/** A Python, and the variable that says which. */
+interface Interpreter {
+  readonly variable: string;
+  readonly program: string;
+}
+
+const python = (variable: string, fallback: string): Interpreter => ({
+  variable,
+  program: process.env[variable] ?? fallback,
+});
+const PYTHON = python("BARLAKE_PYTHON", "python3");
+
+/** zipline wants other versions of what it shares with other packages, so that it may have a Python to itself. */
+export const ZIPLINE_PYTHON = python("BARLAKE_ZIPLINE_PYTHON", PYTHON.program);
 
 /** Whether the Python of BARLAKE_PYTHON, or else python3, has all of the packages; where not, the console says so. */
 export function pythonHas(...packages: readonly string[]): boolean {
-  const ready = spawnSync(PYTHON, ["-c", `import ${packages.join(", ")}`]).status === 0;
+  return interpreterHas(PYTHON, ...packages);
+}
+
+export function interpreterHas({ program, variable }: Interpreter, ...packages: readonly string[]): boolean {
+  const ready = spawnSync(program, ["-c", `import ${packages.join(", ")}`]).status === 0;
   if (!ready) {
     console.warn(
-      `skipped: ${PYTHON} cannot import ${packages.join(" and ")}; set BARLAKE_PYTHON to one that can`,
+      `skipped: ${program} cannot import ${packages.join(" and ")}; set ${variable} to one that can`,
     );
   }
   return ready;
@@ -16,8 +33,12 @@ export function pythonHas(...packages: readonly string[]): boolean {
 
 /** Runs a script that lies beside this file, and gives the JSON value that it prints. */
 export function runPython(script: string, ...args: readonly string[]): unknown {
+  return runScript(PYTHON, script, ...args);
+}
+
+export function runScript({ program }: Interpreter, script: string, ...args: readonly string[]): unknown {
   const path = fileURLToPath(new URL(script, import.meta.url));
-  return JSON.parse(execFileSync(PYTHON, [path, ...args], { encoding: "utf8", maxBuffer: 2 ** 28 }));
+  return JSON.parse(execFileSync(program, [path, ...args], { encoding: "utf8", maxBuffer: 2 ** 28 }));
 }
 
 /** Runs a module's command line in a folder, without holding up this process. @returns its exit code, and what it wrote. */
@@ -26,7 +47,7 @@ export async function runModule(
   module: string,
   ...args: readonly string[]
 ): Promise<{ readonly code: number | null; readonly output: string }> {
-  const child = spawn(PYTHON, ["-m", module, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(PYTHON.program, ["-m", module, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const pieces: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => pieces.push(piece));
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
