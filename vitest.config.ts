@@ -5,6 +5,9 @@ import { defineConfig } from "vitest/config";
 const TZ = process.env.TEST_TZ ?? "Asia/Kathmandu";
 process.env.TZ = TZ;
 
+/** Ends what hangs; on a slow machine nothing else takes as long. */
+const PATIENCE_MS = 300_000;
+
 export default defineConfig({
   resolve: { alias: { barlake: fileURLToPath(new URL("./src/index.ts", import.meta.url)) } },
   test: {
@@ -12,8 +15,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     pool: "forks",
     setupFiles: ["test/setup.ts"],
-    testTimeout: 60_000,
-    hookTimeout: 30_000,
+    testTimeout: PATIENCE_MS,
+    hookTimeout: PATIENCE_MS,
     coverage: { provider: "v8", include: ["src/**"] },
   },
 });

@@ -7,7 +7,8 @@ export interface Candle {
   readonly high: number;
   readonly low: number;
   readonly close: number;
-  readonly volume: number;
+  /** @default 0; a chart whose bars all have none has no line for it */
+  readonly volume?: number;
 }
 
 /** What fills a half of a cell. */
@@ -39,9 +40,10 @@ export function candleChart(candles: readonly Candle[], height = 14): string {
     const label = line % 3 === 1 ? (low + step * (line * 2 + 0.5)).toFixed(digits) : "";
     lines.push(`${paint("dim", label.padStart(margin))} ${cells.join("").trimEnd()}`);
   }
-  const most = Math.max(...candles.map((c) => c.volume), 1);
-  const volumes = candles.map((c) => BARS[Math.ceil((c.volume / most) * (BARS.length - 1))]);
-  lines.push(`${paint("dim", "vol".padStart(margin))} ${paint("cyan", volumes.join(""))}`);
+  const volumes = candles.map(({ volume = 0 }) => volume);
+  const most = Math.max(...volumes);
+  const blocks = volumes.map((volume) => BARS[Math.ceil((volume / most) * (BARS.length - 1))]);
+  if (most > 0) lines.push(`${paint("dim", "vol".padStart(margin))} ${paint("cyan", blocks.join(""))}`);
   lines.push(`${" ".repeat(margin)} ${paint("dim", dateAxis(candles))}`);
   return lines.join("\n");
 }

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import { parseISO } from "date-fns";
+import { parseISO } from "date-fns/parseISO";
 import type { Moment } from "../lake/lake.js";
 import { TABLES } from "../schema/tables.js";
 

@@ -2,27 +2,87 @@ import { Command, CommanderError } from "commander";
 import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.js";
 import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
+import { tellQueryError } from "./results/query-error-text.js";
+import { StatementError } from "./results/statement-error.js";
 import { paint } from "./text.js";
 import { VERSION } from "./version.js";
 
-/** Every command, in the order of the help. A command is loaded when it is asked for, so that it starts quickly. */
-const COMMANDS: Readonly<Record<string, () => Promise<(cli: Cli) => void>>> = {
-  demo: async () => (await import("./commands/demo.js")).addDemo,
-  import: async () => (await import("./commands/import.js")).addImport,
-  run: async () => (await import("./commands/run.js")).addRun,
-  schedule: async () => (await import("./commands/schedule.js")).addSchedule,
-  pipelines: async () => (await import("./commands/pipelines.js")).addPipelines,
-  runs: async () => (await import("./commands/runs.js")).addRuns,
-  plan: async () => (await import("./commands/plan.js")).addPlan,
-  status: async () => (await import("./commands/status.js")).addStatus,
-  check: async () => (await import("./commands/check.js")).addCheck,
-  history: async () => (await import("./commands/history.js")).addHistory,
-  optimize: async () => (await import("./commands/optimize.js")).addOptimize,
-  vacuum: async () => (await import("./commands/vacuum.js")).addVacuum,
-  sql: async () => (await import("./commands/sql.js")).addSql,
-  serve: async () => (await import("./commands/serve.js")).addServe,
-  keys: async () => (await import("./commands/keys.js")).addKeys,
-  sim: async () => (await import("./commands/sim.js")).addSim,
+interface CommandEntry {
+  /** What the command does, in a line. */
+  readonly does: string;
+  readonly load: () => Promise<(cli: Cli) => void>;
+}
+
+/** Every command, in the order of the help. A command is loaded when it is asked for, so that help and commands start quickly. */
+const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  demo: {
+    does: "the whole way: a simulated market, served over HTTP, ingested into a second lake, compared, queried",
+    load: async () => (await import("./commands/demo.js")).addDemo,
+  },
+  import: {
+    does: "land files of your own (CSV, Parquet, JSON; text also .gz) in a table",
+    load: async () => (await import("./commands/import.js")).addImport,
+  },
+  run: {
+    does: "run a pipeline: ask a service for what the lake does not have, and land it",
+    load: async () => (await import("./commands/run.js")).addRun,
+  },
+  schedule: {
+    does: "run pipelines at their times, until it is ended",
+    load: async () => (await import("./commands/schedule.js")).addSchedule,
+  },
+  pipelines: {
+    does: "list the pipelines with their schedules, or check files of your own",
+    load: async () => (await import("./commands/pipelines.js")).addPipelines,
+  },
+  runs: {
+    does: "runs of pipelines, newest first: when, how each ended, what it got",
+    load: async () => (await import("./commands/runs.js")).addRuns,
+  },
+  plan: {
+    does: "show what a pipeline would ask for; sends nothing",
+    load: async () => (await import("./commands/plan.js")).addPlan,
+  },
+  status: {
+    does: "what the lake holds: tables, coverage, last runs",
+    load: async () => (await import("./commands/status.js")).addStatus,
+  },
+  check: {
+    does: "look for damage: the log, the files, and with --deep every row of them",
+    load: async () => (await import("./commands/check.js")).addCheck,
+  },
+  history: {
+    does: "versions of a table: when, by which run, and what changed",
+    load: async () => (await import("./commands/history.js")).addHistory,
+  },
+  optimize: {
+    does: "compact tables: many small files become few large ones; the rows stay as they are",
+    load: async () => (await import("./commands/optimize.js")).addOptimize,
+  },
+  vacuum: {
+    does: "delete files that only old versions have",
+    load: async () => (await import("./commands/vacuum.js")).addVacuum,
+  },
+  sql: {
+    does: "query the lake; without a query, a shell",
+    load: async () => (await import("./commands/sql.js")).addSql,
+  },
+  dataset: {
+    does: "datasets for backtests: aligned, free of look-ahead, reproducible",
+    load: async () => (await import("./commands/dataset.js")).addDataset,
+  },
+  serve: {
+    does: "serve the lake through the HTTP interface that it was ingested from",
+    load: async () => (await import("./commands/serve.js")).addServe,
+  },
+  keys: {
+    does: "keys of the service that serve starts: add, list, revoke",
+    load: async () => (await import("./commands/keys.js")).addKeys,
+  },
+  sim: {
+    does: "fill a lake with a simulated market: for trying things out and for load tests",
+    load: async () => (await import("./commands/sim.js")).addSim,
+  },
 };
 
 /** Runs the command line; gives the exit code and never throws. */
@@ -63,9 +123,12 @@ Examples:
       exitCode = await work();
     },
   };
-  const asked = argv[2] ?? "";
-  for (const name of Object.hasOwn(COMMANDS, asked) ? [asked] : Object.keys(COMMANDS))
-    (await COMMANDS[name]?.())?.(cli);
+  const asked = argv[2] === "help" ? argv[3] : argv[2];
+  for (const [name, { does, load }] of Object.entries(COMMANDS)) {
+    if (name === asked) (await load())(cli);
+    else program.command(name);
+    program.commands.at(-1)?.description(does);
+  }
   try {
     await program.parseAsync(argv);
     return exitCode;
@@ -81,11 +144,16 @@ Examples:
 function exitOfError(error: unknown, signal: AbortSignal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   if (signal.aborted) return EXIT.interrupted;
-  process.stderr.write(`${paint("red", "error:")} ${messageOf(error)}\n`);
-  if (error instanceof BarlakeError && error.hint)
-    process.stderr.write(`${paint("dim", "hint:")}  ${error.hint}\n`);
+  process.stderr.write(`${errorText(error)}\n`);
   if (!(error instanceof BarlakeError) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return error instanceof UsageError || isWrongQuery(error) ? EXIT.usage : EXIT.partial;
+}
+
+function errorText(error: unknown): string {
+  if (error instanceof QueryError)
+    return tellQueryError(error, error instanceof StatementError ? error.line : undefined);
+  const hint = error instanceof BarlakeError && error.hint ? `\n${paint("dim", "hint:")}  ${error.hint}` : "";
+  return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
 }
 
 /** Says whether a query failed for what it says, and not for what it met (a full disk, say). */

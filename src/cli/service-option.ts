@@ -1,5 +1,4 @@
-import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { InvalidArgumentError, Option } from "commander";
 import { holdKey } from "../client/key-lock.js";
 import { type ByGroup, hostOf, ServiceClient } from "../client/service-client.js";
@@ -10,6 +9,7 @@ import type { Lake } from "../lake/lake.js";
 import { keepServiceLimits, type LimitsKeeper } from "../lake/service-limits.js";
 import { ENDPOINTS, type EndpointGroup } from "../wire/endpoints.js";
 import type { CommonOptions } from "./lake-option.js";
+import { stateFolder } from "./state-folder.js";
 import { paint } from "./text.js";
 
 /** Options of commands that ask a service. */
@@ -109,12 +109,6 @@ export function checkService({ url }: { readonly url?: string | undefined }): {
   }
   if (!apiKey) throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY" });
   return { host: hostOf(url), baseUrl: url, apiKey };
-}
-
-/** Where programs of this user keep what is neither settings nor data, as the XDG Base Directory Specification has it. */
-function stateFolder(): string {
-  const { XDG_STATE_HOME: home = "" } = process.env;
-  return join(isAbsolute(home) ? home : join(homedir(), ".local", "state"), "barlake");
 }
 
 function note(text: string): void {

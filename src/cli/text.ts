@@ -62,5 +62,10 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
 function isNumber(cell: Cell): boolean {
   if (cell === null || cell === undefined || typeof cell === "number" || typeof cell === "bigint")
     return true;
-  return typeof cell === "string" && /^-?[\d,]+(\.\d+)?( ?[kMGT]?B)?$/.test(cell);
+  return typeof cell === "string" && /^-?[\d,]+(\.\d+)?( ?[kMGT]?B|%)?$/.test(cell);
+}
+
+/** Columns of the terminal that standard output is; undefined where it is none, or does not tell. */
+export function terminalWidth(): number | undefined {
+  return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : undefined;
 }

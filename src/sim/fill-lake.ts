@@ -9,6 +9,7 @@ import { landVersions } from "../lake/land-versions.js";
 import { publish } from "../lake/publish.js";
 import { openRejects } from "../lake/rejects.js";
 import { stageRows } from "../lake/stage-rows.js";
+import { landTradingDays } from "../lake/trading-days.js";
 import { type LandOptions, upsert } from "../lake/upsert.js";
 import { inBatches } from "../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../schema/bars.js";
@@ -59,8 +60,9 @@ interface Step {
 }
 
 /**
- * Fills a lake with a simulated market: dated reference data, every statement version, daily bars, and the minute bars
- * of the newest days. Memory is bounded whatever the size; a repeat changes nothing.
+ * Fills a lake with a simulated market: dated reference data, every statement version, daily bars with the trading
+ * days that follow from them, and the minute bars of the newest days. Memory is bounded whatever the size; a repeat
+ * changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
   using session = await Session.open({ spillUnder: lake.stagingFolder });
@@ -93,6 +95,10 @@ function planFill(lake: Lake, market: Market, options: FillOptions): Step[] {
       run: (session) => landMarket(session, lake, BARS_1D, group, market, options, bars),
     });
   }
+  steps.push({
+    doing: "trading days",
+    run: (session) => landTradingDays(session, lake, landOptions(options)).then(() => 0),
+  });
   for (const region of options.minuteRegions ?? (["CN"] as const)) {
     const days = options.minuteDays === 0 ? [] : market.tradingDays(region).slice(-options.minuteDays);
     const members = market.instruments.filter((one) => one.region === region).map((one) => one.symbol);

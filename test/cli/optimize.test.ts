@@ -32,7 +32,7 @@ test("optimize compacts, shows what it did, and the views read the new files", a
   const state = "SELECT files, version FROM raw.tables WHERE name = 'bars_1d'";
   const tables = await runCli(["sql", "--lake", lake, "--format", "csv", state]);
   expect(tables.stdout).toBe("files,version\n1,3\n");
-}, 60_000);
+});
 
 test("without tables all are looked at; JSON for machines; the second time nothing is left to do", async () => {
   const lake = await scatteredLake();
@@ -45,7 +45,7 @@ test("without tables all are looked at; JSON for machines; the second time nothi
   expect(JSON.parse(second.stdout)).toMatchObject({
     tables: [{ table: "bars_1d", partitions: 0, filesBefore: 1, filesAfter: 1, version: 3 }],
   });
-}, 60_000);
+});
 
 test("of an empty lake there is nothing to compact", async () => {
   const lake = join(temporaryFolder(), "lake");

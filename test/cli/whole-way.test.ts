@@ -78,13 +78,16 @@ test("sim, serve, run, status and sql, as a user types them", async () => {
   ]);
   expect(csv).toMatchObject({ code: 0, stdout: "some\ntrue\n" });
   const shell = await runCli(["sql", "--lake", lake], {
-    input: ".tables\nSELECT\n  41 + 1 AS answer;\nselec;\n",
+    input: ".tables\nSELECT\n  41 + 1 AS answer;\nselec;\nSELECT 'never';\n",
   });
-  expect(shell.stdout).toMatch(/main\.daily_fundamentals[\s\S]*answer\n +42[\s\S]*error: /);
+  expect(shell.stdout).toMatch(/daily_fundamentals +view[\s\S]*answer\n +42/);
+  expect(shell.stdout).not.toContain("never");
+  expect(shell.stderr).toMatch(/error: Parser Error[\s\S]*line 4: selec\n +\^/);
+  expect(shell.code).toBe(2);
   const file = join(place, "bars.parquet");
   await runCli(["sql", "--lake", lake, "from bars_1d;", "--format", "parquet", "-o", file]);
   expect(readFileSync(file).subarray(0, 4).toString()).toBe("PAR1");
-}, 120_000);
+});
 
 test("import prints what landed, what was set aside and why; JSON for machines", async () => {
   const place = temporaryFolder();

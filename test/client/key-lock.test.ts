@@ -67,7 +67,7 @@ test("processes that ask at once never get more than the whole, and what the kil
     }
   }
   expect(new Set(outcomes).size).toBeGreaterThan(5);
-}, 120_000);
+});
 
 function hold(folder: string, more: object = {}): Promise<KeyLock> {
   const options = { folder, host: HOST, apiKey: KEY, purpose: "run daily", clock: systemClock };

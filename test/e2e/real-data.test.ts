@@ -130,7 +130,7 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
     client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: systemClock });
     runs.push(...(await ingestAll()));
     b = (await openReader(lakeB)).session;
-  }, 300_000);
+  });
 
   afterAll(async () => {
     b?.close();

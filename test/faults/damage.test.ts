@@ -289,4 +289,4 @@ test("on the command line damage is an error with a hint, without a stack, and e
       );
     expect(stderr, command[0]).not.toMatch(/^ {4}at /m);
   }
-}, 60_000);
+});

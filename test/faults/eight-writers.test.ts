@@ -44,4 +44,4 @@ test(`${WRITERS} processes land ${LANDINGS} times each in one table: every row i
   expect(versions).toEqual(Array.from({ length: WRITERS * LANDINGS }, (_, version) => version));
   expect(reports.reduce((sum, report) => sum + report.inserted, 0)).toBe(expected.size);
   expect(reports.map(({ updated }) => updated)).toEqual(Array.from({ length: WRITERS }, () => 10));
-}, 300_000);
+});

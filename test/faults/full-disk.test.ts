@@ -72,29 +72,24 @@ test.skipIf(noLimits)(
     expect(await stateOf(lake)).toMatchObject({ bars: 2800, version: 0 });
     await expectSound(lake);
   },
-  60_000,
 );
 
-test.skipIf(noLimits)(
-  "import: a log entry that cannot be written is no commit",
-  async () => {
-    const folder = temporaryFolder();
-    const lake = join(folder, "lake");
-    const command = ["import", "bars_1d", oneBar(folder), "--lake", lake];
-    const failed = await runCli(command, { fileLimitKib: 3 });
-    expect(failed.stderr).toMatch(
-      /the lake could not be written: File too large \(.*\/_delta_log\/0{20}\.json\)\nhint/,
-    );
-    expect(failed.stderr).not.toMatch(/^ {4}at /m);
-    expect(failed.code).toBe(1);
-    expect(staged(lake)).toEqual([]);
-    expect(await stateOf(lake)).toMatchObject({ bars: 0, version: -1 });
-    expect((await runCli(command)).code).toBe(0);
-    expect(await stateOf(lake)).toMatchObject({ bars: 1, version: 0 });
-    await expectSound(lake);
-  },
-  60_000,
-);
+test.skipIf(noLimits)("import: a log entry that cannot be written is no commit", async () => {
+  const folder = temporaryFolder();
+  const lake = join(folder, "lake");
+  const command = ["import", "bars_1d", oneBar(folder), "--lake", lake];
+  const failed = await runCli(command, { fileLimitKib: 3 });
+  expect(failed.stderr).toMatch(
+    /the lake could not be written: File too large \(.*\/_delta_log\/0{20}\.json\)\nhint/,
+  );
+  expect(failed.stderr).not.toMatch(/^ {4}at /m);
+  expect(failed.code).toBe(1);
+  expect(staged(lake)).toEqual([]);
+  expect(await stateOf(lake)).toMatchObject({ bars: 0, version: -1 });
+  expect((await runCli(command)).code).toBe(0);
+  expect(await stateOf(lake)).toMatchObject({ bars: 1, version: 0 });
+  await expectSound(lake);
+});
 
 test.skipIf(noLimits)(
   "import: views that cannot be written are told apart from rows that landed",
@@ -116,7 +111,6 @@ test.skipIf(noLimits)(
     ]);
     expect(existsSync(join(lake, "lake.duckdb"))).toBe(true);
   },
-  60_000,
 );
 
 test.skipIf(noLimits)(
@@ -142,52 +136,47 @@ test.skipIf(noLimits)(
     expect(await stateOf(lake)).toMatchObject({ bars: 2800, version: 3 });
     await expectSound(lake);
   },
-  120_000,
 );
 
-test.skipIf(noLimits)(
-  "run: answers that could not be kept are asked for again",
-  async () => {
-    const folder = temporaryFolder();
-    const served = new Lake(join(folder, "served"));
-    const market = simulateMarket({ seed: 5, symbols: 40, days: 60, end: "2026-11-20" as TradingDate });
-    await fillLake(served, market, { minuteDays: 0, runId: "sim", now: systemClock.now() });
-    const service = await startService(served, { port: 0, keys: plainKeys(["key"]), clock: systemClock });
-    onTestFinished(() => service.close());
-    const target = join(folder, "target");
-    const env = { BARLAKE_URL: service.url, BARLAKE_API_KEY: "key", BARLAKE_LAKE: target };
-    writeFileSync(join(folder, "symbols"), market.instruments.map(({ symbol }) => symbol).join("\n"));
-    const symbols = `@${join(folder, "symbols")}`;
-    for (const [pipeline, table] of [
-      ["daily", "bars_1d"],
-      ["financials", "balance_sheet"],
-    ] as const) {
-      const command = [
-        "run",
-        pipeline,
-        "--symbols",
-        symbols,
-        ...(pipeline === "daily" ? ["--from", "2026-06-01"] : []),
-      ];
-      const failed = await runCli(command, { env, fileLimitKib: 7 });
-      expect(failed.stdout).toMatch(
-        /stopped: file \S+ could not be written: File too large; .*run the command again/,
-      );
-      expect(failed.code).toBe(1);
-      expect(existsSync(join(target, table))).toBe(false);
-      const { code, stdout } = await runCli(command, { env });
-      expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^${table} +[\\d,]+ +0 +0`, "m"))]);
-    }
-    const wanted = ["bars_1d", "balance_sheet", "cash_flow"];
-    const compared = (await compareLakes(served, new Lake(target))).filter(({ table }) =>
-      wanted.includes(table),
+test.skipIf(noLimits)("run: answers that could not be kept are asked for again", async () => {
+  const folder = temporaryFolder();
+  const served = new Lake(join(folder, "served"));
+  const market = simulateMarket({ seed: 5, symbols: 40, days: 60, end: "2026-11-20" as TradingDate });
+  await fillLake(served, market, { minuteDays: 0, runId: "sim", now: systemClock.now() });
+  const service = await startService(served, { port: 0, keys: plainKeys(["key"]), clock: systemClock });
+  onTestFinished(() => service.close());
+  const target = join(folder, "target");
+  const env = { BARLAKE_URL: service.url, BARLAKE_API_KEY: "key", BARLAKE_LAKE: target };
+  writeFileSync(join(folder, "symbols"), market.instruments.map(({ symbol }) => symbol).join("\n"));
+  const symbols = `@${join(folder, "symbols")}`;
+  for (const [pipeline, table] of [
+    ["daily", "bars_1d"],
+    ["financials", "balance_sheet"],
+  ] as const) {
+    const command = [
+      "run",
+      pipeline,
+      "--symbols",
+      symbols,
+      ...(pipeline === "daily" ? ["--from", "2026-06-01"] : []),
+    ];
+    const failed = await runCli(command, { env, fileLimitKib: 7 });
+    expect(failed.stdout).toMatch(
+      /stopped: file \S+ could not be written: File too large; .*run the command again/,
     );
-    expect(compared.map(({ onlyLeft, onlyRight }) => onlyLeft + onlyRight)).toEqual([0, 0, 0]);
-    expect(compared.every(({ rows }) => rows > 0)).toBe(true);
-    await expectSound(target);
-  },
-  120_000,
-);
+    expect(failed.code).toBe(1);
+    expect(existsSync(join(target, table))).toBe(false);
+    const { code, stdout } = await runCli(command, { env });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^${table} +[\\d,]+ +0 +0`, "m"))]);
+  }
+  const wanted = ["bars_1d", "balance_sheet", "cash_flow"];
+  const compared = (await compareLakes(served, new Lake(target))).filter(({ table }) =>
+    wanted.includes(table),
+  );
+  expect(compared.map(({ onlyLeft, onlyRight }) => onlyLeft + onlyRight)).toEqual([0, 0, 0]);
+  expect(compared.every(({ rows }) => rows > 0)).toBe(true);
+  await expectSound(target);
+});
 
 /** Mounts a file system of so many KiB; undefined where that is not permitted. */
 function smallDisk(kib: number): string | undefined {
@@ -225,4 +214,4 @@ test("a full disk: what is free is told, what was there stays, and room is all t
   expect((await runCli(command)).code).toBe(0);
   expect(await stateOf(lake)).toMatchObject({ bars: 2800, version: 1 });
   await expectSound(lake);
-}, 60_000);
+});

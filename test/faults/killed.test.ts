@@ -43,4 +43,4 @@ test("runs that are killed at any moment lose nothing and double nothing; the ne
   const comparisons = await compareLakes(served, new Lake(target));
   expect(comparisons.filter((one) => one.onlyLeft + one.onlyRight > 0)).toEqual([]);
   expect(comparisons.find((one) => one.table === "bars_1m")?.rows).toBeGreaterThan(100_000);
-}, 180_000);
+});

@@ -30,4 +30,4 @@ test(`after ${SCHEDULES} schedules of faults and kills the lake is the truth, an
     "short body",
     "too many",
   ]);
-}, 900_000);
+}, 1_800_000);

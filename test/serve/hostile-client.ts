@@ -23,7 +23,7 @@ export interface Target {
 }
 
 /** How long a complete request may go without an answer. */
-const PATIENCE_MS = 8_000;
+const PATIENCE_MS = 30_000;
 
 /** Carries an attack out. @throws {AssertionError} for an answer that breaks a rule, or for none. */
 export async function carryOut(attack: Attack, target: Target): Promise<void> {

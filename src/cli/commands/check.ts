@@ -34,7 +34,6 @@ const COLOUR = { error: "red", warning: "yellow", info: "dim" } as const;
 export function addCheck(cli: Cli): void {
   cli.program
     .command("check")
-    .description("look for damage: the log, the files, and with --deep every row of them")
     .addArgument(
       new Argument("[tables...]", "tables to check; without one, all").choices(
         TABLES.map(({ name }) => name),

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Option } from "commander";
-import { subHours } from "date-fns";
+import { subHours } from "date-fns/subHours";
 import { localDate } from "../../calendar/zone.js";
 import { ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
@@ -38,9 +38,6 @@ const PIPELINES = [
 export function addDemo(cli: Cli): void {
   cli.program
     .command("demo")
-    .description(
-      "the whole way: a simulated market, served over HTTP, ingested into a second lake, compared, queried",
-    )
     .addOption(
       new Option("--lake <dir>", "folder for the demo's two lakes; made anew each time").default("data/demo"),
     )
@@ -82,7 +79,9 @@ async function demo(cli: Cli, folder: string): Promise<number> {
   process.stdout.write(`
 Try next:
   npx barlake sql --lake ${at} "from daily_fundamentals where total_equity is not null limit 10"
+  npx barlake sql --lake ${at} -f market-overview --html overview.html
   npx barlake status --lake ${at}
+  npx barlake dataset build cn-daily --lake ${at} --format qlib
   npx barlake serve --lake ${at}
 `);
   return EXIT.done;

@@ -15,7 +15,6 @@ interface Options extends CommonOptions {
 export function addHistory(cli: Cli): void {
   cli.program
     .command("history")
-    .description("versions of a table: when, by which run, and what changed")
     .addArgument(new Argument("<table>", "a table").choices(TABLES.map(({ name }) => name)))
     .option("--limit <n>", "newest versions that are shown", "20")
     .addOption(lakeOption())

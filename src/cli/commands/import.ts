@@ -22,7 +22,6 @@ const SHOWN_REMARKS = 5;
 export function addImport(cli: Cli): void {
   cli.program
     .command("import")
-    .description("land files of your own (CSV, Parquet, JSON; text also .gz) in a table")
     .addArgument(new Argument("<table>", "table to land in").choices(IMPORTABLE))
     .argument("<files...>", "files")
     .option(

@@ -22,10 +22,7 @@ interface AddOptions extends Options {
 }
 
 export function addKeys(cli: Cli): void {
-  const keys = cli.program
-    .command("keys")
-    .description("keys of the service that serve starts: add, list, revoke")
-    .addHelpText("after", EXAMPLES);
+  const keys = cli.program.command("keys").addHelpText("after", EXAMPLES);
   keys
     .command("add")
     .description("make a key, and print it: nobody can tell it afterwards")

@@ -19,7 +19,6 @@ const BYTES_A_MB = 1_000_000;
 export function addOptimize(cli: Cli): void {
   cli.program
     .command("optimize")
-    .description("compact tables: many small files become few large ones; the rows stay as they are")
     .addArgument(
       new Argument("[tables...]", "tables to compact; without one, all").choices(
         TABLES.map(({ name }) => name),

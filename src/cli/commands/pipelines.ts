@@ -19,7 +19,6 @@ type Loaded = { readonly file: string } & (
 export function addPipelines(cli: Cli): void {
   cli.program
     .command("pipelines")
-    .description("list the pipelines with their schedules, or check files of your own")
     .argument("[pipelines...]", "names or files; without one, all that have a name")
     .addOption(jsonOption())
     .addHelpText(

@@ -22,7 +22,6 @@ type PlanOptions = Pick<ServiceOptions, "lake" | "json" | "rpm" | "url">;
 
 export function addPlan(cli: Cli): void {
   demandOptions(cli.program.command("plan"))
-    .description("show what a pipeline would ask for; sends nothing")
     .addOption(urlOption())
     .addOption(rpmOption())
     .addOption(lakeOption())

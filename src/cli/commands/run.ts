@@ -27,7 +27,6 @@ interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
 
 export function addRun(cli: Cli): void {
   demandOptions(cli.program.command("run"))
-    .description("run a pipeline: ask a service for what the lake does not have, and land it")
     .option("--dry-run", "print the plan and send nothing")
     .addOption(urlOption())
     .addOption(rpmOption())

@@ -20,7 +20,6 @@ const MOST_SYMBOLS = 10;
 export function addRuns(cli: Cli): void {
   const runs = cli.program
     .command("runs")
-    .description("runs of pipelines, newest first: when, how each ended, what it got")
     .enablePositionalOptions()
     .addOption(new Option("--limit <n>", "newest runs that are shown").default(20).argParser(wholeNumber))
     .option("--pipeline <name>", "runs of this pipeline alone")

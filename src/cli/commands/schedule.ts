@@ -38,7 +38,6 @@ interface Options extends ServiceOptions, NotifyOptions {
 export function addSchedule(cli: Cli): void {
   cli.program
     .command("schedule")
-    .description("run pipelines at their times, until it is ended")
     .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
     .option("--once", "run what is due now, and end: for cron")
     .option("--no-catch-up", "let go what was due, and not run, in the 24 hours before")

@@ -29,7 +29,6 @@ export function addServe(cli: Cli): void {
   const [asOf, version] = momentOptions();
   cli.program
     .command("serve")
-    .description("serve the lake through the HTTP interface that it was ingested from")
     .addOption(new Option("--port <n>", "port; 0 takes a free one").default(8080).argParser(portOption))
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .addOption(keysOption())

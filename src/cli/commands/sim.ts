@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { subHours } from "date-fns";
+import { subHours } from "date-fns/subHours";
 import { localDate } from "../../calendar/zone.js";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
@@ -24,7 +24,6 @@ interface Options extends CommonOptions {
 export function addSim(cli: Cli): void {
   cli.program
     .command("sim")
-    .description("fill a lake with a simulated market: for trying things out and for load tests")
     .option("--symbols <n>", "instruments", whole, 300)
     .option("--days <n>", "trading days of history", whole, 500)
     .option("--minute-days <n>", "newest trading days that get minute bars (CN)", whole, 20)

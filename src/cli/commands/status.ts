@@ -38,7 +38,6 @@ export function addStatus(cli: Cli): void {
   const [asOf, version] = momentOptions();
   cli.program
     .command("status")
-    .description("what the lake holds: tables, coverage, last runs")
     .addOption(asOf)
     .addOption(version)
     .addOption(lakeOption())

@@ -19,7 +19,6 @@ interface Options extends CommonOptions {
 export function addVacuum(cli: Cli): void {
   cli.program
     .command("vacuum")
-    .description("delete files that only old versions have")
     .addArgument(
       new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
     )
