@@ -42,13 +42,16 @@ priced AS NOT MATERIALIZED (
   LEFT JOIN adjustment_steps(adjustment, as_of := as_of) AS steps
     ON steps.symbol = landed.symbol AND trade_date >= start_date AND trade_date < end_date
 ),
-bucketed AS NOT MATERIALIZED (
-  SELECT *, epoch_ms("timestamp") - local_midnight(trade_date, region) AS local_ms,
-    session_bar_end(region, local_ms, step_ms) - local_ms + epoch_ms("timestamp") AS label
+timed AS NOT MATERIALIZED (
+  SELECT *, local_midnight(trade_date, region) AS midnight, epoch_ms("timestamp") AS ms,
+    60000 * CASE period WHEN '5m' THEN 5 WHEN '10m' THEN 10 WHEN '15m' THEN 15 WHEN '30m' THEN 30 ELSE 60 END AS step_ms
   FROM priced
-  CROSS JOIN (
-    SELECT 60000 * CASE period WHEN '5m' THEN 5 WHEN '10m' THEN 10 WHEN '15m' THEN 15 WHEN '30m' THEN 30 ELSE 60 END
-      AS step_ms)
+),
+placed AS NOT MATERIALIZED (
+  SELECT *, ms - midnight AS local_ms FROM timed
+),
+bucketed AS NOT MATERIALIZED (
+  SELECT *, midnight + session_bar_end(region, local_ms, step_ms) AS label FROM placed
 )
 SELECT symbol, trade_date, "timestamp", open, high, low, close,
   CASE WHEN lot = unit THEN volume ELSE CAST((shares * 2 + unit) // (2 * unit) AS BIGINT) END AS volume,
