@@ -50,11 +50,12 @@ function regionSql({
 }): string {
   const ofTypes = types === undefined ? "" : `AND list_contains(${literalList(types)}, v.type)`;
   const join = types === undefined ? "LEFT JOIN" : "JOIN";
-  return `SELECT b.symbol, b.first AS from_date, v.to_date, NULL::DATE AS seen_from
-    FROM (SELECT symbol, min(trade_date) AS first FROM raw.bars_1d WHERE region = ${literal(region)} GROUP BY symbol
-      UNION
-      SELECT symbol, min(trade_date) FROM raw.bars_1m WHERE region = ${literal(region)}
-        AND symbol NOT IN (SELECT symbol FROM raw.bars_1d WHERE region = ${literal(region)}) GROUP BY symbol) AS b
+  return `WITH by_day AS MATERIALIZED (
+      SELECT symbol, min(trade_date) AS first FROM raw.bars_1d WHERE region = ${literal(region)} GROUP BY symbol),
+    by_minute AS (
+      SELECT symbol, min(trade_date) AS first FROM raw.bars_1m WHERE region = ${literal(region)} GROUP BY symbol)
+    SELECT b.symbol, b.first AS from_date, v.to_date, NULL::DATE AS seen_from
+    FROM (FROM by_day UNION ALL FROM by_minute ANTI JOIN by_day USING (symbol)) AS b
     ${join} (SELECT symbol, arg_max_null(to_date, from_date) AS to_date, arg_max(type, from_date) AS type
       FROM instrument_versions GROUP BY symbol) AS v ON v.symbol = b.symbol ${ofTypes}`;
 }
