@@ -9,3 +9,12 @@ export const LAYOUTS = { qlib: "qlib", wide: "wide-parquet" } as const satisfies
   DatasetFormat
 >;
 export type Layout = keyof typeof LAYOUTS;
+
+/** What the program is told that builds one of them. */
+export interface DatasetOrder {
+  /** The lake's. */
+  readonly folder: string;
+  readonly layout: Layout;
+  readonly output: string;
+  readonly by: "barlake" | "row objects";
+}

@@ -1,19 +1,15 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
-import { buildDataset } from "../../src/export/dataset/build-dataset.js";
-import { defineDataset } from "../../src/export/dataset/spec.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
 import { landTradingDays } from "../../src/lake/trading-days.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import type { Benchmark, Case } from "../benchmark.js";
-import { FIELDS, LAYOUTS, type Layout } from "../dataset-layout.js";
+import { FIELDS, type Layout } from "../dataset-layout.js";
 import { writeDays, writeReference } from "../market-lake.js";
-import { findPandas, type PandasScript, startPandas } from "../pandas-script.js";
-import { watchingMemory } from "../peak-memory.js";
-import { plainDataset } from "../plain-dataset.js";
 import { temporaryFolder } from "../temporary-folder.js";
+import { type Command, nodeCommand, pandasCommand, startWaiting } from "../waiting-program.js";
 
 /**
  * Backward-adjusted bars of a lake, aligned, as datasets for backtests; against the script that one would write with pandas,
@@ -23,6 +19,7 @@ export const dataset: Benchmark = {
   name: "dataset",
   doc: "a lake's daily bars -> adjusted, aligned, eight fields -> qlib's files, and a Parquet matrix a field",
   lengthy: true,
+  shared: true,
   async prepare(size) {
     const [symbols, years] = size === "full" ? [5000, 10] : [20, 2];
     const folder = temporaryFolder();
@@ -37,19 +34,21 @@ export const dataset: Benchmark = {
     }
     const bars = await lake.snapshot(BARS_1D);
     const files = lake.filesOf(bars).urls;
-    const python = findPandas();
+    const pandas = pandasCommand("pandas_dataset.py");
     const rows = rowCount(bars);
     const place = (name: string): string => join(folder.path, name);
     return {
       summary: `${rows} daily bars of ${symbols} symbols, ${FIELDS.length} fields`,
       work: { "bars/s": rows },
-      cases: (["qlib", "wide"] as const).flatMap((layout) => {
-        const baseline = `${python === undefined ? "row objects" : "pandas"}: ${layout}`;
+      cases: (["qlib", "wide"] as const).flatMap((layout): Case[] => {
+        const order = { folder: lake.folder, layout };
+        const [plain, root] = [place(`${layout}-plain`), place(`${layout}-barlake`)];
+        const baseline = `${pandas === undefined ? "row objects" : "pandas"}: ${layout}`;
         return [
-          python === undefined
-            ? plain(baseline, lake, layout, place)
-            : pandas(baseline, { python, files, layout }, place),
-          barlake(`barlake: ${layout}`, baseline, lake, layout, place),
+          pandas === undefined
+            ? build(baseline, baseline, NODE, { ...order, by: "row objects" }, plain)
+            : build(baseline, baseline, pandas, { files, layout }, plain),
+          build(`barlake: ${layout}`, baseline, NODE, { ...order, by: "barlake" }, root),
         ];
       }) as [Case, ...Case[]],
       async close() {
@@ -59,66 +58,38 @@ export const dataset: Benchmark = {
   },
 };
 
-/** Makes the name of a folder that no other run has: deleting thousands of files would slow down the next one. */
-let runs = 0;
-const runFolder = (place: (name: string) => string): string => place(`${process.pid}-${runs++}`);
+const NODE = nodeCommand("build-dataset.ts");
 
-function barlake(
+/**
+ * A program that builds a dataset: started anew for each run, so that none has been compiled by an earlier one, and asked
+ * when it has loaded what it needs.
+ */
+function build(
   name: string,
   baseline: string,
-  lake: Lake,
-  layout: Layout,
-  place: (name: string) => string,
+  command: Command,
+  order: { readonly layout: Layout; readonly [more: string]: unknown },
+  place: string,
 ): Case {
+  let runs = 0;
   return {
     name,
     baseline,
     async run(timed) {
-      const output = runFolder(place);
-      const spec = defineDataset({
-        name: "bench",
-        universe: { region: "CN" },
-        from: "2000-01-01",
-        fields: [...FIELDS],
-        masks: [],
-        format: LAYOUTS[layout],
-        output,
-      });
-      const peak = await watchingMemory(() => timed(() => buildDataset(lake, spec)));
-      const root = layout === "qlib" ? output : join(output, "fields");
-      return { checks: await checksOf(layout, root), figures: { "peak MB": peak / 1e6 } };
-    },
-  };
-}
-
-function pandas(name: string, script: PandasScript, place: (name: string) => string): Case {
-  return {
-    name,
-    baseline: name,
-    async run(timed) {
-      const output = runFolder(place);
-      const started = await startPandas(script, output);
-      const peakMb = await timed(() => started.run());
-      return { checks: await checksOf(script.layout, output), figures: { "peak MB": peakMb } };
-    },
-  };
-}
-
-function plain(name: string, lake: Lake, layout: Layout, place: (name: string) => string): Case {
-  return {
-    name,
-    baseline: name,
-    async run(timed) {
-      const output = runFolder(place);
-      const peak = await watchingMemory(() => timed(() => plainDataset(lake, layout, output)));
-      return { checks: await checksOf(layout, output), figures: { "peak MB": peak / 1e6 } };
+      // Deleting thousands of files would slow down the next run.
+      const output = `${place}-${runs++}`;
+      const program = await startWaiting(command, { ...order, output });
+      const peakMb = await timed(() => program.run());
+      return { checks: await checksOf(order.layout, output), figures: { "peak MB": peakMb } };
     },
   };
 }
 
 /** Counts and sums of what was written; equal bytes have equal ones. */
 function checksOf(layout: Layout, folder: string): Promise<Record<string, number>> {
-  return layout === "qlib" ? qlibChecks(folder) : wideChecks(folder);
+  if (layout === "qlib") return qlibChecks(folder);
+  const fields = join(folder, "fields");
+  return wideChecks(existsSync(fields) ? fields : folder);
 }
 
 async function qlibChecks(folder: string): Promise<Record<string, number>> {

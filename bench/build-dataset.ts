@@ -1,0 +1,26 @@
+import { text } from "node:stream/consumers";
+import { buildDataset } from "../src/export/dataset/build-dataset.js";
+import { defineDataset } from "../src/export/dataset/spec.js";
+import { Lake } from "../src/lake/lake.js";
+import { type DatasetOrder, FIELDS, LAYOUTS } from "./dataset-layout.js";
+import { plainDataset } from "./plain-dataset.js";
+
+/** The program that builds a dataset of all daily bars, with barlake or with a row object a bar. */
+console.log("ready");
+const { folder, layout, output, by } = JSON.parse(await text(process.stdin)) as DatasetOrder;
+const lake = new Lake(folder);
+if (by === "row objects") await plainDataset(lake, layout, output);
+else await buildDataset(lake, specOf());
+console.log("done", process.resourceUsage().maxRSS / 1024);
+
+function specOf() {
+  return defineDataset({
+    name: "bench",
+    universe: { region: "CN" },
+    from: "2000-01-01",
+    fields: [...FIELDS],
+    masks: [],
+    format: LAYOUTS[layout],
+    output,
+  });
+}

@@ -1,0 +1,47 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** A program that loads what it needs, writes `ready`, reads its order as a line of JSON, and writes `done` and its peak. */
+export type Command = readonly [program: string, ...args: string[]];
+
+/** A file of this folder as a program for this Node, with its loader. */
+export function nodeCommand(file: string): Command {
+  return [process.execPath, ...process.execArgv, fileURLToPath(new URL(file, import.meta.url))];
+}
+
+/** A script of this folder for a Python that has pandas and pyarrow: `BARLAKE_PYTHON`, or `python3`. */
+export function pandasCommand(file: string): Command | undefined {
+  const python = process.env.BARLAKE_PYTHON ?? "python3";
+  const { status } = spawnSync(python, ["-c", "import pandas, pyarrow"]);
+  return status === 0 ? [python, fileURLToPath(new URL(file, import.meta.url))] : undefined;
+}
+
+/**
+ * Starts a program, and comes back when it is ready.
+ *
+ * @returns what has it carry out the order, and gives the largest resident set that it had, in megabytes.
+ */
+export async function startWaiting(
+  [program, ...args]: Command,
+  order: unknown,
+): Promise<{ run(): Promise<number> }> {
+  const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async (wanted: string): Promise<string> => {
+    const line = await lines.next();
+    const text = line.done === true ? "" : line.value;
+    if (!text.startsWith(wanted)) throw new Error(`${args.at(-1)} ended early: ${text}`);
+    return text.slice(wanted.length);
+  };
+  await next("ready");
+  return {
+    async run() {
+      child.stdin.end(`${JSON.stringify(order)}\n`);
+      const peak = Number(await next("done "));
+      await once(child, "close");
+      return peak;
+    },
+  };
+}
