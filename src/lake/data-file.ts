@@ -13,25 +13,26 @@ import type { Storage } from "./storage.js";
 export const ROW_GROUP_ROWS = 122_880;
 
 /**
- * How a file is encoded. What lands is soon compacted: its prices are plain numbers, which zstd makes as small as those of
- * a dictionary. What is compacted stays: a dictionary takes a third longer to write, and a quarter less to read.
+ * How a file is written, and the letter that its name begins with. What lands is soon compacted: its prices are plain
+ * numbers, which zstd makes as small as those of a dictionary. What is compacted stays, and is read again and again: a
+ * dictionary and LZ4 take a fifth more room than zstd, and half its time to read.
  */
-const ENCODING = {
-  landed: "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096",
-  compacted: "COMPRESSION zstd, COMPRESSION_LEVEL 3",
+const FORMS = {
+  landed: { letter: "p", encoding: "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096" },
+  compacted: { letter: "c", encoding: "COMPRESSION lz4_raw" },
 } as const;
 
 /** Bytes that are read and hashed at once. */
 const HASHED_BYTES = 2 ** 20;
 
-const OWN_NAME = /(?:^|\/)p-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
+const OWN_NAME = /(?:^|\/)([pc])-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
 
 type PartitionValues = Readonly<Record<string, string>>;
 
 /** How a data file is written. */
 export interface DataFileOptions {
   /** What it is written for: to land rows soon, or to hold them for long. */
-  readonly as: keyof typeof ENCODING;
+  readonly as: keyof typeof FORMS;
   /** Epoch milliseconds. */
   readonly now: number;
   /**
@@ -72,7 +73,7 @@ export async function writeDataFile(
     const folder = table.partition
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
       .join("/");
-    const path = `${folder}/p-${await contentHash(staged)}-${randomBytes(4).toString("hex")}.parquet`;
+    const path = `${folder}/${FORMS[as].letter}-${await contentHash(staged)}-${randomBytes(4).toString("hex")}.parquet`;
     const isNew = await storage.moveIn(staged, `${table.name}/${path}`);
     if (!isNew)
       throw new LakeError(`table ${table.name}: ${path} is there already, and a name is never used again`);
@@ -91,7 +92,7 @@ async function copy(
   as: DataFileOptions["as"],
 ): Promise<CopyStats> {
   const [written] = await session.json<CopyStats>(
-    `COPY (${select}) TO ${literal(file)} (FORMAT parquet, ${ENCODING[as]}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, WRITE_BLOOM_FILTER false, RETURN_STATS)`,
+    `COPY (${select}) TO ${literal(file)} (FORMAT parquet, ${FORMS[as].encoding}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, WRITE_BLOOM_FILTER false, RETURN_STATS)`,
   );
   return written as CopyStats;
 }
@@ -115,7 +116,12 @@ async function copyAsItComes(
 
 /** The hash that the name of a file of the lake's own has; undefined for other writers' files. */
 export function hashInName(path: string): string | undefined {
-  return OWN_NAME.exec(path)?.[1];
+  return OWN_NAME.exec(path)?.[2];
+}
+
+/** Whether a file's name says that a compaction of the lake's own wrote it. */
+export function isCompacted(path: string): boolean {
+  return OWN_NAME.exec(path)?.[1] === FORMS.compacted.letter;
 }
 
 /** Deletes data files that were written for a commit which did not come about. */

@@ -4,11 +4,14 @@ import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import { type CompactableFile, type CompactionGroup, planCompaction } from "../plan/compaction.js";
 import { columnOf, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
-import { deleteDataFiles, writeDataFile } from "./data-file.js";
+import { deleteDataFiles, isCompacted, writeDataFile } from "./data-file.js";
 import type { AddFile } from "./delta-actions.js";
 import type { Lake } from "./lake.js";
 import { type DataFile, dataFileOf, type Snapshot } from "./snapshot.js";
 import { verifyContent } from "./verify-content.js";
+
+/** What a landed file's bytes become, about, as a compacted one's. */
+const COMPACTED_GROWTH = 1.25;
 
 /** A data file as the plan of a compaction sees it. */
 export interface Candidate extends CompactableFile {
@@ -104,7 +107,9 @@ function candidateOf(table: TableSchema, file: DataFile): Candidate {
   const first = sortColumn(table);
   const [min, max] = [file.stats?.minValues?.[first], file.stats?.maxValues?.[first]];
   const range = typeof min === "string" && typeof max === "string" ? { min, max } : undefined;
-  return { file, partition, bytes: file.size, range };
+  const isCompact = isCompacted(file.path);
+  const bytes = isCompact ? file.size : file.size * COMPACTED_GROWTH;
+  return { file, partition, bytes, isCompact, range };
 }
 
 /** Queries of the rows of each output, split between values of the first sort column. */

@@ -4,7 +4,10 @@ import { compareText } from "../core/text-order.js";
 export interface CompactableFile {
   /** Names the partition; files of different ones never come together. */
   readonly partition: string;
+  /** Bytes that its rows take once they are compacted. */
   readonly bytes: number;
+  /** Whether it is what a compaction wrote; any other is written anew at least once. */
+  readonly isCompact: boolean;
   /** Smallest and largest value of the first sort column, both inclusive; undefined where the log does not tell. */
   readonly range: { readonly min: string; readonly max: string } | undefined;
 }
@@ -12,7 +15,7 @@ export interface CompactableFile {
 /** Files that are to be written anew, together. */
 export interface CompactionGroup<File> {
   readonly files: readonly File[];
-  /** Files that they become, at most: fewer than there are. */
+  /** Files that they become, at most. */
   readonly outputs: number;
 }
 
@@ -30,8 +33,8 @@ interface Cluster<File> {
 
 /**
  * Decides which files of which partition become one, or a few large ones. Files whose ranges meet come together, and
- * neighbours as long as they fit in one file. What is left out stays as it is: files that are no more than their bytes
- * need.
+ * neighbours as long as they fit in one file. What is left out stays as it is: compacted files that are no more than
+ * their bytes need.
  *
  * @param targetBytes size that a file should have at most; above 0.
  * @returns partitions in ascending order, those without work left out; the groups of one do not overlap.
@@ -61,7 +64,9 @@ function groupsOf<File extends CompactableFile>(
       files: members,
       outputs: Math.max(1, Math.ceil(bytes / targetBytes)),
     }))
-    .filter((group) => group.files.length > group.outputs);
+    .filter(
+      ({ files: members, outputs }) => members.length > outputs || members.some((file) => !file.isCompact),
+    );
 }
 
 function clustersOf<File extends CompactableFile>(files: readonly File[]): Cluster<File>[] {

@@ -103,7 +103,7 @@ test("a sound table has no findings, with older versions, appended files, severa
   });
   await optimize(session, lake, BARS_1D, { runId: "test" });
   expect(await checkTable(lake, BARS_1D, { deep: true })).toMatchObject({
-    version: 4,
+    version: 5,
     files: 2,
     rows: 4,
     findings: [],

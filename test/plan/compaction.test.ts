@@ -12,8 +12,11 @@ const file = (id: string, bytes: number, min?: string, max = min, partition = "p
   id,
   partition,
   bytes,
+  isCompact: true,
   range: min === undefined || max === undefined ? undefined : { min, max },
 });
+
+const landed = (...args: Parameters<typeof file>): TestFile => ({ ...file(...args), isCompact: false });
 
 function groups(files: readonly TestFile[]): [ids: string, outputs: number][] {
   return planCompaction(files, TARGET).flatMap((plan) =>
@@ -57,6 +60,13 @@ test.each<[string, TestFile[], [string, number][]]>([
     [["abc", 1]],
   ],
   ["a file a partition stays", [file("a", 1, "A", "Z", "p"), file("b", 1, "A", "Z", "q")], []],
+  ["a landed file is written anew, though it is alone", [landed("a", 40, "A", "Z")], [["a", 1]]],
+  ["a landed file that is large becomes several", [landed("a", 250, "A", "Z")], [["a", 3]]],
+  [
+    "a landed file beside one that it would not fit in comes alone",
+    [file("a", 90, "A", "L"), landed("b", 60, "M", "Z")],
+    [["b", 1]],
+  ],
 ])("%s", (_, files, expected) => {
   expect(groups(files)).toEqual(expected);
 });
@@ -69,13 +79,15 @@ const anyFiles = fc
       start: fc.nat(25),
       length: fc.oneof(fc.nat(3), fc.nat(25)),
       known: fc.integer({ min: 0, max: 20 }).map((n) => n > 0),
+      isCompact: fc.boolean(),
     }),
     { maxLength: 24 },
   )
   .map((drafts) =>
-    drafts.map(({ partition, bytes, start, length, known }, i): TestFile => {
+    drafts.map(({ partition, bytes, start, length, known, isCompact }, i): TestFile => {
       const letter = (n: number): string => String.fromCharCode(65 + Math.min(25, n));
-      return file(
+      const make = isCompact ? file : landed;
+      return make(
         `f${i}`,
         bytes,
         known ? letter(start) : undefined,
@@ -85,7 +97,7 @@ const anyFiles = fc
     }),
   );
 
-test("every file is in one group of its partition at most, and a group makes fewer files", () => {
+test("every file is in one group of its partition at most; a group makes fewer files, or compact ones of landed ones", () => {
   fc.assert(
     fc.property(anyFiles, (files) => {
       const plans = planCompaction(files, TARGET);
@@ -96,7 +108,8 @@ test("every file is in one group of its partition at most, and a group makes few
         expect(planned.length).toBeGreaterThan(0);
         for (const group of planned) {
           expect(new Set(group.files.map((one) => one.partition))).toEqual(new Set([partition]));
-          expect(group.outputs).toBeLessThan(group.files.length);
+          if (group.files.every((one) => one.isCompact))
+            expect(group.outputs).toBeLessThan(group.files.length);
           expect(group.outputs).toBe(Math.ceil(bytesOf(group.files) / TARGET));
         }
       }
@@ -126,6 +139,7 @@ test("carried out until nothing is left, a plan leaves no small neighbours and n
         current = carriedOut(current);
       }
       expect(bytesOf(current)).toBe(bytesOf(files));
+      expect(current.every((one) => one.isCompact)).toBe(true);
       for (const partition of ["p", "q", "r"]) {
         const clusters = clustersOf(current.filter((one) => one.partition === partition));
         for (const [i, cluster] of clusters.entries()) {
