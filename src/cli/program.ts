@@ -86,7 +86,8 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 };
 
 /** Runs the command line; gives the exit code and never throws. */
-export async function runCli(argv: string[]): Promise<number> {
+export async function runCli(given: readonly string[]): Promise<number> {
+  const argv = withHelpLast(given);
   const controller = new AbortController();
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted);
@@ -138,6 +139,12 @@ Examples:
     process.off("SIGINT", stop);
     process.off("SIGTERM", stop);
   }
+}
+
+/** `help dataset build` asks for what `dataset build --help` shows. */
+function withHelpLast(argv: readonly string[]): readonly string[] {
+  const [node = "", file = "", first, ...names] = argv;
+  return first === "help" && names.length > 1 ? [node, file, ...names, "--help"] : argv;
 }
 
 /** Tells the user what went wrong and what to do next. */

@@ -18,7 +18,9 @@ const COMMANDS = [
   "optimize",
   "vacuum",
   "sql",
+  "dataset",
   "serve",
+  "keys",
   "sim",
 ];
 
@@ -27,6 +29,12 @@ test.each(COMMANDS)("%s --help shows what it takes, with examples", async (comma
   expect(code).toBe(0);
   expect(stdout).toContain(`Usage: barlake ${command}`);
   expect(stdout).toMatch(/Examples?:/);
+});
+
+test("help of a command's command is what its own --help shows", async () => {
+  const asked = await runCli(["help", "dataset", "build"]);
+  expect(asked.stdout).toContain("Usage: barlake dataset build");
+  expect(asked).toEqual(await runCli(["dataset", "build", "--help"]));
 });
 
 test("the build leaves the command executable, as npx needs it", () => {
