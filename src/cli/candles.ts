@@ -23,7 +23,12 @@ const CELLS: readonly (readonly string[])[] = [
 const BARS = " ▁▂▃▄▅▆▇█";
 
 /** A candlestick chart with volumes, for a terminal: one column a bar, two steps of price a line. */
-export function candleChart(candles: readonly Candle[], height = 14): string {
+export function candleChart(
+  candles: readonly Candle[],
+  height = 14,
+  rising: "green" | "red" = "green",
+): string {
+  const falling = rising === "green" ? "red" : "green";
   const low = Math.min(...candles.map((c) => c.low));
   const high = Math.max(...candles.map((c) => c.high));
   const step = (high - low || 1) / (height * 2 - 1);
@@ -35,7 +40,7 @@ export function candleChart(candles: readonly Candle[], height = 14): string {
     const cells = candles.map((candle) => {
       const [upper, lower] = [inkAt(candle, line * 2 + 1, level), inkAt(candle, line * 2, level)];
       const cell = CELLS[upper]?.[lower] ?? " ";
-      return cell === " " ? cell : paint(candle.close >= candle.open ? "green" : "red", cell);
+      return cell === " " ? cell : paint(candle.close >= candle.open ? rising : falling, cell);
     });
     const label = line % 3 === 1 ? (low + step * (line * 2 + 0.5)).toFixed(digits) : "";
     lines.push(`${paint("dim", label.padStart(margin))} ${cells.join("").trimEnd()}`);

@@ -26,7 +26,7 @@ export function chartText(data: ChartData, width: number): string {
   }
 }
 
-function candles({ channels }: ChartData, width: number): string {
+function candles({ chart, channels }: ChartData, width: number): string {
   const [x, open, high, low, close, volume] = (["x", "open", "high", "low", "close", "volume"] as const).map(
     (channel) => channels[channel]?.[0],
   );
@@ -45,7 +45,7 @@ function candles({ channels }: ChartData, width: number): string {
     [candle.open, candle.high, candle.low, candle.close].every(Number.isFinite),
   );
   whole.sort((a, b) => (a.label < b.label ? -1 : 1));
-  return candleChart(whole.slice(-Math.max(20, width - 12)));
+  return candleChart(whole.slice(-Math.max(20, width - 12)), undefined, chart.rising);
 }
 
 /** Lines, or dots, over an axis of numbers or dates; texts are set at equal distances. */

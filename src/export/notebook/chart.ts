@@ -75,6 +75,8 @@ export interface Chart extends Shown {
   readonly rule: readonly number[];
   /** Whether bars of one x stand one upon the other, not side by side. */
   readonly isStacked: boolean;
+  /** The colour of a candle that closes no lower than it opened: East Asian charts have red. */
+  readonly rising: "green" | "red";
   /** About how many bins a histogram has. */
   readonly bins: number;
 }

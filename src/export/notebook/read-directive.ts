@@ -20,7 +20,7 @@ const SETTINGS: Readonly<Record<ChartKind, readonly string[]>> = {
   scatter: ["log", "rule", "height"],
   heatmap: ["height"],
   histogram: ["bins", "height"],
-  candlestick: ["log", "height"],
+  candlestick: ["log", "rising", "height"],
 };
 const DIRECTIVES = "chart KIND, table, figures, param NAME = VALUE, or nothing";
 
@@ -95,6 +95,7 @@ function readChart(text: string): Chart {
     log: listOf(options.get("log") ?? "").map((axis) => axisOf(what, axis)),
     rule: listOf(options.get("rule") ?? "").map((value) => ruleOf(what, value)),
     isStacked: isYes(what, options, "stack"),
+    rising: risingOf(what, options.get("rising") ?? "green"),
     bins: numberOf(what, options, "bins", [2, 500], 40),
   };
 }
@@ -160,6 +161,11 @@ function isYes(what: string, options: ReadonlyMap<string, string>, name: string)
   const text = options.get(name) ?? "no";
   if (text === "yes" || text === "no") return text === "yes";
   throw new DirectiveFault(`${what}: ${name}=${text}`, "yes or no");
+}
+
+function risingOf(what: string, colour: string): "green" | "red" {
+  if (colour === "green" || colour === "red") return colour;
+  throw new DirectiveFault(`${what}: rising=${colour}`, "green or red");
 }
 
 function axisOf(what: string, axis: string): "x" | "y" {

@@ -84,4 +84,21 @@ SELECT DATE '2026-01-01' + i::INTEGER AS d, 10 + i AS open, 12 + i AS high, 9 + 
     expect(text).toMatch(/vol +█+/);
     expect(text).toContain("2026-01-01");
   });
+
+  test.each([
+    ["", "32"],
+    ["rising=red", "31"],
+  ])("candles that rise are green, or red where the notebook says so: '%s'", async (rising, colour) => {
+    const { stdout, stderr } = process;
+    const before = [stdout.isTTY, stderr.isTTY] as const;
+    [stdout.isTTY, stderr.isTTY] = [true, true];
+    try {
+      const text = await shown(`-- %% chart candlestick x=d ${rising}
+SELECT DATE '2026-01-01' + i::INTEGER AS d, 10 AS open, 12 AS high, 9 AS low, 11 AS close FROM range(5) t(i)`);
+      const colours = [...text.matchAll(/\[(\d+)m[╷╻╵│╽╹╿┃]/g)].map(([, code]) => code);
+      expect(new Set(colours)).toEqual(new Set([colour]));
+    } finally {
+      [stdout.isTTY, stderr.isTTY] = before;
+    }
+  });
 });

@@ -72,6 +72,8 @@ describe("a wrong directive says its line, and what is allowed", () => {
     ["chart line x=a y=b log=z", "chart line: log=z", "x, y, or x,y"],
     ["chart line x=a y=b rule=z", "chart line: rule=z", "numbers"],
     ["chart bar x=a y=b stack=1", "chart bar: stack=1", "yes or no"],
+    ["chart candlestick x=a rising=blue", "chart candlestick: rising=blue", "green or red"],
+    ["chart line x=a y=b rising=red", '"rising" is no option', "rule="],
     ["chart scatter x=a y=b bins=3", 'chart scatter: "bins" is no option', "size="],
     ["table rows=many", "table: rows=many", "a whole number from 1"],
     ["figures rows=3", 'figures: "rows" is no option', "title="],

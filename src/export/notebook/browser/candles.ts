@@ -66,7 +66,8 @@ function fill(
   ) as [Numbers, Numbers, Numbers, Numbers, Numbers];
   const digits = Math.max(...close.map((price) => price ?? 0)) < 10 ? 3 : 2;
   const priceFormat = { type: "price", precision: digits, minMove: 10 ** -digits } as const;
-  const [up, down] = [colour("--up"), colour("--down")];
+  const [green, red] = [colour("--green"), colour("--red")];
+  const [up, down] = packed.chart.rising === "red" ? [red, green] : [green, red];
   if (packed.channels.volume !== undefined) {
     const bars = chart.addSeries(HistogramSeries, {
       priceScaleId: "volume",
