@@ -8,8 +8,11 @@ import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Caller, KeyRing } from "./key-ring.js";
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
-/** A key as its owner has it: the id, which is no secret, and the secret. A double click takes hold of all of it. */
-const KEY = /^bl_([0-9a-f]{12})_([0-9a-f]{48})$/;
+/**
+ * A key as its owner has it: the id, which is no secret, and the secret. A double click takes hold of all of it. Keys that
+ * were made before this held true have secrets of 32 letters of base64url, and stay good.
+ */
+const KEY = /^bl_([0-9a-f]{12})_([0-9a-f]{48}|[A-Za-z0-9_-]{32})$/;
 /** Time between two looks at the file. */
 const LOOK_EVERY_MS = 1000;
 /** Age at which the lock of a process that died is taken away. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -25,6 +26,18 @@ test("a key is known by what was printed once; the file has its hash alone, for 
   expect(text).not.toContain(key.slice(-48));
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(await addKey(path, "bob", {}, NOW)).not.toBe(key);
+});
+
+test("a key whose secret is of the older form stays good", async () => {
+  const { path, open } = setUp();
+  await addKey(path, "alice", {}, NOW);
+  const [id, salt, secret] = ["0123456789ab", "ab".repeat(16), "_-AZaz09".repeat(4)];
+  const hash = createHash("sha256").update(salt, "hex").update(secret, "utf8").digest("hex");
+  const [alice] = await readKeys(path);
+  writeFileSync(path, JSON.stringify({ version: 1, keys: [{ ...alice, name: "old", id, salt, hash }] }));
+  const keys = await open();
+  expect(keys.callerOf(`bl_${id}_${secret}`)).toEqual({ name: "old" });
+  expect(keys.callerOf(`bl_${id}_${secret.slice(1)}A`)).toBeUndefined();
 });
 
 test("what is nobody's key: another secret, another id, parts, nothing", async () => {
