@@ -25,8 +25,7 @@ const BARS = " ▁▂▃▄▅▆▇█";
 /** A candlestick chart with volumes, for a terminal: one column a bar, two steps of price a line. */
 export function candleChart(
   candles: readonly Candle[],
-  height = 14,
-  rising: "green" | "red" = "green",
+  { height = 14, rising = "green" }: { readonly height?: number; readonly rising?: "green" | "red" } = {},
 ): string {
   const falling = rising === "green" ? "red" : "green";
   const low = Math.min(...candles.map((c) => c.low));

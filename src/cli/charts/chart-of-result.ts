@@ -87,7 +87,7 @@ function candles(result: ChartedResult, x: ResultColumn | undefined, size: Chart
     volume: volumes[row] || 0,
   }));
   const margin = most(bars.map((bar) => bar.high)).toFixed(3).length + 1;
-  return candleChart(merged(bars, Math.max(8, size.width - margin)), size.height);
+  return candleChart(merged(bars, Math.max(8, size.width - margin)), { height: size.height });
 }
 
 /** As many bars as fit at most, each of as many of those given as that takes. */

@@ -45,7 +45,7 @@ function candles({ chart, channels }: ChartData, width: number): string {
     [candle.open, candle.high, candle.low, candle.close].every(Number.isFinite),
   );
   whole.sort((a, b) => (a.label < b.label ? -1 : 1));
-  return candleChart(whole.slice(-Math.max(20, width - 12)), undefined, chart.rising);
+  return candleChart(whole.slice(-Math.max(20, width - 12)), { rising: chart.rising });
 }
 
 /** Lines, or dots, over an axis of numbers or dates; texts are set at equal distances. */
