@@ -11,7 +11,7 @@ const { folder, layout, output, by } = JSON.parse(await text(process.stdin)) as 
 const lake = new Lake(folder);
 if (by === "row objects") await plainDataset(lake, layout, output);
 else await buildDataset(lake, specOf());
-console.log("done", process.resourceUsage().maxRSS / 1024);
+console.log("done", (process.resourceUsage().maxRSS * 1024) / 1e6);
 
 function specOf() {
   return defineDataset({

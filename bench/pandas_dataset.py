@@ -59,4 +59,4 @@ if __name__ == "__main__":
     print("ready", flush=True)
     order = json.loads(sys.stdin.readline())
     {"qlib": qlib, "wide": wide}[order["layout"]](read(order["files"]), Path(order["output"]))
-    print("done", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
+    print("done", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, flush=True)
