@@ -78,19 +78,38 @@ export async function applyViewFiles(
 
 /** Files whose names a file mentions, outside of comments, go before it: to bind a view in vain costs as much as to lay it. */
 function inOrderOfNeed(files: readonly ViewFile[]): readonly ViewFile[] {
+  return inOrder(files, files);
+}
+
+/** The files that define what a statement mentions, and what these need: a file comes after those that it mentions. */
+export function filesNeededBy(sql: string, files: readonly ViewFile[]): readonly ViewFile[] {
+  const words = wordsOf(sql);
+  return inOrder(
+    files,
+    files.filter(({ path }) => words.has(nameOf(path))),
+  );
+}
+
+/** The names that a statement mentions outside of comments, and other words of it. */
+export function wordsOf(sql: string): ReadonlySet<string> {
+  return new Set(sql.replaceAll(/--.*|COMMENT ON [^;]*;/g, "").match(/\w+/g));
+}
+
+/** Some files and those that they need; a file comes after those that it mentions. */
+function inOrder(files: readonly ViewFile[], some: readonly ViewFile[]): readonly ViewFile[] {
   const byName = new Map(files.map((file) => [nameOf(file.path), file]));
   const ordered = new Set<ViewFile>();
   const begun = new Set<ViewFile>();
   const add = (file: ViewFile): void => {
     if (begun.has(file)) return;
     begun.add(file);
-    for (const word of new Set(file.sql.replaceAll(/--.*|COMMENT ON [^;]*;/g, "").match(/\w+/g))) {
+    for (const word of wordsOf(file.sql)) {
       const needed = byName.get(word);
       if (needed !== undefined) add(needed);
     }
     ordered.add(file);
   };
-  for (const file of files) add(file);
+  for (const file of some) add(file);
   return [...ordered];
 }
 

@@ -2,7 +2,14 @@ import { BarlakeError, messageOf } from "../core/errors.js";
 import { type ParquetFiles, parquetRelation } from "./parquet-relation.js";
 import { ident, literal } from "./quote.js";
 import type { Session } from "./session.js";
-import { applyViewFiles, OWN_VIEWS, readViewFiles, type ViewFile } from "./view-files.js";
+import {
+  applyViewFiles,
+  filesNeededBy,
+  OWN_VIEWS,
+  readViewFiles,
+  type ViewFile,
+  wordsOf,
+} from "./view-files.js";
 
 /** A part of a table's files, and what is true of each of their rows. */
 export interface ViewBranch {
@@ -24,23 +31,29 @@ export interface ViewedTable extends ParquetFiles {
  *
  * @param tables the live files of every table.
  * @param extra more views of the schema `raw`, by name.
+ * @param statement creates only what this statement mentions, and what that needs. @default everything
  * @throws {ViewFileError} when a view's file cannot be applied, naming file, line and what is missing.
  */
 export async function createViews(
   session: Session,
   tables: readonly ViewedTable[],
   extra: Readonly<Record<string, string>> = {},
+  statement?: string,
 ): Promise<void> {
+  const own = readViewFiles(OWN_VIEWS);
+  const files = statement === undefined ? own : filesNeededBy(statement, own);
+  const mentioned = wordsOf([statement, ...files.map(({ sql }) => sql)].join("\n"));
+  const isNeeded = (name: string): boolean => statement === undefined || mentioned.has(name);
   // One transaction: a database file is synchronised once, not after each of some 500 statements.
   await inTransaction(session, async () => {
     await session.run("CREATE SCHEMA IF NOT EXISTS raw");
-    for (const table of tables) await createRawView(session, table);
+    for (const viewed of tables) if (isNeeded(viewed.table.name)) await createRawView(session, viewed);
     for (const [name, sql] of Object.entries(extra)) {
-      await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
+      if (isNeeded(name)) await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
     }
-    const [fault] = await applyViewFiles(readViewFiles(OWN_VIEWS), (sql) => session.run(sql));
+    const [fault] = await applyViewFiles(files, (sql) => session.run(sql));
     if (fault !== undefined) throw fault;
-    await inheritComments(session);
+    if (statement === undefined) await inheritComments(session);
   });
 }
 

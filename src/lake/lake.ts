@@ -31,11 +31,18 @@ export class Lake {
   readonly storage: Storage;
   /** Undefined: only the lake's own views are laid. */
   readonly userViews: UserViews | undefined;
+  /** Whether landings write `lake.duckdb`, the views for other DuckDB clients. */
+  readonly hasDatabase: boolean;
   readonly #known = new Map<string, Snapshot>();
 
-  constructor(folder: string, options: { readonly userViews?: UserViews } = {}) {
+  /** @param options.hasDatabase @default true */
+  constructor(
+    folder: string,
+    options: { readonly userViews?: UserViews; readonly hasDatabase?: boolean } = {},
+  ) {
     this.folder = resolve(folder);
     this.userViews = options.userViews;
+    this.hasDatabase = options.hasDatabase ?? true;
     this.storage = localStorage(this.folder);
   }
 

@@ -1,7 +1,8 @@
-import { Session } from "../db/session.js";
+import type { Session } from "../db/session.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../schema/statements.js";
 import type { Lake } from "./lake.js";
+import { openReader } from "./publish.js";
 
 /** Names of the tables whose versions the view `reference_changes` compares. */
 export const WITH_CHANGES: ReadonlySet<string> = new Set(
@@ -51,11 +52,12 @@ export async function referenceChanges(
   );
 }
 
-/** As {@link referenceChanges}, of the views that were laid last. */
-export async function publishedChanges(
+/** As {@link referenceChanges}, of a lake as it stands. */
+export async function changesOfLake(
   lake: Lake,
   window: Parameters<typeof referenceChanges>[1],
 ): Promise<ReferenceChange[]> {
-  using views = await Session.open({ path: lake.databaseFile, readOnly: true });
-  return await referenceChanges(views, window);
+  const { session } = await openReader(lake, { statement: "reference_changes" });
+  using reader = session;
+  return await referenceChanges(reader, window);
 }

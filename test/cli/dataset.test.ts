@@ -5,7 +5,7 @@ import type { TradingDate } from "../../src/core/time.js";
 import { DAYS, grow } from "../export/dataset/growing-lake.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { newLake } from "../serve/served-lake.js";
-import { type CliOptions, runCli } from "./run-cli.js";
+import { runCli, runProcess } from "./run-cli.js";
 
 describe("barlake dataset", () => {
   const { lake, remove } = newLake();
@@ -138,15 +138,14 @@ describe("barlake dataset", () => {
     async (format) => {
       const place = temporaryFolder();
       const out = ["--lake", lake.folder, "--output", join(place, "out")];
-      const build = (limit: CliOptions = {}) =>
-        runCli(["dataset", "build", "cn-daily", "--format", format, ...out], limit);
-      const { code, stderr } = await build({ fileLimitKib: 1 });
+      const command = ["dataset", "build", "cn-daily", "--format", format, ...out];
+      const { code, stderr } = await runProcess(command, { fileLimitKib: 1 });
       expect(code).toBe(1);
       expect(stderr).toMatch(
         /error: [\s\S]*File too large[\s\S]*\nhint: {2}a limit on the size of a file was reached/,
       );
       expect(readdirSync(place)).toEqual([]);
-      expect((await build()).code).toBe(0);
+      expect((await runCli(command)).code).toBe(0);
     },
   );
 });

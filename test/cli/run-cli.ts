@@ -3,11 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { onTestFailed } from "vitest";
+import { performCommand } from "./command-processes.js";
 
 /** The built command. */
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-/** What the commands keep beside the lake, for as long as a test file runs. */
+/** What the commands keep beside the lake, for as long as a test process runs. */
 const STATE = mkdtempSync(join(tmpdir(), "barlake-state-"));
 process.on("exit", () => rmSync(STATE, { recursive: true, force: true }));
 
@@ -17,12 +19,15 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-export interface CliOptions {
+/** How a command is run. */
+export interface CommandOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** Kills the process outright (SIGKILL) once it has run for so long; its exit code is then null. */
-  readonly killAfterMs?: number;
+}
+
+/** How a command is run in a new process. */
+export interface ProcessOptions extends CommandOptions {
   /** Largest file that the process may write, in KiB (ulimit -f); what is larger fails with EFBIG. */
   readonly fileLimitKib?: number;
   /** Called as output comes, with all of it so far; may end the child. */
@@ -31,9 +36,22 @@ export interface CliOptions {
   readonly onLog?: (stderr: string, child: ChildProcess) => void;
 }
 
-/** Runs the built command line in a process of its own, as a user does. */
-export function runCli(parameters: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("BARLAKE_"));
+/**
+ * Runs a command of the built command line, in a process that has run others before: see {@link runProcess} for a new
+ * one. `TEST_FRESH=1` gives each command a new process.
+ */
+export async function runCli(
+  parameters: readonly string[],
+  options: CommandOptions = {},
+): Promise<CliResult> {
+  if (process.env.TEST_FRESH === "1") return runProcess(parameters, options);
+  const { cwd, input = "" } = options;
+  const result = await performCommand({ parameters, cwd, input, env: environmentOf(options) });
+  return logged(parameters, result);
+}
+
+/** Runs the built command line in a new process, as a user does: for signals, limits, and what is seen while it runs. */
+export function runProcess(parameters: readonly string[], options: ProcessOptions = {}): Promise<CliResult> {
   const command = [process.execPath, MAIN, ...parameters];
   const limited =
     options.fileLimitKib === undefined
@@ -41,28 +59,49 @@ export function runCli(parameters: readonly string[], options: CliOptions = {}):
       : ["bash", "-c", `ulimit -f ${options.fileLimitKib}; exec "$0" "$@"`, ...command];
   const child = spawn(limited[0] as string, limited.slice(1), {
     cwd: options.cwd,
-    env: { ...Object.fromEntries(inherited), NO_COLOR: "1", XDG_STATE_HOME: STATE, ...options.env },
+    env: environmentOf(options),
     stdio: "pipe",
   });
   let stdout = "";
   let stderr = "";
-  child.stdout.on("data", (piece: Buffer) => {
-    stdout += piece.toString("utf8");
+  child.stdout.setEncoding("utf8").on("data", (piece: string) => {
+    stdout += piece;
     options.onOutput?.(stdout, child);
   });
-  child.stderr.on("data", (piece: Buffer) => {
-    stderr += piece.toString("utf8");
+  child.stderr.setEncoding("utf8").on("data", (piece: string) => {
+    stderr += piece;
     options.onLog?.(stderr, child);
   });
-  const killer =
-    options.killAfterMs === undefined
-      ? undefined
-      : setTimeout(() => child.kill("SIGKILL"), options.killAfterMs);
+  // A process that ends before it has read its input breaks the pipe.
+  child.stdin.on("error", () => {});
   child.stdin.end(options.input ?? "");
-  return new Promise((resolve) => {
-    child.on("close", (code) => {
-      clearTimeout(killer);
-      resolve({ code, stdout, stderr });
-    });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve(logged(parameters, { code, stdout, stderr })));
   });
+}
+
+function environmentOf({ env }: CommandOptions): Record<string, string> {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("BARLAKE_"));
+  return { ...Object.fromEntries(inherited), NO_COLOR: "1", XDG_STATE_HOME: STATE, ...env } as Record<
+    string,
+    string
+  >;
+}
+
+/** Longest part of an output that the log of a failed test shows. */
+const LOG_LENGTH = 4000;
+
+/** A test that fails shows what its commands printed. */
+function logged(parameters: readonly string[], result: CliResult): CliResult {
+  const show = (): void => {
+    const output = [result.stdout, result.stderr].map((text) => text.slice(-LOG_LENGTH).trimEnd());
+    console.error([`$ barlake ${parameters.join(" ")}`, ...output, `exit code ${result.code}`].join("\n"));
+  };
+  try {
+    onTestFailed(show);
+  } catch {
+    // A hook that prepares several tests: there is no test to wait for.
+  }
+  return result;
 }

@@ -10,7 +10,7 @@ import { json, type ScriptedService, startScripted } from "../faults/scripted-se
 import { virtualClock } from "../faults/virtual-clock.js";
 import { dailyBars, right } from "../jobs/scripted-market.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
-import { runCli } from "./run-cli.js";
+import { runCli, runProcess } from "./run-cli.js";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -97,7 +97,7 @@ test("runs at its times, never two at once, tells figures, health and metrics, a
     });
   };
   let watching: Promise<[number, string]> | undefined;
-  const { code, stderr } = await runCli(["schedule", "./mine.mjs", "--metrics-port", "0"], {
+  const { code, stderr } = await runProcess(["schedule", "./mine.mjs", "--metrics-port", "0"], {
     cwd: place,
     env,
     onLog: (text, child) => {
@@ -137,7 +137,7 @@ test("SIGTERM in the middle of a run: exit code 0, and what it received is kept"
     if (seen.query.get("symbols")?.includes("600149.SH")) end();
     else right(seen, response, index);
   };
-  const { code, stderr } = await runCli(["schedule", "./mine.mjs"], {
+  const { code, stderr } = await runProcess(["schedule", "./mine.mjs"], {
     cwd: place,
     env,
     onLog: (_, child) => {
@@ -159,7 +159,7 @@ test("a run that is killed is run again by the next schedule; one that is done i
   await ranBefore({ ...definition, from: "-5d" } as PipelineDefinition, 150 * MINUTE);
   let kill = (): void => {};
   service.script = () => kill();
-  const killed = await runCli(["schedule", "./mine.mjs"], {
+  const killed = await runProcess(["schedule", "./mine.mjs"], {
     cwd: place,
     env,
     onLog: (_, child) => {
@@ -170,7 +170,7 @@ test("a run that is killed is run again by the next schedule; one that is done i
   expect(messages(killed.stderr)).toEqual(["run started"]);
   service.script = right;
   const untilItWaits = (parameters: readonly string[]) =>
-    runCli(["schedule", "./mine.mjs", ...parameters], {
+    runProcess(["schedule", "./mine.mjs", ...parameters], {
       cwd: place,
       env,
       onLog: (text, child) => {
@@ -209,7 +209,7 @@ test("a webhook is told of a refused run and of the recovery; its address stands
   pipelineFile({ cron: "* * * * * *" }, { notify: { webhook: "env:MY_HOOK" } });
   const hook = await webhook();
   service.script = (_, response) => json(response, 401, { code: "UNAUTHORIZED", message: "no" });
-  const { code, stderr } = await runCli(["schedule", "./mine.mjs"], {
+  const { code, stderr } = await runProcess(["schedule", "./mine.mjs"], {
     cwd: place,
     env: { ...env, MY_HOOK: hook.url },
     onLog: (_, child) => {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../lake/temporary-lake.js";
-import { runCli } from "./run-cli.js";
+import { runCli, runProcess } from "./run-cli.js";
 
 test("sim, serve, run, status and sql, as a user types them", async () => {
   const place = temporaryFolder();
@@ -27,7 +27,7 @@ test("sim, serve, run, status and sql, as a user types them", async () => {
 
   const steps: { name: string; code: number | null; stdout: string; stderr: string }[] = [];
   let working: Promise<void> | undefined;
-  const service = await runCli(["serve", "--lake", served, "--port", "0"], {
+  const service = await runProcess(["serve", "--lake", served, "--port", "0"], {
     env: { BARLAKE_SERVE_KEYS: "a-secret" },
     onOutput: (stdout, child) => {
       const url = /at (http:\/\/[\d.:]+)/.exec(stdout)?.[1];

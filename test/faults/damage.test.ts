@@ -47,7 +47,7 @@ async function twoFiles(): Promise<Place> {
 
 /** What a fresh reader sees. */
 async function rowsOf(lake: Lake): Promise<unknown> {
-  const { session, snapshots } = await openReader(new Lake(lake.folder));
+  const { session, snapshots } = await openReader(new Lake(lake.folder), { statement: "bars_1d" });
   using reader = session;
   const rows = await reader.json("SELECT symbol, timestamp, close FROM bars_1d ORDER BY ALL");
   return { rows, version: snapshots.find(({ table }) => table === BARS_1D)?.version };

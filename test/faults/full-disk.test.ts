@@ -11,7 +11,7 @@ import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { startService } from "../../src/serve/service.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
-import { runCli } from "../cli/run-cli.js";
+import { runCli, runProcess } from "../cli/run-cli.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 
 const noLimits = process.platform === "win32";
@@ -39,7 +39,7 @@ function oneBar(folder: string, close = 10): string {
 
 /** What a fresh reader sees of the daily bars: version, rows and the sum of the closes. */
 async function stateOf(folder: string): Promise<object> {
-  const { session, snapshots } = await openReader(new Lake(folder));
+  const { session, snapshots } = await openReader(new Lake(folder), { statement: "bars_1d" });
   using reader = session;
   const [row] = await reader.json<object>(
     "SELECT count(*)::INTEGER AS bars, round(sum(close), 2) AS closes FROM bars_1d",
@@ -63,7 +63,7 @@ test.skipIf(noLimits)(
     const folder = temporaryFolder();
     const lake = join(folder, "lake");
     const command = ["import", "bars_1d", manyBars(folder, 28), "--lake", lake];
-    const failed = await runCli(command, { fileLimitKib: 8 });
+    const failed = await runProcess(command, { fileLimitKib: 8 });
     expect(failed.stderr).toMatch(NOT_WRITTEN);
     expect(failed.code).toBe(1);
     expect([staged(lake), existsSync(join(lake, "bars_1d"))]).toEqual([[], false]);
@@ -78,7 +78,7 @@ test.skipIf(noLimits)("import: a log entry that cannot be written is no commit",
   const folder = temporaryFolder();
   const lake = join(folder, "lake");
   const command = ["import", "bars_1d", oneBar(folder), "--lake", lake];
-  const failed = await runCli(command, { fileLimitKib: 3 });
+  const failed = await runProcess(command, { fileLimitKib: 3 });
   expect(failed.stderr).toMatch(
     /the lake could not be written: File too large \(.*\/_delta_log\/0{20}\.json\)\nhint/,
   );
@@ -97,7 +97,7 @@ test.skipIf(noLimits)(
     const folder = temporaryFolder();
     const lake = join(folder, "lake");
     const command = ["import", "bars_1d", oneBar(folder), "--lake", lake];
-    const failed = await runCli(command, { fileLimitKib: 8 });
+    const failed = await runProcess(command, { fileLimitKib: 8 });
     expect(failed.stderr).toMatch(
       /^error: lake\.duckdb: the views could not be laid anew, while the tables are as committed: the lake could not be written: File too large/,
     );
@@ -123,7 +123,7 @@ test.skipIf(noLimits)(
     const before = await stateOf(lake);
     expect(before).toMatchObject({ bars: 2800, version: 1 });
     for (const command of [["import", "bars_1d", oneBar(folder, 77)], ["optimize"]]) {
-      const failed = await runCli([...command, "--lake", lake], { fileLimitKib: 4 });
+      const failed = await runProcess([...command, "--lake", lake], { fileLimitKib: 4 });
       expect([command[0], failed.stderr]).toEqual([command[0], expect.stringMatching(NOT_WRITTEN)]);
       expect(failed.code).toBe(1);
       expect(staged(lake)).toEqual([]);
@@ -160,7 +160,7 @@ test.skipIf(noLimits)("run: answers that could not be kept are asked for again",
       symbols,
       ...(pipeline === "daily" ? ["--from", "2026-06-01"] : []),
     ];
-    const failed = await runCli(command, { env, fileLimitKib: 7 });
+    const failed = await runProcess(command, { env, fileLimitKib: 7 });
     expect(failed.stdout).toMatch(
       /stopped: file \S+ could not be written: File too large; .*run the command again/,
     );

@@ -2,10 +2,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
-import { openReader } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { RUNS } from "../../src/schema/runs.js";
-import { temporaryLake } from "../lake/temporary-lake.js";
+import { queryLake, temporaryLake } from "../lake/temporary-lake.js";
 import { cutAfter, html, json, type Script, type Seen, startScripted } from "./scripted-service.js";
 import { virtualClock } from "./virtual-clock.js";
 
@@ -65,14 +64,7 @@ async function setUp(script: Script, start = NOW) {
   const lake = temporaryLake();
   const run = (definition: PipelineDefinition, options: RunOptions = {}): Promise<RunReport> =>
     runPipeline(definePipeline(definition), options, { lake, client, clock });
-  const query = async <Row>(sql: string): Promise<Row[]> => {
-    const { session } = await openReader(lake, { threads: 1 });
-    try {
-      return await session.json<Row>(sql);
-    } finally {
-      session.close();
-    }
-  };
+  const query = <Row>(sql: string): Promise<Row[]> => queryLake<Row>(lake, sql);
   return { service, clock, lake, run, query };
 }
 

@@ -5,15 +5,14 @@ import { expect, test } from "vitest";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
 import { virtualClock } from "../faults/virtual-clock.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
+import { queryLake, temporaryFolder } from "../lake/temporary-lake.js";
 
 const clock = virtualClock("2026-11-21T00:00:00Z");
 
 function workplace() {
   const folder = temporaryFolder();
-  const lake = new Lake(join(folder, "lake"));
+  const lake = new Lake(join(folder, "lake"), { hasDatabase: false });
   let runs = 0;
   return {
     lake,
@@ -26,14 +25,7 @@ function workplace() {
       const defaults = { map: {}, volumeUnit: "shares", barLabel: "end", runId: `run-${++runs}` } as const;
       return runImport(lake, table, files, { ...defaults, ...options }, clock);
     },
-    async query<Row = Record<string, unknown>>(sql: string): Promise<Row[]> {
-      const { session } = await openReader(lake, { threads: 1 });
-      try {
-        return await session.json<Row>(sql);
-      } finally {
-        session.close();
-      }
-    },
+    query: <Row = Record<string, unknown>>(sql: string): Promise<Row[]> => queryLake<Row>(lake, sql),
   };
 }
 

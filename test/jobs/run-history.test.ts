@@ -6,6 +6,7 @@ import { lastRuns, listRuns, runDetails } from "../../src/jobs/run-history.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
 import { html, json } from "../faults/scripted-service.js";
+import { temporaryLake } from "../lake/temporary-lake.js";
 import { dailyBars, right, scriptedMarket } from "./scripted-market.js";
 
 /** A Saturday: every session before it has settled. */
@@ -19,7 +20,7 @@ const DAILY: PipelineDefinition = {
 };
 
 async function reader(lake: Lake): Promise<Session> {
-  return (await openReader(lake, { threads: 1 })).session;
+  return (await openReader(lake, { threads: 1, statement: "runs, requests, rejects, reference_changes" })).session;
 }
 
 test("a run is recorded with what it asked, got and landed", async () => {
@@ -80,7 +81,7 @@ test("a run that asks for nothing is recorded, in one small commit, and the view
 });
 
 test("the record is in lake.duckdb when the run is over", async () => {
-  const { lake, run } = await scriptedMarket(right, NOW);
+  const { lake, run } = await scriptedMarket(right, NOW, temporaryLake({ hasDatabase: true }));
   const { runId } = await run(DAILY);
   using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
   expect(await client.json("SELECT run_id, status FROM runs")).toEqual([
@@ -145,7 +146,7 @@ test("an interrupted run is recorded, and is the last one only as long as there 
 });
 
 test("a run whose views cannot be laid is recorded as failed", async () => {
-  const { lake, run } = await scriptedMarket(right, NOW);
+  const { lake, run } = await scriptedMarket(right, NOW, temporaryLake({ hasDatabase: true }));
   mkdirSync(lake.databaseFile, { recursive: true });
   const report = await run(DAILY);
   expect(report).toMatchObject({

@@ -2,6 +2,7 @@ import { onTestFinished } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import type { Lake } from "../../src/lake/lake.js";
 import { json, type Script, type Seen, startScripted } from "../faults/scripted-service.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 import { temporaryLake } from "../lake/temporary-lake.js";
@@ -41,7 +42,7 @@ export function barsOn(days: readonly number[], { query }: Seen, close = 10): Re
 export const right: Script = (seen, response) => json(response, 200, { data: dailyBars(seen) });
 
 /** A scripted service, a lake, a client and a clock, and runs on them. @param start ISO text. */
-export async function scriptedMarket(script: Script, start: string) {
+export async function scriptedMarket(script: Script, start: string, lake: Lake = temporaryLake()) {
   const service = await startScripted(script);
   const clock = virtualClock(start);
   const client = new ServiceClient({
@@ -52,7 +53,6 @@ export async function scriptedMarket(script: Script, start: string) {
     timeoutMs: 10_000,
   });
   onTestFinished(() => client.close());
-  const lake = temporaryLake();
   const run = (
     definition: PipelineDefinition,
     options: RunOptions = {},

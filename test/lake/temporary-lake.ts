@@ -6,6 +6,7 @@ import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land-bars.js";
+import { openReader } from "../../src/lake/publish.js";
 import { openRejects } from "../../src/lake/rejects.js";
 import type { LandReport } from "../../src/lake/upsert.js";
 import type { TableSchema } from "../../src/schema/column.js";
@@ -17,8 +18,19 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-export function temporaryLake(): Lake {
-  return new Lake(join(temporaryFolder(), "lake"));
+/** A lake in a folder of its own; without `lake.duckdb`, which takes longer to write than most tests' rows. */
+export function temporaryLake(options: { readonly hasDatabase?: boolean } = {}): Lake {
+  return new Lake(join(temporaryFolder(), "lake"), { hasDatabase: false, ...options });
+}
+
+/** The rows of a query over a lake's views, as plain JSON values. */
+export async function queryLake<Row>(lake: Lake, statement: string): Promise<Row[]> {
+  const { session } = await openReader(lake, { threads: 1, statement });
+  try {
+    return await session.json<Row>(statement);
+  } finally {
+    session.close();
+  }
 }
 
 /** A session that is closed when the test is over. */

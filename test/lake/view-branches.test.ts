@@ -63,7 +63,7 @@ async function landMonths(
 }
 
 async function readerOf(lake: Lake): Promise<Session> {
-  const { session } = await openReader(lake, { threads: 2 });
+  const { session } = await openReader(lake, { threads: 2, statement: "bars_1m, bars_1d" });
   onTestFinished(() => session.close());
   return session;
 }

@@ -69,7 +69,7 @@ async function lakeWith(
     },
   ]);
   await upsert(session, lake, INSTRUMENTS, "instruments_in", options);
-  const reader = await openReader(lake, { threads: 1 });
+  const reader = await openReader(lake, { threads: 1, statement: "daily_fundamentals" });
   try {
     return await reader.session.json<{
       date: string;

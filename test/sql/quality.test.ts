@@ -25,7 +25,7 @@ async function found(
   await upsert(session, lake, TRADING_DAYS, "days", { operation: "TEST", runId: "test", now: T0 });
   if (bars.daily) await land(session, lake, BARS_1D, bars.daily);
   if (bars.minute) await land(session, lake, BARS_1M, bars.minute);
-  const { session: reader } = await openReader(lake, { threads: 1 });
+  const { session: reader } = await openReader(lake, { threads: 1, statement: query });
   try {
     return (await reader.json(query)).map((row) => Object.values(row as object));
   } finally {

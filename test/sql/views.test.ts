@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { sqlReference } from "../../docs/sql-reference.js";
 import { Session } from "../../src/db/session.js";
-import { publish } from "../../src/lake/publish.js";
+import { openReader, publish } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { land, openSession, temporaryLake } from "../lake/temporary-lake.js";
@@ -35,8 +35,38 @@ test("docs/sql.md is what the comments in the database say; npm run docs writes 
   );
 });
 
-test("every view says its grain, every column what it is; every macro its parameters and, of its own, its columns", async () => {
+test("a reader for one statement has what the statement mentions, as a whole reader has it", async () => {
   const lake = temporaryLake();
+  const whole = await openReader(lake, { threads: 1 });
+  using all = whole.session;
+  const views = await all.json<{ name: string; sql: string }>(
+    `SELECT if(schema_name = 'raw', 'raw.', '') || view_name AS name, sql FROM duckdb_views()
+     WHERE NOT internal ORDER BY ALL`,
+  );
+  const macros = await all.json<{ name: string }>(
+    "SELECT DISTINCT function_name AS name FROM duckdb_functions() WHERE schema_name = 'main' AND NOT internal",
+  );
+  expect(views.length).toBeGreaterThan(30);
+  for (const { name, sql } of views) {
+    const { session } = await openReader(lake, { threads: 1, statement: `SELECT count(*) FROM ${name}` });
+    using reader = session;
+    expect(await reader.json(`SELECT count(*)::INTEGER AS n FROM ${name}`), name).toHaveLength(1);
+    const found = "SELECT sql FROM duckdb_views() WHERE view_name = $1";
+    expect(
+      (await reader.json(found, [name.replace("raw.", "")])).map((row) => (row as { sql: string }).sql),
+      name,
+    ).toContain(sql);
+  }
+  for (const { name } of macros) {
+    const { session } = await openReader(lake, { threads: 1, statement: `FROM ${name}()` });
+    using reader = session;
+    const found = "SELECT DISTINCT function_name AS name FROM duckdb_functions() WHERE function_name = $1";
+    expect(await reader.json(found, [name])).toEqual([{ name }]);
+  }
+});
+
+test("every view says its grain, every column what it is; every macro its parameters and, of its own, its columns", async () => {
+  const lake = temporaryLake({ hasDatabase: true });
   await publish(lake);
   using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
   const unsaid = await client.json(
@@ -69,7 +99,7 @@ test("every view says its grain, every column what it is; every macro its parame
 });
 
 test("a client that attaches the file has its views, and after USE its macros", async () => {
-  const [lake, session] = [temporaryLake(), await openSession()];
+  const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 10.25 }]);
   await publish(lake);
   using client = await Session.open({ threads: 1 });
@@ -81,7 +111,7 @@ test("a client that attaches the file has its views, and after USE its macros", 
 });
 
 test("lake.duckdb opens in a client of its own, read-only, and shows tables, views and comments", async () => {
-  const [lake, session] = [temporaryLake(), await openSession()];
+  const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await land(session, lake, BARS_1D, [
     { at: "2024-01-01T16:00:00Z", volume: 300, close: 10.25, amount: 3075 },
   ]);
@@ -105,7 +135,7 @@ test("lake.duckdb opens in a client of its own, read-only, and shows tables, vie
 });
 
 test("whoever has the old views open keeps them while new ones are put in their place", async () => {
-  const [lake, session] = [temporaryLake(), await openSession()];
+  const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
   await publish(lake);
   using old = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });

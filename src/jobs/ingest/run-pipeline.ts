@@ -9,7 +9,7 @@ import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
-import { publishedChanges, type ReferenceChange, WITH_CHANGES } from "../../lake/reference-changes.js";
+import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/reference-changes.js";
 import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
 import type { LimitsKeeper } from "../../lake/service-limits.js";
 import { CALENDAR_SYMBOLS } from "../../lake/trading-days.js";
@@ -248,7 +248,7 @@ async function changesOf(run: Run): Promise<readonly ReferenceChange[]> {
   const hasChanged = run.landed.some(
     ({ table, inserted, updated }) => WITH_CHANGES.has(table) && inserted + updated > 0,
   );
-  return hasChanged ? publishedChanges(run.lake, { since: run.startedAt, until: run.clock.now() }) : [];
+  return hasChanged ? changesOfLake(run.lake, { since: run.startedAt, until: run.clock.now() }) : [];
 }
 
 function reasonOf(error: unknown): string {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
-import { openReader } from "../../../src/lake/publish.js";
 import { json, type Script, type Seen } from "../../faults/scripted-service.js";
+import { queryLake } from "../../lake/temporary-lake.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
@@ -50,9 +50,7 @@ test("lookback asks again for the last days: what the service corrected is merge
   expect(asked(service.seen.at(-1) as Seen)).toMatchObject({ from: "2024-01-10T16:00" });
   expect(again.landed).toMatchObject([{ table: "bars_1d", inserted: 0, updated: 2, unchanged: 0 }]);
   expect(again.landed[0]?.sample[0]?.changed).toMatchObject({ close: { from: "10.0", to: "9.5" } });
-  const { session } = await openReader(lake, { threads: 1 });
-  using reader = session;
-  expect(await reader.json("SELECT close FROM bars_1d ORDER BY trade_date")).toEqual(
+  expect(await queryLake(lake, "SELECT close FROM bars_1d ORDER BY trade_date")).toEqual(
     [10, 10, 10, 9.5, 9.5].map((close) => ({ close })),
   );
 });

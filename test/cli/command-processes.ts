@@ -1,0 +1,76 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { CliResult } from "./run-cli.js";
+
+const WORKER = fileURLToPath(new URL("command-worker.mjs", import.meta.url));
+
+/** One command for a process that runs many. */
+export interface CommandOrder {
+  readonly parameters: readonly string[];
+  readonly cwd: string | undefined;
+  /** The whole environment of the command. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly input: string;
+}
+
+/** Processes that wait for a command. */
+const idle: ChildProcess[] = [];
+
+/**
+ * Runs a command in a process that waits for one, or in a new one where all are busy.
+ *
+ * @throws where the process ends before the command does.
+ */
+export async function performCommand(order: CommandOrder): Promise<CliResult> {
+  const child = idle.pop() ?? (await start());
+  const mark = `\u0000end of ${randomUUID()}\n`;
+  const output = [textBefore(child.stdout, mark), textBefore(child.stderr, mark)];
+  const ended = new Promise<number | null>((resolve, reject) => {
+    const onMessage = ({ code }: { code: number | null }): void => {
+      child.off("exit", onExit);
+      resolve(code);
+    };
+    const onExit = (code: number | null, signal: string | null): void => {
+      child.off("message", onMessage);
+      reject(new Error(`the process of barlake ${order.parameters.join(" ")} ended: ${code ?? signal}`));
+    };
+    child.once("message", onMessage);
+    child.once("exit", onExit);
+  });
+  child.send({ ...order, mark });
+  const code = await ended;
+  const [stdout = "", stderr = ""] = await Promise.all(output);
+  idle.push(child);
+  return { code, stdout, stderr };
+}
+
+async function start(): Promise<ChildProcess> {
+  const child = fork(WORKER, { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  await once(child, "message");
+  // A process that waits must not keep the test's process alive.
+  child.unref();
+  child.channel?.unref();
+  for (const stream of [child.stdout, child.stderr])
+    (stream as unknown as { unref?(): void } | null)?.unref?.();
+  return child;
+}
+
+/** What a stream gives up to a mark, and nothing of what comes after. */
+function textBefore(stream: ChildProcess["stdout"], mark: string): Promise<string> {
+  const pieces: Buffer[] = [];
+  return new Promise((resolve) => {
+    // The mark may come in several pieces.
+    let tail = "";
+    const take = (piece: Buffer): void => {
+      pieces.push(piece);
+      tail = (tail + piece.subarray(-mark.length).toString("latin1")).slice(-mark.length);
+      if (tail !== mark) return;
+      stream?.off("data", take);
+      const all = Buffer.concat(pieces);
+      resolve(all.subarray(0, all.length - mark.length).toString("utf8"));
+    };
+    stream?.on("data", take);
+  });
+}

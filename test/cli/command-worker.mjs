@@ -1,0 +1,29 @@
+/**
+ * A process that runs commands of the built command line, one after the other: to load the program takes longer than
+ * most commands. An order over IPC has the parameters, the folder, the environment and the standard input of one
+ * command. What the command prints goes to this process's own standard output and standard error; a mark in both says
+ * that the command has ended.
+ */
+import { Readable } from "node:stream";
+import { runCli } from "../../dist/cli/program.js";
+
+const home = process.cwd();
+
+process.on("message", async ({ parameters, cwd, env, input, mark }) => {
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, env);
+  process.chdir(cwd ?? home);
+  Object.defineProperty(process, "stdin", { value: Readable.from([Buffer.from(input)]), configurable: true });
+  let code = null;
+  try {
+    code = await runCli([process.execPath, "barlake", ...parameters]);
+  } finally {
+    // A folder of a test can be deleted only where no process is in it.
+    process.chdir(home);
+    process.stdout.write(mark);
+    process.stderr.write(mark);
+    process.send({ code });
+  }
+});
+process.on("disconnect", () => process.exit());
+process.send("ready");

@@ -1,0 +1,76 @@
+import { availableParallelism, loadavg } from "node:os";
+import { relative } from "node:path";
+import type { Reporter, TestCase, TestModule } from "vitest/node";
+import { SEED, TZ } from "./seed.js";
+
+/** Files in the list of the slowest. */
+const SLOWEST = 20;
+/** Most seconds that a file may take, on a machine that does nothing else. */
+const BUDGET_S = 30;
+
+/** How long a file took, in seconds. */
+interface FileTime {
+  readonly path: string;
+  readonly importing: number;
+  readonly testing: number;
+  /** Both, on a machine that does nothing else: divided by how many programs waited for each core. */
+  readonly alone: number;
+}
+
+/** Ends a run with its slowest files and, where something failed, with the commands that repeat it. */
+export class RunReport implements Reporter {
+  readonly #mayBeSlow: Readonly<Record<string, string>>;
+  readonly #times: FileTime[] = [];
+
+  /** @param mayBeSlow files that may take longer than the budget, each with the reason. */
+  constructor(mayBeSlow: Readonly<Record<string, string>>) {
+    this.#mayBeSlow = mayBeSlow;
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    const { collectDuration, setupDuration, duration } = module.diagnostic();
+    const [importing, testing] = [(collectDuration + setupDuration) / 1000, duration / 1000];
+    const waiting = Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
+    this.#times.push({ path: pathOf(module), importing, testing, alone: (importing + testing) / waiting });
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const times = this.#times.sort((a, b) => b.importing + b.testing - a.importing - a.testing);
+    if (times.length > 1) console.log(`\n${slowestText(times)}`);
+    for (const module of modules.filter((one) => one.state() === "failed"))
+      console.log(`\n${repeatText(module)}`);
+    for (const { path, alone } of times.filter(
+      (one) => one.alone > BUDGET_S && !(one.path in this.#mayBeSlow),
+    )) {
+      console.error(
+        `${path} takes ${alone.toFixed(0)} s, and a file may take ${BUDGET_S}: make it quicker, or list it with the reason in vitest.config.ts`,
+      );
+      process.exitCode = 1;
+    }
+  }
+}
+
+function slowestText(times: readonly FileTime[]): string {
+  const row = (cells: readonly string[], name: string): string =>
+    `${cells.map((cell) => cell.padStart(8)).join(" ")}  ${name}`;
+  const seconds = (one: Pick<FileTime, "importing" | "testing">): string[] =>
+    [one.importing, one.testing].map((s) => s.toFixed(1));
+  const sum = (key: "importing" | "testing"): number => times.reduce((total, one) => total + one[key], 0);
+  return [
+    row(["import s", "tests s"], `slowest of ${times.length} files`),
+    ...times.slice(0, SLOWEST).map((one) => row(seconds(one), one.path)),
+    row(seconds({ importing: sum("importing"), testing: sum("testing") }), "all files"),
+  ].join("\n");
+}
+
+/** The failed tests of a file, and the command that runs them again as they were run. */
+function repeatText(module: TestModule): string {
+  const failed = [...module.children.allTests("failed")].map((one: TestCase) => `  ${one.fullName}`);
+  const { name } = module.project;
+  const command = `TEST_SEED=${SEED} TEST_TZ=${TZ} npx vitest run --project ${name} ${pathOf(module)}`;
+  return ["failed:", ...failed, "again:", `  npm run build && ${command}`].join("\n");
+}
+
+function pathOf(module: TestModule): string {
+  return relative(process.cwd(), module.moduleId);
+}
