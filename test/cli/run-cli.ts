@@ -30,6 +30,8 @@ export interface CommandOptions {
 export interface ProcessOptions extends CommandOptions {
   /** Largest file that the process may write, in KiB (ulimit -f); what is larger fails with EFBIG. */
   readonly fileLimitKib?: number;
+  /** Called once the process is there; may end it later. */
+  readonly onStart?: (child: ChildProcess) => void;
   /** Called as output comes, with all of it so far; may end the child. */
   readonly onOutput?: (stdout: string, child: ChildProcess) => void;
   /** The same for standard error. */
@@ -62,6 +64,7 @@ export function runProcess(parameters: readonly string[], options: ProcessOption
     env: environmentOf(options),
     stdio: "pipe",
   });
+  options.onStart?.(child);
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (piece: string) => {

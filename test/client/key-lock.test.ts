@@ -10,6 +10,7 @@ import { systemClock } from "../../src/client/system-clock.js";
 import { UsageError } from "../../src/core/errors.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { SEED } from "../setup.js";
+import { cases } from "../sweep.js";
 
 const WORKER = fileURLToPath(new URL("key-worker.mjs", import.meta.url));
 const KEY = "a-very-secret-key";
@@ -48,7 +49,10 @@ test("processes that ask at once never get more than the whole, and what the kil
   const folder = temporaryFolder();
   const workers = await Promise.all(Array.from({ length: 4 }, startWorker));
   const outcomes: string[] = [];
-  for (const { askers, share, isKilled } of fc.sample(anyRound, { seed: SEED, numRuns: 25 })) {
+  for (const { askers, share, isKilled } of fc.sample(anyRound, {
+    seed: SEED,
+    numRuns: cases({ few: 10, more: 25, all: 200 }),
+  })) {
     const asking = workers.slice(0, askers);
     const got = await Promise.all(
       asking.map((worker, i) =>

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allStatements, onOneLine, splitStatements } from "../../src/db/split-statements.js";
 import { sqlTokens } from "../../src/db/sql-tokens.js";
+import { cases } from "../sweep.js";
 
 let connection: DuckDBConnection;
 beforeAll(async () => {
@@ -52,7 +53,7 @@ describe("statements", () => {
           expect((await connection.runAndReadAll(sql)).getRowsJson()).toEqual(theirs.getRowsJson());
         }
       }),
-      { numRuns: 60 },
+      { numRuns: cases({ few: 20, more: 60, all: 600 }) },
     );
   });
 
@@ -68,7 +69,7 @@ describe("statements", () => {
         const [ours, theirs] = [await connection.runAndReadAll(line), await connection.runAndReadAll(sql)];
         expect(ours.getRowsJson()).toEqual(theirs.getRowsJson());
       }),
-      { numRuns: 60 },
+      { numRuns: cases({ few: 20, more: 60, all: 600 }) },
     );
   });
 

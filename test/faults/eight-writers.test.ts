@@ -3,10 +3,12 @@ import { Lake } from "../../src/lake/lake.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { contentOf, landed, type ModelBar, timeOf } from "../lake/bar-model.js";
 import { openSession, temporaryLake } from "../lake/temporary-lake.js";
+import { cases } from "../sweep.js";
 import { startLakeWorker } from "./lake-worker.js";
 
 const WRITERS = 8;
-const LANDINGS = 50;
+/** Landings of each writer. */
+const LANDINGS = cases({ few: 10, more: 50, all: 200 });
 
 /** Landing `turn` of a writer: mostly days of a symbol that is its own, and now and then days that all of them write. */
 function deliveryOf(writer: number, turn: number): ModelBar[] {
@@ -43,5 +45,5 @@ test(`${WRITERS} processes land ${LANDINGS} times each in one table: every row i
   const versions = reports.flatMap((report) => report.versions).sort((a, b) => a - b);
   expect(versions).toEqual(Array.from({ length: WRITERS * LANDINGS }, (_, version) => version));
   expect(reports.reduce((sum, report) => sum + report.inserted, 0)).toBe(expected.size);
-  expect(reports.map(({ updated }) => updated)).toEqual(Array.from({ length: WRITERS }, () => 10));
+  expect(reports.map(({ updated }) => updated)).toEqual(Array.from({ length: WRITERS }, () => LANDINGS / 5));
 });

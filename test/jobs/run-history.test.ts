@@ -20,7 +20,8 @@ const DAILY: PipelineDefinition = {
 };
 
 async function reader(lake: Lake): Promise<Session> {
-  return (await openReader(lake, { threads: 1, statement: "runs, requests, rejects, reference_changes" })).session;
+  return (await openReader(lake, { threads: 1, statement: "runs, requests, rejects, reference_changes" }))
+    .session;
 }
 
 test("a run is recorded with what it asked, got and landed", async () => {

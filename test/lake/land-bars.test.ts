@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { REGIONS } from "../../src/core/exchange.js";
 import { DAY_MS } from "../../src/core/time.js";
 import { BARS_1D } from "../../src/schema/bars.js";
+import { cases } from "../sweep.js";
 import { land, liveRows, openSession, temporaryLake } from "./temporary-lake.js";
 
 const SYMBOL = { CN: "600519.SH", HK: "00700.HK", US: "AAPL.US" } as const;
@@ -61,6 +62,6 @@ test("a bar's trade date is the date in its exchange's zone: through changes of 
         for (const { ms, date } of rows) expect(date).toBe(localDate(Number(ms), REGIONS[region].zone));
       },
     ),
-    { numRuns: 12 },
+    { numRuns: cases({ few: 4, more: 12, all: 100 }) },
   );
 });

@@ -16,6 +16,7 @@ import type { LandReport } from "../../src/lake/upsert.js";
 import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../../src/schema/bars.js";
 import type { TableSchema } from "../../src/schema/column.js";
 import type { DeliveredBars } from "../../src/wire/bar-segment.js";
+import { cases } from "../sweep.js";
 import { columnsOf, type PlainBar, type PlainBars } from "../wire/any-kline-columns.js";
 import { liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
@@ -181,7 +182,7 @@ describe("bars straight from their columns", () => {
           expect(await unsortedFiles(session, fast, table)).toEqual([]);
         },
       ),
-      { numRuns: 12 },
+      { numRuns: cases({ few: 4, more: 12, all: 100 }) },
     );
     expect(rejected).toBeGreaterThan(100);
   });

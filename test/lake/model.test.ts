@@ -8,6 +8,7 @@ import { optimize } from "../../src/lake/optimize.js";
 import type { Storage } from "../../src/lake/storage.js";
 import { vacuum } from "../../src/lake/vacuum.js";
 import { BARS_1D } from "../../src/schema/bars.js";
+import { cases } from "../sweep.js";
 import {
   anyDelivery,
   type Content,
@@ -84,7 +85,7 @@ test("whatever happens, every retained version reads as it was", async () => {
       }
       await checkVersions(session, folder, model, vacuumedAt);
     }),
-    { numRuns: 30 },
+    { numRuns: cases({ few: 8, more: 30, all: 300 }) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Lake } from "../../src/lake/lake.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
+import { cases } from "../sweep.js";
 import { land, liveRows, openSession, temporaryLake } from "./temporary-lake.js";
 
 /** As much of an action as the tests look at. */
@@ -221,7 +222,7 @@ test("any sequence of landings leaves the newest delivery of each key, once", as
       );
       expect(rows).toHaveLength(model.size);
     }),
-    { numRuns: 15 },
+    { numRuns: cases({ few: 5, more: 15, all: 100 }) },
   );
 });
 

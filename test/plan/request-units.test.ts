@@ -11,6 +11,7 @@ import {
   type TimeRange,
 } from "../../src/core/time.js";
 import { daysPerWindow, expectedBars, inBatches, planRequestUnits } from "../../src/plan/request-units.js";
+import { cases } from "../sweep.js";
 
 const NOW = Date.parse("2026-11-21T00:00:00Z");
 const START = Date.parse("2025-11-20T16:00:00Z");
@@ -151,7 +152,7 @@ test("whatever is covered: every day that a symbol lacks is asked for, and none 
       const firstDays = units.map(({ window }) => daysOf(window)[0]?.start ?? 0);
       expect(firstDays).toEqual(firstDays.toSorted((a, b) => a - b));
     }),
-    { numRuns: 60 },
+    { numRuns: cases({ few: 15, more: 60, all: 600 }) },
   );
 });
 
@@ -197,7 +198,7 @@ test("no plan takes more requests than asking for each group of equal gaps by it
       const units = plan([...covered.keys()], { covered, symbolsPerRequest: 10 });
       expect(units.length).toBeLessThanOrEqual(apart);
     }),
-    { numRuns: 200 },
+    { numRuns: cases({ few: 50, more: 200, all: 2000 }) },
   );
 });
 

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { TradingDate } from "../../src/core/time.js";
 import { simulateMarket } from "../../src/sim/market.js";
+import { cases } from "../sweep.js";
 import { type Bar, barsOf, bytesOf, dateOf, END, MARKET, SPEC, START, SYMBOLS } from "./sample-market.js";
 
 const SMALL = { ...SPEC, symbols: 40, days: 60 };
@@ -55,7 +56,7 @@ describe("a market", () => {
         expect(barsOf(market.minuteBars(shuffled, first, last))).toEqual(allMinutes.filter(within));
         expect(barsOf(market.dailyBars(shuffled, first, last))).toEqual(allDaily.filter(within));
       }),
-      { numRuns: 25 },
+      { numRuns: cases({ few: 8, more: 25, all: 100 }) },
     );
   });
 

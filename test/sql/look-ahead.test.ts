@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session.js";
 import { openReader } from "../../src/lake/publish.js";
 import { newLake } from "../serve/served-lake.js";
+import { cases } from "../sweep.js";
 import { fillSimulated } from "./simulated-lake.js";
 
 /** Each view or call, the column that dates its rows, and the columns that may change with later data. `$` is the date. */
@@ -142,7 +143,7 @@ describe("as today moves on", () => {
           }
         },
       ),
-      { numRuns: 5, examples: [[days.length - 4, 3]] },
+      { numRuns: cases({ few: 2, more: 5, all: 50 }), examples: [[days.length - 4, 3]] },
     );
     const faultless = ["quality_ohlc", "quality_units", "quality_duplicates", "quality_outliers"];
     const empty = [...compared].filter(([query, rows]) => rows === 0 && !faultless.includes(query));

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { batchesToIpc, type IpcFormat } from "../../../src/arrow/batches-ipc.js";
 import { Session } from "../../../src/db/session.js";
+import { cases } from "../../sweep.js";
 import { anyColumn, EVERY_SCALAR, queryOf } from "./any-column.js";
 import { type Plain, plainOfDuckDB, plainRows } from "./plain-values.js";
 
@@ -53,7 +54,7 @@ describe("the batches of a query hold DuckDB's own values", () => {
           expect(plainRows(await throughIpc(sql, format))).toEqual(expected);
         },
       ),
-      { numRuns: 40 },
+      { numRuns: cases({ few: 10, more: 40, all: 400 }) },
     );
   });
 

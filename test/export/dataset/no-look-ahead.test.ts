@@ -6,6 +6,7 @@ import { openPanel } from "../../../src/export/dataset/lake-panel.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/export/dataset/spec.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { newLake } from "../../serve/served-lake.js";
+import { cases } from "../../sweep.js";
 import { DAYS, END, grow, UNIVERSE } from "./growing-lake.js";
 
 /** Datasets whose every cell must stand, whatever comes later. */
@@ -110,7 +111,7 @@ describe("as today moves on", () => {
           }
         },
       ),
-      { numRuns: 4 },
+      { numRuns: cases({ few: 1, more: 4, all: 40 }) },
     );
     expect(compared).toBeGreaterThan(500);
   });

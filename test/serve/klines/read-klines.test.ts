@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../src/core/period.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { cases } from "../../sweep.js";
 import { type Klines, type Question, referenceKlines } from "../reference-klines.js";
 import { type LandedBar, landRows, newLake, type Served, serve } from "../served-lake.js";
 
@@ -198,7 +199,7 @@ describe("answers equal a slow reference over the landed bars", () => {
           }
         },
       ),
-      { numRuns: 15 },
+      { numRuns: cases({ few: 4, more: 15, all: 100 }) },
     );
     expect(seen.size).toBeGreaterThan(30);
   });

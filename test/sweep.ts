@@ -1,0 +1,36 @@
+/**
+ * How much of a long sweep a run does. `npm test` takes few of its cases, `npm run test:all` more, and
+ * `npm run test:soak` all of them; vitest.config.ts says which by TEST_SWEEP.
+ */
+export type Sweep = "few" | "more" | "all";
+
+export const SWEEP = (process.env.TEST_SWEEP ?? "few") as Sweep;
+
+/** The number of cases for this run. */
+export function cases(counts: Readonly<Record<Sweep, number>>): number {
+  return counts[SWEEP];
+}
+
+/**
+ * Picks cases of a sweep: those that are pinned, because they reach rare outcomes, and others that change with every
+ * commit. The same commit gives the same cases.
+ *
+ * @param total cases of the whole sweep; they are numbered from 0.
+ * @param count cases to pick, the pinned ones among them; all where it is not below `total`.
+ * @returns different numbers below `total`, ascending.
+ */
+export function pickCases(total: number, count: number, pinned: readonly number[] = []): number[] {
+  const picked = new Set(count < total ? pinned : Array.from({ length: total }, (_, n) => n));
+  const commit = Number.parseInt((process.env.TEST_COMMIT ?? "0").slice(0, 8), 16);
+  // A step without a divisor in common with the total visits every number once.
+  const step = stepOf(total);
+  for (let n = commit % total; picked.size < Math.min(count, total); n = (n + step) % total) picked.add(n);
+  return [...picked].sort((a, b) => a - b);
+}
+
+function stepOf(total: number): number {
+  const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b));
+  let step = Math.max(1, Math.floor(total * 0.618));
+  while (divisor(step, total) > 1) step++;
+  return step;
+}
