@@ -1,5 +1,3 @@
-import { TZDate } from "@date-fns/tz";
-import { isWeekend } from "date-fns/isWeekend";
 import { REGIONS, type Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { instantOf, localDate } from "./zone.js";
@@ -49,7 +47,12 @@ export function closeMinute(region: Region): number {
 
 /** Says whether a date is a Monday to Friday; holidays are not known here, and answer with no bars. */
 export function isWeekday(date: TradingDate): boolean {
-  return !isWeekend(new TZDate(`${date}T00:00:00Z`, "UTC"));
+  return isWeekdayOf(epochDay(date));
+}
+
+/** As {@link isWeekday}, of the days since 1970-01-01, which was a Thursday. */
+export function isWeekdayOf(day: number): boolean {
+  return (((day + 3) % 7) + 7) % 7 < 5;
 }
 
 /** The date that lies `days` days after (or, negative, before) a date. */

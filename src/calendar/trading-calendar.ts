@@ -1,6 +1,6 @@
 import type { Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
-import { dayRange, isWeekday, sessionDates } from "./sessions.js";
+import { dayRange, isWeekday, isWeekdayOf, sessionDates } from "./sessions.js";
 
 /** The days on which a region traded, as far as they are known; elsewhere every weekday counts as one. */
 export class TradingCalendar {
@@ -43,8 +43,7 @@ export class TradingCalendar {
 function weekdaysBetween(first: TradingDate, last: TradingDate): TradingDate[] {
   const found: TradingDate[] = [];
   for (let day = epochDay(first) + 1; day < epochDay(last); day++) {
-    // 1970-01-01 was a Thursday.
-    if ((day + 3) % 7 < 5) found.push(dateOfEpochDay(day));
+    if (isWeekdayOf(day)) found.push(dateOfEpochDay(day));
   }
   return found;
 }

@@ -1,10 +1,5 @@
-import { tzOffset } from "@date-fns/tz";
 import { DAY_MS, dateOfEpochDay, epochDay, MINUTE_MS, type TradingDate } from "../core/time.js";
-
-/** How far a zone's wall clock is ahead of UTC at an instant, in milliseconds. */
-function offsetMs(zone: string, ms: number): number {
-  return tzOffset(zone, new Date(ms)) * MINUTE_MS;
-}
+import { offsetMs } from "./zone-offset.js";
 
 /** The calendar date that a clock in `zone` shows at an instant (epoch milliseconds). */
 export function localDate(ms: number, zone: string): TradingDate {

@@ -42,7 +42,8 @@ export interface KlineDemand {
  * not plain: it can spare that symbol a window of its own, or put it out of step with others. So all ways are tried.
  */
 export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
-  const plans = FILLINGS.map((filling) => unitsOf(demand, filling));
+  const days = demand.calendar.daysIn(demand.range, demand.now);
+  const plans = FILLINGS.map((filling) => unitsOf(demand, days, filling));
   return plans.reduce((fewest, plan) => (plan.length < fewest.length ? plan : fewest));
 }
 
@@ -50,9 +51,8 @@ export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
 const FILLINGS = ["spared", "all", "none"] as const;
 type Filling = (typeof FILLINGS)[number];
 
-function unitsOf(demand: KlineDemand, filling: Filling): RequestUnit[] {
-  const { calendar, range, now } = demand;
-  const days = calendar.daysIn(range, now);
+function unitsOf(demand: KlineDemand, days: readonly TradingDay[], filling: Filling): RequestUnit[] {
+  const { calendar } = demand;
   const length = daysPerWindow(demand);
   const size = demand.symbolsPerRequest ?? LIMITS.symbolsPerRequest;
   const waiting = waitingByFirstDay(demand, days);
