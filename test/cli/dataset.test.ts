@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TradingDate } from "../../src/core/time.js";
-import { DAYS, grow } from "../export/dataset/growing-lake.js";
+import { DAYS, grow, lakeUntil } from "../export/dataset/growing-lake.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { newLake } from "../serve/served-lake.js";
 import { runCli, runProcess } from "./run-cli.js";
@@ -11,7 +11,7 @@ describe("barlake dataset", () => {
   const { lake, remove } = newLake();
   const run = (...parameters: string[]) => runCli(["dataset", ...parameters, "--lake", lake.folder]);
 
-  beforeAll(() => grow(lake, DAYS[0] as TradingDate, DAYS[120] as TradingDate));
+  beforeAll(async () => void (await lakeUntil(lake.folder, DAYS[120] as TradingDate)));
   afterAll(remove);
 
   test("plans, builds, appends, lists and verifies a spec that comes with it", async () => {

@@ -22,7 +22,12 @@ test("runs that are killed after any request lose nothing and double nothing; th
   await fillLake(served, market, { minuteDays: 6, runId: "sim", now: systemClock.now() });
   let onAnswered = (): void => {};
   const logger = { info: () => onAnswered(), error: () => {} };
-  const service = await startService(served, { port: 0, keys: plainKeys(["key"]), clock: systemClock, logger });
+  const service = await startService(served, {
+    port: 0,
+    keys: plainKeys(["key"]),
+    clock: systemClock,
+    logger,
+  });
   onTestFinished(() => service.close());
 
   const target = join(folder, "target");

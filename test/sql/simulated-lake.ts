@@ -1,8 +1,9 @@
 import { dayRange } from "../../src/calendar/sessions.js";
 import { parseTradingDate } from "../../src/core/time.js";
-import { Lake } from "../../src/lake/lake.js";
+import type { Lake } from "../../src/lake/lake.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { type Market, simulateMarket } from "../../src/sim/market.js";
+import { fixtureLake } from "../lake/fixture-lake.js";
 
 /** How much of a simulated market a test's lake holds. */
 export interface SimulatedLake {
@@ -19,10 +20,12 @@ export async function fillSimulated(
   wanted: SimulatedLake,
 ): Promise<{ lake: Lake; market: Market }> {
   const { minuteDays, ...size } = wanted;
+  const fixture = { filledBy: import.meta.url, name: JSON.stringify(wanted) };
   const end = parseTradingDate(wanted.end);
   const market = simulateMarket({ ...size, seed: 7, end });
-  const lake = new Lake(folder);
   const now = dayRange("US", end).end + 86_400_000;
-  await fillLake(lake, market, { minuteDays, minuteRegions: ["CN", "HK", "US"], runId: "sim", now });
+  const lake = await fixtureLake(folder, fixture, (empty) =>
+    fillLake(empty, market, { minuteDays, minuteRegions: ["CN", "HK", "US"], runId: "sim", now }),
+  );
   return { lake, market };
 }

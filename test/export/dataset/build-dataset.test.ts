@@ -124,7 +124,7 @@ describe("a dataset", () => {
 
   test("is sound until its files or its days change", async () => {
     const folder = temporaryFolder();
-    const lake = await lakeUntil(join(folder, "lake"), MIDDLE);
+    const lake = await lakeUntil(join(folder, "lake"), MIDDLE, { minuteDays: 3 });
     const { folder: output } = await build(lake, { format: "qlib" });
     expect(output).toBe(join(lake.folder, "datasets", "test", "qlib"));
     const sound = await verifyDataset(lake, output, { rebuild: true });

@@ -3,7 +3,7 @@ import { instantOf } from "../../../src/calendar/zone.js";
 import { REGIONS, type Region } from "../../../src/core/exchange.js";
 import { parseTradingDate, type TradingDate } from "../../../src/core/time.js";
 import { Session } from "../../../src/db/session.js";
-import { Lake } from "../../../src/lake/lake.js";
+import type { Lake } from "../../../src/lake/lake.js";
 import { landKlines } from "../../../src/lake/land-klines.js";
 import { landVersions } from "../../../src/lake/land-versions.js";
 import { openRejects } from "../../../src/lake/rejects.js";
@@ -16,6 +16,7 @@ import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/re
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
 import { type Market, simulateMarket } from "../../../src/sim/market.js";
 import { instrumentRow } from "../../../src/wire/instrument-row.js";
+import { fixtureLake } from "../../lake/fixture-lake.js";
 
 export const END = "2026-03-31";
 
@@ -99,7 +100,6 @@ export async function grow(
 
 /** A lake that holds the market up to a day. */
 export async function lakeUntil(folder: string, to: TradingDate, growth: Growth = {}): Promise<Lake> {
-  const lake = new Lake(folder);
-  await grow(lake, DAYS[0] as TradingDate, to, growth);
-  return lake;
+  const fixture = { filledBy: import.meta.url, name: JSON.stringify({ to, ...growth }) };
+  return fixtureLake(folder, fixture, (empty) => grow(empty, DAYS[0] as TradingDate, to, growth));
 }

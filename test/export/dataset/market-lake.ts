@@ -6,10 +6,11 @@ import type { TradingDate } from "../../../src/core/time.js";
 import { Session } from "../../../src/db/session.js";
 import { buildDataset } from "../../../src/export/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/export/dataset/spec.js";
-import { Lake } from "../../../src/lake/lake.js";
+import type { Lake } from "../../../src/lake/lake.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { fillLake } from "../../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../../src/sim/market.js";
+import { fixtureLake } from "../../lake/fixture-lake.js";
 
 /**
  * A small market of 400 sessions, 14 April 2025 to 20 November 2026, the last two of them with minutes. `600339.SH` has
@@ -31,9 +32,11 @@ export function marketLake(): {
   const the = <K extends keyof typeof made>(key: K) => made[key] as NonNullable<(typeof made)[K]>;
   beforeAll(async () => {
     made.folder = mkdtempSync(join(tmpdir(), "barlake-"));
-    made.lake = new Lake(join(made.folder, "lake"));
     const now = Date.parse("2026-11-21T00:00:00Z");
-    await fillLake(made.lake, MARKET, { minuteDays: 2, runId: "sim", now });
+    const fixture = { filledBy: import.meta.url, name: "market" };
+    made.lake = await fixtureLake(join(made.folder, "lake"), fixture, (empty) =>
+      fillLake(empty, MARKET, { minuteDays: 2, runId: "sim", now }),
+    );
     made.session = (await openReader(made.lake, { memoryLimit: "1GB" })).session;
   });
   afterAll(() => {

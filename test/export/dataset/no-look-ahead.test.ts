@@ -7,7 +7,7 @@ import { type DatasetDefinition, defineDataset } from "../../../src/export/datas
 import { openReader } from "../../../src/lake/publish.js";
 import { newLake } from "../../serve/served-lake.js";
 import { cases } from "../../sweep.js";
-import { DAYS, END, grow, UNIVERSE } from "./growing-lake.js";
+import { DAYS, END, lakeUntil, UNIVERSE } from "./growing-lake.js";
 
 /** Datasets whose every cell must stand, whatever comes later. */
 const DEFINITIONS: Readonly<Record<string, Partial<DatasetDefinition>>> = {
@@ -44,7 +44,7 @@ describe("as today moves on", () => {
   let session: Session;
 
   beforeAll(async () => {
-    await grow(lake, DAYS[0] as TradingDate, END as TradingDate);
+    await lakeUntil(lake.folder, END as TradingDate, { minuteDays: 4 });
     session = (await openReader(lake, { threads: 2 })).session;
     // The tables as they were at the end of a day: what was not there yet is hidden.
     const seen = (column: string): string => `(${column} AT TIME ZONE ${ZONES})::DATE <= ${TODAY}`;

@@ -5,7 +5,7 @@ import { type LakePanel, openPanel } from "../../../src/export/dataset/lake-pane
 import { type DatasetDefinition, defineDataset } from "../../../src/export/dataset/spec.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { newLake } from "../../serve/served-lake.js";
-import { DAYS, END, grow, UNIVERSE } from "./growing-lake.js";
+import { DAYS, END, grow, lakeUntil, UNIVERSE } from "./growing-lake.js";
 
 const FROM = DAYS[60] as TradingDate;
 const CN = { region: "CN" } as const;
@@ -33,7 +33,7 @@ describe("a panel", () => {
     openPanel(session, defineDataset({ name: "test", universe: CN, from: FROM, ...definition }));
 
   beforeAll(async () => {
-    await grow(lake, DAYS[0] as TradingDate, END as TradingDate, { minuteDays: 4 });
+    await lakeUntil(lake.folder, END as TradingDate, { minuteDays: 4 });
     session = (await openReader(lake, { threads: 2 })).session;
   });
   afterAll(() => {

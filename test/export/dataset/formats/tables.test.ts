@@ -14,7 +14,7 @@ import {
 } from "../../../../src/export/dataset/spec.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 import { newLake } from "../../../serve/served-lake.js";
-import { DAYS, grow } from "../growing-lake.js";
+import { DAYS, lakeUntil } from "../growing-lake.js";
 
 const LAST = DAYS[160] as TradingDate;
 const DEFINITION: DatasetDefinition = {
@@ -53,7 +53,7 @@ describe("files of a dataset, read by others", () => {
   let days: number[];
 
   beforeAll(async () => {
-    await grow(lake, DAYS[0] as TradingDate, LAST, { minuteDays: 2 });
+    await lakeUntil(lake.folder, LAST, { minuteDays: 2 });
     using data = await dataset(lake, DEFINITION);
     columns = await data.columns();
     days = columns.dates.map((date) => epochDay(date));

@@ -1,0 +1,103 @@
+import { createHash, randomUUID } from "node:crypto";
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Lake } from "../../src/lake/lake.js";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** Where lakes are kept that are the same in every run. */
+const CACHE = join(ROOT, "node_modules", ".cache", "barlake-lakes");
+/** What a lake follows from: the program, and what fills the lakes of the tests. */
+const SOURCES = ["src", "sql/views", "package-lock.json", "test/lake/fixture-lake.ts"];
+/** Lakes of other sources are deleted when they have not been used for so long. */
+const KEPT_MS = 3 * 86_400_000;
+
+let folderOfSources: string | undefined;
+
+/**
+ * Fills a lake as a test needs it, or copies one that an earlier test or run has filled in the same way. Data files are
+ * linked, for they never change: a test that damages a lake must fill one without this function.
+ *
+ * @param filledBy the test's module that fills it: what it says counts as a source.
+ * @param name everything that the content follows from beside the sources.
+ */
+export async function fixtureLake(
+  folder: string,
+  { filledBy, name }: { readonly filledBy: string; readonly name: string },
+  fill: (lake: Lake) => Promise<void>,
+): Promise<Lake> {
+  const key = createHash("sha256")
+    .update(readFileSync(fileURLToPath(filledBy)))
+    .update(name)
+    .digest("hex");
+  const kept = join((folderOfSources ??= cacheFolder()), key.slice(0, 16));
+  if (!existsSync(kept)) {
+    const draft = `${kept}.${process.pid}-${randomUUID()}`;
+    await fill(new Lake(draft, { hasDatabase: false }));
+    try {
+      renameSync(draft, kept);
+    } catch {
+      // Another process has filled the same one.
+      rmSync(draft, { recursive: true, force: true });
+    }
+  }
+  linkTree(kept, folder);
+  return new Lake(folder, { hasDatabase: false });
+}
+
+function linkTree(from: string, to: string): void {
+  for (const entry of readdirSync(from, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    const source = join(entry.parentPath, entry.name);
+    const target = join(to, source.slice(from.length));
+    mkdirSync(dirname(target), { recursive: true });
+    if (entry.name.endsWith(".parquet")) linkOrCopy(source, target);
+    else copyFileSync(source, target);
+  }
+}
+
+function linkOrCopy(source: string, target: string): void {
+  try {
+    linkSync(source, target);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EXDEV") throw error;
+    copyFileSync(source, target);
+  }
+}
+
+/** The folder for lakes of the sources as they are. */
+function cacheFolder(): string {
+  const hash = createHash("sha256");
+  for (const path of SOURCES.flatMap(filesOf))
+    hash.update(path.slice(ROOT.length)).update(readFileSync(path));
+  const folder = join(CACHE, hash.digest("hex").slice(0, 16));
+  mkdirSync(folder, { recursive: true });
+  utimesSync(folder, new Date(), new Date());
+  for (const name of readdirSync(CACHE)) {
+    const other = join(CACHE, name);
+    const usedAt = statSync(other, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (usedAt < Date.now() - KEPT_MS) rmSync(other, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+function filesOf(name: string): string[] {
+  const path = join(ROOT, name);
+  if (!statSync(path).isDirectory()) return [path];
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((one) => one.isFile())
+    .map((one) => join(one.parentPath, one.name))
+    .sort();
+}
