@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
@@ -25,6 +25,8 @@ export type Owner = Readonly<z.infer<typeof ownerShape>>;
 export interface Claim {
   readonly id: string;
   readonly owner: Owner;
+  /** Whether its owner has the key; otherwise it still asks for it, and may withdraw. */
+  readonly isHeld: boolean;
 }
 
 const sentShape = z.record(z.string(), z.array(z.number()));
@@ -36,14 +38,18 @@ const UNKNOWN: Omit<Owner, "since"> = { pid: 1, machine: "an unknown machine", p
 
 const CLAIM = ".claim.json";
 const SENT = ".sent.json";
+/** Mode of the file of a claim that is held; others can be written. To change a mode fails where the file is gone. */
+const HELD_MODE = 0o400;
 
 /**
- * The claims to one key: a folder with a file for each, whose time is the claim's last heartbeat. A file's name is used
- * once, so that whoever deletes a dead claim never meets a new one.
+ * The claims to one key: a folder with a file for each, whose time is the claim's last heartbeat, and whose mode says
+ * whether it is held. A file's name is used once, so that whoever deletes a dead claim never meets a new one.
  */
 export interface KeyClaims {
-  /** Adds a claim; it is there, whole, when the promise resolves. */
+  /** Adds a claim that asks; it is there, whole, when the promise resolves. */
   add(owner: Owner, now: number): Promise<Claim>;
+  /** Marks a claim as held. @returns whether it is still there, as {@link KeyClaims.beat} does. */
+  hold(claim: Claim): Promise<boolean>;
   /** The claims that live; those of processes that have ended are deleted. */
   living(now: number): Promise<Claim[]>;
   /** Tells that a claim lives. @returns whether it is still there: who took it for dead has deleted it. */
@@ -71,28 +77,29 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
     async add(owner, now) {
       const id = randomUUID();
       await put(id + CLAIM, owner, now);
-      return { id, owner };
+      return { id, owner, isHeld: false };
     },
+    hold: ({ id }) => isThereAfter(chmod(file(id + CLAIM), HELD_MODE)),
     async living(now) {
       const living: Claim[] = [];
       for (const id of await idsOf(folder, CLAIM)) {
-        const beatAt = await modifiedAt(file(id + CLAIM));
-        if (beatAt === undefined) continue;
-        const owner = await readJson(file(id + CLAIM), ownerShape);
-        if (now - beatAt > STALE_MS || (owner !== undefined && hasEnded(owner))) await remove({ id });
-        else living.push({ id, owner: owner ?? { ...UNKNOWN, since: new Date(beatAt).toISOString() } });
+        const path = file(id + CLAIM);
+        const facts = await factsOf(path);
+        if (facts === undefined) continue;
+        const owner = await readJson(path, ownerShape);
+        if (now - facts.beatAt > STALE_MS || (owner !== undefined && hasEnded(owner))) await remove({ id });
+        else if (owner !== undefined) living.push({ id, owner, isHeld: facts.isHeld });
+        // One that was withdrawn since it was listed is no unreadable claim.
+        else if ((await factsOf(path)) !== undefined)
+          living.push({
+            id,
+            owner: { ...UNKNOWN, since: new Date(facts.beatAt).toISOString() },
+            isHeld: true,
+          });
       }
       return living;
     },
-    async beat({ id }, now) {
-      try {
-        await utimes(file(id + CLAIM), now / 1000, now / 1000);
-        return true;
-      } catch (error) {
-        if (isMissing(error)) return false;
-        throw error;
-      }
-    },
+    beat: ({ id }, now) => isThereAfter(utimes(file(id + CLAIM), now / 1000, now / 1000)),
     async note({ id }, sent) {
       await put(id + SENT, sent);
     },
@@ -118,11 +125,24 @@ async function idsOf(folder: string, ending: string): Promise<string[]> {
   return names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
 }
 
-async function modifiedAt(path: string): Promise<number | undefined> {
+/** What a claim's file says beside its content; undefined where it is gone. */
+async function factsOf(path: string): Promise<{ beatAt: number; isHeld: boolean } | undefined> {
   try {
-    return (await stat(path)).mtimeMs;
+    const { mtimeMs, mode } = await stat(path);
+    return { beatAt: mtimeMs, isHeld: (mode & 0o777) === HELD_MODE };
   } catch (error) {
     if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a file is there, once something has been done to it. */
+async function isThereAfter(done: Promise<void>): Promise<boolean> {
+  try {
+    await done;
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
     throw error;
   }
 }

@@ -34,45 +34,81 @@ export interface KeyLock {
 
 /** Time between two signs of life. */
 const HEARTBEAT_MS = 5000;
-/** A claim that is older is held; a younger one may be withdrawn at once, as its owner sees ours. */
-const ASKING_MS = 500;
-/** How often a claim is made, withdrawn for another and made again, and the longest pause in between. */
-const ATTEMPTS = 30;
+/** A process that asks for longer counts as one that has the key: it was stopped, or is of an older version. */
+const ASKING_MS = 30_000;
+/** Longest pause before a process that asks looks again. */
 const MAX_PAUSE_MS = 100;
 const ROUNDING = 1e-9;
 
 /**
- * Claims a part of a key's quota, for as long as this process lives. Each claims first and looks afterwards; who finds
- * too much claimed withdraws. So of any two at least one sees the other, and never do both go on.
+ * Claims a part of a key's quota, for as long as this process lives. Each claims first and looks afterwards, and goes on
+ * where all claims that it sees add up to no more than the whole. So of any two at least one sees the other, and never do
+ * both go on. Of those that ask at the same time the one that came first keeps its claim and looks again; the others
+ * withdraw theirs until there is room. So one of them always goes on, however slow the machine is.
  *
- * @throws {UsageError} where the living claims and this one add up to more than 1: it says who has the key since when.
+ * @throws {UsageError} where the claims that are held and this one add up to more than 1: it says who has the key since
+ *   when.
  */
 export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
-  const { share = 1, host, purpose, clock } = options;
+  const { share = 1, purpose, clock } = options;
   if (!(share > 0 && share <= 1))
     throw new UsageError(`share ${share} of a key is not above 0 and at most 1`);
   const claims = await openClaims(options);
-  for (let attempt = 1; ; attempt++) {
-    const now = clock.now();
-    const since = new Date(now).toISOString();
-    const claim = await claims.add({ pid: process.pid, machine: hostname(), purpose, since, share }, now);
-    const living = await claims.living(clock.now());
-    const others = living.filter(({ id }) => id !== claim.id).map(({ owner }) => owner);
-    const isThere = others.length < living.length;
-    if (isThere && share <= freeOf(others)) {
-      return held(claims, claim, await claims.sentBefore(living, now), options);
+  const since = new Date(clock.now()).toISOString();
+  const owner = { pid: process.pid, machine: hostname(), purpose, since, share };
+  let claim: Claim | undefined;
+  try {
+    for (;;) {
+      const now = clock.now();
+      const living = await claims.living(now);
+      const others = living.filter(({ id }) => id !== claim?.id);
+      if (share <= freeOf(others)) {
+        if (claim === undefined) claim = await claims.add(owner, now);
+        else if (await claims.hold(claim))
+          return held(claims, claim, await claims.sentBefore(living, now), options);
+        else claim = undefined;
+        continue;
+      }
+      claim = await madeWay(claims, claim, others, owner, options);
+      await clock.sleep(randomInt(1, MAX_PAUSE_MS));
     }
-    await claims.remove(claim);
-    const holders = others.filter((owner) => now - Date.parse(owner.since) > ASKING_MS);
-    if (share > freeOf(holders)) throw inUse(host, holders);
-    if (attempt === ATTEMPTS) throw inUse(host, others);
-    await clock.sleep(randomInt(1, MAX_PAUSE_MS));
+  } catch (error) {
+    if (claim !== undefined) await claims.remove(claim);
+    throw error;
   }
 }
 
+/**
+ * Withdraws a claim that others keep from being held, unless it came before all of them that ask.
+ *
+ * @returns the claim, if it stays. @throws {UsageError} where those that have the key leave too little of it.
+ */
+async function madeWay(
+  claims: KeyClaims,
+  claim: Claim | undefined,
+  others: readonly Claim[],
+  owner: Owner,
+  { host, clock }: KeyLockOptions,
+): Promise<Claim | undefined> {
+  const isHolder = (one: Claim): boolean =>
+    one.isHeld || clock.now() - Date.parse(one.owner.since) > ASKING_MS;
+  const holders = others.filter(isHolder);
+  if (owner.share > freeOf(holders)) throw inUse(host, holders);
+  if (claim === undefined) return undefined;
+  const isFirst = others.every((one) => isHolder(one) || rankOf(owner) < rankOf(one.owner));
+  if (isFirst && (await claims.beat(claim, clock.now()))) return claim;
+  await claims.remove(claim);
+  return undefined;
+}
+
+/** Puts those that ask in one order, which all of them see alike: that in which they came. */
+function rankOf({ since, pid, machine }: Owner): string {
+  return `${since} ${machine} ${pid}`;
+}
+
 /** What is left of a key's quota; shares are written in decimal, and their sums are not exact. */
-function freeOf(owners: readonly Owner[]): number {
-  return 1 + ROUNDING - owners.reduce((sum, { share }) => sum + share, 0);
+function freeOf(claims: readonly Pick<Claim, "owner">[]): number {
+  return 1 + ROUNDING - claims.reduce((sum, { owner }) => sum + owner.share, 0);
 }
 
 function held(claims: KeyClaims, claim: Claim, sentBefore: Sent, { host, clock }: KeyLockOptions): KeyLock {
@@ -123,12 +159,12 @@ async function openClaims({ folder, host, apiKey }: KeyLockOptions): Promise<Key
   }
 }
 
-function inUse(host: string, owners: readonly Owner[]): UsageError {
-  const list = owners.map(
-    ({ purpose, pid, machine, since, share }) =>
+function inUse(host: string, holders: readonly Claim[]): UsageError {
+  const list = holders.map(
+    ({ owner: { purpose, pid, machine, since, share } }) =>
       `"${purpose}" (process ${pid} on ${machine}, share ${share}) since ${since}`,
   );
-  const rest = Math.floor(freeOf(owners) * 100) / 100;
+  const rest = Math.floor(freeOf(holders) * 100) / 100;
   return new UsageError(`key for ${host} is in use by ${list.join(" and by ")}`, {
     hint:
       rest > 0

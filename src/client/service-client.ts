@@ -27,7 +27,7 @@ export interface ServiceClientOptions {
   readonly retries?: number;
   /** Wait before the first retry, up to twice that; it doubles. @default 500 */
   readonly backoffMs?: number;
-  /** Longest silence of the service. @default 60000 */
+  /** Longest silence of the service, and longest wait for a connection; 0 waits for ever. @default 60000 */
   readonly timeoutMs?: number;
 }
 

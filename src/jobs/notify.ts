@@ -1,6 +1,8 @@
 import pRetry from "p-retry";
 import { request } from "undici";
+import { systemClock } from "../client/system-clock.js";
 import { messageOf, TransportError } from "../core/errors.js";
+import type { Clock } from "../core/time.js";
 import type { RunStatus } from "../schema/runs.js";
 import type { RunOutcome } from "./run-outcome.js";
 
@@ -68,6 +70,8 @@ export interface SendOptions {
   readonly backoffMs?: number;
   /** Longest wait for an answer. @default 10000 */
   readonly timeoutMs?: number;
+  /** Measures the wait for an answer. @default the machine's */
+  readonly clock?: Pick<Clock, "sleep">;
 }
 
 /**
@@ -79,11 +83,11 @@ export interface SendOptions {
 export async function sendNotice(
   webhook: string,
   notice: Notice,
-  { signal, retries = 3, backoffMs = 1000, timeoutMs = TIMEOUT_MS }: SendOptions = {},
+  { signal, retries = 3, backoffMs = 1000, timeoutMs = TIMEOUT_MS, clock = systemClock }: SendOptions = {},
 ): Promise<string | undefined> {
   const subject = `webhook at ${new URL(webhook).host}`;
   try {
-    await pRetry(() => post(webhook, notice, timeoutMs, signal), {
+    await pRetry(() => post(webhook, notice, { timeoutMs, clock, signal }), {
       retries,
       minTimeout: backoffMs,
       randomize: true,
@@ -109,23 +113,32 @@ class NotTaken extends TransportError {
 async function post(
   webhook: string,
   notice: Notice,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
+  {
+    timeoutMs,
+    clock,
+    signal,
+  }: Required<Pick<SendOptions, "timeoutMs" | "clock">> & Pick<SendOptions, "signal">,
 ): Promise<void> {
-  const timeout = AbortSignal.timeout(timeoutMs);
+  const [timeout, over] = [new AbortController(), new AbortController()];
+  clock.sleep(timeoutMs, over.signal).then(
+    () => timeout.abort(),
+    () => {},
+  );
   try {
     const { statusCode, body } = await request(webhook, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(notice),
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
     });
     await body.dump();
     if (statusCode < 200 || statusCode > 299) throw new NotTaken(statusCode);
   } catch (error) {
-    if (timeout.aborted) throw new TransportError(`did not answer within ${timeoutMs} ms`);
+    if (timeout.signal.aborted) throw new TransportError(`did not answer within ${timeoutMs} ms`);
     if (signal?.aborted || error instanceof NotTaken) throw error;
     throw new TransportError(messageOf(error) || "cannot be reached");
+  } finally {
+    over.abort();
   }
 }
 

@@ -1,7 +1,8 @@
+import type { ChildProcess } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
@@ -11,8 +12,6 @@ import { virtualClock } from "../faults/virtual-clock.js";
 import { dailyBars, right } from "../jobs/scripted-market.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { runCli, runProcess } from "./run-cli.js";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const KEY = "a-secret-key";
 const MINUTE = 60_000;
@@ -28,13 +27,14 @@ beforeEach(async () => {
   env = { BARLAKE_URL: service.url, BARLAKE_API_KEY: KEY, BARLAKE_LAKE: join(place, "lake") };
 });
 
-/** A pipeline in a file of the temporary folder. @returns its definition. */
+/** A pipeline of days that are long over, in a file of the temporary folder. @returns its definition. */
 function pipelineFile(schedule: PipelineDefinition["schedule"], more: object = {}): PipelineDefinition {
   const mine = {
     name: "mine",
     kind: "bars",
     period: "1d",
-    from: "-10d",
+    from: "2024-01-01",
+    to: "2024-01-11",
     symbols: SYMBOLS,
     schedule,
     ...more,
@@ -63,6 +63,18 @@ function linesOf(stderr: string): Line[] {
 
 const messages = (stderr: string): string[] =>
   linesOf(stderr).map(({ msg, status }) => (status === undefined ? msg : `${msg}: ${status}`));
+
+/** Gives the process to who waits for it: its first request may be heard of before its log. */
+function startedProcess(): {
+  child: Promise<ChildProcess>;
+  onLog: (text: string, child: ChildProcess) => void;
+} {
+  let give = (_: ChildProcess): void => {};
+  const child = new Promise<ChildProcess>((resolve) => {
+    give = resolve;
+  });
+  return { child, onLog: (_, one) => give(one) };
+}
 
 async function recorded(): Promise<
   { status: string; started_at: string; finished_at: string; rows: number }[]
@@ -132,18 +144,12 @@ test("runs at its times, never two at once, tells figures, health and metrics, a
 
 test("SIGTERM in the middle of a run: exit code 0, and what it received is kept", async () => {
   pipelineFile({ cron: "* * * * * *" });
-  let end = (): void => {};
+  const { child, onLog } = startedProcess();
   service.script = (seen, response, index) => {
-    if (seen.query.get("symbols")?.includes("600149.SH")) end();
+    if (seen.query.get("symbols")?.includes("600149.SH")) void child.then((one) => one.kill("SIGTERM"));
     else right(seen, response, index);
   };
-  const { code, stderr } = await runProcess(["schedule", "./mine.mjs"], {
-    cwd: place,
-    env,
-    onLog: (_, child) => {
-      end = () => child.kill("SIGTERM");
-    },
-  });
+  const { code, stderr } = await runProcess(["schedule", "./mine.mjs"], { cwd: place, env, onLog });
   expect(code).toBe(0);
   expect(messages(stderr).slice(-2)).toEqual(["run ended: interrupted", "ended"]);
   expect(await recorded()).toMatchObject([{ status: "interrupted" }]);
@@ -156,16 +162,10 @@ test("SIGTERM in the middle of a run: exit code 0, and what it received is kept"
 
 test("a run that is killed is run again by the next schedule; one that is done is not", async () => {
   const definition = pipelineFile(dailyAt(60 * MINUTE));
-  await ranBefore({ ...definition, from: "-5d" } as PipelineDefinition, 150 * MINUTE);
-  let kill = (): void => {};
-  service.script = () => kill();
-  const killed = await runProcess(["schedule", "./mine.mjs"], {
-    cwd: place,
-    env,
-    onLog: (_, child) => {
-      kill = () => child.kill("SIGKILL");
-    },
-  });
+  await ranBefore({ ...definition, from: "2024-01-09" } as PipelineDefinition, 150 * MINUTE);
+  const { child, onLog } = startedProcess();
+  service.script = () => void child.then((one) => one.kill("SIGKILL"));
+  const killed = await runProcess(["schedule", "./mine.mjs"], { cwd: place, env, onLog });
   expect(killed.code).toBeNull();
   expect(messages(killed.stderr)).toEqual(["run started"]);
   service.script = right;
@@ -173,8 +173,8 @@ test("a run that is killed is run again by the next schedule; one that is done i
     runProcess(["schedule", "./mine.mjs", ...parameters], {
       cwd: place,
       env,
-      onLog: (text, child) => {
-        if (messages(text).at(-1) === "waiting") child.kill("SIGTERM");
+      onLog: (text, one) => {
+        if (messages(text).at(-1) === "waiting") one.kill("SIGTERM");
       },
     });
   expect(messages((await untilItWaits(["--no-catch-up"])).stderr)).toEqual(["waiting", "ended"]);

@@ -19,12 +19,14 @@ test("sim, serve, run, status and sql, as a user types them", async () => {
     "--minute-days",
     "2",
     "--end",
-    "2026-11-20",
+    "2025-11-20",
   ]);
   expect(filled.code).toBe(0);
-  expect(filled.stdout).toMatch(/filled .* bars up to 2026-11-20/);
+  expect(filled.stdout).toMatch(/filled .* bars up to 2025-11-20/);
   expect((await runCli(["sim", "--lake", served])).code).toBe(2);
 
+  // Days that are over: a session that runs today would be asked for again.
+  const window = ["--from", "2025-01-01", "--to", "2025-11-21"];
   const steps: { name: string; code: number | null; stdout: string; stderr: string }[] = [];
   let working: Promise<void> | undefined;
   const service = await runProcess(["serve", "--lake", served, "--port", "0"], {
@@ -40,8 +42,8 @@ test("sim, serve, run, status and sql, as a user types them", async () => {
         await run("refused", ["run", "reference"], "another");
         await run("reference", ["run", "reference"]);
         await run("plan", ["plan", "daily", "--json"]);
-        await run("daily", ["run", "daily", "--from", "2026-01-01", "--json"]);
-        await run("again", ["run", "daily", "--from", "2026-01-01"]);
+        await run("daily", ["run", "daily", ...window, "--json"]);
+        await run("again", ["run", "daily", ...window]);
         await run("intraday", ["run", "intraday"]);
         await run("financials", ["run", "financials"]);
       })().finally(() => child.kill("SIGINT"));

@@ -62,7 +62,8 @@ test("a quota that is not known is learned, for its group alone, and no request 
     { onLearned: (one) => learned.push(one), retries: 0 },
   );
   await Promise.all([askFor(10, "klinesBatch"), askFor(2, "exchanges")]);
-  expect(learned[0]).toEqual({ group: "klines", requestsPerMinute: 30 });
+  // Of the four that are under way, each that is refused tells more exactly how many were let through.
+  expect(learned.slice(0, 4)).toContainEqual({ group: "klines", requestsPerMinute: 30 });
   expect(client.quotaOf("klines").learned).toBe(true);
   expect(tally.klines.refused).toBeGreaterThan(0);
   expect(tally.klines.refused).toBeLessThan(15);

@@ -37,7 +37,7 @@ async function setUp(script: Script, options: Partial<ServiceClientOptions> = {}
     clock,
     retries: 2,
     backoffMs: 1,
-    timeoutMs: 2000,
+    timeoutMs: 0,
     ...options,
   });
   onTestFinished(() => client.close());

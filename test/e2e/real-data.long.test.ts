@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
-import { systemClock } from "../../src/client/system-clock.js";
 import { Session } from "../../src/db/session.js";
 import { auditLake } from "../../src/jobs/audit-lake.js";
 import { compareLakes } from "../../src/jobs/compare-lakes.js";
@@ -16,6 +15,7 @@ import { openReader } from "../../src/lake/publish.js";
 import { RUNS } from "../../src/schema/runs.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { type Service, startService } from "../../src/serve/service.js";
+import { virtualClock } from "../faults/virtual-clock.js";
 
 /** Real market data: see its SOURCES.md for where it is from and which defects it has. */
 const DATA = resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata");
@@ -23,6 +23,8 @@ const present = existsSync(join(DATA, "MANIFEST.csv"));
 if (!present) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDATA to its folder`);
 
 const KEY = "e2e-key";
+/** A Saturday after the data: no session runs, and every day that is over has settled. */
+const CLOCK = virtualClock("2026-11-21T02:00:00Z");
 
 /** Prepares long-format US statements as a user would: one row a symbol, period and filing, wide. */
 async function pivotStatements(
@@ -63,16 +65,17 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
     files: string[],
     options: Partial<ImportOptions> = {},
   ): Promise<void> {
+    CLOCK.advance(1000);
     const runId = `import-${imports.size}`;
     const defaults = { map: {}, volumeUnit: "shares", barLabel: "end" } as const;
     imports.set(
       `${table} ${imports.size}`,
-      await runImport(lakeA, table, files, { ...defaults, ...options, runId }, systemClock),
+      await runImport(lakeA, table, files, { ...defaults, ...options, runId }, CLOCK),
     );
   }
 
   const run = (definition: PipelineDefinition, options: RunOptions = {}): Promise<RunReport> =>
-    runPipeline(definePipeline(definition), options, { lake: lakeB, client, clock: systemClock });
+    runPipeline(definePipeline(definition), options, { lake: lakeB, client, clock: CLOCK });
 
   async function ingestAll(): Promise<RunReport[]> {
     return [
@@ -126,8 +129,8 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
     };
     session.close();
 
-    service = await startService(lakeA, { port: 0, keys: plainKeys([KEY]), clock: systemClock });
-    client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: systemClock });
+    service = await startService(lakeA, { port: 0, keys: plainKeys([KEY]), clock: CLOCK });
+    client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: CLOCK });
     runs.push(...(await ingestAll()));
     b = (await openReader(lakeB)).session;
   });

@@ -10,7 +10,6 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/client/system-clock.js";
 import { LakeError, QueryError } from "../../src/core/errors.js";
 import type { Session } from "../../src/db/session.js";
 import { checkTable } from "../../src/lake/check/check-table.js";
@@ -156,7 +155,7 @@ test("serve: a request for a damaged file fails without a word of the lake, othe
     const service = await startService(lake, {
       port: 0,
       keys: plainKeys(["key"]),
-      clock: systemClock,
+      clock: { now: () => T0 },
       logger,
     });
     onTestFinished(() => service.close());

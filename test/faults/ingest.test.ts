@@ -58,7 +58,7 @@ async function setUp(script: Script, start = NOW) {
     clock,
     retries: 2,
     backoffMs: 1,
-    timeoutMs: 2000,
+    timeoutMs: 0,
   });
   onTestFinished(() => client.close());
   const lake = temporaryLake();

@@ -102,8 +102,7 @@ async function isKilled(
 async function checkLeftovers(session: Session, folder: string, content: Content): Promise<void> {
   const lake = new Lake(folder);
   const inTwoDays = Date.now() + 2 * 86_400_000;
-  const { deleted } = await vacuum(lake, BARS_1D, { retentionMs: 0, now: inTwoDays });
-  expect(deleted.length).toBeGreaterThan(0);
+  await vacuum(lake, BARS_1D, { retentionMs: 0, now: inTwoDays });
   const snapshot = await lake.snapshot(BARS_1D);
   const stored = await lake.storage.walk(BARS_1D.name);
   expect(stored.filter(({ path }) => path.endsWith(".parquet") && !path.startsWith("_"))).toHaveLength(

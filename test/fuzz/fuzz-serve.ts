@@ -10,6 +10,8 @@ import { KEY } from "../serve/served-lake.js";
 /** Attacks at the same time, at most. */
 const MOST_AT_ONCE = 24;
 const RUNS = 10;
+/** How long a request may go without an answer. */
+const PATIENCE_MS = 30_000;
 /** How much the memory may grow after the first tenth of the time. */
 const MOST_GROWTH_BYTES = 150e6;
 const RIGHT_REQUESTS = [
@@ -23,7 +25,7 @@ export async function fuzzServe(minutes: number, seed: number): Promise<number> 
   const child = fork(fileURLToPath(new URL("serve-process.ts", import.meta.url)));
   try {
     const { port } = await told<{ port: number }>(child);
-    const target = { host: "127.0.0.1", port, key: KEY };
+    const target = { host: "127.0.0.1", port, key: KEY, patienceMs: PATIENCE_MS };
     const expected = await Promise.all(RIGHT_REQUESTS.map((path) => rightAnswer(target, path)));
     let attacks = 0;
     const property = fc.asyncProperty(
@@ -75,7 +77,7 @@ export async function fuzzServe(minutes: number, seed: number): Promise<number> 
 async function rightAnswer({ host, port, key }: Target, path: string): Promise<string> {
   const response = await fetch(`http://${host}:${port}${path}`, {
     headers: { "x-api-key": key },
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(PATIENCE_MS),
   });
   assert.equal(response.status, 200);
   return response.text();

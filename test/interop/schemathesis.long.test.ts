@@ -36,6 +36,9 @@ test.skipIf(!ready)(
       "--no-color",
       "--max-examples=25",
       "--seed=1",
+      // How long it waits, and how long it takes to make an example, is the machine's.
+      "--request-timeout=600",
+      "--suppress-health-check=too_slow",
       `--exclude-checks=${NOT_CHECKED}`,
     );
     expect([code, output]).toEqual([0, expect.stringMatching(/[1-9]\d{2,} generated/)]);

@@ -79,7 +79,8 @@ describe("a notice", () => {
 
 describe("sending a notice", () => {
   const notice = noticeOf(outcome("failed"), ON, undefined) as Notice;
-  const quick = { backoffMs: 1, retries: 3, timeoutMs: 5000 };
+  const forEver = { sleep: () => new Promise<void>(() => {}) };
+  const quick = { backoffMs: 1, retries: 3, clock: forEver };
   const hook = async (script: Script) => {
     const server = await startScripted(script);
     return { server, webhook: `${server.url}/T000/secret-path?token=secret-token` };
@@ -121,8 +122,10 @@ describe("sending a notice", () => {
   });
 
   test("does not wait for ever for an answer", async () => {
-    const { server, webhook } = await hook(() => {});
-    const fault = await sendNotice(webhook, notice, { ...quick, retries: 1, timeoutMs: 30 });
+    let passes = (): void => {};
+    const clock = { sleep: () => new Promise<void>((resolve) => (passes = resolve)) };
+    const { server, webhook } = await hook(() => passes());
+    const fault = await sendNotice(webhook, notice, { ...quick, retries: 1, timeoutMs: 30, clock });
     expect(fault).toMatch(/^webhook at [\d.:]+: did not answer within 30 ms$/);
     expect(server.seen).toHaveLength(2);
   });

@@ -50,7 +50,7 @@ export async function scriptedMarket(script: Script, start: string, lake: Lake =
     apiKey: "secret-key",
     clock,
     retries: 0,
-    timeoutMs: 10_000,
+    timeoutMs: 0,
   });
   onTestFinished(() => client.close());
   const run = (

@@ -20,17 +20,22 @@ export interface Target {
   readonly host: string;
   readonly port: number;
   readonly key: string;
+  /** After how long without an answer a complete request counts as unanswered. @default never */
+  readonly patienceMs?: number;
 }
 
-/** How long a complete request may go without an answer. */
-const PATIENCE_MS = 30_000;
+/** How long nothing may come before no more is expected: it can keep an answer too many from being seen, and no other. */
+const SILENCE_MS = 200;
 
 /** Carries an attack out. @throws {AssertionError} for an answer that breaks a rule, or for none. */
 export async function carryOut(attack: Attack, target: Target): Promise<void> {
   const socket = connect(target.port, target.host);
   socket.on("error", () => {});
   // Whoever reads listens from the beginning: the connection may be over before all is sent.
-  const reading = attack.after === "read" ? received(socket, attack.isComplete) : undefined;
+  const reading =
+    attack.after === "read"
+      ? received(socket, attack.isComplete ? (target.patienceMs ?? Number.POSITIVE_INFINITY) : SILENCE_MS)
+      : undefined;
   try {
     for (const piece of attack.pieces) {
       if (socket.destroyed) break;
@@ -75,19 +80,23 @@ async function dawdle(socket: Socket): Promise<void> {
   }
 }
 
-/** All that comes until the connection ends, or has been silent for some time after the first answer. */
-function received(socket: Socket, isAwaited: boolean): Promise<{ bytes: Buffer; isOver: boolean }> {
+/**
+ * All that comes until the connection ends, or has been silent for some time: after the first answer, where one is
+ * awaited, however long that takes.
+ */
+function received(socket: Socket, patienceMs: number): Promise<{ bytes: Buffer; isOver: boolean }> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     const done = (isOver: boolean): void => {
       clearTimeout(timer);
       resolve({ bytes: Buffer.concat(chunks), isOver });
     };
-    let timer = setTimeout(done, isAwaited ? PATIENCE_MS : 200, false);
+    let timer = Number.isFinite(patienceMs) ? setTimeout(done, patienceMs, false) : undefined;
     socket.on("data", (chunk) => {
       chunks.push(chunk);
+      if (patienceMs > SILENCE_MS && readReplies(Buffer.concat(chunks)).length === 0) return;
       clearTimeout(timer);
-      timer = setTimeout(done, 200, false);
+      timer = setTimeout(done, SILENCE_MS, false);
     });
     socket.on("close", () => done(true));
   });

@@ -18,14 +18,14 @@ afterAll(async () => {
   remove();
 });
 
-/** Sends bytes as they are, and gives what comes back until the connection ends. */
+/** Sends bytes as they are, and gives what comes back until the connection ends, or is reset as not all was read. */
 function raw(port: number, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     let answer = "";
     const socket = connect(port, "127.0.0.1", () => socket.end(text));
     socket.on("data", (bytes) => (answer += bytes));
     socket.on("close", () => resolve(answer));
-    socket.on("error", reject);
+    socket.on("error", () => {});
   });
 }
 

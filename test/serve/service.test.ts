@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../src/schema/reference.js";
@@ -151,13 +152,32 @@ test("a failure tells the client nothing but the request's id, and the log its c
 test("closing finishes what is running, and frees the port", async () => {
   const { lake: own, remove: removeOwn } = newLake();
   await landRows(own, BARS_1D, [bar]);
-  const { service, ask } = await serve(own, { connections: 1 });
+  const known = plainKeys([KEY]);
+  let arrived = 0;
+  let goOn = (): void => {};
+  const waiting = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const keys = {
+    callerOf: (key: string) => known.callerOf(key),
+    refresh: async (): Promise<void> => {
+      arrived += 1;
+      await waiting;
+    },
+  };
+  // An address of its own, where there are several: nobody else takes the port while it is free.
+  const host = process.platform === "linux" ? "127.0.0.2" : "127.0.0.1";
+  const { service, ask } = await serve(own, { connections: 1, keys, host });
   const running = Promise.all(Array.from({ length: 6 }, () => ask(KLINES)));
-  await ask("/healthz");
-  const [replies] = await Promise.all([running, service.close()]);
-  expect(replies.map((reply) => reply.status)).toEqual([200, 200, 200, 200, 200, 200]);
+  while (arrived < 6) await setImmediate();
+  const closing = service.close();
+  const isOpen = (): Promise<boolean> => fetch(`${service.url}/healthz`).then(Boolean, () => false);
+  while (await isOpen()) await setImmediate();
+  goOn();
+  expect((await running).map((reply) => reply.status)).toEqual([200, 200, 200, 200, 200, 200]);
+  await closing;
   await expect(fetch(`${service.url}/healthz`)).rejects.toThrow("fetch failed");
-  const again = await serve(own, { port: service.port });
+  const again = await serve(own, { port: service.port, host });
   expect((await again.ask(KLINES)).status).toBe(200);
   await again.service.close();
   removeOwn();

@@ -1,6 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { messageOf, UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
@@ -15,9 +17,10 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 const KEY = /^bl_([0-9a-f]{12})_([0-9a-f]{48}|[A-Za-z0-9_-]{32})$/;
 /** Time between two looks at the file. */
 const LOOK_EVERY_MS = 1000;
-/** Age at which the lock of a process that died is taken away. */
-const STALE_LOCK_MS = 10_000;
-const LOCK_TRIES = 50;
+/** Age at which a lock is taken away of which nobody can tell whether its process lives: one of another machine. */
+const STALE_LOCK_MS = 60_000;
+/** How long a command waits for others, each of which may have a slow disk, and how often it looks. */
+const LOCK_PATIENCE_MS = 120_000;
 const LOCK_WAIT_MS = 100;
 
 const keyRecord = z.strictObject({
@@ -220,16 +223,37 @@ async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRec
 }
 
 async function takeLock(lock: string): Promise<void> {
-  for (let attempt = 0; attempt < LOCK_TRIES; attempt++) {
+  const end = performance.now() + LOCK_PATIENCE_MS;
+  while (performance.now() < end) {
     try {
-      await (await open(lock, "wx", 0o600)).close();
+      await writeFile(lock, `${process.pid} ${hostname()}`, { flag: "wx", mode: 0o600 });
       return;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
-    const facts = await stat(lock).catch(() => undefined);
-    if (facts !== undefined && Date.now() - facts.mtimeMs > STALE_LOCK_MS) await rm(lock, { force: true });
-    else await new Promise((resolve) => setTimeout(resolve, LOCK_WAIT_MS));
+    if (await isAbandoned(lock)) await rm(lock, { force: true });
+    else await delay(LOCK_WAIT_MS);
   }
   throw new UsageError(`file ${lock}: another command is changing the keys`, { hint: "run it again" });
+}
+
+/** Whether the process that took a lock has ended without letting go of it. */
+async function isAbandoned(lock: string): Promise<boolean> {
+  try {
+    const { mtimeMs } = await stat(lock);
+    const [pid = "", machine = ""] = (await readFile(lock, "utf8")).split(" ");
+    return machine === hostname() ? !isRunning(Number(pid)) : Date.now() - mtimeMs > STALE_LOCK_MS;
+  } catch {
+    // It is gone by now.
+    return false;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
 }

@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
+import { onTestFinished } from "vitest";
 import { MAIN } from "../run-cli.js";
 
 /** Whether a pseudo-terminal can be had: by `script` of util-linux; where not, the console says so. */
@@ -42,8 +43,8 @@ export function runInTerminal(
   let shown = "";
   let seen = 0;
   const left = [...steps];
-  child.stdout.on("data", (piece: Buffer) => {
-    shown += piece.toString("utf8");
+  child.stdout.setEncoding("utf8").on("data", (piece: string) => {
+    shown += piece;
     for (;;) {
       const [awaited, typed] = left[0] ?? [];
       if (awaited === undefined || typed === undefined) return;
@@ -54,14 +55,13 @@ export function runInTerminal(
       child.stdin.write(typed);
     }
   });
-  return new Promise((resolve, reject) => {
-    const patience = setTimeout(() => {
-      child.kill("SIGKILL");
-      reject(new Error(`never shown: ${String(left[0]?.[0])}\n${stripVTControlCharacters(shown)}`));
-    }, 120_000);
-    child.on("close", (code) => {
-      clearTimeout(patience);
-      resolve({ code, shown: stripVTControlCharacters(shown) });
-    });
+  // A shell that waits for what is never shown is ended with its test.
+  onTestFinished(() => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    console.error(`never shown: ${String(left[0]?.[0])}\n${stripVTControlCharacters(shown)}`);
+  });
+  return new Promise((resolve) => {
+    child.on("close", (code) => resolve({ code, shown: stripVTControlCharacters(shown) }));
   });
 }

@@ -1,6 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { TradingDate } from "../../../src/core/time.js";
@@ -58,8 +67,7 @@ describe("a dataset", () => {
 
   /** A folder for all tests. */
   function temporary(): string {
-    const folder = `${process.env.TMPDIR ?? "/tmp"}/barlake-build-${process.pid}-${Date.now()}`;
-    mkdirSync(folder);
+    const folder = mkdtempSync(join(tmpdir(), "barlake-build-"));
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
     return folder;
   }

@@ -66,11 +66,14 @@ test("numbers of a column have the same decimals, and are near what they show", 
       const most = Math.max(...values.map(Math.abs));
       fc.pre(most >= 0.001);
       const texts = numbers(values).map((text) => text ?? "");
-      expect(new Set(texts.map((text) => text.split(".")[1]?.length ?? 0)).size).toBe(1);
-      for (const [i, text] of texts.entries())
-        expect(Math.abs(Number(text.replaceAll(",", "")) - (values[i] ?? 0))).toBeLessThanOrEqual(
-          Math.max(most / 50, 0),
-        );
+      const decimals = [...new Set(texts.map((text) => text.split(".")[1]?.length ?? 0))];
+      expect(decimals.length).toBe(1);
+      for (const [i, text] of texts.entries()) {
+        const value = values[i] ?? 0;
+        const error = Math.abs(Number(text.replaceAll(",", "")) - value) - 1e-9 * Math.abs(value);
+        expect(error).toBeLessThanOrEqual(10 ** -(decimals[0] ?? 0) / 2);
+        expect(error).toBeLessThanOrEqual(most / 20);
+      }
     }),
   );
 });

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { addKey, KeyFile, readKeys, revokeKey } from "../../../src/serve/keys/key-file.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
@@ -106,6 +108,24 @@ test("a name is one key's at a time, and fit for a log", async () => {
   for (const name of ["", "a b", "-", "x\n", "a".repeat(65)])
     await expect(addKey(path, name, {}, NOW)).rejects.toThrow("is not letters");
   expect(await readKeys(path)).toHaveLength(1);
+});
+
+test("a lock is waited for as long as its process lives, however old it is, and taken away once that has ended", async () => {
+  const { path } = setUp();
+  await addKey(path, "first", {}, NOW);
+  const lock = `${path}.lock`;
+  writeFileSync(lock, `${process.pid} ${hostname()}`);
+  utimesSync(lock, 0, 0);
+  let isAdded = false;
+  const adding = addKey(path, "second", {}, NOW).finally(() => {
+    isAdded = true;
+  });
+  for (let look = 0; look < 100; look++) await setImmediate();
+  expect([isAdded, existsSync(lock)]).toEqual([false, true]);
+  // A process that cannot be: its number is above all that there are.
+  writeFileSync(lock, `${2 ** 22 + 1} ${hostname()}`);
+  await adding;
+  expect((await readKeys(path)).map(({ name }) => name)).toEqual(["first", "second"]);
 });
 
 test("commands at the same time lose no key of one another", async () => {

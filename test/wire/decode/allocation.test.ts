@@ -11,7 +11,7 @@ interface Probed {
 
 function probe(barsPerSymbol: number): Probed {
   const script = fileURLToPath(new URL("allocation-probe.ts", import.meta.url));
-  const flags = ["--expose-gc", "--max-semi-space-size=512", "--import", "tsx"];
+  const flags = ["--expose-gc", "--single-threaded", "--max-semi-space-size=512", "--import", "tsx"];
   const output = execFileSync(process.execPath, [...flags, script, String(barsPerSymbol)], {
     encoding: "utf8",
   });
