@@ -9,16 +9,7 @@ import { TZ } from "./test/seed.js";
 const HANG_MS = 900_000;
 
 /** Folders whose tests compute: no process, no service, no lake. */
-const PURE = [
-  "*.test.ts",
-  "arrow/**",
-  "calendar/**",
-  "core/**",
-  "plan/**",
-  "schema/**",
-  "sim/**",
-  "wire/**",
-];
+const PURE = ["*.test.ts", "arrow/**", "calendar/**", "core/**", "plan/**", "schema/**", "sim/**", "wire/**"];
 
 /** Files with sweeps: `npm test` takes few of their cases, and the long tests take more. */
 const SWEEPS = [

@@ -2,9 +2,16 @@ import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { CliResult } from "./run-cli.js";
 
 const WORKER = fileURLToPath(new URL("command-worker.mjs", import.meta.url));
+
+/** What came of a command. */
+export interface CliResult {
+  /** Null where a signal ended the process. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
 /** One command for a process that runs many. */
 export interface CommandOrder {

@@ -9,7 +9,11 @@ import { runCli } from "../../dist/cli/program.js";
 
 const home = process.cwd();
 
-process.on("message", async ({ parameters, cwd, env, input, mark }) => {
+process.on("message", (order) => void perform(order));
+process.on("disconnect", () => process.exit());
+process.send("ready");
+
+async function perform({ parameters, cwd, env, input, mark }) {
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
   process.chdir(cwd ?? home);
@@ -24,6 +28,4 @@ process.on("message", async ({ parameters, cwd, env, input, mark }) => {
     process.stderr.write(mark);
     process.send({ code });
   }
-});
-process.on("disconnect", () => process.exit());
-process.send("ready");
+}

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFailed } from "vitest";
-import { performCommand } from "./command-processes.js";
+import { type CliResult, performCommand } from "./command-processes.js";
+
+export type { CliResult };
 
 /** The built command. */
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -12,12 +14,6 @@ export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.
 /** What the commands keep beside the lake, for as long as a test process runs. */
 const STATE = mkdtempSync(join(tmpdir(), "barlake-state-"));
 process.on("exit", () => rmSync(STATE, { recursive: true, force: true }));
-
-export interface CliResult {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** How a command is run. */
 export interface CommandOptions {
@@ -85,11 +81,10 @@ export function runProcess(parameters: readonly string[], options: ProcessOption
 }
 
 function environmentOf({ env }: CommandOptions): Record<string, string> {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("BARLAKE_"));
-  return { ...Object.fromEntries(inherited), NO_COLOR: "1", XDG_STATE_HOME: STATE, ...env } as Record<
-    string,
-    string
-  >;
+  const inherited = Object.entries(process.env as Record<string, string>).filter(
+    ([name]) => !name.startsWith("BARLAKE_"),
+  );
+  return { ...Object.fromEntries(inherited), NO_COLOR: "1", XDG_STATE_HOME: STATE, ...env };
 }
 
 /** Longest part of an output that the log of a failed test shows. */
