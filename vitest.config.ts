@@ -13,6 +13,7 @@ const PURE = ["*.test.ts", "arrow/**", "calendar/**", "core/**", "plan/**", "sch
 
 /** Files with sweeps: `npm test` takes few of their cases, and the long tests take more. */
 const SWEEPS = [
+  "cli/schedule",
   "client/key-lock",
   "export/dataset/build-dataset",
   "export/dataset/no-look-ahead",
@@ -21,6 +22,7 @@ const SWEEPS = [
   "faults/simulated-ingest",
   "lake/land-klines",
   "lake/model",
+  "lake/two-writers",
   "lake/upsert",
   "plan/request-units",
   "serve/klines/read-klines",

@@ -8,7 +8,7 @@ import { startLakeWorker } from "./lake-worker.js";
 
 const WRITERS = 8;
 /** Landings of each writer. */
-const LANDINGS = cases({ few: 10, more: 50, all: 200 });
+const LANDINGS = cases({ few: 5, more: 50, all: 200 });
 
 /** Landing `turn` of a writer: mostly days of a symbol that is its own, and now and then days that all of them write. */
 function deliveryOf(writer: number, turn: number): ModelBar[] {

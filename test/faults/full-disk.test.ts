@@ -141,7 +141,7 @@ test.skipIf(noLimits)(
 test.skipIf(noLimits)("run: answers that could not be kept are asked for again", async () => {
   const folder = temporaryFolder();
   const served = new Lake(join(folder, "served"));
-  const market = simulateMarket({ seed: 5, symbols: 40, days: 60, end: "2025-11-20" as TradingDate });
+  const market = simulateMarket({ seed: 5, symbols: 12, days: 60, end: "2025-11-20" as TradingDate });
   await fillLake(served, market, { minuteDays: 0, runId: "sim", now: systemClock.now() });
   const service = await startService(served, { port: 0, keys: plainKeys(["key"]), clock: systemClock });
   onTestFinished(() => service.close());

@@ -18,7 +18,7 @@ import { SEED } from "../setup.js";
 import { cases } from "../sweep.js";
 import { type Kill, type LakeWorker, type Order, startLakeWorker } from "./lake-worker.js";
 
-const KILLS = cases({ few: 16, more: 60, all: 300 });
+const KILLS = cases({ few: 10, more: 60, all: 300 });
 /** Lakes that are worked on side by side. */
 const LANES = 2;
 

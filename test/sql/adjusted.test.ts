@@ -13,7 +13,7 @@ import { type LandedBar, landRows, newLake, type Served, serve } from "../serve/
 import { fillSimulated } from "./simulated-lake.js";
 
 const COLUMNS = ["open", "high", "low", "close", "volume", "amount", "prev_close"] as const;
-const SYMBOLS = 24;
+const SYMBOLS = 16;
 
 /** Rows of `adjusted` in the form of an answer, by symbol. */
 async function klines(
@@ -55,7 +55,7 @@ describe("bars of a simulated market", () => {
   let symbols: string[];
 
   beforeAll(async () => {
-    await fillSimulated(lake.folder, { symbols: SYMBOLS, days: 400, end: "2026-03-31", minuteDays: 10 });
+    await fillSimulated(lake.folder, { symbols: SYMBOLS, days: 400, end: "2026-03-31", minuteDays: 8 });
     served = await serve(lake);
     reader = (await openReader(lake, { threads: 2 })).session;
     symbols = (
