@@ -69,7 +69,7 @@ function startedProcess(): {
   child: Promise<ChildProcess>;
   onLog: (text: string, child: ChildProcess) => void;
 } {
-  let give = (_: ChildProcess): void => {};
+  let give: (child: ChildProcess) => void = () => {};
   const child = new Promise<ChildProcess>((resolve) => {
     give = resolve;
   });
