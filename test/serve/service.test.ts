@@ -153,7 +153,7 @@ test("closing finishes what is running, and frees the port", async () => {
   const { lake: own, remove: removeOwn } = newLake();
   await landRows(own, BARS_1D, [bar]);
   const known = plainKeys([KEY]);
-  const arrived = { requests: 0 };
+  const arrived: string[] = [];
   let goOn = (): void => {};
   const waiting = new Promise<void>((resolve) => {
     goOn = resolve;
@@ -161,7 +161,7 @@ test("closing finishes what is running, and frees the port", async () => {
   const keys = {
     callerOf: (key: string) => known.callerOf(key),
     refresh: async (): Promise<void> => {
-      arrived.requests += 1;
+      arrived.push("request");
       await waiting;
     },
   };
@@ -169,7 +169,7 @@ test("closing finishes what is running, and frees the port", async () => {
   const host = process.platform === "linux" ? "127.0.0.2" : "127.0.0.1";
   const { service, ask } = await serve(own, { connections: 1, keys, host });
   const running = Promise.all(Array.from({ length: 6 }, () => ask(KLINES)));
-  while (arrived.requests < 6) await setImmediate();
+  while (arrived.length < 6) await setImmediate();
   const closing = service.close();
   const isOpen = (): Promise<boolean> => fetch(`${service.url}/healthz`).then(Boolean, () => false);
   while (await isOpen()) await setImmediate();
