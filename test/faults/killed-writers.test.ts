@@ -49,7 +49,7 @@ test(`a lake outlives ${KILLS} kills of its writers: nothing is lost, nothing do
 
 async function outlive(lane: number, wanted: number): Promise<number> {
   const [session, { folder }] = [await openSession(), temporaryLake()];
-  const rounds = fc.sample(anyRound, { seed: SEED + lane, numRuns: 4 * wanted });
+  const rounds = fc.sample(anyRound, { seed: SEED + lane, numRuns: 20 * wanted });
   let content: Content = new Map();
   let kills = 0;
   let worker = await startLakeWorker();

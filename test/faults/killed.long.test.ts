@@ -18,7 +18,7 @@ const KILLS = [1, 2, 3, 5, 8];
 test("runs that are killed after any request lose nothing and double nothing; the next one goes on", async () => {
   const folder = temporaryFolder();
   const served = new Lake(join(folder, "served"));
-  const market = simulateMarket({ seed: 3, symbols: 60, days: 120, end: "2026-11-20" as TradingDate });
+  const market = simulateMarket({ seed: 3, symbols: 60, days: 120, end: "2025-11-20" as TradingDate });
   await fillLake(served, market, { minuteDays: 6, runId: "sim", now: systemClock.now() });
   let onAnswered = (): void => {};
   const logger = { info: () => onAnswered(), error: () => {} };
@@ -39,8 +39,8 @@ test("runs that are killed after any request lose nothing and double nothing; th
   );
   const steps = [
     ["run", "reference"],
-    ["run", "daily", "--from", "2026-01-01", "--symbols", symbols],
-    ["run", "minute", "--from", "2026-10-01"],
+    ["run", "daily", "--from", "2025-01-01", "--to", "2025-11-20", "--symbols", symbols],
+    ["run", "minute", "--from", "2025-10-01", "--to", "2025-11-20"],
     ["run", "financials", "--symbols", symbols],
   ];
   let kills = 0;

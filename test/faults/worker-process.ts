@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 
 /** A process that takes orders over IPC, one at a time: tests let it die. */
 export interface WorkerProcess<Order extends object, Done> {
@@ -20,7 +19,10 @@ export async function startWorker<Order extends object, Done>(
   program: string,
 ): Promise<WorkerProcess<Order, Done>> {
   const child = fork(program, { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  await once(child, "message");
+  await new Promise<void>((resolve, reject) => {
+    child.once("message", () => resolve());
+    child.once("exit", (code, signal) => reject(new Error(`${program} ended at its start: ${code ?? signal}`)));
+  });
   return {
     perform: (order) => answerTo<Done>(child, order),
     kill: () => void child.kill("SIGKILL"),
@@ -33,18 +35,19 @@ export async function startWorker<Order extends object, Done>(
 function answerTo<Done>(child: ChildProcess, order: object): Promise<Done | undefined> {
   return new Promise((resolve, reject) => {
     const onMessage = (answer: { done?: Done; failed?: string }): void => {
-      child.off("exit", onExit);
+      child.off("disconnect", onEnd);
       if (answer.failed === undefined) resolve(answer.done);
       else reject(new Error(answer.failed));
     };
-    const onExit = (): void => {
+    // All that a process has sent is here before its channel ends, which may be after the process.
+    const onEnd = (): void => {
       child.off("message", onMessage);
       resolve(undefined);
     };
     child.once("message", onMessage);
-    child.once("exit", onExit);
-    // A process that dies before it reads the order ends by "exit" too.
-    child.send(order, () => {});
-    if (child.exitCode !== null || child.signalCode !== null) onExit();
+    child.once("disconnect", onEnd);
+    // A process that dies before it reads the order ends its channel too.
+    if (child.connected) child.send(order, () => {});
+    else onEnd();
   });
 }

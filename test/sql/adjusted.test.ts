@@ -13,7 +13,7 @@ import { type LandedBar, landRows, newLake, type Served, serve } from "../serve/
 import { fillSimulated } from "./simulated-lake.js";
 
 const COLUMNS = ["open", "high", "low", "close", "volume", "amount", "prev_close"] as const;
-const SYMBOLS = 16;
+const SYMBOLS = 24;
 
 /** Rows of `adjusted` in the form of an answer, by symbol. */
 async function klines(
