@@ -5,7 +5,8 @@ import type { Clock } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { canHeal, isOverQuota, refusalError, withRequest } from "./answer-error.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
-import { GroupQuota, type Pass, type QuotaState } from "./group-quota.js";
+import { type GroupOptions, KeyQuota, type Pass } from "./key-quota.js";
+import type { QuotaState } from "./quota-gate.js";
 
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
@@ -66,12 +67,21 @@ export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #base: URL;
   readonly #agent: Agent;
-  readonly #quotas = new Map<EndpointGroup, GroupQuota>();
+  readonly #quota: KeyQuota;
   #turn = 0;
 
   constructor(options: ServiceClientOptions) {
     this.#options = options;
     this.#base = parseBase(options.baseUrl);
+    const { requestsPerMinute: rpm, learned, share, sentBefore, onLearned } = options;
+    const optionsOf = (group: EndpointGroup): GroupOptions => ({
+      share,
+      configured: typeof rpm === "object" ? rpm[group] : rpm,
+      learned: learned?.[group],
+      sentBefore: sentBefore?.[group],
+      onLearned: (requestsPerMinute) => onLearned?.({ group, requestsPerMinute }),
+    });
+    this.#quota = new KeyQuota(options.clock, optionsOf, share);
     const timeout = options.timeoutMs ?? 60_000;
     this.#agent = new Agent({ headersTimeout: timeout, bodyTimeout: timeout, connect: { timeout } });
   }
@@ -100,7 +110,7 @@ export class ServiceClient {
     let [attempts, waits] = [0, 0];
     const send = async (): Promise<T> => {
       for (;;) {
-        const pass = await this.#quota(ask.endpoint.group).enter(turn, signal);
+        const pass = await this.#quota.enter(ask.endpoint.group, turn, signal);
         onSend(++attempts);
         try {
           return await this.#once(ask, read, pass, signal);
@@ -127,12 +137,12 @@ export class ServiceClient {
 
   /** How a group of endpoints stands with its quota. */
   quotaOf(group: EndpointGroup): QuotaState {
-    return this.#quota(group).state;
+    return this.#quota.stateOf(group);
   }
 
   /** When requests of the last minute were sent, as epoch milliseconds: what the next client with this key must know. */
   sentLately(): ByGroup<readonly number[]> {
-    return Object.fromEntries([...this.#quotas].map(([group, quota]) => [group, quota.sentLately]));
+    return this.#quota.sentLately;
   }
 
   /** Closes the connections. */
@@ -190,23 +200,6 @@ export class ServiceClient {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
     return url;
-  }
-
-  #quota(group: EndpointGroup): GroupQuota {
-    let quota = this.#quotas.get(group);
-    if (quota === undefined) {
-      const { clock, requestsPerMinute: rpm, learned, share, sentBefore, onLearned } = this.#options;
-      quota = new GroupQuota({
-        clock,
-        share,
-        configured: typeof rpm === "object" ? rpm[group] : rpm,
-        learned: learned?.[group],
-        sentBefore: sentBefore?.[group],
-        onLearned: (requestsPerMinute) => onLearned?.({ group, requestsPerMinute }),
-      });
-      this.#quotas.set(group, quota);
-    }
-    return quota;
   }
 }
 
