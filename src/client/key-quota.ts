@@ -99,7 +99,8 @@ export class KeyQuota {
     const now = this.#clock.now();
     const blocked = new Set<EndpointGroup>();
     let wakeAt = Number.POSITIVE_INFINITY;
-    for (const waiting of [...this.#queue]) {
+    // The queue changes on the way.
+    for (const waiting of this.#queue.slice()) {
       const { group } = waiting;
       if (blocked.has(group)) continue;
       const at = this.#nextAt(group, now);
