@@ -7,10 +7,12 @@ import { received } from "./ingest-bars.js";
 import { LandingBars } from "./landing-bars.js";
 import { lastAnswers } from "./ledger.js";
 import type { Run } from "./run.js";
+import { leaseInTurn } from "./shared-asking.js";
 
 /** Asks for the latest trading day's minute bars of whole universes; a day that is complete is not asked for twice. */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
+  const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
   const answered = await lastAnswers(
     run.session,
     run.lake,
@@ -32,6 +34,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   }
   await landing.finish();
   await run.landLedger();
+  await lease.release();
 }
 
 /** Something may be new since the last answer: a session was running then, or has begun in some region since. */

@@ -11,6 +11,8 @@ export interface Purpose {
   readonly window?: TimeRange | undefined;
   /** End of what was final when asked (epoch ms). */
   readonly finalEnd?: number | undefined;
+  /** Most bars that may come. @default few */
+  readonly bars?: number | undefined;
 }
 
 /** What the reader of an answer tells the ledger. */

@@ -7,6 +7,7 @@ import { BarlakeError, messageOf, UsageError } from "../../core/errors.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session.js";
+import { type FreeBytes, freeBytesOf } from "../../lake/free-space.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
 import { publishedChanges, type ReferenceChange, WITH_CHANGES } from "../../lake/reference-changes.js";
@@ -77,6 +78,8 @@ export interface RunEnvironment {
   readonly clock: Clock;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
+  /** Says what the lake's disk has free. @default what its file system says */
+  readonly freeBytes?: FreeBytes;
 }
 
 /**
@@ -103,6 +106,7 @@ export async function runPipeline(
     signal,
     onProgress: environment.onProgress ?? (() => {}),
     limits: new LearnedLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
+    freeBytes: environment.freeBytes ?? freeBytesOf,
   });
   let failed: unknown;
   const record = (): Promise<void> => recordRun(run, report(run, failed), options, client.host);
@@ -110,7 +114,10 @@ export async function runPipeline(
     await recoverAnswers(run);
     await execute(run, pipeline, demandOf(pipeline, options));
   } catch (error) {
-    if (error instanceof UsageError) throw error;
+    if (error instanceof UsageError) {
+      await run.leases.close();
+      throw error;
+    }
     if (!signal.aborted) failed = error;
   }
   try {
@@ -127,6 +134,7 @@ export async function runPipeline(
     await record().catch(() => {});
   }
   await run.answers.close();
+  await run.leases.close();
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return report(run, failed);
 }
