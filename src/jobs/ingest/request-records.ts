@@ -57,7 +57,12 @@ export function answeredRecords(asked: Asked, received: Received, durationMs: nu
 }
 
 /** The ledger's row of a request that was refused or failed. */
-export function failedRecord(asked: Asked, fault: ServiceFault, reason: string, now: number): RequestRecord {
+export function failedRecord(
+  asked: Asked,
+  fault: ServiceFault,
+  reason: string,
+  durationMs: number,
+): RequestRecord {
   return {
     ...asked,
     status: isRefusal(fault) ? "refused" : "failed",
@@ -65,7 +70,7 @@ export function failedRecord(asked: Asked, fault: ServiceFault, reason: string, 
     rows: 0,
     rejected: 0,
     bytes: 0,
-    durationMs: now - asked.askedAt,
+    durationMs,
     absent: [],
     reason,
   };

@@ -59,6 +59,8 @@ export interface RunReport {
   readonly rows: number;
   readonly bytes: number;
   readonly durationMs: number;
+  /** By how much the machine's clock was set ahead, or back (below 0), while the run went on; undefined: it was not. */
+  readonly clockShiftMs: number | undefined;
   readonly landed: readonly LandReport[];
   /** What changed in reference data and statements since the snapshots before. */
   readonly changes: readonly ReferenceChange[];
@@ -218,6 +220,7 @@ async function barsDemands(
       from: localDate(range.start, REGIONS[region].zone),
       to: localDate(range.end, REGIONS[region].zone),
       symbols: new Map([[region, symbols]]),
+      endsAtDelisting: true,
     }));
 }
 
@@ -235,7 +238,8 @@ function report(run: Run, failed: unknown): RunReport {
     requests: { planned: run.progress.planned, ...run.requests },
     rows: run.rows,
     bytes: run.bytes,
-    durationMs: run.clock.now() - run.startedAt,
+    durationMs: run.elapsedMs,
+    clockShiftMs: clockShiftOf(run),
     landed: totals(run.landed),
     changes: run.changes,
     rejected: run.rejects,
@@ -243,6 +247,14 @@ function report(run: Run, failed: unknown): RunReport {
     symbols: run.symbols.counts(),
     stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
   };
+}
+
+/** Clocks are adjusted by less than this without being set. */
+const CLOCK_SET_MS = 5000;
+
+function clockShiftOf({ clock, startedAt, elapsedMs }: Run): number | undefined {
+  const shift = Math.round(clock.now() - startedAt - elapsedMs);
+  return Math.abs(shift) >= CLOCK_SET_MS ? shift : undefined;
 }
 
 /** Why datasets were left out, where the key lacks what they need. */

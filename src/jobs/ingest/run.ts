@@ -3,7 +3,7 @@ import type { Ask, ServiceClient } from "../../client/service-client.js";
 import { LakeError, messageOf, ServiceError } from "../../core/errors.js";
 import type { Region } from "../../core/exchange.js";
 import type { Issue } from "../../core/issue.js";
-import type { Clock } from "../../core/time.js";
+import { type Clock, ticksOf } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import { AnswerStore } from "../../lake/answer-store.js";
 import { expectSpace, type FreeBytes } from "../../lake/free-space.js";
@@ -95,6 +95,8 @@ export class Run {
   readonly symbols = new SymbolTally();
   readonly progress: RunProgress;
   readonly startedAt: number;
+  /** When it began on the clock that nobody sets. */
+  readonly #startedTicks: number;
   /** Ends of what was final when the run began, by region; what settles later is asked for again by the next run. */
   readonly finalEnds: Readonly<Record<Region, number>>;
   rows = 0;
@@ -128,7 +130,13 @@ export class Run {
     this.#breaker = new CircuitBreaker(parts.clock);
     const now = parts.clock.now();
     this.startedAt = now;
+    this.#startedTicks = ticksOf(parts.clock);
     this.finalEnds = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
+  }
+
+  /** How long it has gone on, in milliseconds, whatever the machine's clock was set to meanwhile. */
+  get elapsedMs(): number {
+    return ticksOf(this.clock) - this.#startedTicks;
   }
 
   /** Options for a landing at this moment. */
@@ -169,6 +177,7 @@ export class Run {
     const endpoint = `${ask.endpoint.method} ${ask.endpoint.path}`;
     const { runId, pipeline } = this;
     const askedAt = this.clock.now();
+    const askedTicks = ticksOf(this.clock);
     const asked: Asked = { runId, pipeline, requestId, endpoint, askedAt, attempts: 0, ...purpose };
     this.requests.sent += 1;
     this.progress.sent(purpose.dataset, () => this.client.quotaOf(ask.endpoint.group));
@@ -187,7 +196,8 @@ export class Run {
       return { value, requestId, source: `${runId}/${requestId}`, entry: { records, issues: value.issues } };
     } catch (error) {
       if (this.signal.aborted || !isServiceFault(error)) throw error;
-      this.#fail(asked, error, error instanceof ServiceError && heals(error));
+      const durationMs = ticksOf(this.clock) - askedTicks;
+      this.#fail(asked, error, durationMs, error instanceof ServiceError && heals(error));
       return undefined;
     } finally {
       this.progress.ended(purpose.dataset, rows, bytes);
@@ -228,10 +238,10 @@ export class Run {
     }
   }
 
-  #fail(asked: Asked, fault: ServiceFault, isHealed: boolean): void {
+  #fail(asked: Asked, fault: ServiceFault, durationMs: number, isHealed: boolean): void {
     const reason = fault.hint ? `${fault.message}; ${fault.hint}` : fault.message;
     this.requests[isRefusal(fault) ? "refused" : "failed"] += 1;
-    this.enter({ records: [failedRecord(asked, fault, reason, this.clock.now())], issues: [] });
+    this.enter({ records: [failedRecord(asked, fault, reason, durationMs)], issues: [] });
     if (isHealed) return;
     const { dataset, requestId, symbols } = asked;
     this.symbols.note(dataset, symbols, new Set(symbols));
