@@ -1,7 +1,7 @@
 export { batchesToIpc, type IpcFormat } from "./arrow/batches-ipc.js";
 export { klineBatch } from "./arrow/kline-batch.js";
 export { klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
-export type { QuotaState } from "./client/group-quota.js";
+export type { QuotaState } from "./client/quota-gate.js";
 export { type LearnedRate, ServiceClient, type ServiceClientOptions } from "./client/service-client.js";
 export { systemClock } from "./client/system-clock.js";
 export * from "./core/errors.js";

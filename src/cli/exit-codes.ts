@@ -1,3 +1,4 @@
+import type { ImportReport } from "../jobs/import/run-import.js";
 import type { RunStatus } from "../schema/runs.js";
 
 /** Exit codes of every command. */
@@ -24,4 +25,11 @@ export function exitOfRun(status: RunStatus): number {
     case "interrupted":
       return EXIT.interrupted;
   }
+}
+
+/** The exit code of an import: a file that could not be read, or rows of which none could be taken, leave work to do. */
+export function exitOfImport({ rejected, landed }: Pick<ImportReport, "rejected" | "landed">): number {
+  if (rejected.some(({ rule }) => rule === "unreadable_file")) return EXIT.partial;
+  const taken = landed.reduce((sum, one) => sum + one.inserted + one.updated + one.unchanged, 0);
+  return rejected.length > 0 && taken === 0 ? EXIT.partial : EXIT.done;
 }

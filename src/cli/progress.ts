@@ -1,6 +1,6 @@
 import { MultiBar, type SingleBar } from "cli-progress";
 import { pino } from "pino";
-import type { QuotaState } from "../client/group-quota.js";
+import type { QuotaState } from "../client/quota-gate.js";
 import { systemClock } from "../client/system-clock.js";
 import { MINUTE_MS } from "../core/time.js";
 import type { Progress as RunProgress } from "../jobs/ingest/run-progress.js";

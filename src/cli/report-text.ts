@@ -71,7 +71,8 @@ export function runSummary(report: RunReport, lake: string): string {
   const { requests } = report;
   const colour = report.status === "complete" ? "green" : "red";
   const lines = [
-    `${paint("bold", report.pipeline)} ${paint(colour, report.status)} in ${duration(report.durationMs)}: ` +
+    clockText(report.clockShiftMs) +
+      `${paint("bold", report.pipeline)} ${paint(colour, report.status)} in ${duration(report.durationMs)}: ` +
       `${plural(requests.sent, "request")} (${requests.answered} answered, ${requests.empty} empty, ${requests.refused} refused, ${requests.failed} failed), ` +
       `${plural(report.rows, "row")}, ${size(report.bytes)}`,
   ];
@@ -98,4 +99,11 @@ export function runSummary(report: RunReport, lake: string): string {
   if (report.stopped !== undefined) lines.push(`${paint("red", "stopped:")} ${report.stopped}`);
   if (report.status !== "complete") lines.push("the next run asks only for what is missing");
   return lines.join("\n");
+}
+
+/** Says that the clock was set while the run went on: times in its records may jump. */
+function clockText(shiftMs: number | undefined): string {
+  if (shiftMs === undefined) return "";
+  const by = `${duration(Math.abs(shiftMs))} ${shiftMs < 0 ? "back" : "ahead"}`;
+  return `${paint("yellow", "note:")} the machine's clock was set ${by} during the run\n`;
 }

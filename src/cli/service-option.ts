@@ -4,6 +4,7 @@ import { holdKey } from "../client/key-lock.js";
 import { type ByGroup, hostOf, ServiceClient } from "../client/service-client.js";
 import { systemClock } from "../client/system-clock.js";
 import { messageOf, UsageError } from "../core/errors.js";
+import { MINUTE_MS } from "../core/time.js";
 import type { Pipeline } from "../jobs/pipeline.js";
 import type { Lake } from "../lake/lake.js";
 import { keepServiceLimits, type LimitsKeeper } from "../lake/service-limits.js";
@@ -17,6 +18,8 @@ export interface ServiceOptions extends CommonOptions {
   readonly url?: string;
   readonly rpm?: number | ByGroup<number>;
   readonly share?: number;
+  readonly minSpeed?: number;
+  readonly maxResponseMinutes?: number;
 }
 
 /** A service that a command asks, with a key that no other process of this machine uses beyond its share. */
@@ -55,6 +58,19 @@ export function shareOption(): Option {
   return new Option("--share <part>", says).argParser(shareOf);
 }
 
+/** `--min-speed`: for lines that are slower than any that the defaults think of. */
+export function minSpeedOption(): Option {
+  const says =
+    "bytes a second, over a minute, below which a response is given up, and asked for again (default: 1024)";
+  return new Option("--min-speed <bytes>", says).argParser(positive);
+}
+
+/** `--max-response-minutes`: how long one response is waited for at most. */
+export function maxResponseOption(): Option {
+  const says = "minutes after which a response that is not complete is given up (default: 30)";
+  return new Option("--max-response-minutes <n>", says).argParser(positive);
+}
+
 /**
  * The service that options and environment name, with what the lake knows of it.
  *
@@ -62,7 +78,7 @@ export function shareOption(): Option {
  * @throws {UsageError} without an address or a key, and where another process uses the key.
  */
 export async function openService(
-  { url, rpm, share }: ServiceOptions,
+  { url, rpm, share, minSpeed, maxResponseMinutes }: ServiceOptions,
   lake: Lake,
   purpose: string,
 ): Promise<OpenService> {
@@ -79,6 +95,10 @@ export async function openService(
     requestsPerMinute: rpm,
     learned: limits.limits.requestsPerMinute,
     sentBefore: lock.sentBefore,
+    limits: {
+      ...(minSpeed !== undefined && { minBytesPerSecond: minSpeed }),
+      ...(maxResponseMinutes !== undefined && { maxResponseMs: maxResponseMinutes * MINUTE_MS }),
+    },
     onLearned: ({ group, requestsPerMinute }) =>
       limits.learn({ requestsPerMinute: { [group]: requestsPerMinute } }),
   });

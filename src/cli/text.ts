@@ -21,8 +21,9 @@ export function size(bytes: number): string {
   return `${(bytes / 1000 ** step).toFixed(step === 0 ? 0 : 1)} ${units[step]}`;
 }
 
-/** A duration: 840 ms, 12.3 s, 4 min 05 s. */
+/** A duration: 840 ms, 12.3 s, 4 min 05 s. One below 0 was taken from a clock that was set back: nobody knows it. */
 export function duration(ms: number): string {
+  if (ms < 0) return "an unknown time (the clock was set back)";
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);

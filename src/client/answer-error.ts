@@ -1,4 +1,3 @@
-import type { Readable } from "node:stream";
 import { BarlakeError, messageOf, ServiceError, TransportError, WireError } from "../core/errors.js";
 import { type ErrorCode, PERMISSION_CODES, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
 import { decodedBody } from "./content-encoding.js";
@@ -14,7 +13,7 @@ interface Refusal {
   readonly retryAfter: string | undefined;
   /** The answer's content-encoding. */
   readonly encoding: string | undefined;
-  readonly body: Readable;
+  readonly body: AsyncIterable<Uint8Array>;
 }
 
 /** Turns an answer that is not a success into an error that says what to do. `what` names the request. */

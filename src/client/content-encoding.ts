@@ -30,7 +30,10 @@ export function encodingsFor({ hostname }: URL): string {
  * @param header the answer's content-encoding.
  * @throws {WireError} for a coding that is not known: asking again would not change it; a body that breaks off throws while it is read.
  */
-export function decodedBody(body: Readable, header: string | undefined): AsyncIterable<Uint8Array> {
+export function decodedBody(
+  body: AsyncIterable<Uint8Array>,
+  header: string | undefined,
+): AsyncIterable<Uint8Array> {
   const names = (header ?? "").toLowerCase().split(",");
   const codings = names.map((name) => name.trim()).filter((name) => name !== "" && name !== "identity");
   if (codings.length === 0) return body;
@@ -38,12 +41,12 @@ export function decodedBody(body: Readable, header: string | undefined): AsyncIt
     .toReversed()
     .map((name) => (Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined));
   if (decoders.length > MAX_CODINGS || decoders.includes(undefined)) {
-    body.destroy();
+    if (body instanceof Readable) body.destroy();
     throw new WireError("malformed", `answer has the unknown content-encoding "${header?.slice(0, 64)}"`, 0, {
       hint: `the service, or a proxy before it, answers otherwise than asked: ${ACCEPTED_ENCODINGS}`,
     });
   }
-  let decoded: Readable = body;
+  let decoded: AsyncIterable<Uint8Array> = body;
   for (const decoder of decoders) decoded = pipeline(decoded, (decoder as () => Duplex)(), ignore);
   return decoded;
 }

@@ -1,11 +1,14 @@
+import type { Readable } from "node:stream";
 import pRetry from "p-retry";
 import { Agent, request } from "undici";
 import { ServiceError, UsageError } from "../core/errors.js";
-import type { Clock } from "../core/time.js";
+import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { canHeal, isOverQuota, refusalError, withRequest } from "./answer-error.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
-import { GroupQuota, type Pass, type QuotaState } from "./group-quota.js";
+import { type GroupOptions, KeyQuota, type Pass } from "./key-quota.js";
+import type { QuotaState } from "./quota-gate.js";
+import { bounded, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
 
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
@@ -27,8 +30,10 @@ export interface ServiceClientOptions {
   readonly retries?: number;
   /** Wait before the first retry, up to twice that; it doubles. @default 500 */
   readonly backoffMs?: number;
-  /** Longest silence of the service, and longest wait for a connection; 0 waits for ever. @default 60000 */
+  /** Longest wait for a connection, for the head of a response, and between two pieces of its body; 0 waits for ever. @default 60000 */
   readonly timeoutMs?: number;
+  /** How long and how large a response may be. @default {@link RESPONSE_LIMITS} */
+  readonly limits?: Partial<ResponseLimits> | undefined;
 }
 
 /** A value for some groups of endpoints. */
@@ -66,12 +71,21 @@ export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #base: URL;
   readonly #agent: Agent;
-  readonly #quotas = new Map<EndpointGroup, GroupQuota>();
+  readonly #quota: KeyQuota;
   #turn = 0;
 
   constructor(options: ServiceClientOptions) {
     this.#options = options;
     this.#base = parseBase(options.baseUrl);
+    const { requestsPerMinute: rpm, learned, share, sentBefore, onLearned } = options;
+    const optionsOf = (group: EndpointGroup): GroupOptions => ({
+      share,
+      configured: typeof rpm === "object" ? rpm[group] : rpm,
+      learned: learned?.[group],
+      sentBefore: sentBefore?.[group],
+      onLearned: (requestsPerMinute) => onLearned?.({ group, requestsPerMinute }),
+    });
+    this.#quota = new KeyQuota(options.clock, optionsOf, share);
     const timeout = options.timeoutMs ?? 60_000;
     this.#agent = new Agent({ headersTimeout: timeout, bodyTimeout: timeout, connect: { timeout } });
   }
@@ -95,12 +109,12 @@ export class ServiceClient {
     onSend: (attempt: number) => void = () => {},
   ): Promise<Answered<T>> {
     const { clock, retries = 4, backoffMs = 500 } = this.#options;
-    const started = clock.now();
+    const started = ticksOf(clock);
     const turn = this.#turn++;
     let [attempts, waits] = [0, 0];
     const send = async (): Promise<T> => {
       for (;;) {
-        const pass = await this.#quota(ask.endpoint.group).enter(turn, signal);
+        const pass = await this.#quota.enter(ask.endpoint.group, turn, signal);
         onSend(++attempts);
         try {
           return await this.#once(ask, read, pass, signal);
@@ -122,17 +136,17 @@ export class ServiceClient {
         await clock.sleep(Math.max(told, Math.ceil(backoff)), signal);
       },
     });
-    return { value, attempts, durationMs: clock.now() - started };
+    return { value, attempts, durationMs: ticksOf(clock) - started };
   }
 
   /** How a group of endpoints stands with its quota. */
   quotaOf(group: EndpointGroup): QuotaState {
-    return this.#quota(group).state;
+    return this.#quota.stateOf(group);
   }
 
   /** When requests of the last minute were sent, as epoch milliseconds: what the next client with this key must know. */
   sentLately(): ByGroup<readonly number[]> {
-    return Object.fromEntries([...this.#quotas].map(([group, quota]) => [group, quota.sentLately]));
+    return this.#quota.sentLately;
   }
 
   /** Closes the connections. */
@@ -148,6 +162,7 @@ export class ServiceClient {
   ): Promise<T> {
     const path = pathOf(ask.endpoint, ask.path);
     const what = `${ask.endpoint.method} ${path}`;
+    let open: Readable | undefined;
     try {
       const answer = await request(this.#urlOf(path, ask.query), {
         method: ask.endpoint.method,
@@ -161,7 +176,11 @@ export class ServiceClient {
         ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),
         ...(signal ? { signal } : {}),
       });
-      const { statusCode: status, headers, body } = answer;
+      const { statusCode: status, headers } = answer;
+      const { clock } = this.#options;
+      const limits = { ...RESPONSE_LIMITS, ...this.#options.limits };
+      open = answer.body.on("error", () => {});
+      const body = timely(answer.body, limits, clock);
       const header = (name: string): string | undefined => String(headers[name] ?? "") || undefined;
       const encoding = header("content-encoding");
       if (status !== 200) {
@@ -170,16 +189,18 @@ export class ServiceClient {
           contentType: header("content-type") ?? "",
           retryAfter: header("retry-after"),
         };
-        const error = await refusalError(what, { ...facts, body, encoding }, this.#options.clock.now());
+        const error = await refusalError(what, { ...facts, body, encoding }, clock.now());
         if (isOverQuota(error)) pass.refused(error.retryAfterMs);
         throw error;
       }
       pass.passed();
-      return await read(decodedBody(body, encoding));
+      return await read(bounded(decodedBody(body, encoding), limits));
     } catch (error) {
       throw withRequest(what, error);
     } finally {
       pass.passed();
+      // A body that was not read to its end keeps its connection otherwise.
+      open?.destroy();
     }
   }
 
@@ -190,23 +211,6 @@ export class ServiceClient {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
     return url;
-  }
-
-  #quota(group: EndpointGroup): GroupQuota {
-    let quota = this.#quotas.get(group);
-    if (quota === undefined) {
-      const { clock, requestsPerMinute: rpm, learned, share, sentBefore, onLearned } = this.#options;
-      quota = new GroupQuota({
-        clock,
-        share,
-        configured: typeof rpm === "object" ? rpm[group] : rpm,
-        learned: learned?.[group],
-        sentBefore: sentBefore?.[group],
-        onLearned: (requestsPerMinute) => onLearned?.({ group, requestsPerMinute }),
-      });
-      this.#quotas.set(group, quota);
-    }
-    return quota;
   }
 }
 

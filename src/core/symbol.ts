@@ -7,7 +7,9 @@ export type MarketSymbol = string & { readonly __brand: "MarketSymbol" };
 /** The longest symbol that is accepted, in characters; keeps keys of a hostile answer small. */
 export const MAX_SYMBOL_LENGTH = 32;
 
-const SYMBOL = /^[A-Za-z0-9][A-Za-z0-9_^-]*(?:\.[A-Za-z0-9_^-]+)*\.[A-Z]{2,4}$/;
+/** A symbol's form as a regular expression that JavaScript and RE2 (DuckDB) read alike; it matches the whole text. */
+export const SYMBOL_FORM = "[A-Za-z0-9][A-Za-z0-9_^-]*(?:\\.[A-Za-z0-9_^-]+)*\\.[A-Z]{2,4}";
+const SYMBOL = new RegExp(`^${SYMBOL_FORM}$`);
 
 /** Says whether a text has the form of a symbol; the exchange need not be a known one. */
 export function isSymbol(text: string): text is MarketSymbol {
@@ -15,12 +17,20 @@ export function isSymbol(text: string): text is MarketSymbol {
 }
 
 /**
- * Checks a text and brands it as a symbol.
+ * A symbol as services write it: codes of Hong Kong have five digits, and `700.HK` is `00700.HK`. Others stay as they are.
+ */
+export function canonicalSymbol(symbol: string): string {
+  return /^\d{1,4}\.HK$/.test(symbol) ? symbol.padStart(8, "0") : symbol;
+}
+
+/**
+ * Checks a text that a user gave, and brands it as a symbol, as services write it.
  *
  * @throws {UsageError} when the text does not have the form `<code>.<exchange suffix>`.
  */
 export function parseSymbol(text: string): MarketSymbol {
-  if (isSymbol(text)) return text;
+  const symbol = canonicalSymbol(text);
+  if (isSymbol(symbol)) return symbol;
   throw new UsageError(`symbol "${text.slice(0, 64)}" is not of the form <code>.<exchange suffix>`, {
     hint: "write it like 600519.SH, 00700.HK or AAPL.US",
   });

@@ -16,8 +16,15 @@ export { DAY_MS, MINUTE_MS };
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
+  /** Milliseconds since some time; unlike {@link now} it is never set back or ahead. @default now */
+  monotonic?(): number;
   /** Resolves after `ms` milliseconds, or rejects at once when `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** Milliseconds on a clock that nobody sets: the difference of two is a duration. */
+export function ticksOf(clock: Pick<Clock, "now" | "monotonic">): number {
+  return clock.monotonic?.() ?? clock.now();
 }
 
 const DATE = /^(\d{4})(-?)(\d{2})\2(\d{2})$/;

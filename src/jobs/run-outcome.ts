@@ -1,5 +1,5 @@
 import { BarlakeError, messageOf } from "../core/errors.js";
-import type { Clock } from "../core/time.js";
+import { type Clock, ticksOf } from "../core/time.js";
 import type { RunReport } from "./ingest/run-pipeline.js";
 
 /** How a run ended, for those who watch: also of one that could not begin. */
@@ -27,13 +27,16 @@ export type SettledRun = { readonly outcome: RunOutcome } & (
  */
 export async function settleRun(
   pipeline: string,
-  clock: Pick<Clock, "now">,
+  clock: Pick<Clock, "now" | "monotonic">,
   run: () => Promise<RunReport>,
 ): Promise<SettledRun> {
   const startedAt = clock.now();
+  const startedTicks = ticksOf(clock);
+  // The clock may be set while the run goes on: its end is as long after its start as it took.
+  const finishedAt = (): number => startedAt + Math.round(ticksOf(clock) - startedTicks);
   try {
     const report = await run();
-    return { kind: "reported", outcome: { ...report, startedAt, finishedAt: clock.now() }, report };
+    return { kind: "reported", outcome: { ...report, startedAt, finishedAt: finishedAt() }, report };
   } catch (error) {
     const hint = error instanceof BarlakeError ? error.hint : undefined;
     const outcome: RunOutcome = {
@@ -47,7 +50,7 @@ export async function settleRun(
       failures: [],
       landed: [],
       startedAt,
-      finishedAt: clock.now(),
+      finishedAt: finishedAt(),
     };
     return { kind: "threw", outcome, error };
   }

@@ -77,13 +77,24 @@ export async function rejectIssues(
   );
 }
 
-/** Writes the list to `rejects/` in the lake, if it has rows, and gives what it held, most frequent first. */
-export async function saveRejects(session: Session, lake: Lake, runId: string): Promise<RejectCount[]> {
+/**
+ * Writes the list to `rejects/` in the lake, if it has rows, and gives what it held, most frequent first.
+ *
+ * @param options.isNew whether rows that the lake keeps already are left out of what is written. @default false
+ */
+export async function saveRejects(
+  session: Session,
+  lake: Lake,
+  runId: string,
+  { isNew = false }: { readonly isNew?: boolean } = {},
+): Promise<RejectCount[]> {
   const counts = await session.json<Omit<RejectCount, "rows"> & { rows: bigint }>(
     `SELECT rule, any_value(reason ORDER BY line) AS reason, source, min(line)::DOUBLE AS line, count(*) AS rows
      FROM ${TABLE} GROUP BY rule, source ORDER BY rows DESC, source`,
   );
-  if (counts.length > 0) {
+  if (isNew && counts.length > 0) await dropKept(session, lake);
+  const [left] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${TABLE}`);
+  if ((left?.n ?? 0) > 0) {
     const staged = await lake.storage.stagingFile("ndjson");
     const columns = Object.keys(COLUMNS).map(ident).join(", ");
     await session.run(
@@ -93,6 +104,16 @@ export async function saveRejects(session: Session, lake: Lake, runId: string): 
     await openRejects(session);
   }
   return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
+}
+
+/** Drops what the lake keeps already from the list: the same row of the same file, for the same reason. */
+async function dropKept(session: Session, lake: Lake): Promise<void> {
+  const names = Object.keys(COLUMNS).filter((name) => name !== "run_id");
+  const identity = (from: string): string =>
+    names.map((name) => `coalesce(CAST(${from}.${ident(name)} AS VARCHAR), '')`).join(" || chr(0) || ");
+  await session.run(
+    `DELETE FROM ${TABLE} AS r WHERE ${identity("r")} IN (SELECT ${identity("k")} FROM (${await rejectsSql(lake)}) AS k)`,
+  );
 }
 
 /** The query of all rejects that a lake keeps; of none where it has none. */

@@ -36,6 +36,8 @@ export interface CoverageFacts {
   readonly range: TimeRange;
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
   readonly listedAt: ReadonlyMap<string, number>;
+  /** When symbols were seen to be delisted; epoch milliseconds. They lack nothing afterwards. @default none was */
+  readonly delistedAt?: ReadonlyMap<string, number>;
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -44,12 +46,13 @@ const EXAMPLES = 3;
 
 /** Measures what was answered against the trading calendar. Gaps of several symbols that are alike are one. */
 export function measureCoverage(facts: CoverageFacts): Coverage {
-  const { calendar, range, covered, listedAt } = facts;
+  const { calendar, range, covered, listedAt, delistedAt } = facts;
   const days = calendar.daysIn(range, facts.now);
   const groups = new Map<string, { first: number; end: number; begin: number; symbols: string[] }>();
   let [wanted, missing] = [0, 0];
   for (const symbol of facts.symbols) {
-    const life = { start: Math.max(range.start, listedAt.get(symbol) ?? range.start), end: range.end };
+    const start = Math.max(range.start, listedAt.get(symbol) ?? range.start);
+    const life = { start, end: Math.max(start, Math.min(range.end, delistedAt?.get(symbol) ?? range.end)) };
     const { first: begin, end: finish } = daysOverlapped(days, life);
     wanted += finish - begin;
     for (const gap of subtractRanges(life, covered.get(symbol) ?? [])) {

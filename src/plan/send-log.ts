@@ -41,6 +41,20 @@ export function usedInMinute(sends: readonly Send[], now: number): number {
 }
 
 /**
+ * Requests of a log that may have counted when one of them reached the service: those sent before it whose minute was
+ * not over. Requests that were refused do not count.
+ */
+export function countedAt(sends: readonly Send[], send: Send): number {
+  const since = send.sentAt - MINUTE_MS;
+  let counted = 0;
+  for (const other of sends) {
+    if (other === send) break;
+    if (other.isRefused !== true && latestArrival(other) > since) counted++;
+  }
+  return counted;
+}
+
+/**
  * The part of a log that still counts. A send that lies ahead shows that the clock was set back: it is dropped, lest
  * everything wait for the clock to be there again.
  */

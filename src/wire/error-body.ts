@@ -43,13 +43,18 @@ export function parseErrorBody(text: string): ErrorBody | undefined {
 /** Longest wait that a service is believed to mean. */
 const MAX_WAIT_MS = 15 * 60_000;
 
+/** A wait in seconds, as a message words it; other numbers of seconds are the period of a limit. */
+const SECONDS = /\b(?:in|after|wait(?: for)?)\s+(\d+(?:\.\d+)?)\s*(?:s|secs?|seconds?)\b/i;
+
 /**
  * How long a 429 asks us to wait, in milliseconds: the wait in the message text (`39351ms`), which is the more exact,
- * else the header `Retry-After` (seconds or an HTTP date). 0 and nonsense are no hint.
+ * else the header `Retry-After` (seconds or an HTTP date), else the message's seconds (`retry in 2 seconds`). 0 and
+ * nonsense are no hint.
  */
 export function retryAfterMs(message: string, header: string | undefined, now: number): number | undefined {
   const told = Number(/(\d+(?:\.\d+)?)\s*ms\b/.exec(message)?.[1] ?? 0);
-  const wait = told > 0 || header === undefined ? told : waitOfHeader(header, now);
+  const seconds = Number(SECONDS.exec(message)?.[1] ?? 0);
+  const wait = told > 0 ? told : header === undefined ? seconds * 1000 : waitOfHeader(header, now);
   return Number.isFinite(wait) && wait > 0 ? Math.min(Math.ceil(wait), MAX_WAIT_MS) : undefined;
 }
 

@@ -93,7 +93,7 @@ test("a wait told in the message is obeyed to the millisecond and costs no retry
   expect(value.columns.rows).toBe(2);
   expect(attempts).toBe(6);
   expect(service.seen).toHaveLength(6);
-  expect(clock.slept).toEqual(Array.from({ length: 5 }, () => 39_351 + 25));
+  expect(clock.slept).toEqual(Array.from({ length: 5 }, () => 39_351 + 16));
 });
 
 test("Retry-After counts where the message tells no wait; 0 is no hint", async () => {
@@ -104,7 +104,7 @@ test("Retry-After counts where the message tells no wait; 0 is no hint", async (
     else json(response, 200, BARS);
   });
   await bars();
-  expect(clock.slept).toEqual([2025, 1025]);
+  expect(clock.slept).toEqual([2000, 1000]);
 });
 
 test("refusals without a hint pause the group for ever longer, and cost no retry", async () => {
@@ -113,7 +113,7 @@ test("refusals without a hint pause the group for ever longer, and cost no retry
     else json(response, 200, BARS);
   });
   expect((await bars()).attempts).toBe(9);
-  expect(clock.slept).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => seconds * 1000 + 25));
+  expect(clock.slept).toEqual([1000, 2000, 4001, 8003, 16_006, 30_012, 30_012, 30_012]);
 });
 
 test("refusals cost no retry, whether a retry is left or not, and have an end of their own", async () => {
@@ -153,7 +153,7 @@ test("a wait for one endpoint group does not hold back another", async () => {
     client.ask({ endpoint: ENDPOINTS.exchanges }, (body) => decodeRecords(body, "list", exchangeSummary)),
   ];
   await Promise.all(both);
-  expect(clock.slept).toEqual([5025]);
+  expect(clock.slept).toEqual([5002]);
 });
 
 test("requests keep to the quota, of all groups or of each", async () => {
@@ -165,7 +165,7 @@ test("requests keep to the quota, of all groups or of each", async () => {
   }
 });
 
-test("what one client has sent and learned, the next one knows", async () => {
+test("a single refusal teaches nothing; what one client has sent, the next one knows", async () => {
   const learned: LearnedRate[] = [];
   const script: Script = (_, response, index) => {
     if (index === 2) json(response, 429, { code: "RATE_LIMITED", message: "in 50000ms" });
@@ -173,17 +173,17 @@ test("what one client has sent and learned, the next one knows", async () => {
   };
   const first = await setUp(script, { onLearned: (one) => learned.push(one) });
   for (let i = 0; i < 3; i++) await first.bars();
-  expect(learned).toEqual([{ group: "klines", requestsPerMinute: 2 }]);
+  expect(learned).toEqual([]);
   const [sentBefore, start] = [first.client.sentLately(), first.clock.now()];
   const { clock, client, bars } = await setUp((_, response) => json(response, 200, BARS), {
     sentBefore,
-    learned: { klines: 2 },
+    requestsPerMinute: { klines: 2 },
   });
   clock.advance(start - clock.now());
   await bars();
   await bars();
-  expect(client.quotaOf("klines")).toMatchObject({ limit: 2, learned: true, usedLastMinute: 1, waits: 0 });
-  expect(clock.slept).toEqual([1000, 60_025]);
+  expect(client.quotaOf("klines")).toMatchObject({ limit: 2, learned: false, usedLastMinute: 2, waits: 0 });
+  expect(clock.slept).toEqual([11_005, 50_020]);
   expect(client.quotaOf("reference")).toMatchObject({ limit: undefined, learned: false, usedLastMinute: 0 });
 });
 

@@ -1,4 +1,5 @@
-import { GroupQuota, type GroupQuotaOptions, type QuotaState } from "../../src/client/group-quota.js";
+import { type GroupOptions, KeyQuota } from "../../src/client/key-quota.js";
+import type { QuotaState } from "../../src/client/quota-gate.js";
 import { eventClock } from "../faults/event-clock.js";
 
 export const MINUTE = 60_000;
@@ -41,19 +42,29 @@ export function tokenBucket(limit: number, capacity = limit): Counter {
   };
 }
 
+/** A time, as milliseconds from the start of a simulation. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
 export interface Simulation {
   readonly counter: Counter;
   readonly minutes: number;
   /** Gives numbers from 0 to 1. */
   readonly random: () => number;
   /** The quotas of the processes that share the key; one where none is given. */
-  readonly quotas?: readonly Omit<GroupQuotaOptions, "clock">[];
+  readonly quotas?: readonly GroupOptions[];
   /** Requests of a process that are under way at once. @default 4 */
   readonly workers?: number;
   /** Whether a refusal tells the wait. @default true */
   readonly hints?: boolean;
   /** When the callers want nothing, as milliseconds from the start. */
-  readonly idle?: readonly { readonly start: number; readonly end: number }[];
+  readonly idle?: readonly Span[];
+  /** Other programs with the key: they send so many requests a minute, whatever becomes of them. */
+  readonly others?: readonly (Span & { readonly perMinute: number })[];
+  /** Mistakes of the service: it refuses such a part of the requests, and asks for such a wait. */
+  readonly strays?: readonly (Span & { readonly part: number; readonly waitMs: number })[];
   /** Longest time that a request needs to reach the service, and a service to begin its answer, in milliseconds. */
   readonly arrivalMs?: number;
   readonly answerMs?: number;
@@ -73,15 +84,25 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   const start = Date.parse("2026-11-21T00:00:17Z");
   const end = start + simulation.minutes * MINUTE;
   const clock = eventClock(start);
-  const quotas = (simulation.quotas ?? [{}]).map((options) => new GroupQuota({ clock, ...options }));
+  const quotas = (simulation.quotas ?? [{}]).map((options) => new KeyQuota(clock, () => options));
   const [passed, refused]: [number[], number[]] = [[], []];
-  const work = async (quota: GroupQuota): Promise<void> => {
+  const { others = [], strays = [] } = simulation;
+  const isIn = (span: Span): boolean => clock.now() - start >= span.start && clock.now() - start < span.end;
+  const other = async ({ perMinute, ...span }: Span & { readonly perMinute: number }): Promise<void> => {
+    await clock.sleep(span.start);
+    for (; isIn(span); await clock.sleep(MINUTE / perMinute)) counter(clock.now());
+  };
+  const waitOf = (): number => {
+    const stray = strays.find((one) => isIn(one) && random() < one.part);
+    return stray?.waitMs ?? counter(clock.now());
+  };
+  const work = async (quota: KeyQuota): Promise<void> => {
     for (let turn = 0; clock.now() < end; turn++) {
-      const pause = idle.find((one) => clock.now() - start >= one.start && clock.now() - start < one.end);
+      const pause = idle.find(isIn);
       if (pause) await clock.sleep(start + pause.end - clock.now());
-      const pass = await quota.enter(turn);
+      const pass = await quota.enter("klines", turn);
       await clock.sleep(Math.round(5 + random() * arrivalMs));
-      const wait = counter(clock.now());
+      const wait = waitOf();
       if (clock.now() < end) (wait > 0 ? refused : passed).push(clock.now() - start);
       await clock.sleep(Math.round(5 + random() * (wait > 0 ? 50 : answerMs)));
       if (wait > 0) pass.refused(hints ? Math.ceil(wait) : undefined);
@@ -89,6 +110,6 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     }
   };
   const workers = Array.from({ length: simulation.workers ?? 4 });
-  await Promise.all(quotas.flatMap((quota) => workers.map(() => work(quota))));
-  return { passed, refused, states: quotas.map((quota) => quota.state) };
+  await Promise.all([...quotas.flatMap((quota) => workers.map(() => work(quota))), ...others.map(other)]);
+  return { passed, refused, states: quotas.map((quota) => quota.stateOf("klines")) };
 }

@@ -17,6 +17,6 @@ export async function landRun(session: Session, lake: Lake, odd: string, now: nu
     landed: [],
     rejected: [],
   } as const;
-  const run = { session, lake, clock: { now: () => now }, startedAt: now - 60_000, landOptions };
+  const run = { session, lake, startedAt: now - 60_000, elapsedMs: 60_000, landOptions };
   await recordRun(run, report, { symbols: [odd] }, "127.0.0.1:80");
 }

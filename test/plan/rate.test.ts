@@ -5,98 +5,134 @@ import {
   afterRefusal,
   initialRate,
   isLearned,
-  provenLimit,
   type Rate,
   type Refusal,
+  tryAt,
+  tryHigher,
 } from "../../src/plan/rate.js";
 
 const MINUTE = 60_000;
-/** A refusal after a full minute whose told wait fits a service that counts by minutes. */
-const FULL: Refusal = { now: 0, accepted: 30, toldMs: 50_000, turnsOverMs: 55_000, isWholeMinute: true };
+/** A refusal after a full minute, by a service that counts by minutes. */
+const FULL: Refusal = {
+  now: 0,
+  accepted: 30,
+  toldMs: 50_000,
+  resumesAt: 50_000,
+  turnsOverMs: 55_000,
+  isWholeMinute: true,
+};
+const again = (refusal: Refusal, more: Partial<Refusal> = {}): Refusal => {
+  const now = refusal.resumesAt + 1000;
+  return { ...refusal, now, resumesAt: now + (refusal.toldMs ?? 1000), ...more };
+};
+const UNKNOWN = initialRate(undefined, undefined, 0);
 
-test("the first refusal shows the limit: what was let through in the minute before, at least one", () => {
-  const rate = afterRefusal(initialRate(undefined, undefined, 0), FULL);
-  expect([rate.limit, isLearned(rate), provenLimit(rate)]).toEqual([30, true, 30]);
-  expect(afterRefusal(initialRate(undefined, undefined, 0), { ...FULL, accepted: 0 }).limit).toBe(1);
+test("a single refusal teaches nothing, and is forgotten once as much was accepted as before it", () => {
+  const once = afterRefusal(UNKNOWN, { ...FULL, accepted: 2 });
+  expect([once.limit, isLearned(once)]).toEqual([undefined, false]);
+  const whole = afterAcceptance(once, { now: 55_000, sinceWait: 3 });
+  expect(whole.suspicion).toBeUndefined();
+  expect(afterAcceptance(once, { now: 55_000, sinceWait: 2 }).suspicion).toEqual(once.suspicion);
+  expect(afterRefusal(whole, again(FULL, { accepted: 2 })).limit).toBeUndefined();
 });
 
-test("a limit that was said stays: a refusal below it spreads the requests, further ones show a lower one", () => {
-  const first = afterRefusal(initialRate(30, undefined, 0), { ...FULL, accepted: 12 });
-  expect(first).toMatchObject({ limit: 30, isSpaced: true });
-  const second = afterRefusal(first, { ...FULL, accepted: 12 });
-  expect(second).toMatchObject({ limit: 15, isSpaced: true });
-  expect(isLearned(second)).toBe(true);
+test("a second refusal before that shows the limit: the least that was accepted, at least one", () => {
+  const once = afterRefusal(UNKNOWN, FULL);
+  expect(afterRefusal(once, again(FULL, { accepted: 32 })).limit).toBe(30);
+  expect(afterRefusal(once, again(FULL, { accepted: 0 })).limit).toBe(1);
+  // Much later it is another story.
+  expect(afterRefusal(once, again(FULL, { now: 10 * MINUTE })).limit).toBeUndefined();
 });
 
-test("a refusal in the first minute may be another's doing, unless its wait is too short for that", () => {
-  const early = { ...FULL, isWholeMinute: false };
-  expect(afterRefusal(initialRate(30, undefined, 0), early)).toMatchObject({ limit: 30, isSpaced: false });
-  const short = { ...early, toldMs: 2000 };
-  expect(afterRefusal(initialRate(30, undefined, 0), short)).toMatchObject({ limit: 30, isSpaced: true });
-});
-
-test("a learned limit is tried higher, by more each time it holds; a trial that fails is taken back, the next is later", () => {
-  let rate = initialRate(undefined, 10, 0);
-  let now = 0;
-  const pass = (ms: number): void => {
-    now += ms;
-    rate = afterAcceptance(rate, now, true);
-  };
-  pass(2 * MINUTE - 1);
-  expect(rate.limit).toBe(10);
-  pass(1);
-  expect([rate.limit, provenLimit(rate)]).toEqual([11, 10]);
-  for (const [limit, proven] of [
-    [13, 11],
-    [17, 13],
-    [25, 17],
-  ]) {
-    pass(1.25 * MINUTE);
-    expect([rate.limit, provenLimit(rate)]).toEqual([limit, proven]);
+test("short waits cost little: only many of them in a row teach, first that bursts are refused", () => {
+  const short = { ...FULL, toldMs: 150, resumesAt: 150, accepted: 12 };
+  let rate = initialRate(60, undefined, 0);
+  for (let i = 0; i < 20; i++) {
+    rate = afterRefusal(rate, short);
+    for (let k = 0; k < 50; k++) rate = afterAcceptance(rate, { now: i, sinceWait: k });
   }
-  rate = afterRefusal(rate, { ...FULL, now });
-  expect([rate.limit, provenLimit(rate), rate.patienceMs]).toEqual([17, 17, 4 * MINUTE]);
-  pass(3 * MINUTE);
-  expect(rate.limit).toBe(17);
-  pass(MINUTE);
-  expect(rate.limit).toBe(18);
+  expect(rate).toMatchObject({ limit: 60, isSpaced: false });
+  for (let i = 0; i < 3; i++) rate = afterRefusal(rate, short);
+  expect(rate).toMatchObject({ limit: 60, isSpaced: true });
+  for (let i = 0; i < 3; i++) rate = afterRefusal(rate, short);
+  expect(rate).toMatchObject({ limit: 12, isSpaced: true });
 });
 
-test("a limit that nothing presses on, or that was said, is not tried higher", () => {
-  const [learned, said] = [initialRate(undefined, 10, 0), initialRate(30, undefined, 0)];
-  expect(afterAcceptance(learned, 60 * MINUTE, false)).toBe(learned);
-  expect(afterAcceptance(said, 60 * MINUTE, true)).toBe(said);
+test("a stored limit is a hint: it is tried higher as soon as it is used up, by more each time", () => {
+  let rate = initialRate(undefined, 10, 0);
+  expect(tryAt(rate)).toBe(0);
+  for (const limit of [11, 13, 17, 25, 41]) {
+    rate = tryHigher(rate, rate.limit as number, 1000);
+    expect(rate).toMatchObject({ limit, proven: 10 });
+  }
+  const end = afterRefusal(rate, { ...FULL, now: 2000, accepted: 40 });
+  expect(end).toMatchObject({ limit: 40, proven: undefined, confirmed: 40 });
+  // What a part of a minute shows is used, and not stored.
+  expect(afterRefusal(rate, { ...FULL, accepted: 40, isWholeMinute: false }).confirmed).toBeUndefined();
+  expect(tryAt(end)).toBe(FULL.resumesAt + 1000);
 });
 
-test("whatever a service does, the limit is 1 or more, and never above what was said", () => {
-  const event = fc.oneof(
-    fc.record({
-      now: fc.nat(MINUTE),
-      accepted: fc.nat(100),
-      toldMs: fc.option(fc.nat(MINUTE), { nil: undefined }),
-      turnsOverMs: fc.nat(MINUTE),
-      isWholeMinute: fc.boolean(),
-    }),
-    fc.nat(10 * MINUTE),
-  );
+test("a trial that gains nothing is repeated ever later, at most a minute and a half later", () => {
+  let rate = initialRate(undefined, 30, 0);
+  const pauses: number[] = [];
+  for (let i = 0; i < 9; i++) {
+    rate = afterRefusal(tryHigher(rate, 30, 0), FULL);
+    expect(rate.limit).toBe(30);
+    pauses.push((tryAt(rate) - FULL.resumesAt) / 1000);
+  }
+  expect(pauses).toEqual([2, 4, 8, 16, 32, 64, 90, 90, 90]);
+});
+
+test("a trial that holds has succeeded; a refusal that own requests do not explain ends it without a lesson", () => {
+  const trial = tryHigher(initialRate(undefined, 30, 0), 30, 0);
+  expect(afterAcceptance(trial, { now: 1.25 * MINUTE - 1, sinceWait: 0 }).proven).toBe(30);
+  expect(afterAcceptance(trial, { now: 1.25 * MINUTE, sinceWait: 0 })).toMatchObject({
+    limit: 31,
+    proven: undefined,
+  });
+  expect(afterRefusal(trial, { ...FULL, accepted: 3 })).toMatchObject({ limit: 30, proven: undefined });
+});
+
+test("a small gain is taken back by the first refusal after it", () => {
+  const gained = afterRefusal(tryHigher(tryHigher(initialRate(undefined, 30, 0), 30, 0), 31, 0), {
+    ...FULL,
+    accepted: 32,
+  });
+  expect(gained.limit).toBe(32);
+  expect(afterRefusal(gained, again(FULL)).limit).toBe(30);
+});
+
+test("a configured limit is never tried higher", () => {
+  expect(tryAt(initialRate(30, undefined, 0))).toBe(Number.POSITIVE_INFINITY);
+  expect(tryAt(initialRate(30, 20, 0))).toBe(0);
+});
+
+test("whatever a service does, the limit is 1 or more, and never above what was configured", () => {
+  const refusal = fc.record({
+    now: fc.nat(MINUTE),
+    accepted: fc.nat(100),
+    toldMs: fc.option(fc.nat(MINUTE), { nil: undefined }),
+    resumesAt: fc.nat(2 * MINUTE),
+    turnsOverMs: fc.nat(MINUTE),
+    isWholeMinute: fc.boolean(),
+  });
+  const event = fc.oneof(refusal, fc.nat(10 * MINUTE), fc.constant("try" as const));
+  const limit = fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined });
   fc.assert(
-    fc.property(
-      fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
-      fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
-      fc.array(event, { maxLength: 100 }),
-      (configured, learned, events) => {
-        let rate: Rate = initialRate(configured, learned, 0);
-        let now = 0;
-        for (const one of events) {
-          now += typeof one === "number" ? one : one.now;
-          rate =
-            typeof one === "number" ? afterAcceptance(rate, now, true) : afterRefusal(rate, { ...one, now });
-          if (rate.limit === undefined) continue;
-          expect(rate.limit).toBeGreaterThanOrEqual(1);
-          expect(rate.limit).toBeLessThanOrEqual(configured ?? Number.POSITIVE_INFINITY);
-          expect(provenLimit(rate) ?? 1).toBeLessThanOrEqual(rate.limit);
-        }
-      },
-    ),
+    fc.property(limit, limit, fc.array(event, { maxLength: 100 }), (configured, learned, events) => {
+      let rate: Rate = initialRate(configured, learned, 0);
+      let now = 0;
+      for (const one of events) {
+        now += typeof one === "number" ? one : 1000;
+        if (one === "try") {
+          if (now >= tryAt(rate)) rate = tryHigher(rate, rate.limit ?? 0, now);
+        } else if (typeof one === "number") rate = afterAcceptance(rate, { now, sinceWait: one % 50 });
+        else rate = afterRefusal(rate, { ...one, now, resumesAt: now + one.resumesAt });
+        if (rate.limit === undefined) continue;
+        expect(rate.limit).toBeGreaterThanOrEqual(1);
+        expect(rate.limit).toBeLessThanOrEqual(configured ?? Number.POSITIVE_INFINITY);
+        expect(rate.proven ?? 1).toBeLessThanOrEqual(rate.limit);
+      }
+    }),
   );
 });

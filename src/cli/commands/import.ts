@@ -4,7 +4,7 @@ import { UsageError } from "../../core/errors.js";
 import { IMPORTABLE, type ImportReport, type ImportTable, runImport } from "../../jobs/import/run-import.js";
 import { newRunId } from "../../jobs/ingest/run-pipeline.js";
 import type { Cli } from "../cli.js";
-import { EXIT } from "../exit-codes.js";
+import { exitOfImport } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView } from "../progress.js";
 import { changesTable, landedTable, rejectedTable } from "../report-text.js";
@@ -47,7 +47,9 @@ export function addImport(cli: Cli): void {
       `
 The symbol comes from a column of that name, or else from the file's name: 600519.SH.csv.gz is of 600519.SH.
 Times are epoch milliseconds, or dates and times in the exchange's own zone.
-Rows that break the schema are kept in rejects/ with file, line and reason; the others land.
+Rows that break the schema are kept in rejects/ with file, line and reason, once; the others land. Of a file that cannot
+be read, or of a .gz or .zst that was cut short, nothing lands; the other files do. 700.HK is taken as 00700.HK.
+Exit codes: 0 imported, 1 a file could not be read or no row could be taken, 2 wrong usage.
 
 Examples:
   barlake import bars_1d prices/*.csv.gz
@@ -69,7 +71,7 @@ Examples:
         ).finally(() => view.stop());
         if (options.json) printJson(report);
         else print(report, options);
-        return report.rejected.some((count) => count.rule === "unreadable_file") ? EXIT.partial : EXIT.done;
+        return exitOfImport(report);
       }),
     );
 }

@@ -11,6 +11,8 @@ import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView, showRun } from "../progress.js";
 import { runSummary } from "../report-text.js";
 import {
+  maxResponseOption,
+  minSpeedOption,
   openService,
   rpmOption,
   type ServiceOptions,
@@ -31,6 +33,8 @@ export function addRun(cli: Cli): void {
     .addOption(urlOption())
     .addOption(rpmOption())
     .addOption(shareOption())
+    .addOption(minSpeedOption())
+    .addOption(maxResponseOption())
     .addOption(notifyOption())
     .addOption(lakeOption())
     .addOption(jsonOption())

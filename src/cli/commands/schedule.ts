@@ -19,6 +19,8 @@ import { progressView, showRun } from "../progress.js";
 import { scheduleLog } from "../schedule-log.js";
 import {
   checkService,
+  maxResponseOption,
+  minSpeedOption,
   openService,
   rpmOption,
   type ServiceOptions,
@@ -51,6 +53,8 @@ export function addSchedule(cli: Cli): void {
     .addOption(urlOption())
     .addOption(rpmOption())
     .addOption(shareOption())
+    .addOption(minSpeedOption())
+    .addOption(maxResponseOption())
     .addOption(lakeOption())
     .addHelpText(
       "after",

@@ -1,8 +1,9 @@
 import { UsageError } from "../../core/errors.js";
-import { isSymbol, MAX_SYMBOL_LENGTH } from "../../core/symbol.js";
+import { canonicalSymbol, isSymbol } from "../../core/symbol.js";
 import { ident, literal } from "../../db/quote.js";
 import { perRegion, regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
+import { canonicalSymbolSql, isSymbolSql } from "../../db/symbol-sql.js";
 import { rejectRows } from "../../lake/rejects.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -72,8 +73,8 @@ export async function readBars(
 
 /** The symbol of a row: its column's, else the one that the file is named after. */
 function symbolSql(source: Source, column: string | undefined): string {
-  if (column !== undefined) return textSql(column);
-  const stem = stemOf(source.path);
+  if (column !== undefined) return canonicalSymbolSql(textSql(column));
+  const stem = canonicalSymbol(stemOf(source.path));
   if (isSymbol(stem)) return literal(stem);
   throw new UsageError(`file ${source.path}: has no column "symbol", and its name is not a symbol`, {
     hint: "give the column with --map symbol=COLUMN, or name the file like 600519.SH.csv",
@@ -103,7 +104,7 @@ function numberSql(name: string, integer: boolean): string {
 function ruleSql(names: readonly string[]): string {
   const tests = [
     `WHEN symbol IS NULL THEN ['bad_symbol', 'the symbol is empty']`,
-    `WHEN length(symbol) > ${MAX_SYMBOL_LENGTH} OR NOT regexp_full_match(symbol, '[A-Za-z0-9][A-Za-z0-9_^.-]*\\.[A-Z]{2,4}')
+    `WHEN NOT ${isSymbolSql("symbol")}
        THEN ['bad_symbol', '"' || left(symbol, 40) || '" is not of the form <code>.<exchange suffix>']`,
     `WHEN region IS NULL THEN ['unknown_exchange', 'symbol ' || symbol || ' has an unknown exchange suffix']`,
     `WHEN timestamp IS NULL THEN ['null_in_required', 'timestamp is empty']`,

@@ -2,13 +2,12 @@ import { UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import { regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
+import { canonicalSymbolSql, isSymbolSql } from "../../db/symbol-sql.js";
 import { rejectRows } from "../../lake/rejects.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { INSTRUMENT_EXT } from "../../schema/reference.js";
 import type { ImportOptions } from "./import-options.js";
 import { dateSql, findColumn, type Source, textSql } from "./source.js";
-
-const SYMBOL_FORM = "'[A-Za-z0-9][A-Za-z0-9_^.-]*\\.[A-Z]{2,4}'";
 
 /** Reads one file of instruments into the staged ones; code, exchange and region follow from the symbol. */
 export async function readInstruments(
@@ -35,11 +34,12 @@ export async function readInstruments(
   });
   await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
     SELECT *, CASE
-        WHEN symbol IS NULL OR NOT regexp_full_match(symbol, ${SYMBOL_FORM}) THEN 'bad_symbol'
+        WHEN symbol IS NULL OR NOT ${isSymbolSql("symbol")} THEN 'bad_symbol'
         WHEN region IS NULL THEN 'unknown_exchange'
         WHEN row_number() OVER (PARTITION BY symbol ORDER BY line) > 1 THEN 'duplicate_key' END AS rule
     FROM (SELECT line, symbol, ${select.join(", ")}
-      FROM (SELECT * RENAME (${ident(column("symbol") as string)} AS symbol) FROM (${source.sql})))`);
+      FROM (SELECT * REPLACE (${canonicalSymbolSql(textSql("symbol"))} AS symbol)
+          FROM (SELECT * RENAME (${ident(column("symbol") as string)} AS symbol) FROM (${source.sql}))))`);
   await rejectRows(
     session,
     options.runId,
@@ -87,9 +87,9 @@ export async function readStatements(
     (name) => `TRY_CAST(${textSql(name)} AS DOUBLE) AS ${ident(renamed.get(name) ?? name)}`,
   );
   await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
-    SELECT *, CASE WHEN symbol IS NULL OR NOT regexp_full_match(symbol, ${SYMBOL_FORM}) THEN 'bad_symbol'
+    SELECT *, CASE WHEN symbol IS NULL OR NOT ${isSymbolSql("symbol")} THEN 'bad_symbol'
       WHEN period_end IS NULL THEN 'unparsable' END AS rule
-    FROM (SELECT line, ${literal(source.path)} AS source, ${textSql(column("symbol"))} AS symbol,
+    FROM (SELECT line, ${literal(source.path)} AS source, ${canonicalSymbolSql(textSql(column("symbol")))} AS symbol,
       ${dateSql(textSql(column("period_end")))} AS period_end,
       ${dateSql(textSql(column("announce_date")))} AS announce_date ${fields.map((field) => `, ${field}`).join("")}
       FROM (${source.sql}))`);
@@ -129,7 +129,8 @@ export async function readUniverses(
   const symbols = list ? `unnest(${ident(list)})` : textSql(single);
   const text = (name: string): string => textSql(column(name));
   await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
-    SELECT *, ${regionSql("symbol")} AS symbol_region
+    SELECT * REPLACE (${canonicalSymbolSql("symbol")} AS symbol),
+      CASE WHEN ${isSymbolSql("symbol")} THEN ${regionSql("symbol")} END AS symbol_region
     FROM (SELECT line, ${text("id")} AS id, ${text("name")} AS name, ${text("category")} AS category,
       ${text("region")} AS region, ${text("description")} AS description, ${symbols} AS symbol FROM (${source.sql}))`);
   await rejectRows(

@@ -1,5 +1,5 @@
 import { finalEnd } from "../../calendar/sessions.js";
-import { UsageError } from "../../core/errors.js";
+import { BarlakeError, QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
 import { Session } from "../../db/session.js";
@@ -17,6 +17,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { tableNamed } from "../../schema/tables.js";
 import { landExchangeCounts } from "../land-exchange-counts.js";
+import { checkMap } from "./check-map.js";
 import { readBars } from "./import-bars.js";
 import type { ImportOptions } from "./import-options.js";
 import { readInstruments, readStatements, readUniverses } from "./import-rows.js";
@@ -50,7 +51,11 @@ const STAGED_MEMBERS = "staged_members";
  * line and reason; a file that cannot be read is set aside as a whole; the rest lands.
  *
  * @param onFile is told after each file, for a progress bar.
- * @throws {UsageError} when the only file given lacks what the table needs.
+ * Rows that an earlier import has set aside, of the same file and line and for the same reason, are counted and not kept
+ * again.
+ *
+ * @throws {UsageError} for a map to a column that there is not, and when the only file given lacks what the table needs;
+ * {@link BarlakeError} when it is compressed and was cut short.
  */
 export async function runImport(
   lake: Lake,
@@ -61,6 +66,7 @@ export async function runImport(
   onFile: (done: number) => void = () => {},
 ): Promise<ImportReport> {
   const table = tableNamed(name) as TableSchema;
+  checkMap(table, options.map);
   using session = await Session.open({ spillUnder: lake.stagingFolder });
   await openRejects(session);
   await stage(session, table);
@@ -70,14 +76,14 @@ export async function runImport(
       const source = await openSource(session, path, options.runId, name);
       remarks.push(...(await readFile(session, table, source, options)));
     } catch (error) {
-      if (error instanceof UsageError && files.length === 1) throw error;
+      if (error instanceof BarlakeError && !(error instanceof QueryError) && files.length === 1) throw error;
       await rejectFile(session, options.runId, name, path, error);
     }
     onFile(index + 1);
   }
   const now = clock.now();
   const landed = await land(session, lake, table, { operation: "IMPORT", runId: options.runId, now });
-  const rejected = await saveRejects(session, lake, options.runId);
+  const rejected = await saveRejects(session, lake, options.runId, { isNew: true });
   await publish(lake);
   return { runId: options.runId, files: files.length, landed, rejected, remarks };
 }

@@ -4,6 +4,7 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { rejectRows } from "../../lake/rejects.js";
+import { expectWhole } from "./check-text-file.js";
 
 /** A user's file, as DuckDB sees it. */
 export interface Source {
@@ -29,7 +30,7 @@ const FORMATS = /\.(csv|tsv|txt|parquet|json|ndjson|jsonl)(\.gz|\.zst)?$/i;
  * Opens a file with DuckDB's own reader. Lines of a CSV file that have the wrong form go to the rejects.
  *
  * @throws {UsageError} when the file's ending is unknown.
- * @throws {QueryError} when the file is not readable.
+ * @throws {BarlakeError} when the file is compressed and was cut short; {@link QueryError} when it is not readable.
  */
 export async function openSource(
   session: Session,
@@ -46,6 +47,7 @@ export async function openSource(
   await access(path).catch((cause: unknown) => {
     throw new UsageError(`file ${path}: cannot be read`, { hint: "check the path", cause });
   });
+  await expectWhole(path);
   const file = literal(exactPath(path));
   if (format === "parquet")
     return describe(session, path, `SELECT * FROM read_parquet(${file})`, "row_number() OVER ()");

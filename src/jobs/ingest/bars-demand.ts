@@ -4,7 +4,7 @@ import { instantOf, localDate } from "../../calendar/zone.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
 import type { LandedPeriod } from "../../core/period.js";
 import { regionOf } from "../../core/symbol.js";
-import { parseTradingDate, type TimeRange } from "../../core/time.js";
+import { parseTradingDate, type TimeRange, unionRanges } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../plan/request-units.js";
 import { ASSUMED_CAP, type RowCap } from "../../plan/row-cap.js";
@@ -28,6 +28,8 @@ export interface BarsDemand {
   /** Last trading days that are asked for again though they are covered, so that corrections are seen. @default 0 */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
+  /** Whether symbols are asked for only until they were seen to be delisted. @default false */
+  readonly endsAtDelisting?: boolean;
 }
 
 /** What a plan depends on beside the demand: what the lake knows, and what the service was seen to give. */
@@ -36,6 +38,8 @@ export interface PlanFacts {
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
+  /** When symbols were seen to be delisted: the end of that day; epoch milliseconds. */
+  readonly delistedAt: ReadonlyMap<string, number>;
   /** Windows that were answered with final bars, by symbol; grows while a run goes on. */
   readonly covered: Map<string, TimeRange[]>;
 }
@@ -48,7 +52,7 @@ export function barsTable(period: LandedPeriod): TableSchema {
 /** Reads what a plan depends on. */
 export async function readPlanFacts(
   run: Pick<Run, "session" | "lake"> & { readonly clock: Pick<Run["clock"], "now"> },
-  demand: Pick<BarsDemand, "period" | "symbols" | "lookbackDays">,
+  demand: Pick<BarsDemand, "period" | "symbols" | "lookbackDays" | "endsAtDelisting">,
 ): Promise<PlanFacts> {
   const { session, lake } = run;
   const now = run.clock.now();
@@ -57,7 +61,15 @@ export async function readPlanFacts(
     ? { since: recheckSince(demand.lookbackDays, calendars, now), askedBefore: now - RECHECK_AFTER_MS }
     : undefined;
   const covered = await coveredWindows(session, lake, barsTable(demand.period).name, { now, recheck });
-  return { now, calendars, covered, listedAt: await readListings(run) };
+  const delistedAt = await readDelistings(run);
+  if (demand.endsAtDelisting) {
+    for (const [symbol, start] of delistedAt)
+      covered.set(
+        symbol,
+        unionRanges([...(covered.get(symbol) ?? []), { start, end: Number.MAX_SAFE_INTEGER }]),
+      );
+  }
+  return { now, calendars, covered, listedAt: await readListings(run), delistedAt };
 }
 
 /** The requests that a demand needs, ordered by their windows. */
@@ -131,4 +143,27 @@ async function readListings({ session, lake }: Pick<Run, "session" | "lake">): P
     if (region !== undefined) listings.set(symbol, instantOf(parseTradingDate(date), REGIONS[region].zone));
   }
   return listings;
+}
+
+/**
+ * When symbols left the lists of their exchanges. Services give no delisting date: what is known is the first snapshot of
+ * the instruments without the symbol. It may have traded on that day still; a symbol that is listed again is not delisted.
+ */
+async function readDelistings({
+  session,
+  lake,
+}: Pick<Run, "session" | "lake">): Promise<Map<string, number>> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  const rows = await session.json<{ symbol: string; at: number }>(
+    `SELECT symbol, epoch_ms(max(valid_to))::DOUBLE AS at FROM (${files}) GROUP BY symbol
+     HAVING count(*) FILTER (valid_to IS NULL) = 0`,
+  );
+  const delistings = new Map<string, number>();
+  for (const { symbol, at } of rows) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    const { zone } = REGIONS[region];
+    delistings.set(symbol, instantOf(addDays(localDate(at, zone), 1), zone));
+  }
+  return delistings;
 }

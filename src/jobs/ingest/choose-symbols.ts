@@ -31,11 +31,14 @@ export async function chooseSymbols(
   if (symbols) return byRegion(symbols.map(parseSymbol), Object.keys(REGIONS) as Region[]);
   if (universes) {
     const members = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
-    const rows = await session.json<{ symbol: string }>(
-      `SELECT DISTINCT symbol FROM (${members}) WHERE valid_to IS NULL AND id IN (SELECT unnest(${literalList(universes)})) ORDER BY symbol`,
+    const rows = await session.json<{ symbol: string; ids: string[] }>(
+      `SELECT symbol, list(DISTINCT id) AS ids FROM (${members})
+       WHERE valid_to IS NULL AND id IN (SELECT unnest(${literalList(universes)})) GROUP BY symbol ORDER BY symbol`,
     );
-    if (rows.length === 0) {
-      throw new UsageError(`universe ${universes.join(", ")}: the lake knows no members`, {
+    const found = new Set(rows.flatMap(({ ids }) => ids));
+    const missing = universes.filter((id) => !found.has(id));
+    if (missing.length > 0) {
+      throw new UsageError(`universe ${missing.join(", ")}: the lake knows no members`, {
         hint: 'run the pipeline reference first, and see: barlake sql "from universes"',
       });
     }

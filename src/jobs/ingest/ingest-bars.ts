@@ -4,16 +4,18 @@ import { isTooManySymbols } from "../../client/answer-error.js";
 import type { Region } from "../../core/exchange.js";
 import type { LandedPeriod } from "../../core/period.js";
 import { MINUTE_MS, type TimeRange } from "../../core/time.js";
+import type { Lease } from "../../lake/request-leases.js";
 import { landTradingDays } from "../../lake/trading-days.js";
 import { expectedBars, type RequestUnit } from "../../plan/request-units.js";
 import { ASSUMED_CAP, type SymbolRows } from "../../plan/row-cap.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
-import { type BarsDemand, barsTable, type PlanFacts, planBars, readPlanFacts } from "./bars-demand.js";
+import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-demand.js";
 import { LandingBars } from "./landing-bars.js";
 import type { Received } from "./request-records.js";
 import { CONCURRENCY, type Run } from "./run.js";
+import { SharedAsking } from "./shared-asking.js";
 
 /** Most bars, as planned, that may be on their way at once: their columns are in memory. */
 const BARS_UNDER_WAY = 2_000_000;
@@ -24,7 +26,8 @@ const BARS_UNDER_WAY = 2_000_000;
  * The requests are planned anew whenever an answer shows that the service gives more, or less, than was assumed.
  */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
-  const asking = new AskingBars(run, demand, await readPlanFacts(run, demand));
+  const { facts, sharing } = await SharedAsking.open(run, demand);
+  const asking = new AskingBars(run, demand, facts, sharing);
   try {
     while (!run.isHalted(asking.table.name) && (await asking.askPlanned()));
   } finally {
@@ -53,8 +56,12 @@ class AskingBars {
   /** Whether an answer has changed what the plan was made from. */
   #isStale = false;
   #hasMeasured = false;
+  readonly #sharing: SharedAsking;
+  /** Whether another run asks for a part of the plan. */
+  #isElsewhere = false;
 
-  constructor(run: Run, demand: BarsDemand, facts: PlanFacts) {
+  constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
+    this.#sharing = sharing;
     this.table = barsTable(demand.period);
     this.landing = new LandingBars(run, this.table);
     this.#run = run;
@@ -67,6 +74,7 @@ class AskingBars {
   async askPlanned(): Promise<boolean> {
     const { period } = this.#demand;
     const run = this.#run;
+    this.#sharing.planned();
     const planned = planBars(this.#demand, this.#facts, {
       rowCap: this.#cap.known ?? LIMITS.maxCount,
       symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
@@ -81,8 +89,14 @@ class AskingBars {
     this.#isStale = measures;
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
+    this.#isElsewhere = false;
     await pMap(this.#untilStale(units), (unit) => this.#askUnit(unit), { concurrency });
-    return this.#isStale;
+    if (!this.#isElsewhere || run.isHalted(this.table.name)) return this.#isStale;
+    // What waits to be landed is leased: another run may wait for it in turn.
+    await this.landing.finish();
+    await this.#sharing.waitForOthers();
+    this.#hasMeasured &&= !measures;
+    return true;
   }
 
   *#untilStale(units: readonly RequestUnit[]): Generator<RequestUnit> {
@@ -93,21 +107,30 @@ class AskingBars {
     }
   }
 
-  /** Asks for one unit, and pages back for the symbols whose answer may have been cut. */
+  /** Asks for one unit, unless another run does, and pages back for the symbols whose answer may have been cut. */
   async #askUnit(unit: RequestUnit): Promise<void> {
     const run = this.#run;
+    const leased = await this.#sharing.lease(this.table.name, unit);
+    if (leased.kind === "elsewhere") this.#isElsewhere = true;
+    if (leased.kind === "news") this.#isStale = true;
+    if (leased.kind !== "leased") return;
+    const { lease } = leased;
     run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
     const pages: Page[] = [unit];
-    for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
-      if (run.isHalted(this.table.name)) return;
-      const older = await this.#askPage(unit, page);
-      if (pages.length + older.length > 0) run.progress.plan(this.table.name, older.length);
-      pages.push(...older);
+    try {
+      for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
+        if (run.isHalted(this.table.name)) return;
+        const older = await this.#askPage(unit, page, lease);
+        if (pages.length + older.length > 0) run.progress.plan(this.table.name, older.length);
+        pages.push(...older);
+      }
+    } finally {
+      await lease.release();
     }
   }
 
   /** @returns what is still to be asked for before what came. */
-  async #askPage(unit: RequestUnit, page: Page): Promise<readonly Page[]> {
+  async #askPage(unit: RequestUnit, page: Page, lease: Lease): Promise<readonly Page[]> {
     const { symbols, window } = page;
     const { period } = this.#demand;
     const run = this.#run;
@@ -119,7 +142,13 @@ class AskingBars {
     let isTooLarge = false;
     const got = await run.ask(
       { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
-      { dataset: this.table.name, symbols, window, finalEnd: run.finalEnds[unit.region] },
+      {
+        dataset: this.table.name,
+        symbols,
+        window,
+        finalEnd: run.finalEnds[unit.region],
+        bars: expectedBars({ ...unit, symbols }, period),
+      },
       async (body) => {
         const answer = await decodeKlines(body, expectation, run.buffers);
         const cut = this.#cutOf(unit, page, answer);
@@ -135,7 +164,7 @@ class AskingBars {
     const { answer, cut, parts } = got.value;
     for (const part of parts) this.#settle(part.symbols, part.window);
     this.#settle(answer.unusable, window);
-    await this.landing.take(got);
+    await this.landing.take(got, lease);
     return [...cut].map(([oldest, group]) => ({
       symbols: group.map(({ symbol }) => symbol),
       window: { start: window.start, end: oldest },

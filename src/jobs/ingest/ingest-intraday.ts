@@ -1,16 +1,20 @@
 import { finalEnd, sessionDates } from "../../calendar/sessions.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
 import { BARS_1M } from "../../schema/bars.js";
+import { UNIVERSES } from "../../schema/reference.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { received } from "./ingest-bars.js";
 import { LandingBars } from "./landing-bars.js";
 import { lastAnswers } from "./ledger.js";
-import type { Run } from "./run.js";
+import type { Answer, Run } from "./run.js";
+import { leaseInTurn } from "./shared-asking.js";
 
 /** Asks for the latest trading day's minute bars of whole universes; a day that is complete is not asked for twice. */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
+  const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
   const answered = await lastAnswers(
     run.session,
     run.lake,
@@ -19,6 +23,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   );
   const due = universes.filter((id) => isDue(answered.get(id), run.clock.now()));
   run.progress.plan(BARS_1M.name, due.length);
+  const known = new Set((await knownUniverses(run)).map(({ id }) => id));
   const landing = new LandingBars(run, BARS_1M);
   for (const id of due) {
     if (run.isHalted(BARS_1M.name)) break;
@@ -28,10 +33,25 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       { dataset: BARS_1M.name, symbols: [id] },
       async (body) => received(await decodeKlines(body, { shape: "map" }, run.buffers)),
     );
-    if (got !== undefined) await landing.take(got);
+    if (got === undefined) continue;
+    if (got.value.rows === 0 && !known.has(id)) failUnknown(run, id, got);
+    else await landing.take(got);
   }
   await landing.finish();
   await run.landLedger();
+  await lease.release();
+}
+
+async function knownUniverses({ session, lake }: Run): Promise<readonly { readonly id: string }[]> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSES)));
+  return session.json(`SELECT id FROM (${files}) WHERE valid_to IS NULL`);
+}
+
+/** A universe that neither the lake nor the service knows: its request has failed, so that the next run says so as well. */
+function failUnknown(run: Run, id: string, { requestId, entry }: Answer<unknown>): void {
+  const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
+  run.failures.push({ request: `${BARS_1M.name} ${requestId}`, reason, symbols: 0 });
+  run.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
 }
 
 /** Something may be new since the last answer: a session was running then, or has begun in some region since. */

@@ -21,6 +21,7 @@ import {
 import { lastAnswers } from "./ledger.js";
 import type { Received } from "./request-records.js";
 import type { Answer, Run } from "./run.js";
+import { leaseInTurn } from "./shared-asking.js";
 
 const STAGED = "staged_versions";
 
@@ -29,10 +30,12 @@ const STAGED = "staged_versions";
  * lands on its own: what failed, or was not asked for before a run ended, is asked for by the next one, and nothing else.
  */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
+  const lease = await leaseInTurn(run, { dataset: INSTRUMENTS.name, symbols: [] });
   const oldest = subHours(run.clock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
   if (!run.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
   await run.landLedger();
+  await lease.release();
 }
 
 async function ingestInstruments(run: Run, oldest: number): Promise<void> {

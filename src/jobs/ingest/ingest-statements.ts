@@ -13,6 +13,7 @@ import { receivedRecords } from "./ingest-reference.js";
 import { LandingStatements } from "./landing-statements.js";
 import { lastAnswers } from "./ledger.js";
 import { CONCURRENCY, type Run } from "./run.js";
+import { leaseInTurn } from "./shared-asking.js";
 import { StatementFields } from "./statement-fields.js";
 
 const STATEMENTS = {
@@ -34,6 +35,7 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
   const symbols = [...demand.symbols.values()].flat().sort();
   for (const name of demand.tables) {
     const { table, endpoint } = STATEMENTS[name];
+    const lease = await leaseInTurn(run, { dataset: table.name, symbols });
     const answered = await lastAnswers(
       run.session,
       run.lake,
@@ -58,6 +60,7 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
       });
     } finally {
       await landing.finish();
+      await lease.release();
     }
   }
 }

@@ -1,6 +1,7 @@
 import { klinesToIpcPieces } from "../../arrow/kline-ipc.js";
 import type { Region } from "../../core/exchange.js";
 import { landKlines } from "../../lake/land-klines.js";
+import type { Lease } from "../../lake/request-leases.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
@@ -17,7 +18,9 @@ export interface BarsNote {
   readonly entry: LedgerEntry;
 }
 
-interface HeldAnswer extends Answer<{ readonly answer: KlineAnswer }> {}
+interface HeldAnswer extends Answer<{ readonly answer: KlineAnswer }> {
+  readonly lease?: Lease | undefined;
+}
 
 /** Lands answers of bars in the background, group by group, while others arrive: the bars first, then the ledger. */
 export class LandingBars {
@@ -36,14 +39,22 @@ export class LandingBars {
   /**
    * Keeps an answer, durably, and lands it in time. Resolves when there is room for another one.
    *
+   * @param lease is kept until the answer has landed: only then do other runs see that it came.
    * @throws what kept an earlier group from landing: its answers are still kept, for the next run.
    */
-  async take(held: HeldAnswer): Promise<void> {
+  async take(answer: Answer<{ readonly answer: KlineAnswer }>, lease?: Lease): Promise<void> {
+    const held: HeldAnswer = { ...answer, lease: lease?.retain() };
     const { columns } = held.value.answer;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.finalEnds };
     const note: BarsNote = { dataset, source: held.source, finalEnds, entry: held.entry };
     const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
-    await this.#run.answers.keep(held.requestId, note, body);
+    try {
+      await this.#run.answers.keep(held.requestId, note, body);
+    } catch (error) {
+      this.#run.diskIsFull(error);
+      await held.lease?.release();
+      throw error;
+    }
     this.#held.push(held);
     this.#bars += columns.rows;
     if (this.#bars >= GROUP_BARS) await this.#startLanding();
@@ -76,9 +87,13 @@ export class LandingBars {
         await run.answers.forget(group.map(({ requestId }) => requestId));
       }
     } catch (error) {
+      run.diskIsFull(error);
       this.#failure = error;
     } finally {
-      for (const { value } of group) value.answer[Symbol.dispose]();
+      for (const { value, lease } of group) {
+        value.answer[Symbol.dispose]();
+        await lease?.release();
+      }
     }
   }
 }

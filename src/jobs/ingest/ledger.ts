@@ -32,14 +32,14 @@ export interface RequestRecord {
   readonly reason?: string | undefined;
 }
 
-/** Lands records in the ledger. */
+/** Lands records in the ledger. @returns the version of it that has them; undefined where there are none. */
 export async function landRequests(
   session: Session,
   lake: Lake,
   records: readonly RequestRecord[],
   options: LandOptions,
-): Promise<void> {
-  if (records.length === 0) return;
+): Promise<number | undefined> {
+  if (records.length === 0) return undefined;
   const rows = records.map((r) => ({
     run_id: r.runId,
     request_id: r.requestId,
@@ -63,7 +63,12 @@ export async function landRequests(
     month: `${new Date(r.askedAt).toISOString().slice(0, 7)}-01`,
   }));
   await stageRows(session, "staged_requests", REQUESTS.columns, rows);
-  await upsert(session, lake, REQUESTS, "staged_requests", options);
+  return (await upsert(session, lake, REQUESTS, "staged_requests", options)).version;
+}
+
+/** The newest version of the ledger. */
+export async function ledgerVersion(lake: Lake): Promise<number> {
+  return (await lake.snapshot(REQUESTS)).version;
 }
 
 /** What counts as covered by what was asked before. */

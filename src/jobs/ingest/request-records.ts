@@ -11,6 +11,8 @@ export interface Purpose {
   readonly window?: TimeRange | undefined;
   /** End of what was final when asked (epoch ms). */
   readonly finalEnd?: number | undefined;
+  /** Most bars that may come. @default few */
+  readonly bars?: number | undefined;
 }
 
 /** What the reader of an answer tells the ledger. */
@@ -55,7 +57,12 @@ export function answeredRecords(asked: Asked, received: Received, durationMs: nu
 }
 
 /** The ledger's row of a request that was refused or failed. */
-export function failedRecord(asked: Asked, fault: ServiceFault, reason: string, now: number): RequestRecord {
+export function failedRecord(
+  asked: Asked,
+  fault: ServiceFault,
+  reason: string,
+  durationMs: number,
+): RequestRecord {
   return {
     ...asked,
     status: isRefusal(fault) ? "refused" : "failed",
@@ -63,7 +70,7 @@ export function failedRecord(asked: Asked, fault: ServiceFault, reason: string, 
     rows: 0,
     rejected: 0,
     bytes: 0,
-    durationMs: now - asked.askedAt,
+    durationMs,
     absent: [],
     reason,
   };

@@ -7,6 +7,7 @@ import { BarlakeError, messageOf, UsageError } from "../../core/errors.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session.js";
+import { type FreeBytes, freeBytesOf } from "../../lake/free-space.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
 import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/reference-changes.js";
@@ -58,6 +59,8 @@ export interface RunReport {
   readonly rows: number;
   readonly bytes: number;
   readonly durationMs: number;
+  /** By how much the machine's clock was set ahead, or back (below 0), while the run went on; undefined: it was not. */
+  readonly clockShiftMs: number | undefined;
   readonly landed: readonly LandReport[];
   /** What changed in reference data and statements since the snapshots before. */
   readonly changes: readonly ReferenceChange[];
@@ -77,6 +80,8 @@ export interface RunEnvironment {
   readonly clock: Clock;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
+  /** Says what the lake's disk has free. @default what its file system says */
+  readonly freeBytes?: FreeBytes;
 }
 
 /**
@@ -103,6 +108,7 @@ export async function runPipeline(
     signal,
     onProgress: environment.onProgress ?? (() => {}),
     limits: new LearnedLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
+    freeBytes: environment.freeBytes ?? freeBytesOf,
   });
   let failed: unknown;
   const record = (): Promise<void> => recordRun(run, report(run, failed), options, client.host);
@@ -110,7 +116,10 @@ export async function runPipeline(
     await recoverAnswers(run);
     await execute(run, pipeline, demandOf(pipeline, options));
   } catch (error) {
-    if (error instanceof UsageError) throw error;
+    if (error instanceof UsageError) {
+      await run.leases.close();
+      throw error;
+    }
     if (!signal.aborted) failed = error;
   }
   try {
@@ -127,6 +136,7 @@ export async function runPipeline(
     await record().catch(() => {});
   }
   await run.answers.close();
+  await run.leases.close();
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return report(run, failed);
 }
@@ -210,6 +220,7 @@ async function barsDemands(
       from: localDate(range.start, REGIONS[region].zone),
       to: localDate(range.end, REGIONS[region].zone),
       symbols: new Map([[region, symbols]]),
+      endsAtDelisting: true,
     }));
 }
 
@@ -227,7 +238,8 @@ function report(run: Run, failed: unknown): RunReport {
     requests: { planned: run.progress.planned, ...run.requests },
     rows: run.rows,
     bytes: run.bytes,
-    durationMs: run.clock.now() - run.startedAt,
+    durationMs: run.elapsedMs,
+    clockShiftMs: clockShiftOf(run),
     landed: totals(run.landed),
     changes: run.changes,
     rejected: run.rejects,
@@ -235,6 +247,14 @@ function report(run: Run, failed: unknown): RunReport {
     symbols: run.symbols.counts(),
     stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
   };
+}
+
+/** Clocks are adjusted by less than this without being set. */
+const CLOCK_SET_MS = 5000;
+
+function clockShiftOf({ clock, startedAt, elapsedMs }: Run): number | undefined {
+  const shift = Math.round(clock.now() - startedAt - elapsedMs);
+  return Math.abs(shift) >= CLOCK_SET_MS ? shift : undefined;
 }
 
 /** Why datasets were left out, where the key lacks what they need. */

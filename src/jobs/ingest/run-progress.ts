@@ -1,4 +1,4 @@
-import type { QuotaState } from "../../client/group-quota.js";
+import type { QuotaState } from "../../client/quota-gate.js";
 
 /** How far the requests of one table have come. */
 export interface TableProgress {

@@ -1,4 +1,3 @@
-import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import { ENGINE } from "../../lake/commit-actions.js";
 import type { Lake } from "../../lake/lake.js";
@@ -10,9 +9,9 @@ import { RUNS, type RunStatus } from "../../schema/runs.js";
 interface RecordedRun {
   readonly lake: Lake;
   readonly session: Session;
-  readonly clock: Pick<Clock, "now">;
   /** Epoch milliseconds. */
   readonly startedAt: number;
+  readonly elapsedMs: number;
   landOptions(): LandOptions;
 }
 
@@ -51,7 +50,7 @@ export async function recordRun(
     run_id: report.runId,
     pipeline: report.pipeline,
     started_at: run.startedAt,
-    finished_at: run.clock.now(),
+    finished_at: run.startedAt + Math.round(run.elapsedMs),
     status: report.status,
     stopped: report.stopped,
     requests_planned: requests.planned,

@@ -1,14 +1,16 @@
 import { finalEnd } from "../../calendar/sessions.js";
 import type { Ask, ServiceClient } from "../../client/service-client.js";
-import { messageOf, ServiceError } from "../../core/errors.js";
+import { LakeError, messageOf, ServiceError } from "../../core/errors.js";
 import type { Region } from "../../core/exchange.js";
 import type { Issue } from "../../core/issue.js";
-import type { Clock } from "../../core/time.js";
+import { type Clock, ticksOf } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import { AnswerStore } from "../../lake/answer-store.js";
+import { expectSpace, type FreeBytes } from "../../lake/free-space.js";
 import type { Lake } from "../../lake/lake.js";
 import type { ReferenceChange } from "../../lake/reference-changes.js";
 import { type RejectCount, rejectIssues } from "../../lake/rejects.js";
+import { RequestLeases } from "../../lake/request-leases.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
@@ -65,6 +67,7 @@ export interface RunParts {
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
   readonly limits: LearnedLimits;
+  readonly freeBytes: FreeBytes;
 }
 
 /** Everything that one run of a pipeline works with. A class because it holds what the run has done so far. */
@@ -80,6 +83,10 @@ export class Run {
   readonly limits: LearnedLimits;
   /** What was received and has not landed yet, on disk. */
   readonly answers: AnswerStore;
+  /** What this run alone may ask for, of all runs on the lake. */
+  readonly leases: RequestLeases;
+  /** Versions of the ledger that this run has made. */
+  readonly ownLedgerVersions = new Set<number>();
   /** Column buffers for K-line answers: lent by each to the next. */
   readonly buffers = new KlineBufferPool();
   readonly requests = { sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 };
@@ -88,6 +95,8 @@ export class Run {
   readonly symbols = new SymbolTally();
   readonly progress: RunProgress;
   readonly startedAt: number;
+  /** When it began on the clock that nobody sets. */
+  readonly #startedTicks: number;
   /** Ends of what was final when the run began, by region; what settles later is asked for again by the next run. */
   readonly finalEnds: Readonly<Record<Region, number>>;
   rows = 0;
@@ -98,6 +107,7 @@ export class Run {
   /** Why the run asks for nothing more, once it does not. */
   stopped: string | undefined;
   readonly #breaker: CircuitBreaker;
+  readonly #freeBytes: FreeBytes;
   /** Datasets that the key may not ask for, and why. */
   readonly refused = new Map<string, string>();
   #entries: LedgerEntry[] = [];
@@ -114,11 +124,19 @@ export class Run {
     this.signal = parts.signal;
     this.limits = parts.limits;
     this.answers = AnswerStore.of(parts.lake, parts.runId);
+    this.leases = new RequestLeases(parts.lake, parts.runId);
+    this.#freeBytes = parts.freeBytes;
     this.progress = new RunProgress(parts.onProgress);
     this.#breaker = new CircuitBreaker(parts.clock);
     const now = parts.clock.now();
     this.startedAt = now;
+    this.#startedTicks = ticksOf(parts.clock);
     this.finalEnds = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
+  }
+
+  /** How long it has gone on, in milliseconds, whatever the machine's clock was set to meanwhile. */
+  get elapsedMs(): number {
+    return ticksOf(this.clock) - this.#startedTicks;
   }
 
   /** Options for a landing at this moment. */
@@ -145,6 +163,7 @@ export class Run {
    * @param read reads the body.
    * @param heals says of a refusal that the caller asks in another way: it is no failure then.
    * @returns undefined where the request was refused or failed.
+   * @throws {LakeError} where the disk cannot take what may come: the run ends, and nothing is paid for in vain.
    */
   async ask<T extends Received>(
     ask: Ask,
@@ -153,10 +172,12 @@ export class Run {
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<Answer<T> | undefined> {
     await this.#breaker.enter(this.signal);
+    await this.#expectSpace(purpose.bars ?? 0);
     const requestId = String(++this.#lastRequest).padStart(6, "0");
     const endpoint = `${ask.endpoint.method} ${ask.endpoint.path}`;
     const { runId, pipeline } = this;
     const askedAt = this.clock.now();
+    const askedTicks = ticksOf(this.clock);
     const asked: Asked = { runId, pipeline, requestId, endpoint, askedAt, attempts: 0, ...purpose };
     this.requests.sent += 1;
     this.progress.sent(purpose.dataset, () => this.client.quotaOf(ask.endpoint.group));
@@ -175,7 +196,8 @@ export class Run {
       return { value, requestId, source: `${runId}/${requestId}`, entry: { records, issues: value.issues } };
     } catch (error) {
       if (this.signal.aborted || !isServiceFault(error)) throw error;
-      this.#fail(asked, error, error instanceof ServiceError && heals(error));
+      const durationMs = ticksOf(this.clock) - askedTicks;
+      this.#fail(asked, error, durationMs, error instanceof ServiceError && heals(error));
       return undefined;
     } finally {
       this.progress.ended(purpose.dataset, rows, bytes);
@@ -198,13 +220,28 @@ export class Run {
       await rejectIssues(this.session, first.runId, first.dataset, source, issues);
     }
     const records = entries.flatMap((entry) => entry.records);
-    await landRequests(this.session, this.lake, records, this.landOptions());
+    const version = await landRequests(this.session, this.lake, records, this.landOptions());
+    if (version !== undefined) this.ownLedgerVersions.add(version);
   }
 
-  #fail(asked: Asked, fault: ServiceFault, isHealed: boolean): void {
+  /** Ends the run where the disk is full: every further response would be lost as well. */
+  diskIsFull(error: unknown): void {
+    if (error instanceof LakeError) this.stopped ??= messageOf(error);
+  }
+
+  async #expectSpace(bars: number): Promise<void> {
+    try {
+      await expectSpace(this.lake.folder, bars, this.#freeBytes);
+    } catch (error) {
+      this.diskIsFull(error);
+      throw error;
+    }
+  }
+
+  #fail(asked: Asked, fault: ServiceFault, durationMs: number, isHealed: boolean): void {
     const reason = fault.hint ? `${fault.message}; ${fault.hint}` : fault.message;
     this.requests[isRefusal(fault) ? "refused" : "failed"] += 1;
-    this.enter({ records: [failedRecord(asked, fault, reason, this.clock.now())], issues: [] });
+    this.enter({ records: [failedRecord(asked, fault, reason, durationMs)], issues: [] });
     if (isHealed) return;
     const { dataset, requestId, symbols } = asked;
     this.symbols.note(dataset, symbols, new Set(symbols));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { QuotaState } from "../../../src/client/group-quota.js";
+import type { QuotaState } from "../../../src/client/quota-gate.js";
 import { type Progress, RunProgress } from "../../../src/jobs/ingest/run-progress.js";
 
 const QUOTA: QuotaState = {

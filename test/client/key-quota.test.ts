@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { GroupQuota } from "../../src/client/group-quota.js";
+import { type GroupOptions, KeyQuota } from "../../src/client/key-quota.js";
+import type { Clock } from "../../src/core/time.js";
 import { eventClock } from "../faults/event-clock.js";
 import { SEED } from "../setup.js";
 import {
@@ -15,6 +16,8 @@ import {
 } from "./simulated-service.js";
 
 const LIMIT = 30;
+/** Refusals a minute that a limit costs which is not known: it is tested upwards all the time. */
+const LESSONS_A_MINUTE = 2;
 const KNOWN = { configured: LIMIT };
 /** Services of one limit that count in different ways. */
 const SERVICES: readonly [string, () => Counter][] = [
@@ -23,6 +26,20 @@ const SERVICES: readonly [string, () => Counter][] = [
   ["sliding minutes", () => slidingWindow(LIMIT)],
   ["tokens", () => tokenBucket(LIMIT)],
 ];
+
+/** A quota of one group of endpoints. */
+function groupQuota({ clock, ...options }: GroupOptions & { readonly clock: Clock }) {
+  const quota = new KeyQuota(clock, () => options);
+  return {
+    enter: (turn: number, signal?: AbortSignal) => quota.enter("klines", turn, signal),
+    get state() {
+      return quota.stateOf("klines");
+    },
+    get sentLately() {
+      return quota.sentLately.klines;
+    },
+  };
+}
 
 /** Numbers from 0 to 1 that are the same in each run. */
 function randoms(seed = SEED): () => number {
@@ -33,6 +50,31 @@ function randoms(seed = SEED): () => number {
 
 function during(minutes: number, counter: Counter, more: Partial<Simulation> = {}): Promise<Outcome> {
   return simulate({ minutes, counter, random: randoms(), ...more });
+}
+
+/** Two groups that always want more, and what counts each of them. */
+async function simulateGroups(counterOf: (group: "klines" | "reference") => Counter, minutes: number) {
+  const clock = eventClock(0);
+  const random = randoms();
+  const quota = new KeyQuota(clock, () => ({}));
+  const counters = { klines: counterOf("klines"), reference: counterOf("reference") };
+  const counts = { klines: 0, reference: 0, refused: 0 };
+  let turn = 0;
+  const work = async (group: "klines" | "reference"): Promise<void> => {
+    while (clock.now() < minutes * MINUTE) {
+      const pass = await quota.enter(group, turn++);
+      await clock.sleep(Math.round(5 + 100 * random()));
+      const wait = counters[group](clock.now());
+      counts[wait > 0 ? "refused" : group]++;
+      await clock.sleep(Math.round(5 + 1000 * random()));
+      if (wait > 0) pass.refused(Math.ceil(wait));
+      else pass.passed();
+    }
+  };
+  await Promise.all((["klines", "reference"] as const).flatMap((group) => [work(group), work(group)]));
+  const byGroup = [counts.klines, counts.reference];
+  const passed = counts.klines + counts.reference;
+  return { byGroup, passed, refused: counts.refused, isKey: quota.isOfKey };
 }
 
 /** The part of what a service lets through in so many minutes. */
@@ -91,15 +133,16 @@ describe.each(SERVICES)("a service that counts by %s", (_, counter) => {
     const outcome = await during(120, counter(), { hints, quotas });
     expect(outcome.states[0]).toMatchObject({ learned: true, waits: expect.any(Number) });
     expect(learned.at(-1)).toBeGreaterThanOrEqual(0.9 * LIMIT);
-    expect(learned.at(-1)).toBeLessThanOrEqual(1.5 * LIMIT);
+    expect(learned.at(-1)).toBeLessThanOrEqual(2 * LIMIT);
     expect(partUsed(outcome, 120)).toBeGreaterThanOrEqual(0.95);
-    expect(outcome.refused.length).toBeLessThan(0.01 * outcome.passed.length);
+    // Without a wait that is told it takes more requests to see when a refusal is over.
+    expect(outcome.refused.length).toBeLessThan((hints ? 1 : 2) * LESSONS_A_MINUTE * 120);
   });
 
   test("is found again where its limit was learned too low", async () => {
     const outcome = await during(60, counter(), { quotas: [{ learned: 2 }] });
     expect(outcome.states[0]?.limit).toBeGreaterThanOrEqual(0.9 * LIMIT);
-    expect(outcome.refused.length).toBeLessThan(0.02 * outcome.passed.length);
+    expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 60);
   });
 });
 
@@ -108,20 +151,20 @@ describe("a service that refuses bursts", () => {
     const counter = tokenBucket(LIMIT, capacity);
     const outcome = await during(60, counter, { arrivalMs: 30, quotas: [KNOWN] });
     expect(outcome.refused.length).toBeGreaterThan(0);
-    expect(outcome.refused.length).toBeLessThan(20);
-    expect(partUsed(outcome, 60)).toBeGreaterThanOrEqual(0.93);
+    expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 60);
+    expect(partUsed(outcome, 60)).toBeGreaterThanOrEqual(0.9);
   });
 
   test.each([true, false])("shows its limit by its refusals; waits told: %s", async (hints) => {
     const outcome = await during(120, tokenBucket(LIMIT, 5), { arrivalMs: 30, hints });
     expect(outcome.states[0]?.limit).toBeGreaterThanOrEqual(0.8 * LIMIT);
-    expect(outcome.refused.length).toBeLessThan(30);
+    expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 120);
   });
 });
 
 test("a limit that was said too high is found out; one that was said is never exceeded", async () => {
   const high = await during(60, slidingWindow(LIMIT), { quotas: [{ configured: 2 * LIMIT }] });
-  expect(high.refused.length).toBeLessThan(20);
+  expect(high.refused.length).toBeLessThan(LESSONS_A_MINUTE * 60);
   expect(partUsed(high, 60)).toBeGreaterThanOrEqual(0.95);
   const low = await during(60, slidingWindow(LIMIT), { quotas: [{ configured: 10, learned: 25 }] });
   expect(low.refused).toEqual([]);
@@ -129,21 +172,39 @@ test("a limit that was said too high is found out; one that was said is never ex
   expect(low.states[0]).toMatchObject({ limit: 10, learned: false, waits: 0 });
 });
 
+test("two groups share the limit of a key, once a refusal of each has shown that it is the key's", async () => {
+  const shared = slidingWindow(LIMIT);
+  const seen = await simulateGroups(() => shared, 20);
+  expect(seen.isKey).toBe(true);
+  expect(seen.passed / (LIMIT * 20)).toBeGreaterThanOrEqual(0.95);
+  expect(seen.refused).toBeLessThan(2 * LESSONS_A_MINUTE * 20);
+  // Neither group starves.
+  expect(Math.min(...seen.byGroup)).toBeGreaterThan(0.3 * seen.passed);
+});
+
+test("a limit of one group slows that group alone", async () => {
+  const [slow, fast] = [slidingWindow(LIMIT), slidingWindow(1e6)];
+  const seen = await simulateGroups((group) => (group === "klines" ? slow : fast), 10);
+  expect(seen.isKey).toBe(false);
+  expect(seen.byGroup[0]).toBeGreaterThanOrEqual(0.95 * 10 * LIMIT);
+  expect(seen.byGroup[1]).toBeGreaterThan(10 * LIMIT);
+});
+
 test("what was sent before counts, and less than one a minute is kept to as well", async () => {
   const clock = eventClock(1_000_000);
   const sentBefore = [930_000, 950_000, 990_000];
-  const quota = new GroupQuota({ clock, configured: 2, sentBefore });
+  const quota = groupQuota({ clock, configured: 2, sentBefore });
   (await quota.enter(0)).passed();
   expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25);
   expect(quota.sentLately).toEqual([990_000, clock.now()]);
-  const slow = new GroupQuota({ clock, configured: 0.5 });
+  const slow = groupQuota({ clock, configured: 0.5 });
   for (let i = 0; i < 3; i++) (await slow.enter(i)).passed();
   expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25 + 2 * (2 * MINUTE + 25));
 });
 
 test("turns are kept: who was refused goes before who came later, and one goes ahead of all after a wait", async () => {
   const clock = eventClock(0);
-  const quota = new GroupQuota({ clock });
+  const quota = groupQuota({ clock });
   const [first, second] = [await quota.enter(0), await quota.enter(1)];
   const log: string[] = [];
   const ask = async (turn: number): Promise<void> => {
@@ -153,17 +214,17 @@ test("turns are kept: who was refused goes before who came later, and one goes a
     pass.passed();
   };
   second.refused(5000);
-  expect(quota.state).toMatchObject({ limit: 1, learned: true, waitingUntil: 5025, waits: 1 });
+  expect(quota.state).toMatchObject({ limit: undefined, learned: false, waitingUntil: 5002, waits: 1 });
   const later = [ask(2), ask(3)];
   first.refused(undefined);
   await Promise.all([...later, ask(1), ask(0)]);
-  expect(log[0]).toBe("0@5025");
+  expect(log[0]).toBe("0@5002");
   expect(log.map((one) => Number.parseInt(one, 10))).toEqual([0, 1, 2, 3]);
 });
 
 test("who gives up leaves the line, and an empty line waits for nothing", async () => {
   const clock = eventClock(0);
-  const quota = new GroupQuota({ clock, configured: 1 });
+  const quota = groupQuota({ clock, configured: 1 });
   (await quota.enter(0)).passed();
   const controller = new AbortController();
   const givenUp = quota.enter(1, controller.signal);
@@ -183,7 +244,7 @@ test("who gives up leaves the line, and an empty line waits for nothing", async 
 test("a clock that is set back does not stop the line", async () => {
   let now = 10_000_000;
   const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
-  const quota = new GroupQuota({ clock, configured: 1 });
+  const quota = groupQuota({ clock, configured: 1 });
   (await quota.enter(0)).passed();
   now = 5_000_000;
   (await quota.enter(1)).passed();

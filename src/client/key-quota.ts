@@ -1,0 +1,197 @@
+import type { Clock } from "../core/time.js";
+import { KeyScope, type ScopeEvidence } from "../plan/key-scope.js";
+import type { Send } from "../plan/send-log.js";
+import type { EndpointGroup } from "../wire/endpoints.js";
+import { QuotaGate, type QuotaGateOptions, type QuotaState } from "./quota-gate.js";
+
+/** Permission to send one request. Its holder reports how the request ended; only the first report counts. */
+export interface Pass {
+  /** The service has accepted the request, or nobody knows. */
+  passed(): void;
+  /** The service refused it for the quota. @param toldMs the wait that it asked for, in milliseconds. */
+  refused(toldMs: number | undefined): void;
+}
+
+export type GroupOptions = Omit<QuotaGateOptions, "clock">;
+
+interface Waiting {
+  readonly group: EndpointGroup;
+  readonly turn: number;
+  readonly admit: (pass: Pass) => void;
+}
+
+/**
+ * Sends the requests of a key: as many of each group of endpoints as its quota permits in any minute, in the order of
+ * their turns, and none of a group while the service has asked for a wait. Where the refusals show that the limit is
+ * one of the whole key, all groups share one quota.
+ */
+export class KeyQuota {
+  readonly #clock: Clock;
+  readonly #optionsOf: (group: EndpointGroup) => GroupOptions;
+  readonly #groups = new Map<EndpointGroup, QuotaGate>();
+  readonly #key: QuotaGate;
+  readonly #scope = new KeyScope();
+  #queue: Waiting[] = [];
+  #alarm: { readonly at: number; readonly controller: AbortController } | undefined;
+
+  /** @param share the part of the key's quota that this process may use. */
+  constructor(clock: Clock, optionsOf: (group: EndpointGroup) => GroupOptions, share?: number) {
+    this.#clock = clock;
+    this.#optionsOf = optionsOf;
+    this.#key = new QuotaGate({ clock, share });
+  }
+
+  /** Whether the refusals have shown a limit of the whole key. */
+  get isOfKey(): boolean {
+    return this.#scope.isKey;
+  }
+
+  /** How a group stands with its quota. */
+  stateOf(group: EndpointGroup): QuotaState {
+    const now = this.#clock.now();
+    const gate = this.#gate(group);
+    const ends = [gate.pausedUntil, this.#queue.length > 0 ? (this.#alarm?.at ?? 0) : 0];
+    if (!this.#scope.isKey) return { ...gate.state, waitingUntil: later(ends, now) };
+    const key = this.#key.state;
+    const limits = [gate.state.limit, key.limit].filter((limit) => limit !== undefined);
+    return {
+      limit: limits.length === 0 ? undefined : Math.min(...limits),
+      learned: gate.state.learned || key.learned,
+      usedLastMinute: key.usedLastMinute,
+      waits: gate.state.waits + key.waits,
+      waitingUntil: later([...ends, this.#key.pausedUntil], now),
+    };
+  }
+
+  /** When requests of each group were sent in the last minute, as epoch milliseconds, ascending. */
+  get sentLately(): Partial<Record<EndpointGroup, readonly number[]>> {
+    return Object.fromEntries([...this.#groups].map(([group, gate]) => [group, gate.sentLately]));
+  }
+
+  /**
+   * Resolves when a request of a group may be sent: it must be sent then.
+   *
+   * @param turn lower ones go first, equal ones in the order in which they came.
+   * @throws the signal's reason once it aborts.
+   */
+  enter(group: EndpointGroup, turn: number, signal?: AbortSignal): Promise<Pass> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason as Error);
+      const leave = (): void => {
+        this.#queue.splice(this.#queue.indexOf(waiting), 1);
+        if (this.#queue.length === 0) this.#clearAlarm();
+        reject(signal?.reason as Error);
+      };
+      const admit = (pass: Pass): void => {
+        signal?.removeEventListener("abort", leave);
+        resolve(pass);
+      };
+      const waiting = { group, turn, admit };
+      const after = this.#queue.findIndex((other) => other.turn > turn);
+      this.#queue.splice(after < 0 ? this.#queue.length : after, 0, waiting);
+      signal?.addEventListener("abort", leave, { once: true });
+      this.#admit();
+    });
+  }
+
+  /** Sends whatever may be sent, and sleeps until the next request may be. */
+  #admit(): void {
+    const now = this.#clock.now();
+    const blocked = new Set<EndpointGroup>();
+    let wakeAt = Number.POSITIVE_INFINITY;
+    // The queue changes on the way.
+    for (const waiting of this.#queue.slice()) {
+      const { group } = waiting;
+      if (blocked.has(group)) continue;
+      const at = this.#nextAt(group, now);
+      if (at === undefined || at > now) {
+        blocked.add(group);
+        wakeAt = Math.min(wakeAt, at ?? Number.POSITIVE_INFINITY);
+        continue;
+      }
+      this.#queue.splice(this.#queue.indexOf(waiting), 1);
+      waiting.admit(this.#pass(group, now));
+    }
+    if (this.#alarm?.at === wakeAt) return;
+    this.#clearAlarm();
+    if (wakeAt < Number.POSITIVE_INFINITY) void this.#sleepUntil(wakeAt, now);
+  }
+
+  #nextAt(group: EndpointGroup, now: number): number | undefined {
+    const own = this.#gate(group).nextAt(now);
+    if (own === undefined || !this.#scope.isKey) return own;
+    if (own <= now && this.#scope.takesProbe(group, now)) return now;
+    const key = this.#key.nextAt(now);
+    return key === undefined ? undefined : Math.max(own, key);
+  }
+
+  #pass(group: EndpointGroup, now: number): Pass {
+    const gate = this.#gate(group);
+    const [own, shared] = [gate.send(now), this.#key.send(now)];
+    let isOver = false;
+    const once = (report: () => void) => (): void => {
+      if (isOver) return;
+      isOver = true;
+      report();
+      this.#admit();
+    };
+    return {
+      passed: once(() => {
+        gate.passed(own);
+        this.#key.passed(shared);
+        this.#judge(this.#scope.passed(group, now, this.#clock.now()));
+      }),
+      refused: (toldMs) => once(() => this.#refused(group, own, shared, toldMs))(),
+    };
+  }
+
+  #refused(group: EndpointGroup, own: Send, shared: Send, toldMs: number | undefined): void {
+    const gate = this.#gate(group);
+    if (this.#scope.isKey) {
+      gate.uncount(own);
+      this.#key.refused(shared, toldMs);
+      this.#scope.refused(group, own.sentAt, this.#clock.now(), this.#key.pausedUntil);
+      return;
+    }
+    this.#key.uncount(shared);
+    gate.refused(own, toldMs);
+    const { pausedUntil } = gate;
+    this.#judge(this.#scope.refused(group, own.sentAt, this.#clock.now(), pausedUntil));
+    // The refusals so far were of the key: what they taught about the groups is dropped, the wait is everybody's.
+    if (this.#scope.isKey) this.#key.pause(pausedUntil);
+  }
+
+  #judge(evidence: ScopeEvidence): void {
+    if (evidence === "key") for (const gate of this.#groups.values()) gate.forget();
+    if (evidence === "group") this.#key.forget();
+  }
+
+  async #sleepUntil(at: number, now: number): Promise<void> {
+    const controller = new AbortController();
+    this.#alarm = { at, controller };
+    // A sleep that is broken off has no more to say.
+    await this.#clock.sleep(at - now, controller.signal).catch(() => controller.abort());
+    if (controller.signal.aborted) return;
+    this.#alarm = undefined;
+    this.#admit();
+  }
+
+  #clearAlarm(): void {
+    this.#alarm?.controller.abort();
+    this.#alarm = undefined;
+  }
+
+  #gate(group: EndpointGroup): QuotaGate {
+    let gate = this.#groups.get(group);
+    if (gate === undefined) {
+      gate = new QuotaGate({ clock: this.#clock, ...this.#optionsOf(group) });
+      this.#groups.set(group, gate);
+    }
+    return gate;
+  }
+}
+
+function later(times: readonly number[], now: number): number | undefined {
+  const last = Math.max(...times);
+  return last > now ? last : undefined;
+}

@@ -1,0 +1,221 @@
+import { type Clock, MINUTE_MS } from "../core/time.js";
+import {
+  afterAcceptance,
+  afterRefusal,
+  initialRate,
+  isLearned,
+  type Rate,
+  tryAt,
+  tryHigher,
+} from "../plan/rate.js";
+import { countedAt, recentSends, roomAt, type Send, usedInMinute } from "../plan/send-log.js";
+
+/** Part of a wait that is added to it, as the clocks of two machines run apart: 25 ms in a minute. */
+const CLOCK_DRIFT = 25 / MINUTE_MS;
+/** Pauses after refusals that give no wait: the first; each further one is twice as long, up to the longest. */
+const FIRST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = MINUTE_MS / 2;
+
+/** How a group of endpoints stands with its quota. */
+export interface QuotaState {
+  /** Requests a minute that this client may send; undefined: not known. */
+  readonly limit: number | undefined;
+  /** Whether the limit was learned from refusals. */
+  readonly learned: boolean;
+  /** Requests sent in the last minute. */
+  readonly usedLastMinute: number;
+  /** When the next request may go, as epoch milliseconds, where one waits or the service said to. */
+  readonly waitingUntil: number | undefined;
+  /** How often the service has made this client wait. */
+  readonly waits: number;
+}
+
+export interface QuotaGateOptions {
+  readonly clock: Clock;
+  /** Requests a minute of the key; never exceeded. @default learned from refusals */
+  readonly configured?: number | undefined;
+  /** Requests a minute of the key, as an earlier run has learned: a hint that is tested upwards. */
+  readonly learned?: number | undefined;
+  /** The part of the key's quota that this process may use, above 0, up to 1. @default 1 */
+  readonly share?: number | undefined;
+  /** When requests were sent before, as epoch milliseconds, ascending. */
+  readonly sentBefore?: readonly number[] | undefined;
+  /** Called with the key's requests a minute whenever a whole minute of this process's requests has shown another number. */
+  readonly onLearned?: ((requestsPerMinute: number) => void) | undefined;
+}
+
+/**
+ * The quota of one scope, a group of endpoints or the whole key: when its next request may be sent, and what the
+ * responses teach. After a wait one request goes ahead of the others. A class because it holds the log of the requests.
+ */
+export class QuotaGate {
+  readonly #options: QuotaGateOptions;
+  readonly #share: number;
+  readonly #startedAt: number;
+  #rate: Rate;
+  #sends: Send[];
+  #pausedUntil = 0;
+  /** What was known before the refusals that came together, and when the first of them came. */
+  #refusal: { readonly before: Rate; readonly at: number } | undefined;
+  /** The request that goes ahead after a wait. */
+  #scout: Send | "wanted" | undefined;
+  /** The last request before a trial's last step. */
+  #lastStep: Send | undefined;
+  #pausesWithoutHint = 0;
+  #waits = 0;
+
+  constructor(options: QuotaGateOptions) {
+    const now = options.clock.now();
+    this.#options = options;
+    this.#share = options.share ?? 1;
+    this.#startedAt = now;
+    this.#rate = initialRate(options.configured, options.learned, now);
+    this.#sends = (options.sentBefore ?? []).map((sentAt) => ({ sentAt }));
+  }
+
+  get state(): Omit<QuotaState, "waitingUntil"> {
+    return {
+      limit: this.#limit,
+      learned: isLearned(this.#rate),
+      usedLastMinute: usedInMinute(this.#sends, this.#options.clock.now()),
+      waits: this.#waits,
+    };
+  }
+
+  /** Until when the service said to wait, as epoch milliseconds. */
+  get pausedUntil(): number {
+    return this.#pausedUntil;
+  }
+
+  /** Requests that were accepted, or may be, in the last minute, as epoch milliseconds, ascending. */
+  get sentLately(): number[] {
+    return recentSends(this.#sends, this.#limit, this.#options.clock.now())
+      .filter(({ isRefused }) => isRefused !== true)
+      .map(({ sentAt }) => sentAt);
+  }
+
+  /**
+   * When the next request may be sent, as epoch milliseconds; undefined: when the request that went ahead has its
+   * response. Where the limit is used up and it is time, a higher one is tried.
+   */
+  nextAt(now: number): number | undefined {
+    if (typeof this.#scout === "object") return undefined;
+    const [first, last] = [this.#sends[0], this.#sends.at(-1)];
+    // Forgotten a minute's worth at a time, so that it costs little where there is no limit.
+    if ((first && first.sentAt < now - 2 * MINUTE_MS) || (last && last.sentAt > now))
+      this.#sends = recentSends(this.#sends, this.#limit, now);
+    let at = this.#freeAt();
+    if (at > now && this.#pausedUntil <= now && this.#tryHigher(now)) at = this.#freeAt();
+    // Time to try a higher limit may come before the limit has room.
+    if (at > now && this.#rate.proven === undefined) at = Math.min(at, Math.max(now + 1, tryAt(this.#rate)));
+    return Math.ceil(Math.max(this.#pausedUntil, at));
+  }
+
+  /** Notes that a request is sent now. */
+  send(now: number): Send {
+    const send: Send = { sentAt: now };
+    this.#sends.push(send);
+    if (this.#scout === "wanted") this.#scout = send;
+    return send;
+  }
+
+  /** Notes that the service accepted a request, or that nobody knows. */
+  passed(send: Send): void {
+    const now = this.#options.clock.now();
+    send.answeredAt = now;
+    if (this.#scout === send) this.#scout = undefined;
+    if (send.sentAt <= (this.#refusal?.at ?? -1)) return;
+    this.#pausesWithoutHint = 0;
+    const rate = this.#rate;
+    if (rate.suspicion === undefined && rate.proven === undefined && rate.pressure === 0) return;
+    const since = rate.suspicion?.resumesAt ?? 0;
+    const sent = this.#sends.filter(({ sentAt, isRefused }) => sentAt >= since && isRefused !== true).length;
+    this.#learn(afterAcceptance(rate, { now, sinceWait: Math.floor(sent / this.#share) }));
+  }
+
+  /** Notes that the service refused a request for the quota. @param toldMs the wait that it asked for. */
+  refused(send: Send, toldMs: number | undefined): void {
+    const now = this.#options.clock.now();
+    send.answeredAt = now;
+    send.isRefused = true;
+    if (this.#refusal === undefined || send.sentAt > this.#refusal.at) {
+      this.#refusal = { before: this.#rate, at: now };
+      this.#waits += 1;
+      if (toldMs === undefined) this.#pausesWithoutHint += 1;
+    }
+    const pauseMs = toldMs ?? Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#pausesWithoutHint - 1));
+    this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + Math.floor(pauseMs * CLOCK_DRIFT));
+    this.#scout = "wanted";
+    this.#learn(this.#afterRefusal(this.#refusal, send, toldMs));
+  }
+
+  /** Waits until a time, as epoch milliseconds, as another scope was asked to; then one request goes ahead. */
+  pause(until: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, until);
+    this.#scout = "wanted";
+  }
+
+  /** Forgets what refusals taught, and their wait: another scope explains them. */
+  forget(): void {
+    const { configured, learned, clock } = this.#options;
+    this.#pausedUntil = 0;
+    this.#scout = undefined;
+    this.#rate = initialRate(configured, learned, clock.now());
+  }
+
+  /** Notes that a request was refused for another scope's quota: it does not count here. */
+  uncount(send: Send): void {
+    send.answeredAt = this.#options.clock.now();
+    send.isRefused = true;
+    if (this.#scout === send) this.#scout = undefined;
+  }
+
+  #freeAt(): number {
+    const limit = this.#limit;
+    if (limit === undefined) return Number.NEGATIVE_INFINITY;
+    const spaced = this.#rate.isSpaced ? (this.#sends.at(-1)?.sentAt ?? 0) + MINUTE_MS / limit : 0;
+    return Math.max(roomAt(this.#sends, limit), spaced);
+  }
+
+  /** Makes the next step of a trial, once the step before it was used and accepted. @returns whether it made one. */
+  #tryHigher(now: number): boolean {
+    if (now < tryAt(this.#rate)) return false;
+    const last = this.#sends.at(-1);
+    if (this.#rate.proven !== undefined && (last === this.#lastStep || last?.answeredAt === undefined))
+      return false;
+    this.#lastStep = last;
+    const before = Math.floor(this.#limit ?? 0);
+    const used = usedInMinute(this.#sends, now) / this.#share;
+    do this.#rate = tryHigher(this.#rate, used, now);
+    while (now >= tryAt(this.#rate) && Math.floor(this.#limit ?? 0) === before);
+    return true;
+  }
+
+  #afterRefusal(
+    { before, at }: { readonly before: Rate; readonly at: number },
+    send: Send,
+    toldMs: number | undefined,
+  ): Rate {
+    const accepted = countedAt(this.#sends, send);
+    return afterRefusal(before, {
+      now: at,
+      accepted: Math.ceil(accepted / this.#share),
+      toldMs,
+      resumesAt: this.#pausedUntil,
+      turnsOverMs: accepted === 0 ? 0 : roomAt(this.#sends, accepted) - at,
+      isWholeMinute: at - this.#startedAt >= MINUTE_MS,
+    });
+  }
+
+  #learn(rate: Rate): void {
+    const before = this.#rate.confirmed;
+    this.#rate = rate;
+    const { confirmed } = rate;
+    if (confirmed !== undefined && confirmed !== before && isLearned(rate))
+      this.#options.onLearned?.(confirmed);
+  }
+
+  get #limit(): number | undefined {
+    return this.#rate.limit === undefined ? undefined : this.#rate.limit * this.#share;
+  }
+}

@@ -1,0 +1,76 @@
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { BarlakeError, messageOf } from "../../core/errors.js";
+
+const ZSTD_MAGIC = 0xfd2fb528;
+/** Frames that hold no data: 16 magic numbers. */
+const SKIPPABLE = 0x184d2a50;
+/** Bytes of a frame's content size and dictionary id, by their flags. */
+const CONTENT_SIZE_BYTES = [0, 2, 4, 8];
+const DICTIONARY_BYTES = [0, 1, 2, 4];
+/** A block of one repeated byte. */
+const RLE_BLOCK = 1;
+
+/**
+ * Makes sure that a compressed text file is whole: DuckDB reads what there is of one that was cut short, without a word.
+ *
+ * @throws {BarlakeError} that names the file where it is cut short or damaged.
+ */
+export async function expectWhole(path: string): Promise<void> {
+  try {
+    if (/\.gz$/i.test(path)) await expectWholeGzip(path);
+    if (/\.zst$/i.test(path)) await expectWholeZstd(path);
+  } catch (cause) {
+    throw new BarlakeError(`file ${path}: is cut short or damaged (${messageOf(cause)})`, {
+      hint: "none of it was imported; fetch or write it again",
+      cause,
+    });
+  }
+}
+
+async function expectWholeGzip(path: string): Promise<void> {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  await pipeline(createReadStream(path), createGunzip({ chunkSize: 1 << 18 }), nowhere);
+}
+
+/** Walks through the frames and blocks of a zstd file: that finds what is cut short, and does not verify contents. */
+async function expectWholeZstd(path: string): Promise<void> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const read = async (at: number, bytes: number): Promise<Buffer> => {
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(bytes), 0, bytes, at);
+      if (bytesRead < bytes) throw new RangeError("unexpected end of file");
+      return buffer;
+    };
+    let at = 0;
+    do at = await frameEnd(at, read);
+    while (at < size);
+    if (at > size) throw new RangeError("unexpected end of file");
+  } finally {
+    await file.close();
+  }
+}
+
+async function frameEnd(
+  start: number,
+  read: (at: number, bytes: number) => Promise<Buffer>,
+): Promise<number> {
+  const magic = (await read(start, 4)).readUInt32LE();
+  if ((magic & 0xfffffff0) >>> 0 === SKIPPABLE) return start + 8 + (await read(start + 4, 4)).readUInt32LE();
+  if (magic !== ZSTD_MAGIC) throw new RangeError("no zstd frame where one belongs");
+  const descriptor = (await read(start + 4, 1)).readUInt8();
+  const isSingle = (descriptor & 0x20) !== 0;
+  const sizeFlag = descriptor >> 6;
+  const sizeBytes = sizeFlag === 0 && isSingle ? 1 : (CONTENT_SIZE_BYTES[sizeFlag] as number);
+  let at = start + 5 + (isSingle ? 0 : 1) + (DICTIONARY_BYTES[descriptor & 3] as number) + sizeBytes;
+  for (let isLast = false; !isLast; ) {
+    const header = (await read(at, 3)).readUIntLE(0, 3);
+    isLast = (header & 1) === 1;
+    at += 3 + (((header >> 1) & 3) === RLE_BLOCK ? 1 : header >> 3);
+  }
+  return at + ((descriptor & 4) === 0 ? 0 : 4);
+}

@@ -1,0 +1,185 @@
+import { existsSync, readdirSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { ServiceClient } from "../../src/client/service-client.js";
+import { type RunEnvironment, type RunOptions, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
+import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import { Lake } from "../../src/lake/lake.js";
+import { openReader } from "../../src/lake/publish.js";
+import { RequestLeases } from "../../src/lake/request-leases.js";
+import { barsOn } from "../jobs/scripted-market.js";
+import { temporaryLake } from "../lake/temporary-lake.js";
+import { json, type Script, type Seen, startScripted } from "./scripted-service.js";
+import { virtualClock } from "./virtual-clock.js";
+
+const DAY = 86_400_000;
+const DAYS = Array.from({ length: 400 }, (_, n) => Date.parse("2023-01-01T16:00:00Z") + n * DAY).filter(
+  (ms) => ![5, 6].includes(new Date(ms).getUTCDay()),
+);
+const MINUTE: PipelineDefinition = { name: "minute", kind: "bars", period: "1m", from: "2023-07-01" };
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2023-02-01" };
+const SYMBOLS = ["600000.SH", "600004.SH", "600009.SH"];
+
+/** Minute bars of a window: four a day are enough for a plan. */
+const answerBars = (seen: Seen): object =>
+  seen.query.get("period") === "1d"
+    ? barsOn(DAYS, seen)
+    : barsOn(
+        DAYS.flatMap((day) => [571, 600, 690, 900].map((minute) => day + minute * 60_000)),
+        seen,
+      );
+
+/** A service, a lake, and processes that run on it: each with a lake object, a client and a clock. */
+async function setUp(script: Script) {
+  const service = await startScripted(script);
+  const lake = temporaryLake();
+  const run = (
+    definition: PipelineDefinition,
+    options: RunOptions = {},
+    more: Partial<RunEnvironment> = {},
+  ) => {
+    const clock = virtualClock("2024-01-13T00:00:00Z");
+    const client = new ServiceClient({ baseUrl: service.url, apiKey: "key", clock, retries: 0 });
+    onTestFinished(() => client.close());
+    return runPipeline(definePipeline(definition), options, {
+      lake: new Lake(lake.folder),
+      client,
+      clock,
+      ...more,
+    });
+  };
+  return { service, lake, run };
+}
+
+/** What was asked for twice: symbols whose windows overlap in two requests. */
+function askedTwice(seen: readonly Seen[]): string[] {
+  const asked = seen.flatMap(({ query }) => {
+    const [start, end] = [Number(query.get("start_time")), Number(query.get("end_time"))];
+    return (query.get("symbols") ?? "").split(",").map((symbol) => ({ symbol, start, end }));
+  });
+  return asked
+    .filter((one, index) =>
+      asked.some(
+        (other, at) =>
+          at < index && other.symbol === one.symbol && other.start <= one.end && one.start <= other.end,
+      ),
+    )
+    .map(({ symbol, start }) => `${symbol} ${start}`);
+}
+
+async function barsIn(lake: Lake, table: string): Promise<unknown> {
+  const { session } = await openReader(lake, { threads: 1 });
+  using reader = session;
+  return await reader.json(`SELECT symbol, count(*)::INT AS n FROM ${table} GROUP BY symbol ORDER BY symbol`);
+}
+
+test.each([
+  ["the same symbols", SYMBOLS, SYMBOLS],
+  ["symbols of which some are the same", SYMBOLS.slice(0, 2), SYMBOLS.slice(1)],
+])(
+  "two runs at once that ask for %s pay for each request once, and both are complete",
+  async (_, one, two) => {
+    const { service, lake, run } = await setUp((seen, response) =>
+      setImmediate(() => json(response, 200, { data: answerBars(seen) })),
+    );
+    const reports = await Promise.all([run(MINUTE, { symbols: one }), run(MINUTE, { symbols: two })]);
+    expect(reports.map(({ status }) => status)).toEqual(["complete", "complete"]);
+    expect(service.seen.length).toBeGreaterThan(3);
+    expect(askedTwice(service.seen)).toEqual([]);
+    const asked = DAYS.filter((day) => day >= Date.parse("2023-06-30T16:00:00Z")).length;
+    const symbols = [...new Set([...one, ...two])].sort();
+    const bars = (await barsIn(lake, "bars_1m")) as { symbol: string; n: number }[];
+    expect(bars.map(({ symbol }) => symbol)).toEqual(symbols);
+    expect(new Set(bars.map(({ n }) => n)).size).toBe(1);
+    expect(bars[0]?.n).toBeGreaterThan(asked * 3.5);
+    expect((await run(MINUTE, { symbols })).requests.sent).toBe(0);
+    expect(existsSync(join(lake.folder, "leases"))).toBe(false);
+  },
+);
+
+test("what another run lands after the plan was made is not asked for", async () => {
+  let other: Promise<unknown> | undefined;
+  const { service, run } = await setUp((seen, response) => {
+    const isFirst = other === undefined;
+    // The second process begins, and ends, while the first one waits for its first response.
+    other ??= run({ ...MINUTE, from: "2023-11-01" }, { symbols: SYMBOLS });
+    if (isFirst) void other.then(() => json(response, 200, { data: answerBars(seen) }));
+    else json(response, 200, { data: answerBars(seen) });
+  });
+  const report = await run(MINUTE, { symbols: SYMBOLS });
+  expect(await other).toMatchObject({ status: "complete" });
+  expect(report.status).toBe("complete");
+  expect(service.seen.length).toBeGreaterThan(3);
+  expect(askedTwice(service.seen)).toEqual([]);
+});
+
+test("reference data is asked for by one of two runs; the other one waits, and finds it in the lake", async () => {
+  const { service, run } = await setUp((seen, response) =>
+    setImmediate(() => json(response, 200, { data: [], count: 0, exchange: seen.path })),
+  );
+  const reference: PipelineDefinition = { name: "reference", kind: "reference" };
+  const reports = await Promise.all([run(reference), run(reference)]);
+  expect(reports.map(({ requests }) => requests.sent).sort()).toEqual([0, 2]);
+  expect(service.seen).toHaveLength(2);
+});
+
+test("a lease lasts as long as its process, and overlaps in symbols and time", async () => {
+  const lake = temporaryLake();
+  const [one, two] = [new RequestLeases(lake, "one"), new RequestLeases(lake, "two")];
+  const window = { start: 0, end: 10 };
+  const lease = await one.take({ dataset: "d", symbols: ["a", "b"], window });
+  expect(await two.take({ dataset: "d", symbols: ["b"], window: { start: 9, end: 12 } })).toBeUndefined();
+  expect(await two.take({ dataset: "d", symbols: [] })).toBeUndefined();
+  expect(await two.take({ dataset: "d", symbols: ["b"], window: { start: 10, end: 12 } })).toBeDefined();
+  expect(await two.take({ dataset: "d", symbols: ["c"], window })).toBeDefined();
+  expect(await two.take({ dataset: "e", symbols: ["a"], window })).toBeDefined();
+  lease?.retain();
+  await lease?.release();
+  expect(await two.take({ dataset: "d", symbols: ["a"], window })).toBeUndefined();
+  await lease?.release();
+  expect(await two.take({ dataset: "d", symbols: ["a"], window })).toBeDefined();
+  await two.close();
+  // A process that was killed leaves its lease behind.
+  await mkdir(join(lake.folder, "leases"), { recursive: true });
+  const dead = { runId: "dead", host: (await import("node:os")).hostname(), pid: 2 ** 22 + 1 };
+  await writeFile(
+    join(lake.folder, "leases", "x.json"),
+    JSON.stringify({ ...dead, dataset: "d", symbols: [] }),
+  );
+  expect(await one.take({ dataset: "d", symbols: ["a"], window })).toBeDefined();
+  expect(readdirSync(join(lake.folder, "leases"))).toHaveLength(1);
+  await one.close();
+});
+
+test("nothing is asked for while the disk has no room for it, and the run ends at once", async () => {
+  const { service, lake, run } = await setUp((seen, response) =>
+    json(response, 200, { data: answerBars(seen) }),
+  );
+  for (let retry = 0; retry < 3; retry++) {
+    const report = await run(DAILY, { symbols: SYMBOLS }, { freeBytes: async () => 3_900_000 });
+    expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });
+    expect(report.stopped).toMatch(
+      /^the disk of the lake has 3.9 MB free, and the next response may need 4.\d MB: it was not asked for; make room/,
+    );
+  }
+  expect(service.seen).toHaveLength(0);
+  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
+  expect(await barsIn(lake, "bars_1d")).toHaveLength(3);
+});
+
+test("a disk that fills up on the way ends the run; what was received before is not asked for again", async () => {
+  const { service, run } = await setUp((seen, response) => json(response, 200, { data: answerBars(seen) }));
+  let looks = 0;
+  const report = await run(
+    MINUTE,
+    { symbols: SYMBOLS },
+    { freeBytes: async () => (++looks > 2 ? 1000 : 1e12) },
+  );
+  expect(report).toMatchObject({ status: "failed", requests: { sent: 2 } });
+  expect(service.seen).toHaveLength(2);
+  expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({
+    status: "complete",
+  });
+  expect(askedTwice(service.seen)).toEqual([]);
+});

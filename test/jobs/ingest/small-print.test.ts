@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { runSummary } from "../../../src/cli/report-text.js";
+import { duration } from "../../../src/cli/text.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
+import { settleRun } from "../../../src/jobs/run-outcome.js";
+import { openReader } from "../../../src/lake/publish.js";
+import { json } from "../../faults/scripted-service.js";
+import { right, scriptedMarket } from "../scripted-market.js";
+
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
+
+test("a clock that is set back or ahead while a run goes on changes no duration, and is told", async () => {
+  for (const [set, said] of [
+    [-3_456_466, /clock was set 57 min 3\d s back during the run/],
+    [7_200_000, /clock was set 1(19|20) min \d\d s ahead during the run/],
+  ] as const) {
+    let ticks = 0;
+    const market = await scriptedMarket((seen, response, index) => {
+      market.clock.advance(set);
+      ticks += 1500;
+      right(seen, response, index);
+    }, "2024-01-13T00:00:00Z");
+    Object.assign(market.clock, { monotonic: () => ticks });
+    const { outcome } = await settleRun("daily", market.clock, () =>
+      market.run(DAILY, { symbols: ["600519.SH"] }),
+    );
+    expect(outcome.finishedAt - outcome.startedAt).toBe(1500);
+    expect(outcome).toMatchObject({ durationMs: 1500, clockShiftMs: expect.any(Number) });
+    expect(runSummary(outcome as never, "lake")).toMatch(said);
+    const { session } = await openReader(market.lake, { threads: 1 });
+    using reader = session;
+    expect(
+      await reader.json(
+        "SELECT epoch_ms(finished_at - started_at)::INT AS run, (SELECT duration_ms::INT FROM requests) AS request FROM runs",
+      ),
+    ).toEqual([{ run: 1500, request: 1500 }]);
+  }
+});
+
+test("a duration below 0, of a record from before, is no number", () => {
+  expect(duration(-3_456_466)).toBe("an unknown time (the clock was set back)");
+});
+
+test("intraday of a universe that nobody knows is a failure with its name, and is asked for again", async () => {
+  const { run, service } = await scriptedMarket(
+    (_, response) => json(response, 200, { data: {} }),
+    "2024-01-12T04:00:00Z",
+  );
+  const intraday: PipelineDefinition = { name: "intraday", kind: "intraday", universes: ["NOSUCH"] };
+  for (let time = 1; time <= 2; time++) {
+    const report = await run(intraday);
+    expect(report.status).toBe("partial");
+    expect(report.failures).toMatchObject([
+      {
+        reason: expect.stringMatching(
+          /^universe NOSUCH: the service gave nothing.*run the pipeline reference/,
+        ),
+      },
+    ]);
+    expect(service.seen).toHaveLength(time);
+  }
+});
+
+test("of several universes, one that the lake does not know is refused by its name", async () => {
+  const { run } = await scriptedMarket(right, "2024-01-13T00:00:00Z");
+  await expect(run(DAILY, { universes: ["NOSUCH", "OTHER"] })).rejects.toThrow(
+    /universe NOSUCH, OTHER: the lake knows no members/,
+  );
+});
