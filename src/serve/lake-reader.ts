@@ -1,3 +1,4 @@
+import { LakeError } from "../core/errors.js";
 import type { Lake, Moment } from "../lake/lake.js";
 import type { Snapshot } from "../lake/snapshot.js";
 import { BARS_1D } from "../schema/bars.js";
@@ -55,6 +56,7 @@ interface Kept<T> {
 /** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
 export class LakeReader {
   readonly #lake: Lake;
+  readonly #moment: Moment;
   readonly #read: Lake["snapshot"];
   readonly #pool: SessionPool;
   readonly #newestBars = new NewestBars();
@@ -66,13 +68,28 @@ export class LakeReader {
   /** @param moment serves the lake as it stood then. */
   constructor(lake: Lake, pool: SessionPool, moment: Moment) {
     this.#lake = lake;
+    this.#moment = moment;
     this.#read = sharingLooks(lake.reader(moment));
     this.#pool = pool;
   }
 
-  /** Looks at every table once. @throws {LakeError} for a version that does not exist. */
-  async check(): Promise<void> {
-    await Promise.all(TABLES.map((table) => this.#read(table)));
+  /**
+   * Looks at every table once.
+   *
+   * @returns the errors of tables that cannot be read: only requests that read these fail.
+   * @throws {LakeError} for a version that does not exist, and where no table can be read.
+   */
+  async check(): Promise<readonly LakeError[]> {
+    const outcomes = await Promise.allSettled(TABLES.map((table) => this.#read(table)));
+    const errors: LakeError[] = [];
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === "fulfilled") continue;
+      const isAskedFor = this.#moment.versions?.has(TABLES[index]?.name ?? "") === true;
+      if (isAskedFor || !(outcome.reason instanceof LakeError)) throw outcome.reason;
+      errors.push(outcome.reason);
+    }
+    if (errors.length === TABLES.length) throw errors[0];
+    return errors;
   }
 
   /** The lake as a request that comes now sees it. */

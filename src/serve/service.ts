@@ -75,7 +75,8 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
   const reader = new LakeReader(lake, pool, options.moment ?? {});
   const app = makeApp(reader, options);
   try {
-    await reader.check();
+    for (const err of await reader.check())
+      options.logger?.error({ err }, "a table cannot be read: requests that need it fail, the others do not");
     await app.listen({ host: options.host ?? "127.0.0.1", port: options.port });
   } catch (error) {
     pool.close();
