@@ -92,7 +92,7 @@ function readFaultIn(line: string): FileFault | undefined {
   };
 }
 
-const RESTORE = "restore the file from a backup";
+const RESTORE = "restore the file from a backup, or run barlake repair";
 
 /** What DuckDB says of damaged Parquet files without their names. */
 const NAMELESS = /TProtocolException|don't know what type|invalid TType|Payload value bigger than allowed/;

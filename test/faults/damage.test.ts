@@ -112,7 +112,7 @@ test.each(UNREADABLE)(
       expect(message.startsWith(`table bars_1d: ${file} `), `${name}: ${message}`).toBe(true);
       expect(message, name).toMatch(what);
       expect(message, name).not.toContain("\n");
-      expect(hint, name).toMatch(/restore .* from a backup; barlake check/);
+      expect(hint, name).toMatch(/restore .* from a backup(, or run barlake repair)?; barlake check/);
     }
     const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
     expect(findings.map((one) => [one.severity, one.file])).toEqual([["error", `bars_1d/${file}`]]);
