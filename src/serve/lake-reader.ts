@@ -4,6 +4,7 @@ import type { Snapshot } from "../lake/snapshot.js";
 import { BARS_1D } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
+import { FileVerifier } from "./file-verifier.js";
 import type { Caller } from "./keys/key-ring.js";
 import { type Scope, scopeOf } from "./keys/scope.js";
 import { type ExEvent, readExEvents } from "./klines/ex-events.js";
@@ -59,14 +60,19 @@ export class LakeReader {
   readonly #moment: Moment;
   readonly #read: Lake["snapshot"];
   readonly #pool: SessionPool;
-  readonly #newestBars = new NewestBars();
-  readonly #heldBars = new HeldBars(HELD_BYTES);
+  #newestBars = new NewestBars();
+  readonly #verifier: FileVerifier | undefined;
+  #heldBars = new HeldBars(HELD_BYTES);
   readonly #loads = new LoadsUnderWay();
   #reference: Kept<Promise<ReferenceData>> | undefined;
   #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
 
-  /** @param moment serves the lake as it stood then. */
-  constructor(lake: Lake, pool: SessionPool, moment: Moment) {
+  /**
+   * @param moment serves the lake as it stood then.
+   * @param onDamage is called for each file that is found damaged; undefined: files are not verified.
+   */
+  constructor(lake: Lake, pool: SessionPool, moment: Moment, onDamage?: (error: LakeError) => void) {
+    this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
     this.#moment = moment;
     this.#read = sharingLooks(lake.reader(moment));
@@ -92,9 +98,29 @@ export class LakeReader {
     return errors;
   }
 
+  /** Ends the verification of files. */
+  async close(): Promise<void> {
+    await this.#verifier?.close();
+  }
+
+  /** What was derived from a damaged file is not served any more. */
+  #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
+    this.#newestBars = new NewestBars();
+    this.#heldBars = new HeldBars(HELD_BYTES);
+    this.#reference = undefined;
+    this.#exEvents = undefined;
+    onDamage(error);
+  }
+
   /** The lake as a request that comes now sees it. */
   current({ caller, signal, admit }: Reading): LakeView {
-    const version = new LakeVersion(this.#lake, (table) => this.#read(table), this.#pool, signal);
+    const version = new LakeVersion(
+      this.#lake,
+      (table) => this.#read(table),
+      this.#pool,
+      this.#verifier,
+      signal,
+    );
     return {
       version,
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),
