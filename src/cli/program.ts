@@ -51,6 +51,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "look for damage: the log, the files, and with --deep every row of them",
     load: async () => (await import("./commands/check.js")).addCheck,
   },
+  repair: {
+    does: "take lost and damaged files out of the tables, and have what was in them asked for again",
+    load: async () => (await import("./commands/repair.js")).addRepair,
+  },
   history: {
     does: "versions of a table: when, by which run, and what changed",
     load: async () => (await import("./commands/history.js")).addHistory,

@@ -50,7 +50,14 @@ export function writeFaultOf(error: unknown, path: string): FileFault | undefine
  */
 export function fileFaultIn(message: string): FileFault | undefined {
   const [first = ""] = message.split("\n");
-  return writeFaultIn(first) ?? readFaultIn(first) ?? namelessFaultIn(first);
+  return writeFaultIn(first) ?? readFaultIn(first) ?? refusedTableIn(first) ?? namelessFaultIn(first);
+}
+
+/** What the view of a table that cannot be read says: the table's name, the reason, and in parentheses what to do. */
+function refusedTableIn(line: string): FileFault | undefined {
+  const [, message, hint] =
+    /^Invalid Input Error: (table \w+: .*?) \(([^()]*(?:\([^()]*\)[^()]*)*)\)$/.exec(line) ?? [];
+  return message === undefined || hint === undefined ? undefined : { message, hint };
 }
 
 function writeFaultIn(line: string): FileFault | undefined {
@@ -85,7 +92,7 @@ function readFaultIn(line: string): FileFault | undefined {
   };
 }
 
-const RESTORE = "restore the file from a backup";
+const RESTORE = "restore the file from a backup, or run barlake repair";
 
 /** What DuckDB says of damaged Parquet files without their names. */
 const NAMELESS = /TProtocolException|don't know what type|invalid TType|Payload value bigger than allowed/;
@@ -100,8 +107,10 @@ function namelessFaultIn(line: string): FileFault | undefined {
 
 /** The table that a data file belongs to, and its path there, where a path is one of a lake's. */
 function tableFileIn(path: string): { table: string; file: string } | undefined {
-  const [, table = "", file = ""] = /\/([^/=]+)\/((?:[^/=]+=[^/]*\/)+[^/]+\.parquet)$/.exec(path) ?? [];
-  return TABLES.some(({ name }) => name === table) ? { table, file } : undefined;
+  const parts = path.split("/");
+  const at = parts.findLastIndex((part) => TABLES.some(({ name }) => name === part));
+  if (at < 1 || at === parts.length - 1 || !path.endsWith(".parquet")) return undefined;
+  return { table: parts[at] as string, file: parts.slice(at + 1).join("/") };
 }
 
 /** What is free where a folder is or will be, as text; nothing where that cannot be told. */

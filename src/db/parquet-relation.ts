@@ -9,13 +9,21 @@ const LONG_NAME: Readonly<Record<string, string>> = { TIMESTAMPTZ: "TIMESTAMP WI
 export interface ParquetFiles {
   readonly table: TableSchema;
   readonly columns: readonly Column[];
-  /** Where DuckDB finds the files; their folders name the partition, as in `region=CN/`. */
+  /** Where DuckDB finds the files. */
   readonly urls: readonly string[];
+  /**
+   * The partition values of files whose folders do not say them as `region=CN/year=2026/` does. @default none: all say
+   * them
+   */
+  readonly loose?: ReadonlyMap<string, PartitionValues>;
   /** Whether a file may lack some of the columns. */
   readonly isMixed: boolean;
   /** Files that another program wrote: their columns may be fewer, and their types others. @default none */
   readonly foreign?: readonly string[];
 }
+
+/** Values of a file's partition columns, by name, as the log writes them. */
+export type PartitionValues = Readonly<Record<string, string | null>>;
 
 interface RelationOptions {
   /** Adds the column `live_file`, the URL of each row's file. @default false */
@@ -33,14 +41,34 @@ export async function parquetRelation(
 ): Promise<string> {
   if (files.urls.length === 0) return emptyRelation(files.columns, withFile);
   const others = new Set(files.foreign);
-  const own = { ...files, urls: files.urls.filter((url) => !others.has(url)) };
-  const foreign = files.urls.filter((url) => others.has(url));
+  const isLoose = (url: string): boolean => files.loose?.has(url) === true;
+  const own = { ...files, urls: files.urls.filter((url) => !others.has(url) && !isLoose(url)) };
+  const foreign = files.urls.filter((url) => others.has(url) && !isLoose(url));
   const parts: string[] = [];
   if (own.urls.length > 0)
     parts.push(own.isMixed ? mixedRelation(own, withFile) : hiveRelation(own, withFile));
   for (const urls of await groupsOf(session, foreign))
     parts.push(await foreignRelation(session, { ...files, urls }, withFile));
+  for (const [values, urls] of byValues(files, files.urls.filter(isLoose)))
+    for (const group of await groupsOf(session, urls))
+      parts.push(await foreignRelation(session, { ...files, urls: group }, withFile, values));
   return parts.join("\nUNION ALL\n");
+}
+
+/** Loose files by their partition values. */
+function byValues(
+  { table, loose }: ParquetFiles,
+  urls: readonly string[],
+): Map<PartitionValues, readonly string[]> {
+  const groups = new Map<string, { values: PartitionValues; urls: string[] }>();
+  for (const url of urls) {
+    const values = loose?.get(url) ?? {};
+    const key = JSON.stringify(table.partition.map((name) => values[name] ?? null));
+    const group = groups.get(key) ?? { values, urls: [] };
+    group.urls.push(url);
+    groups.set(key, group);
+  }
+  return new Map([...groups.values()].map((group) => [group.values, group.urls]));
 }
 
 function hiveRelation(files: ParquetFiles, withFile: boolean): string {
@@ -55,14 +83,32 @@ function hiveOptions({ table }: ParquetFiles): string[] {
   return ["hive_partitioning = true", `hive_types = {${types.join(", ")}}`];
 }
 
-/** Files of another program, all of them with the same columns: each value is read as the table's own type. */
-async function foreignRelation(session: Session, files: ParquetFiles, withFile: boolean): Promise<string> {
+/**
+ * Files of another program, all of them with the same columns: each value is read as the table's own type.
+ *
+ * @param values the files' partition values, where their folders do not say them.
+ */
+async function foreignRelation(
+  session: Session,
+  files: ParquetFiles,
+  withFile: boolean,
+  values?: PartitionValues,
+): Promise<string> {
+  const options = values === undefined ? hiveOptions(files) : ["hive_partitioning = false"];
   const described = await session.json<{ column_name: string; column_type: string }>(
-    `DESCRIBE ${selectSql(["*"], files.urls, hiveOptions(files), false)}`,
+    `DESCRIBE ${selectSql(["*"], files.urls, options, false)}`,
   );
   const found = new Map(described.map((row) => [row.column_name, row.column_type]));
-  const values = files.columns.map((column) => valueSql(column, found.get(column.name)));
-  return selectSql(values, files.urls, hiveOptions(files), withFile);
+  const select = files.columns.map((column) =>
+    values !== undefined && files.table.partition.includes(column.name)
+      ? constantSql(column, values[column.name] ?? null)
+      : valueSql(column, found.get(column.name)),
+  );
+  return selectSql(select, files.urls, options, withFile);
+}
+
+function constantSql({ name, type }: Column, value: string | null): string {
+  return `CAST(${value === null || value === "" ? "NULL" : literal(value)} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`;
 }
 
 /**
@@ -110,11 +156,9 @@ function mixedRelation({ table, columns, urls }: ParquetFiles, withFile: boolean
   const options = ["hive_partitioning = false", `schema = MAP {${schema.join(", ")}}`];
   const parts = [...byPartition].map(([key, members]) => {
     const values = JSON.parse(key) as (string | null)[];
-    const select = columns.map(({ name, type }) => {
-      const at = table.partition.indexOf(name);
-      if (at < 0) return ident(name);
-      const value = values[at] ?? null;
-      return `CAST(${value === null ? "NULL" : literal(value)} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`;
+    const select = columns.map((column) => {
+      const at = table.partition.indexOf(column.name);
+      return at < 0 ? ident(column.name) : constantSql(column, values[at] ?? null);
     });
     return selectSql(select, members, options, withFile);
   });
@@ -133,7 +177,7 @@ function selectSql(
 }
 
 /** Value of a partition column, from the folder that names it; null is written as Hive does. */
-function partitionValue(url: string, name: string): string | null {
+export function partitionValue(url: string, name: string): string | null {
   const folder = url.split("/").findLast((part) => part.startsWith(`${name}=`));
   const value = decodeURIComponent(folder?.slice(name.length + 1) ?? "");
   return value === "" || value === "__HIVE_DEFAULT_PARTITION__" ? null : value;

@@ -6,7 +6,9 @@ import {
   type DuckDBConnection,
   DuckDBInstance,
   type DuckDBMaterializedResult,
+  type DuckDBPreparedStatement,
   type DuckDBResult,
+  DuckDBResultReader,
   DuckDBTimestampTZValue,
   type DuckDBValue,
 } from "@duckdb/node-api";
@@ -19,6 +21,7 @@ import { explained } from "./file-fault.js";
 import { bindNamed, computeValue, type NamedValues, type TypedValue } from "./named-values.js";
 import { RowReader } from "./row-reader.js";
 import { readResult, type StatementResult } from "./statement-result.js";
+import { type WhyStopped, wholeResult, whyStopped } from "./whole-result.js";
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
 export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
@@ -36,6 +39,9 @@ export interface SessionOptions {
   readonly threads?: number;
 }
 
+/** For a result that stopped: its reader may have passed rows on. */
+const STOPPED_HINT = "the rows that came before the error are not the whole result";
+
 /** A DuckDB database with one connection, in UTC. Not for concurrent statements: open several. */
 export class Session implements Disposable {
   readonly #instance: DuckDBInstance;
@@ -43,6 +49,7 @@ export class Session implements Disposable {
   readonly #scans: TableScans;
   /** Where the database spills; undefined in a session that does not own the database. */
   readonly #spillFolder: string | undefined;
+  #interrupts = 0;
 
   private constructor(
     instance: DuckDBInstance,
@@ -78,9 +85,20 @@ export class Session implements Disposable {
     return this.#guard(sql, () => this.#connection.run(sql, bindings as DuckDBValue[] | undefined));
   }
 
-  /** Runs one query and gives its result chunk by chunk, as it is computed. @throws {QueryError} */
+  /**
+   * Runs one query and gives its result chunk by chunk, as it is computed. A result that stops before its end throws.
+   *
+   * @throws {QueryError} now, or as the chunks are taken.
+   */
   async stream(sql: string, bindings?: Bindings): Promise<DuckDBResult> {
-    return this.#guard(sql, () => this.#connection.stream(sql, bindings as DuckDBValue[] | undefined));
+    const values = bindings as DuckDBValue[] | undefined;
+    return this.#guard(sql, async () => {
+      const result = await this.#connection.stream(sql, values);
+      return wholeResult(
+        result,
+        this.#whyStopped(sql, (statement) => values && statement.bind(values)),
+      );
+    });
   }
 
   /** Runs one statement and gives its rows as plain values, as they are computed and taken. @throws {QueryError} */
@@ -124,7 +142,8 @@ export class Session implements Disposable {
 
   /** Runs one statement and gives at most `limit` rows as JSON values, and whether there were more. */
   async preview(sql: string, limit: number): Promise<{ names: string[]; rows: unknown[][]; more: boolean }> {
-    const reader = await this.#guard(sql, () => this.#connection.streamAndReadUntil(sql, limit + 1));
+    const reader = new DuckDBResultReader(await this.stream(sql));
+    await this.#guard(sql, () => reader.readUntil(limit + 1));
     const rows = reader.getRowsJson() as unknown[][];
     return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
   }
@@ -135,7 +154,8 @@ export class Session implements Disposable {
       const statement = await this.#connection.prepare(sql);
       try {
         bindNamed(statement, values);
-        return await readResult(statement, limit);
+        const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
+        return await readResult(wholeResult(await statement.stream(), why), limit);
       } finally {
         statement.destroySync();
       }
@@ -177,6 +197,7 @@ export class Session implements Disposable {
 
   /** Stops the statement that is running. */
   interrupt(): void {
+    this.#interrupts += 1;
     this.#connection.interrupt();
   }
 
@@ -196,6 +217,19 @@ export class Session implements Disposable {
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** Says why a query's result stopped, as an error with the query. @param bind binds the query's values once more. */
+  #whyStopped(sql: string, bind: (statement: DuckDBPreparedStatement) => void): WhyStopped {
+    const interrupts = this.#interrupts;
+    return async (rows) => {
+      const reason =
+        this.#interrupts > interrupts
+          ? new Error("INTERRUPT Error: Interrupted!")
+          : await whyStopped(this.#connection, sql, bind);
+      const { message, hint } = explained(reason ?? new Error(`the result stopped after ${rows} rows`));
+      return new QueryError(message, sql, { hint: hint ?? STOPPED_HINT, cause: reason });
+    };
   }
 
   async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {

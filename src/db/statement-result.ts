@@ -1,7 +1,7 @@
 import {
   DuckDBDateValue,
   DuckDBDecimalValue,
-  type DuckDBPreparedStatement,
+  type DuckDBResult,
   DuckDBTimestampMillisecondsValue,
   DuckDBTimestampNanosecondsValue,
   DuckDBTimestampSecondsValue,
@@ -39,12 +39,8 @@ export function firstRows({ columns, rows }: StatementResult, limit: number): St
   return { columns: columns.map((column) => ({ ...column, values: column.values.slice(0, limit) })), rows };
 }
 
-/** Runs a statement to its end and keeps its first rows. */
-export async function readResult(
-  statement: DuckDBPreparedStatement,
-  limit: number,
-): Promise<StatementResult> {
-  const result = await statement.stream();
+/** Reads a streaming result to its end and keeps its first rows. @throws what the result throws where it stops earlier. */
+export async function readResult(result: DuckDBResult, limit: number): Promise<StatementResult> {
   const isQuery = result.returnType === ResultReturnType.QUERY_RESULT;
   const columns = result.deduplicatedColumnNames().map((name, index) => {
     const type = result.columnType(index);

@@ -1,4 +1,5 @@
 import { BarlakeError, messageOf } from "../core/errors.js";
+import { DUCKDB_TYPE } from "../schema/column.js";
 import { type ParquetFiles, parquetRelation } from "./parquet-relation.js";
 import { ident, literal } from "./quote.js";
 import type { Session } from "./session.js";
@@ -20,6 +21,8 @@ export interface ViewBranch {
 
 /** A table as its view shows it. */
 export interface ViewedTable extends ParquetFiles {
+  /** Why the table cannot be read: each statement that reads its view fails with this message. @default it can */
+  readonly refused?: string;
   /** All files, in parts. @default one part, of which nothing is known */
   readonly branches?: readonly ViewBranch[];
 }
@@ -113,8 +116,30 @@ async function createRawView(session: Session, viewed: ViewedTable): Promise<voi
   await session.run(statements.join(";\n"));
 }
 
+/** Says why a table's view could not be created. @returns undefined where it can */
+export async function viewFault(session: Session, viewed: ViewedTable): Promise<BarlakeError | undefined> {
+  try {
+    await session.run(`DESCRIBE ${await viewSql(session, viewed)}`);
+    return undefined;
+  } catch (error) {
+    if (error instanceof BarlakeError) return error;
+    throw error;
+  }
+}
+
+/**
+ * A relation with a table's columns whose reading fails, whichever columns or rows are asked for: DuckDB cannot leave
+ * out what has no value before it runs.
+ */
+function refusedRelation(columns: ViewedTable["columns"], message: string): string {
+  const error = `error(${literal(message)})`;
+  const select = columns.map(({ name, type }) => `CAST(${error} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`);
+  return `SELECT ${select.join(", ")} WHERE CAST(${error} AS BOOLEAN)`;
+}
+
 async function viewSql(session: Session, viewed: ViewedTable): Promise<string> {
-  const { branches } = viewed;
+  const { branches, refused } = viewed;
+  if (refused !== undefined) return refusedRelation(viewed.columns, refused);
   if (branches === undefined) return parquetRelation(session, viewed);
   const parts: string[] = [];
   for (const { urls, where } of branches) {

@@ -6,8 +6,16 @@ import { parseActions } from "./commit-text.js";
 import { type Action, type MetaData, PROTOCOL } from "./delta-actions.js";
 import { checkWritable } from "./delta-protocol.js";
 import { schemaString } from "./delta-schema.js";
-import { commitFile, type LogFiles, listLog, missingEntry, RESTORE_HINT } from "./log-files.js";
-import { type Commit, commitTime, Draft, type Snapshot } from "./snapshot.js";
+import {
+  commitFile,
+  hasAllBehind,
+  type LogFiles,
+  lastCheckpointVersion,
+  listLog,
+  MissingEntry,
+  RESTORE_HINT,
+} from "./log-files.js";
+import { type Commit, commitTime, Draft, decodePath, emptySnapshot, type Snapshot } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
 /** How much of a log is read. */
@@ -20,34 +28,59 @@ export interface LogRange {
   readonly whole?: boolean;
 }
 
+/** Times that a log is listed once more because another program cleans it at the same time. */
+const MAX_LISTS = 3;
+
 /**
  * Reads a table's log from where `known` stands to its end, or to the end of the range: from the newest checkpoint
  * where that helps.
  *
+ * The log is listed in any case. Another program may have committed, written a checkpoint and deleted the commits behind
+ * `known`: that the next commit is not there does not mean that `known` is the newest version.
+ *
  * @throws {LakeError} when an entry is missing, is not readable, or asks for what this version does not know.
  */
 export async function readLog(storage: Storage, known: Snapshot, range: LogRange = {}): Promise<Snapshot> {
-  const { name } = known.table;
-  const log = known.version < 0 ? await listLog(storage, name) : undefined;
-  const draft = new Draft(known);
-  let { version } = known;
-  if (log !== undefined) {
-    const start = await startOf(storage, name, log, range);
-    if (start !== undefined) {
-      draft.apply(start);
-      version = start.version;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await readListed(storage, known, range);
+    } catch (error) {
+      if (!(error instanceof MissingEntry) || attempt === MAX_LISTS) throw error;
     }
   }
-  let stopped = false;
-  for await (const one of commitsOf(storage, name, version + 1)) {
-    stopped = !isWithin(one, range);
-    if (stopped) break;
-    draft.apply(one);
-    ({ version } = one);
+}
+
+async function readListed(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot> {
+  const { name } = known.table;
+  // Read first: what it names was there when it was written, and so it is when the log is listed.
+  const named = known.version < 0 ? await lastCheckpointVersion(storage, name) : -1;
+  const log = await listLog(storage, name);
+  if (log.newest < 0 && known.version >= 0)
+    throw lostLog(name, `is gone, which had version ${known.version}`);
+  if (log.newest < named) throw lostLog(name, `ends with version ${log.newest}, and had version ${named}`);
+  const base = hasAllBehind(log, known.version) ? known : emptySnapshot(known.table);
+  const draft = new Draft(base);
+  let { version } = base;
+  const start = version < 0 ? await startOf(storage, name, log, range) : undefined;
+  if (start !== undefined) {
+    draft.apply(start);
+    version = start.version;
   }
-  const newest = log?.commits.at(-1) ?? -1;
-  if (!stopped && version < newest) throw missingEntry(name, version + 1);
-  return version === known.version ? known : draft.finish();
+  const end = Math.min(log.newest, range.version ?? log.newest);
+  while (version < end) {
+    const next = await readCommit(storage, name, version + 1);
+    if (next === undefined) throw new MissingEntry(name, version + 1);
+    if (!isWithin(next, range)) break;
+    draft.apply(next);
+    ({ version } = next);
+  }
+  return version === base.version ? base : draft.finish();
+}
+
+function lostLog(table: string, what: string): LakeError {
+  return new LakeError(`table ${table}: its log ${what}`, {
+    hint: `restore ${table}/_delta_log from a backup; barlake check tells more`,
+  });
 }
 
 /** A table's commits from a version on, oldest first. @throws {LakeError} */
@@ -72,11 +105,13 @@ export async function commit(
   actions: readonly Action[],
   now: number,
 ): Promise<Snapshot | undefined> {
-  checkWritable(base.table.name, base.metaData, actions);
+  const { name } = base.table;
+  checkWritable(name, base.metaData, actions);
   const version = base.version + 1;
+  if ((await listLog(storage, name)).newest !== base.version) return undefined;
   const text = actions.map((action) => `${JSON.stringify(action)}\n`).join("");
-  const done = await storage.putIfAbsent(commitFile(base.table.name, version), text);
-  if (!done) return undefined;
+  const done = await storage.putIfAbsent(commitFile(name, version), text);
+  if (!done || !(await isInLog(storage, base, actions))) return undefined;
   const draft = new Draft(base);
   draft.apply({ version, actions });
   const after = draft.finish();
@@ -84,6 +119,26 @@ export async function commit(
   if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
     await writeCheckpoint(storage, after, now).catch(() => undefined);
   return after;
+}
+
+/**
+ * Whether a commit that was written belongs to its table. It does not where other writers got far ahead between the list
+ * of the log and the commit, as when the machine slept, and deleted the commits that it should follow: no reader sees it
+ * then, and it is deleted.
+ */
+async function isInLog(storage: Storage, base: Snapshot, actions: readonly Action[]): Promise<boolean> {
+  const { table } = base;
+  if (hasAllBehind(await listLog(storage, table.name), base.version + 1)) return true;
+  const now = await readLog(storage, emptySnapshot(table));
+  const isKnown = actions.every((action) => {
+    if ("txn" in action) return now.txns.has(action.txn.appId);
+    if ("remove" in action) return !now.files.has(decodePath(action.remove.path));
+    if (!("add" in action)) return true;
+    const path = decodePath(action.add.path);
+    return now.files.has(path) || now.removed.has(path);
+  });
+  if (!isKnown) await storage.delete(commitFile(table.name, base.version + 1));
+  return isKnown;
 }
 
 /** Set in the configuration of a table that got more columns when it had files already. */

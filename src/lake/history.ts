@@ -1,6 +1,6 @@
 import type { TableSchema } from "../schema/column.js";
 import { commitsOf } from "./delta-log.js";
-import { listLog, missingEntry } from "./log-files.js";
+import { listLog, MissingEntry } from "./log-files.js";
 import { type Commit, commitTime } from "./snapshot.js";
 import type { Storage } from "./storage.js";
 
@@ -26,7 +26,7 @@ export async function readHistory(storage: Storage, table: TableSchema): Promise
   const { commits } = await listLog(storage, table.name);
   for await (const commit of commitsOf(storage, table.name, commits[0] ?? 0)) entries.push(entryOf(commit));
   const last = entries.at(-1)?.version ?? -1;
-  if (last < (commits.at(-1) ?? -1)) throw missingEntry(table.name, last + 1);
+  if (last < (commits.at(-1) ?? -1)) throw new MissingEntry(table.name, last + 1);
   return entries;
 }
 

@@ -1,10 +1,12 @@
-import { join, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { LakeError } from "../core/errors.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { hashInName } from "./data-file.js";
 import { hasMixedFiles, readLog } from "./delta-log.js";
+import { isInItsFolder } from "./partition-folder.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./snapshot.js";
 import { localStorage, STAGING, type Storage } from "./storage.js";
 
@@ -74,7 +76,7 @@ export class Lake {
 
   async #checkFiles({ table, version, files }: Snapshot): Promise<void> {
     const stored = new Set((await this.storage.walk(table.name)).map(({ path }) => path));
-    const gone = [...files.keys()].find((path) => !stored.has(path));
+    const gone = [...files.keys()].find((path) => !isOutside(path) && !stored.has(path));
     if (gone === undefined) return;
     throw new LakeError(`table ${table.name}: version ${version} can no longer be read: ${gone} is gone`, {
       hint: "a vacuum deletes what only old versions have",
@@ -118,11 +120,18 @@ export class Lake {
       urls: urlsOf(all),
       isMixed: hasMixedFiles(snapshot),
       foreign: urlsOf(all.filter(({ path }) => hashInName(path) === undefined)),
+      loose: new Map(
+        all
+          .filter((file) => !isInItsFolder(snapshot.table, file))
+          .map((file) => [this.urlOf(snapshot, file), file.partitionValues]),
+      ),
     };
   }
 
-  /** Where DuckDB finds a data file. */
+  /** Where DuckDB finds a data file. The log may name one outside the lake, by its whole path. */
   urlOf(snapshot: Snapshot, file: DataFile): string {
+    if (isOutside(file.path))
+      return file.path.startsWith("file://") ? fileURLToPath(encodeURI(file.path)) : file.path;
     return this.storage.urlOf(`${snapshot.table.name}/${file.path}`);
   }
 
@@ -135,6 +144,11 @@ export class Lake {
   get stagingFolder(): string {
     return join(this.folder, STAGING);
   }
+}
+
+/** Whether a data file's path leads out of its table: the protocol permits whole paths. */
+export function isOutside(path: string): boolean {
+  return path.startsWith("file://") || isAbsolute(path);
 }
 
 /** The lake in a folder, with its own views. Nothing is read yet. */

@@ -7,6 +7,8 @@ export interface LogFiles {
   readonly commits: readonly number[];
   /** Whole checkpoints, ascending. */
   readonly checkpoints: readonly CheckpointFiles[];
+  /** The newest version that a commit or a checkpoint names, also one that is not whole; -1 where there is none. */
+  readonly newest: number;
 }
 
 /** A checkpoint: one Parquet file or, by other writers, several parts. */
@@ -40,14 +42,28 @@ export function lastCheckpointFile(table: string): string {
   return `${folderOf(table)}/_last_checkpoint`;
 }
 
+/** What lists of names were found to be, by the list: a storage gives the same one while nothing changed. */
+const KNOWN_LISTS = new WeakMap<readonly string[], LogFiles>();
+
 /** Lists a table's log; both lists are empty where there is none. */
 export async function listLog(storage: Storage, table: string): Promise<LogFiles> {
-  const names = (await storage.list(folderOf(table))).sort();
-  const commits = names.flatMap((name) => {
-    const match = COMMIT.exec(name);
-    return match === null ? [] : [Number(match[1])];
-  });
-  return { commits, checkpoints: checkpointsIn(table, names) };
+  const names = await storage.list(folderOf(table));
+  const known = KNOWN_LISTS.get(names);
+  if (known !== undefined) return known;
+  const commits = names.filter((name) => COMMIT.test(name)).map((name) => Number.parseInt(name, 10));
+  commits.sort((a, b) => a - b);
+  const others = names.filter((name) => CHECKPOINT.test(name)).sort();
+  const newest = Math.max(commits.at(-1) ?? -1, Number.parseInt(others.at(-1) ?? "-1", 10));
+  const log = { commits, checkpoints: checkpointsIn(table, others), newest };
+  KNOWN_LISTS.set(names, log);
+  return log;
+}
+
+/** Whether every commit from the one behind `version` to the newest version is there. */
+export function hasAllBehind({ commits, newest }: LogFiles, version: number): boolean {
+  if (version >= newest) return version === newest;
+  const first = commits.indexOf(version + 1);
+  return first >= 0 && commits.length - first === newest - version;
 }
 
 function checkpointsIn(table: string, names: readonly string[]): CheckpointFiles[] {
@@ -64,9 +80,16 @@ function checkpointsIn(table: string, names: readonly string[]): CheckpointFiles
   return [...found.values()].filter(({ parts, paths }) => paths.length === parts);
 }
 
-/** Says that a table's log has a hole. */
-export function missingEntry(table: string, version: number): LakeError {
-  return new LakeError(`table ${table}: ${commitFile(table, version)} is missing`, {
-    hint: RESTORE_HINT,
-  });
+/** An entry of a log is missing: the log has a hole, or another program deleted the entry since the log was listed. */
+export class MissingEntry extends LakeError {
+  constructor(table: string, version: number) {
+    super(`table ${table}: ${commitFile(table, version)} is missing`, { hint: RESTORE_HINT });
+  }
+}
+
+/** The version that `_last_checkpoint` names; -1 where there is no such file, or it is not readable: it is only a help. */
+export async function lastCheckpointVersion(storage: Storage, table: string): Promise<number> {
+  const text = await storage.readText(lastCheckpointFile(table)).catch(() => undefined);
+  const match = /"version"\s*:\s*(\d+)/.exec(text ?? "");
+  return match === null ? -1 : Number(match[1]);
 }

@@ -4,6 +4,7 @@ import { dirname, join, resolve, sep } from "node:path";
 import pMap from "p-map";
 import { LakeError } from "../core/errors.js";
 import { writeFaultOf } from "../db/file-fault.js";
+import { folderLists } from "./folder-lists.js";
 
 /** Folder of what is being written, outside every table. */
 export const STAGING = ".staging";
@@ -24,8 +25,8 @@ export interface StoredFile {
 export interface Storage {
   /** Where DuckDB finds a file. */
   urlOf(path: string): string;
-  /** Names of all that is directly under a folder; none if the folder does not exist. */
-  list(folder: string): Promise<string[]>;
+  /** Names of all that is directly under a folder; none if the folder does not exist. The same array while nothing changed. */
+  list(folder: string): Promise<readonly string[]>;
   /** All files under a folder; none if the folder does not exist. */
   walk(folder: string): Promise<StoredFile[]>;
   /** @returns the file's text, or undefined where there is none. */
@@ -49,11 +50,12 @@ export function localStorage(folder: string): Storage {
   const root = resolve(folder);
   const staging = join(root, STAGING);
   const full = (path: string): string => join(root, path);
+  const listFolder = folderLists();
   return {
     urlOf: full,
     async list(path) {
       try {
-        return await readdir(full(path));
+        return await listFolder(full(path));
       } catch (error) {
         if (isMissing(error)) return [];
         throw error;

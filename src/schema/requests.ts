@@ -1,7 +1,10 @@
 import type { TableSchema } from "./column.js";
 
-/** What became of a request unit. `empty`: answered, with no row for any symbol. */
-export const REQUEST_STATUSES = ["answered", "empty", "refused", "failed"] as const;
+/**
+ * What became of a request unit. `empty`: answered, with no row for any symbol. `lost`: no request, but the word that what
+ * was answered before is not in the lake any more.
+ */
+export const REQUEST_STATUSES = ["answered", "empty", "refused", "failed", "lost"] as const;
 export type RequestStatus = (typeof REQUEST_STATUSES)[number];
 
 export const REQUESTS: TableSchema = {
@@ -36,7 +39,11 @@ export const REQUESTS: TableSchema = {
       doc: "End of what was final when asked: bars before it need not be asked for again.",
     },
     { name: "asked_at", type: "timestamp", unit: "UTC", doc: "When the request was sent." },
-    { name: "status", type: "string", doc: "answered, empty, refused or failed." },
+    {
+      name: "status",
+      type: "string",
+      doc: "answered, empty, refused or failed; lost: a repair found that earlier answers are lost.",
+    },
     { name: "http_status", type: "int32", nullable: true, doc: "Status of the last answer." },
     { name: "attempts", type: "int32", doc: "How often it was sent." },
     { name: "rows", type: "int64", doc: "Bars or records received." },

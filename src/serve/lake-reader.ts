@@ -1,8 +1,10 @@
+import { LakeError } from "../core/errors.js";
 import type { Lake, Moment } from "../lake/lake.js";
 import type { Snapshot } from "../lake/snapshot.js";
 import { BARS_1D } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
+import { FileVerifier } from "./file-verifier.js";
 import type { Caller } from "./keys/key-ring.js";
 import { type Scope, scopeOf } from "./keys/scope.js";
 import { type ExEvent, readExEvents } from "./klines/ex-events.js";
@@ -55,29 +57,70 @@ interface Kept<T> {
 /** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
 export class LakeReader {
   readonly #lake: Lake;
+  readonly #moment: Moment;
   readonly #read: Lake["snapshot"];
   readonly #pool: SessionPool;
-  readonly #newestBars = new NewestBars();
-  readonly #heldBars = new HeldBars(HELD_BYTES);
+  #newestBars = new NewestBars();
+  readonly #verifier: FileVerifier | undefined;
+  #heldBars = new HeldBars(HELD_BYTES);
   readonly #loads = new LoadsUnderWay();
   #reference: Kept<Promise<ReferenceData>> | undefined;
   #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
 
-  /** @param moment serves the lake as it stood then. */
-  constructor(lake: Lake, pool: SessionPool, moment: Moment) {
+  /**
+   * @param moment serves the lake as it stood then.
+   * @param onDamage is called for each file that is found damaged; undefined: files are not verified.
+   */
+  constructor(lake: Lake, pool: SessionPool, moment: Moment, onDamage?: (error: LakeError) => void) {
+    this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
+    this.#moment = moment;
     this.#read = sharingLooks(lake.reader(moment));
     this.#pool = pool;
   }
 
-  /** Looks at every table once. @throws {LakeError} for a version that does not exist. */
-  async check(): Promise<void> {
-    await Promise.all(TABLES.map((table) => this.#read(table)));
+  /**
+   * Looks at every table once.
+   *
+   * @returns the errors of tables that cannot be read: only requests that read these fail.
+   * @throws {LakeError} for a version that does not exist, and where no table can be read.
+   */
+  async check(): Promise<readonly LakeError[]> {
+    const outcomes = await Promise.allSettled(TABLES.map((table) => this.#read(table)));
+    const errors: LakeError[] = [];
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === "fulfilled") continue;
+      const isAskedFor = this.#moment.versions?.has(TABLES[index]?.name ?? "") === true;
+      if (isAskedFor || !(outcome.reason instanceof LakeError)) throw outcome.reason;
+      errors.push(outcome.reason);
+    }
+    if (errors.length === TABLES.length) throw errors[0];
+    return errors;
+  }
+
+  /** Ends the verification of files. */
+  async close(): Promise<void> {
+    await this.#verifier?.close();
+  }
+
+  /** What was derived from a damaged file is not served any more. */
+  #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
+    this.#newestBars = new NewestBars();
+    this.#heldBars = new HeldBars(HELD_BYTES);
+    this.#reference = undefined;
+    this.#exEvents = undefined;
+    onDamage(error);
   }
 
   /** The lake as a request that comes now sees it. */
   current({ caller, signal, admit }: Reading): LakeView {
-    const version = new LakeVersion(this.#lake, (table) => this.#read(table), this.#pool, signal);
+    const version = new LakeVersion(
+      this.#lake,
+      (table) => this.#read(table),
+      this.#pool,
+      this.#verifier,
+      signal,
+    );
     return {
       version,
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),

@@ -42,6 +42,11 @@ export interface ServiceOptions {
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;
+  /**
+   * Compares each file with the hash in its name in the background, right after it was first read. A damaged one is logged,
+   * and requests that need it fail from then on. @default true
+   */
+  readonly verify?: boolean;
   /** Milliseconds after which a request is given up. @default 120000 */
   readonly requestTimeoutMs?: number;
 }
@@ -72,10 +77,18 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     spillUnder: lake.stagingFolder,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });
-  const reader = new LakeReader(lake, pool, options.moment ?? {});
+  const onDamage = (err: unknown): void =>
+    options.logger?.error({ err }, "a data file is damaged: requests that need it fail from now on");
+  const reader = new LakeReader(
+    lake,
+    pool,
+    options.moment ?? {},
+    options.verify === false ? undefined : onDamage,
+  );
   const app = makeApp(reader, options);
   try {
-    await reader.check();
+    for (const err of await reader.check())
+      options.logger?.error({ err }, "a table cannot be read: requests that need it fail, the others do not");
     await app.listen({ host: options.host ?? "127.0.0.1", port: options.port });
   } catch (error) {
     pool.close();
@@ -87,6 +100,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     port,
     async close() {
       await app.close();
+      await reader.close();
       pool.close();
     },
   };

@@ -1,13 +1,15 @@
-import { statSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { literal } from "../../src/db/quote.js";
 import type { Session } from "../../src/db/session.js";
+import { checkTable } from "../../src/lake/check/check-table.js";
 import type { Action } from "../../src/lake/delta-actions.js";
 import { commit, schemaActions } from "../../src/lake/delta-log.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { optimize } from "../../src/lake/optimize.js";
-import type { Snapshot } from "../../src/lake/snapshot.js";
+import { openReader } from "../../src/lake/publish.js";
+import { encodePath, type Snapshot } from "../../src/lake/snapshot.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
@@ -31,14 +33,16 @@ async function addForeign(
   lake: Lake,
   {
     name,
-    path = `${FOLDER}/${name}`,
+    folder = FOLDER,
+    path = folder === "" ? name : `${folder}/${name}`,
     select,
     stats,
-  }: { name: string; path?: string; select: string; stats: string | undefined },
+  }: { name: string; folder?: string; path?: string; select: string; stats: string | undefined },
 ): Promise<void> {
   const base = await lake.snapshot(BARS_1D);
   const [own] = lake.filesOf(base).urls;
-  const file = join(lake.folder, "bars_1d", FOLDER, name);
+  const file = join(lake.folder, "bars_1d", folder, name);
+  mkdirSync(dirname(file), { recursive: true });
   await session.run(
     `COPY (SELECT ${select} FROM read_parquet(${literal(own as string)}, hive_partitioning = false)) TO ${literal(file)} (FORMAT parquet)`,
   );
@@ -163,4 +167,80 @@ test("a column that another program added to a table is null in the older files"
     "SELECT extra FROM live ORDER BY extra",
   );
   expect(rows).toEqual([{ extra: 1.5 }, { extra: null }]);
+});
+
+/** Folders that a legal file may lie in: the log alone says its partition values, here CN and 2026. */
+const FOLDERS = [
+  "",
+  "bucket/7",
+  "region=US/year=1999",
+  "year=2026/region=CN",
+  "x=1/region=CN/year=2026",
+  "region=%zz/year=2026",
+];
+
+test("files that lie outside the folders of their partition are read by what the log says", async () => {
+  const [lake, session] = await oneBar();
+  for (const [n, folder] of FOLDERS.entries()) {
+    const select = `* REPLACE ('${n}.SH' AS symbol)`;
+    await addForeign(session, lake, {
+      name: `part-${n}.parquet`,
+      folder,
+      path: encodePath(join(folder, `part-${n}.parquet`)),
+      select,
+      stats: undefined,
+    });
+  }
+  const expected = [...FOLDERS.keys()].map((n) => ({ symbol: `${n}.SH`, region: "CN", year: 2026 }));
+  expected.push({ symbol: "600519.SH", region: "CN", year: 2026 });
+  const query = "SELECT symbol, region, year FROM live WHERE region = 'CN' AND year = 2026 ORDER BY symbol";
+  expect(await liveRows(session, lake, BARS_1D, query)).toEqual(expected);
+  const { session: reader } = await openReader(lake);
+  using opened = reader;
+  expect(await opened.json("SELECT symbol, region, year FROM bars_1d ORDER BY symbol")).toEqual(expected);
+  // A bar of theirs is found, changed where it is, and compacted with the others.
+  const bar = { symbol: "0.SH", at: AT, close: 10 };
+  expect(await land(session, lake, BARS_1D, [bar])).toMatchObject({ inserted: 0, unchanged: 1 });
+  expect(await land(session, lake, BARS_1D, [{ ...bar, close: 10.5 }])).toMatchObject({ updated: 1 });
+  const { findings } = await checkTable(lake, BARS_1D, { deep: true });
+  expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
+  expect(await optimize(session, lake, BARS_1D, { runId: "test" })).toMatchObject({ filesAfter: 1 });
+  expect(await liveRows(session, lake, BARS_1D, query)).toEqual(expected);
+});
+
+test("a file outside its folder is read in a table that got more columns, and named where it is missing", async () => {
+  const [lake, session] = await oneBar();
+  const base = await lake.snapshot(BARS_1D);
+  const extra = { name: "extra", type: "double", nullable: true, doc: "" } as const;
+  await commitTo(lake, base, schemaActions(base, [...BARS_1D.columns, extra], T0));
+  const select = "* REPLACE ('000001.SZ' AS symbol)";
+  await addForeign(session, lake, { name: "part-0.parquet", folder: "", select, stats: undefined });
+  const query = "SELECT symbol, region, extra FROM live ORDER BY symbol";
+  expect(await liveRows(session, lake, BARS_1D, query)).toEqual([
+    { symbol: "000001.SZ", region: "CN", extra: null },
+    { symbol: "600519.SH", region: "CN", extra: null },
+  ]);
+  rmSync(join(lake.folder, "bars_1d", "part-0.parquet"));
+  await expect(liveRows(session, lake, BARS_1D, query)).rejects.toThrow(
+    "table bars_1d: part-0.parquet is missing",
+  );
+});
+
+test("a file that the log names by its whole path is read where it is", async () => {
+  const [lake, session] = await oneBar();
+  const path = `file://${join(lake.folder, "else where", "part-0.parquet")}`;
+  const select = "* REPLACE ('000001.SZ' AS symbol)";
+  await addForeign(session, lake, {
+    name: "part-0.parquet",
+    folder: "../else where",
+    path: encodeURI(path),
+    select,
+    stats: undefined,
+  });
+  const rows = await liveRows<Row>(session, lake, BARS_1D, ROWS);
+  expect(rows.map(({ symbol }) => symbol)).toEqual(["000001.SZ", "600519.SH"]);
+  expect(
+    (await checkTable(lake, BARS_1D, { deep: true })).findings.filter(({ severity }) => severity === "error"),
+  ).toEqual([]);
+  expect((await lake.snapshotAt(BARS_1D, { asOf: T0 })).files.size).toBe(2);
 });

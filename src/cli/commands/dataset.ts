@@ -24,6 +24,7 @@ interface SpecOptions extends CommonOptions, MomentOptions {
 }
 
 interface BuildOptions extends SpecOptions {
+  readonly verify: boolean;
   readonly append?: boolean;
   readonly replace?: boolean;
 }
@@ -68,6 +69,10 @@ function addBuild(cli: Cli, parent: Command): void {
     .description("build a dataset")
     .addOption(new Option("--append", "add new days to the one that is there").conflicts("replace"))
     .option("--replace", "build anew what is there")
+    .option(
+      "--no-verify",
+      "do not compare the content of the lake's files with the hashes in their names first",
+    )
     .addHelpText(
       "after",
       `
@@ -87,6 +92,7 @@ Examples:
           const report = await buildDataset(lake, spec, {
             moment: momentOf(options),
             existing: options.append ? "append" : options.replace ? "replace" : "refuse",
+            verify: options.verify,
             signal: cli.signal,
             onProgress: ({ symbols, of, rows }) =>
               view.update({ done: symbols, total: of, unit: "symbols", rows, doing: spec.format }),

@@ -21,6 +21,7 @@ interface Options extends CommonOptions, MomentOptions {
   readonly port: number;
   readonly host: string;
   readonly rpm?: number;
+  readonly verify: boolean;
 }
 
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
@@ -31,6 +32,7 @@ export function addServe(cli: Cli): void {
     .command("serve")
     .addOption(new Option("--port <n>", "port; 0 takes a free one").default(8080).argParser(portOption))
     .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--no-verify", "do not compare files with the hashes in their names after they were first read")
     .addOption(keysOption())
     .addOption(
       new Option("--rpm <n>", "requests a minute of each key that has no number of its own").argParser(
@@ -67,6 +69,7 @@ Examples:
           clock: systemClock,
           moment: momentOf(options),
           logger,
+          verify: options.verify,
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
         });
         process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);

@@ -1,4 +1,5 @@
 import { systemClock } from "../../client/system-clock.js";
+import { BarlakeError } from "../../core/errors.js";
 import { lakeCoverage, type TableCoverage } from "../../jobs/ingest/lake-coverage.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
@@ -46,33 +47,67 @@ export function addStatus(cli: Cli): void {
     .action((options: CommonOptions & MomentOptions) =>
       cli.action(async () => {
         const lake = openLake(options);
-        const { session } = await openReader(lake, {}, momentOf(options));
+        const { session, refused } = await openReader(lake, {}, momentOf(options));
         using reader = session;
+        const faults: Fault[] = refused.map(({ table: { name }, error }) => faultOf(name, error));
+        // What cannot be read is reported, and the rest is shown.
+        const readable = async <Row>(
+          names: readonly string[],
+          read: () => Promise<Row[]>,
+        ): Promise<Row[]> => {
+          if (faults.some(({ name }) => names.includes(name))) return [];
+          return read().catch((error: unknown) => {
+            if (!(error instanceof BarlakeError)) throw error;
+            faults.push(faultOf(names[0] as string, error));
+            return [];
+          });
+        };
         const tables = await reader.json<TableRow>("SELECT * FROM raw.tables");
-        const bars = await reader.json<BarsRow>(
-          ["bars_1d", "bars_1m"]
-            .map(
-              (
-                name,
-              ) => `SELECT '${name}' AS dataset, region, count(DISTINCT symbol) AS symbols, count(*) AS bars,
-                min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last FROM ${name} GROUP BY region`,
-            )
-            .join(" UNION ALL ")
-            .concat(" ORDER BY dataset, region"),
-        );
-        const runs = await reader.json<RunRow>(
-          `SELECT run_id, any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0) AS requests,
+        const bars: BarsRow[] = [];
+        for (const name of ["bars_1d", "bars_1m"])
+          bars.push(...(await readable([name], () => reader.json<BarsRow>(barsSql(name)))));
+        const runs = await readable(["requests"], () =>
+          reader.json<RunRow>(
+            `SELECT run_id, any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0) AS requests,
              count(*) FILTER (status IN ('refused', 'failed')) AS bad, sum("rows")::BIGINT AS rows, sum(bytes)::BIGINT AS bytes
            FROM requests GROUP BY run_id ORDER BY run_id DESC LIMIT 5`,
+          ),
         );
         const coverage =
-          options.asOf === undefined ? await lakeCoverage({ session: reader, lake, clock: systemClock }) : [];
-        if (options.json) printJson({ tables, bars, coverage, runs });
-        else if (tables.every((t) => t.version < 0n)) printEmpty(options);
+          options.asOf === undefined
+            ? await readable(COVERAGE_TABLES, () =>
+                lakeCoverage({ session: reader, lake, clock: systemClock }),
+              )
+            : [];
+        if (options.json) printJson({ tables, bars, coverage, runs, refused: faults });
+        else if (faults.length === 0 && tables.every((t) => t.version < 0n)) printEmpty(options);
         else print(tables, bars, coverage, runs);
-        return EXIT.done;
+        for (const { message, hint } of faults)
+          process.stderr.write(
+            `${paint("red", "error:")} ${message}\n${hint === undefined ? "" : `${paint("dim", "hint:")}  ${hint}\n`}`,
+          );
+        return faults.length === 0 ? EXIT.done : EXIT.partial;
       }),
     );
+}
+
+/** Tables that coverage is measured from. */
+const COVERAGE_TABLES = ["requests", "instruments", "trading_days", "bars_1d"];
+
+/** A table that cannot be read. */
+interface Fault {
+  readonly name: string;
+  readonly message: string;
+  readonly hint: string | undefined;
+}
+
+function faultOf(name: string, { message, hint }: BarlakeError): Fault {
+  return { name, message, hint };
+}
+
+function barsSql(name: string): string {
+  return `SELECT '${name}' AS dataset, region, count(DISTINCT symbol) AS symbols, count(*) AS bars,
+    min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last FROM ${name} GROUP BY region ORDER BY region`;
 }
 
 function printEmpty({ lake, asOf }: CommonOptions & MomentOptions): void {

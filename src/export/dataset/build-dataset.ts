@@ -19,6 +19,7 @@ import { DIGESTS, MANIFEST, type Manifest, manifestOf } from "./manifest.js";
 import { warningsOf } from "./panel-warnings.js";
 import { refuseChangedPast } from "./refuse-changed-past.js";
 import type { DatasetSpec } from "./spec.js";
+import { verifySources } from "./verify-sources.js";
 import { WRITERS } from "./writers.js";
 
 /** How far a build has come. */
@@ -35,6 +36,8 @@ export interface BuildOptions {
   readonly existing?: "refuse" | "append" | "replace";
   /** Most memory that DuckDB takes, as it writes it. @default "1GB" */
   readonly memoryLimit?: string;
+  /** Compares the content of the lake's files with the hashes in their names before they are read. @default true */
+  readonly verify?: boolean;
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly signal?: AbortSignal;
 }
@@ -50,7 +53,8 @@ export interface BuildReport extends Manifest {
  * Builds a dataset: its files, their digests, and a manifest. It shows when it is whole, in the place of one that was there.
  *
  * @throws {UsageError} for what the spec asks for and the lake has not; for a dataset that is there and may not be
- * replaced; for appending where days that it has would change.
+ * replaced; for appending where days that it has would change. @throws {LakeError} for a file of the lake that is missing or
+ * damaged.
  */
 export async function buildDataset(
   lake: Lake,
@@ -77,6 +81,7 @@ export async function buildDataset(
   const stop = (): void => reader.interrupt();
   options.signal?.addEventListener("abort", stop);
   try {
+    if (options.verify !== false) await verifySources(lake, snapshots, spec);
     const panel = await openPanel(reader, spec);
     const manifest = await makeFolder(folder, { replace: existing !== "refuse" }, async (draft) => {
       const writing = await writeFiles(panel, draft, { reader, lake, options });

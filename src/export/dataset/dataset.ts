@@ -12,6 +12,7 @@ import { panelBatches } from "./panel-batches.js";
 import { PanelSpool } from "./panel-spool.js";
 import { warningsOf } from "./panel-warnings.js";
 import { type DatasetDefinition, defineDataset, isIntraday } from "./spec.js";
+import { verifySources } from "./verify-sources.js";
 
 /** A dataset's cells as typed arrays: cell `symbol * labels + label` of a column. */
 export interface DatasetColumns {
@@ -99,18 +100,21 @@ export class Dataset implements Disposable {
 }
 
 /**
- * Opens a dataset of a lake, to be read here. Nothing is written; `format` and `output` do not matter.
+ * Opens a dataset of a lake, to be read here. Nothing is written; `format` and `output` do not matter. The content of the
+ * lake's files is compared with the hashes in their names, unless `verify` is false: each file once a process.
  *
+ * @throws {LakeError} for a file of the lake that is missing or damaged.
  * @throws {UsageError} for what the definition asks for and the lake has not.
  */
 export async function dataset(
   lake: Lake,
   definition: DatasetDefinition,
-  { moment = {} }: { readonly moment?: Moment } = {},
+  { moment = {}, verify = true }: { readonly moment?: Moment; readonly verify?: boolean } = {},
 ): Promise<Dataset> {
   const spec = defineDataset(definition);
-  const { session } = await openReader(lake, { memoryLimit: "1GB" }, moment);
+  const { session, snapshots } = await openReader(lake, { memoryLimit: "1GB" }, moment);
   try {
+    if (verify) await verifySources(lake, snapshots, spec);
     const panel = await openPanel(session, spec);
     return new Dataset(session, panel, await warningsOf(session, panel));
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Region } from "../../core/exchange.js";
-import { DAY_MS, type TimeRange } from "../../core/time.js";
+import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { perRegion, regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
@@ -98,15 +98,18 @@ export async function coveredWindows(
   const since = perRegion(regionSql("symbol"), ({ region }) =>
     instantSql(String(recheck?.since[region] ?? 0)),
   );
-  const rows = await session.json<{ symbol: string; starts: number[]; ends: number[] }>(
-    `WITH windows AS (
+  const ledger = await ledgerSql(session, lake);
+  const counting = `WITH windows AS (
        SELECT unnest(symbols) AS symbol, window_start AS s, status, absent, asked_at, least(window_end, final_end) AS final
-       FROM (${await ledgerSql(session, lake)})
+       FROM (${ledger})
        WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
      counting AS (
-       SELECT symbol, s, least(final, CASE WHEN asked_at < ${instantSql("$3")} THEN ${since} END) AS e FROM windows
+       SELECT symbol, asked_at, s, least(final, CASE WHEN asked_at < ${instantSql("$3")} THEN ${since} END) AS e FROM windows
        WHERE e > s AND (asked_at >= ${instantSql("$2")}
-         OR NOT (status = 'empty' OR list_contains(absent, symbol)))),
+         OR NOT (status = 'empty' OR list_contains(absent, symbol))))`;
+  const values = [dataset, now - revisitDays * DAY_MS, recheck?.askedBefore ?? 0];
+  const rows = await session.json<{ symbol: string; starts: number[]; ends: number[] }>(
+    `${counting},
      islands AS (
        SELECT *, s > max(e) OVER (PARTITION BY symbol ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
        FROM counting),
@@ -116,14 +119,33 @@ export async function coveredWindows(
      joined AS (SELECT symbol, min(s) AS s, max(e) AS e FROM numbered GROUP BY symbol, island)
      SELECT symbol, list(epoch_ms(s)::DOUBLE ORDER BY s) AS starts, list(epoch_ms(e)::DOUBLE ORDER BY s) AS ends
      FROM joined GROUP BY symbol`,
-    [dataset, now - revisitDays * DAY_MS, recheck?.askedBefore ?? 0],
+    values,
   );
-  return new Map(
+  const covered = new Map(
     rows.map(({ symbol, starts, ends }) => [
       symbol,
       starts.map((start, i): TimeRange => ({ start, end: ends[i] as number })),
     ]),
   );
+  // Of symbols with something lost, each answered window counts but for what was lost after it was asked for.
+  const left = await session.json<{ symbol: string; s: number; e: number; starts: number[]; ends: number[] }>(
+    `${counting},
+     lost AS (
+       SELECT unnest(symbols) AS symbol, window_start AS s, window_end AS e, asked_at AS lost_at FROM (${ledger})
+       WHERE dataset = $1 AND status = 'lost' AND window_start IS NOT NULL)
+     SELECT c.symbol, epoch_ms(c.s)::DOUBLE AS s, epoch_ms(c.e)::DOUBLE AS e,
+       coalesce(list(epoch_ms(l.s)::DOUBLE) FILTER (l.lost_at > c.asked_at), []) AS starts,
+       coalesce(list(epoch_ms(l.e)::DOUBLE) FILTER (l.lost_at > c.asked_at), []) AS ends
+     FROM counting c JOIN lost l ON l.symbol = c.symbol GROUP BY c.symbol, c.s, c.e, c.asked_at`,
+    values,
+  );
+  for (const { symbol } of left) covered.set(symbol, []);
+  for (const { symbol, s: start, e: end, starts, ends } of left) {
+    const holes = starts.map((hole, i): TimeRange => ({ start: hole, end: ends[i] as number }));
+    covered.get(symbol)?.push(...subtractRanges({ start, end }, holes));
+  }
+  for (const { symbol } of left) covered.set(symbol, unionRanges(covered.get(symbol) ?? []));
+  return covered;
 }
 
 /** Every symbol that windows of a dataset were asked for, and the earliest start of these (epoch ms). */
@@ -135,7 +157,7 @@ export async function askedSymbols(
   return session.json(
     `SELECT symbol, epoch_ms(min(window_start))::DOUBLE AS since
      FROM (SELECT unnest(symbols) AS symbol, window_start FROM (${await ledgerSql(session, lake)})
-       WHERE dataset = $1 AND window_start IS NOT NULL)
+       WHERE dataset = $1 AND window_start IS NOT NULL AND status <> 'lost')
      GROUP BY symbol ORDER BY symbol`,
     [dataset],
   );
@@ -148,7 +170,7 @@ function instantSql(parameter: string): string {
 
 /**
  * When each symbol (or universe, or exchange) was last answered by an endpoint as a snapshot, in epoch milliseconds; "" is
- * for the requests that name none.
+ * for the requests that name none. Answers from before something of the dataset was lost do not count.
  */
 export async function lastAnswers(
   session: Session,
@@ -156,11 +178,13 @@ export async function lastAnswers(
   dataset: string,
   endpoint: string,
 ): Promise<Map<string, number>> {
+  const ledger = await ledgerSql(session, lake);
   const rows = await session.json<{ symbol: string; at: number }>(
     `SELECT symbol, max(epoch_ms(asked_at))::DOUBLE AS at
      FROM (SELECT unnest(CASE WHEN len(symbols) = 0 THEN [''] ELSE symbols END) AS symbol, asked_at
-       FROM (${await ledgerSql(session, lake)})
-       WHERE dataset = $1 AND endpoint = $2 AND status IN ('answered', 'empty'))
+       FROM (${ledger})
+       WHERE dataset = $1 AND endpoint = $2 AND status IN ('answered', 'empty') AND asked_at >= coalesce(
+         (SELECT max(asked_at) FROM (${ledger}) WHERE dataset = $1 AND status = 'lost'), ${instantSql("0")}))
      GROUP BY symbol`,
     [dataset, endpoint],
   );

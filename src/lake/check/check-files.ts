@@ -1,6 +1,8 @@
+import { stat } from "node:fs/promises";
 import type { ColumnType, TableSchema } from "../../schema/column.js";
+import { hashInName } from "../data-file.js";
 import type { FileStats } from "../delta-actions.js";
-import type { Lake } from "../lake.js";
+import { isOutside, type Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../snapshot.js";
 import type { StoredFile } from "../storage.js";
 import { isDataFile } from "../vacuum.js";
@@ -42,7 +44,7 @@ export async function checkFiles(
   const present: DataFile[] = [];
   for (const file of snapshot.files.values()) {
     const find = finder(snapshot, file, findings);
-    const size = sizes.get(file.path);
+    const size = isOutside(file.path) ? await sizeOf(lake.urlOf(snapshot, file)) : sizes.get(file.path);
     if (size === file.size) present.push(file);
     else if (size !== undefined) find("file_size", `has ${size} bytes, and ${file.size} by the log`, RESTORE);
     else if (newest.files.has(file.path)) find("file_missing", "is missing, or is no file", RESTORE);
@@ -50,6 +52,12 @@ export async function checkFiles(
     checkStatistics(file, find);
   }
   return { findings, present };
+}
+
+/** Size of a file outside the lake; undefined where there is none. */
+async function sizeOf(path: string): Promise<number | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isFile() ? found.size : undefined;
 }
 
 /** Data files that no version of a table knows. */
@@ -103,6 +111,8 @@ function checkPartition(table: TableSchema, { path, partitionValues }: DataFile,
         "partition_value",
         `is ${name} ${JSON.stringify(value)} by the log, and lies in another folder`,
         FOREIGN,
+        // Other programs may put a file anywhere; this one puts its own nowhere else.
+        hashInName(path) === undefined ? "info" : "error",
       );
   }
 }

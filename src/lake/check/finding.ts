@@ -46,7 +46,7 @@ export interface Finding {
 
 /** What to do about a file of which no whole copy is in the lake. */
 export const RESTORE =
-  "restore it from a backup; without one, move the folders of the table and of requests away, and run or import anew";
+  "restore it from a backup; barlake repair takes it from a copy of the lake, or out of the table and has its rows asked for again";
 
 /** What to do about a file that is whole, and not as this program writes files. */
 export const FOREIGN =

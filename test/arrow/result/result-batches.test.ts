@@ -1,3 +1,4 @@
+import { tableFromIPC as readByFlechette } from "@uwdata/flechette";
 import { type RecordBatch, tableFromIPC } from "apache-arrow";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -168,3 +169,19 @@ test("the largest values that a decimal of 38 digits has are kept", async () => 
 test("a query that fails midway throws what DuckDB says", async () => {
   await expect(batchesOf("SELECT error('row ' || i) FROM range(3) t(i)")).rejects.toThrow(/row 0/);
 });
+
+test.each<IpcFormat>(["stream", "file"])(
+  "the %s of a query that fails midway is refused by readers",
+  async (format) => {
+    const sql = "SELECT CASE WHEN i = 600000 THEN error('late') ELSE i END AS v FROM range(1000000) t(i)";
+    const pieces: Uint8Array[] = [];
+    const write = async (): Promise<void> => {
+      for await (const piece of batchesToIpc(await session.batches(sql), format)) pieces.push(piece);
+    };
+    await expect(write()).rejects.toThrow("late");
+    const written = Buffer.concat(pieces);
+    expect(written.length).toBeGreaterThan(100_000);
+    const message = format === "stream" ? /Expected to read 264 metadata bytes/ : /schema|fieldsLength/;
+    for (const read of [tableFromIPC, readByFlechette]) expect(() => void read(written)).toThrow(message);
+  },
+);

@@ -1,0 +1,92 @@
+import {
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  type DuckDBPreparedStatement,
+  type DuckDBResult,
+  ResultReturnType,
+  StatementType,
+} from "@duckdb/node-api";
+import { messageOf } from "../core/errors.js";
+
+/** Makes the error for a result that stopped after so many rows. */
+export type WhyStopped = (rows: number) => Promise<Error>;
+
+/**
+ * Makes a streaming result throw where it stops before its end.
+ *
+ * DuckDB's Node client gives an empty chunk at the end of a result, and also where the query fails after its first
+ * chunks. Only the result's return type tells the two apart: it is invalid once the result has an error. All other ways
+ * to take rows from the result call `fetchChunk`, so that they throw too.
+ */
+export function wholeResult(result: DuckDBResult, why: WhyStopped): DuckDBResult {
+  let rows = 0;
+  let failure: Promise<Error> | undefined;
+  let end: { readonly chunk: DuckDBDataChunk | null } | undefined;
+  const fetchChunk = result.fetchChunk.bind(result);
+  result.fetchChunk = async () => {
+    // A fetch behind the end would make the result invalid.
+    if (end !== undefined) return end.chunk;
+    if (failure !== undefined) throw await failure;
+    const chunk = await fetchChunk();
+    if (chunk !== null && chunk.rowCount > 0) {
+      rows += chunk.rowCount;
+      return chunk;
+    }
+    if (result.returnType !== ResultReturnType.INVALID) {
+      end = { chunk };
+      return chunk;
+    }
+    failure = why(rows);
+    throw await failure;
+  };
+  return result;
+}
+
+/**
+ * Finds the error of a query whose result stopped: the client does not give it. The query runs once more, without a
+ * result, in bounded memory.
+ *
+ * @param bind gives the statement the query's values.
+ * @returns undefined where the query does not fail again, or must not run twice.
+ */
+export async function whyStopped(
+  connection: DuckDBConnection,
+  sql: string,
+  bind: (statement: DuckDBPreparedStatement) => void,
+): Promise<Error | undefined> {
+  try {
+    if (!(await isOneQuery(connection, sql))) return undefined;
+  } catch (error) {
+    // The query was valid when it began: a file of it is gone, for example.
+    return error instanceof Error ? error : new Error(messageOf(error));
+  }
+  const again = await connection.prepare(`EXPLAIN ANALYZE\n${sql}`).catch(() => undefined);
+  if (again === undefined) return undefined;
+  try {
+    bind(again);
+    await again.run();
+    return undefined;
+  } catch (error) {
+    return /transaction is aborted/i.test(messageOf(error)) ? undefined : withLinesOf(error);
+  } finally {
+    again.destroySync();
+  }
+}
+
+/** Whether a text is a single statement that only reads. */
+async function isOneQuery(connection: DuckDBConnection, sql: string): Promise<boolean> {
+  const statements = await connection.extractStatements(sql);
+  if (statements.count !== 1) return false;
+  const statement = await statements.prepare(0);
+  try {
+    return statement.statementType === StatementType.SELECT;
+  } finally {
+    statement.destroySync();
+  }
+}
+
+/** The error with line numbers of the query, which stood one line lower. */
+function withLinesOf(error: unknown): Error {
+  const message = messageOf(error).replace(/^LINE (\d+):/m, (_, line: string) => `LINE ${Number(line) - 1}:`);
+  return new Error(message, { cause: error });
+}

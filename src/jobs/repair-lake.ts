@@ -1,0 +1,121 @@
+import type { Clock } from "../core/time.js";
+import { Session } from "../db/session.js";
+import { commitInfoAction, removeAction } from "../lake/commit-actions.js";
+import { commitBehind } from "../lake/commit-behind.js";
+import type { Lake } from "../lake/lake.js";
+import { type LostFile, lostFiles } from "../lake/lost-files.js";
+import { publish } from "../lake/publish.js";
+import { restoreFile } from "../lake/restore-file.js";
+import type { Snapshot } from "../lake/snapshot.js";
+import type { TableSchema } from "../schema/column.js";
+import { REQUESTS } from "../schema/requests.js";
+import { askAgain } from "./ingest/ask-again.js";
+
+/** What a repair may do. */
+export interface RepairOptions {
+  /** Identifies the repair, for the log and the ledger. */
+  readonly runId: string;
+  /** A copy of the lake, of which lost files are taken where it has them. @default none */
+  readonly from?: Lake;
+  /** Reports what is lost, and changes nothing. @default false */
+  readonly dryRun?: boolean;
+  /** Ends the work after the table that is being repaired. */
+  readonly signal?: AbortSignal;
+  /** Is called before each file is read. */
+  readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
+}
+
+/** A lost file, and what became of it. */
+export interface RepairedFile extends LostFile {
+  /** `restored`: from the copy. `removed`: taken out of the log. `found`: nothing was done. */
+  readonly outcome: "restored" | "removed" | "found";
+  /** Symbols that a service is asked for again; 0 where nobody asked a service for what was in it. */
+  readonly symbolsAskedAgain: number;
+}
+
+/** What a repair did to a table. */
+export interface RepairReport {
+  readonly table: string;
+  /** Live files that were looked at. */
+  readonly checked: number;
+  readonly files: readonly RepairedFile[];
+  /** The table's version afterwards. */
+  readonly version: number;
+}
+
+/**
+ * Repairs tables whose files are missing or damaged. Every file is compared with the hash in its name. A lost one is taken
+ * from a copy of the lake where that has it; else a commit takes it out of the log, and the ledger says that what was in
+ * it is to be asked for again. The damaged file itself stays until a vacuum.
+ *
+ * @throws {LakeError} where a table's log cannot be read.
+ */
+export async function repairLake(
+  lake: Lake,
+  tables: readonly TableSchema[],
+  options: RepairOptions,
+  clock: Pick<Clock, "now">,
+): Promise<RepairReport[]> {
+  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  const reports: RepairReport[] = [];
+  // The ledger first: what the others need is in it.
+  const ordered = [...tables.filter((one) => one === REQUESTS), ...tables.filter((one) => one !== REQUESTS)];
+  for (const table of ordered) {
+    if (options.signal?.aborted) break;
+    const snapshot = await lake.snapshot(table);
+    if (snapshot.version >= 0) reports.push(await repairTable(session, lake, snapshot, options, clock));
+  }
+  if (options.dryRun !== true && reports.some(({ files }) => files.length > 0)) await publish(lake);
+  return reports;
+}
+
+async function repairTable(
+  session: Session,
+  lake: Lake,
+  snapshot: Snapshot,
+  { runId, from, dryRun = false, onProgress }: RepairOptions,
+  clock: Pick<Clock, "now">,
+): Promise<RepairReport> {
+  const { table } = snapshot;
+  const lost = await lostFiles(lake, snapshot, onProgress);
+  const restored = new Set<LostFile>();
+  for (const one of dryRun || from === undefined ? [] : lost)
+    if (await restoreFile(lake, from as Lake, snapshot, one.file)) restored.add(one);
+  const removed = lost.filter((one) => !restored.has(one));
+  const now = clock.now();
+  // First the ledger: if this ends here, something is asked for that is not lost. The other way round, what is lost would
+  // count as landed.
+  const asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
+  const { version } =
+    dryRun || removed.length === 0 ? snapshot : await takeOut(lake, snapshot, removed, runId, now);
+  const files = lost.map((one): RepairedFile => {
+    const outcome = dryRun ? "found" : restored.has(one) ? "restored" : "removed";
+    return { ...one, outcome, symbolsAskedAgain: asked.get(one) ?? 0 };
+  });
+  return { table: table.name, checked: snapshot.files.size, files, version };
+}
+
+/** Commits that files are no longer of a table. Files that another writer has replaced are left out. */
+async function takeOut(
+  lake: Lake,
+  base: Snapshot,
+  lost: readonly LostFile[],
+  runId: string,
+  now: number,
+): Promise<Snapshot> {
+  for (let newest = base; ; newest = await lake.snapshot(base.table)) {
+    const left = lost.filter(({ file }) => newest.files.has(file.path));
+    if (left.length === 0) return newest;
+    const rows = left.reduce((sum, { rows: own }) => sum + (own ?? 0), 0);
+    const info = { numRemovedFiles: left.length, numLostRows: rows };
+    const after = await commitBehind(lake, newest, {
+      actions: [
+        commitInfoAction({ operation: "REPAIR", runId, now }, info),
+        ...left.map(({ file }) => removeAction(file, { now, dataChange: true })),
+      ],
+      stillHolds: ({ files }) => left.every(({ file }) => files.has(file.path)),
+      now,
+    });
+    if (after !== undefined) return after;
+  }
+}

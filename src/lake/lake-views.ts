@@ -1,0 +1,115 @@
+import { BarlakeError, LakeError } from "../core/errors.js";
+import { literal } from "../db/quote.js";
+import type { Session } from "../db/session.js";
+import { createViews, type ViewedTable, viewFault } from "../db/views.js";
+import type { TableSchema } from "../schema/column.js";
+import { TABLES } from "../schema/tables.js";
+import { byteCount, type Lake, type Moment, rowCount } from "./lake.js";
+import { rejectsSql } from "./rejects.js";
+import { emptySnapshot, type Snapshot } from "./snapshot.js";
+import { viewBranches } from "./view-branches.js";
+
+/** A table that cannot be read, and why. */
+export interface RefusedTable {
+  readonly table: TableSchema;
+  readonly error: BarlakeError;
+}
+
+/** The tables of a lake: those that can be read, and the others. */
+export interface ReadableTables {
+  readonly snapshots: readonly Snapshot[];
+  readonly refused: readonly RefusedTable[];
+}
+
+/**
+ * Reads every table's log. A table whose log is damaged, or asks for what this version does not know, stands among the
+ * refused: it keeps nobody from the others.
+ *
+ * @throws {LakeError} for a version that was asked for by its number and cannot be read.
+ */
+export async function readableTables(lake: Lake, moment: Moment): Promise<ReadableTables> {
+  const read = TABLES.map((table) => lake.snapshotAt(table, moment));
+  const snapshots: Snapshot[] = [];
+  const refused: RefusedTable[] = [];
+  for (const [index, outcome] of (await Promise.allSettled(read)).entries()) {
+    const table = TABLES[index] as TableSchema;
+    if (outcome.status === "fulfilled") snapshots.push(outcome.value);
+    else if (outcome.reason instanceof LakeError && moment.versions?.has(table.name) !== true)
+      refused.push({ table, error: outcome.reason });
+    else throw outcome.reason;
+  }
+  return { snapshots, refused };
+}
+
+/**
+ * Creates a lake's views in a session. A table that cannot be read has a view whose reading fails with the table's name
+ * and the reason; the others are not touched by it.
+ *
+ * @param statement creates only what this statement mentions, and what that needs. @default everything
+ * @returns the tables as they turned out: a file that is missing or damaged can be found only here.
+ */
+export async function createLakeViews(
+  session: Session,
+  lake: Lake,
+  tables: ReadableTables,
+  statement?: string,
+): Promise<ReadableTables> {
+  try {
+    await createAll(session, lake, tables, statement);
+    return tables;
+  } catch (error) {
+    const found = await withoutFaults(session, lake, tables);
+    if (found.refused.length === tables.refused.length) throw error;
+    await createAll(session, lake, found, statement);
+    return found;
+  }
+}
+
+/** Looks for the tables whose views cannot be created. */
+async function withoutFaults(session: Session, lake: Lake, tables: ReadableTables): Promise<ReadableTables> {
+  const snapshots: Snapshot[] = [];
+  const refused = [...tables.refused];
+  for (const snapshot of tables.snapshots) {
+    const error = await viewFault(session, viewOf(lake, snapshot));
+    if (error === undefined) snapshots.push(snapshot);
+    else refused.push({ table: snapshot.table, error });
+  }
+  return { snapshots, refused };
+}
+
+async function createAll(
+  session: Session,
+  lake: Lake,
+  { snapshots, refused }: ReadableTables,
+  statement: string | undefined,
+): Promise<void> {
+  const views = [
+    ...snapshots.map((snapshot) => viewOf(lake, snapshot)),
+    ...refused.map(({ table, error }): ViewedTable => {
+      const reason = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
+      return { ...lake.filesOf(emptySnapshot(table)), refused: reason };
+    }),
+  ];
+  const extra = { rejects: await rejectsSql(lake), tables: tablesSql(snapshots) };
+  await createViews(session, views, extra, statement);
+}
+
+function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
+  const branches = viewBranches(snapshot)?.map(({ files, where }) => ({
+    urls: lake.filesOf(snapshot, files).urls,
+    where,
+  }));
+  return { ...lake.filesOf(snapshot), ...(branches && { branches }) };
+}
+
+/** The view `raw.tables`: what the lake holds, as literal rows. */
+function tablesSql(snapshots: readonly Snapshot[]): string {
+  const rows = snapshots.map((s) => {
+    const at = s.committedAt === undefined ? "NULL" : `make_timestamptz(${s.committedAt * 1000})`;
+    return `(${literal(s.table.name)}, ${s.version}, ${s.files.size}, ${rowCount(s)}, ${byteCount(s)}, ${at})`;
+  });
+  const none = rows.length === 0 ? " WHERE false" : "";
+  if (rows.length === 0) rows.push("('', 0, 0, 0, 0, NULL)");
+  return `SELECT name, version::BIGINT AS version, files::BIGINT AS files, "rows"::BIGINT AS "rows", bytes::BIGINT AS bytes,
+    committed_at::TIMESTAMPTZ AS committed_at FROM (VALUES ${rows.join(", ")}) t(name, version, files, "rows", bytes, committed_at)${none}`;
+}

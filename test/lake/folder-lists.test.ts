@@ -1,0 +1,30 @@
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { folderLists } from "../../src/lake/folder-lists.js";
+import { temporaryFolder } from "./temporary-lake.js";
+
+test("a settled folder is listed once, and every change is seen", async () => {
+  const folder = temporaryFolder();
+  const list = folderLists();
+  writeFileSync(join(folder, "a"), "");
+  // One that has just changed can change again under the same stamp: it is listed each time.
+  const fresh = await list(folder);
+  expect(await list(folder)).not.toBe(fresh);
+  const settle = (): void => utimesSync(folder, 1e9, 1e9);
+  settle();
+  const first = await list(folder);
+  expect(first).toEqual(["a"]);
+  expect(await list(folder)).toBe(first);
+  for (const [change, names] of [
+    [() => writeFileSync(join(folder, "b"), ""), ["a", "b"]],
+    [() => rmSync(join(folder, "a")), ["b"]],
+    [() => (rmSync(folder, { recursive: true }), mkdirSync(folder)), []],
+  ] as const) {
+    change();
+    // Even where the time of the change is put back.
+    settle();
+    expect((await list(folder)).toSorted()).toEqual(names);
+  }
+  await expect(list(join(folder, "none"))).rejects.toMatchObject({ code: "ENOENT" });
+});
