@@ -134,13 +134,27 @@ test("runs at its times, never two at once, tells figures, health and metrics, a
     requests: { sent: 2, answered: 2 },
     landed: [{ table: "bars_1d", inserted: 450 }, { table: "trading_days" }],
   });
-  expect(lines.find(({ msg }) => msg === "waiting")?.next?.[0]).toMatchObject({ pipeline: "mine" });
   expect(stderr).not.toContain(KEY);
   expect(most).toBeLessThanOrEqual(2);
   const runs = (await recorded()).toReversed();
   expect(runs.length).toBeGreaterThanOrEqual(3);
   for (const [i, run] of runs.slice(1).entries())
     expect(run.started_at >= (runs[i] as (typeof runs)[number]).finished_at).toBe(true);
+});
+
+test("says what it waits for", async () => {
+  const month = ((new Date().getUTCMonth() + 6) % 12) + 1;
+  pipelineFile({ cron: `0 0 1 ${month} *` });
+  const { code, stderr } = await runProcess(["schedule", "./mine.mjs", "--no-catch-up"], {
+    cwd: place,
+    env,
+    onLog: (text, child) => {
+      if (messages(text).at(-1) === "waiting") child.kill("SIGTERM");
+    },
+  });
+  expect([code, ...messages(stderr)]).toEqual([0, "waiting", "ended"]);
+  const at = expect.stringContaining(`-${String(month).padStart(2, "0")}-01T00:00:00`);
+  expect(linesOf(stderr)[0]?.next).toMatchObject([{ pipeline: "mine", at }]);
 });
 
 test("SIGTERM in the middle of a run: exit code 0, and what it received is kept", async () => {
