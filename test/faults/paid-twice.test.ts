@@ -120,7 +120,7 @@ test("reference data is asked for by one of two runs; the other one waits, and f
   );
   const reference: PipelineDefinition = { name: "reference", kind: "reference" };
   const reports = await Promise.all([run(reference), run(reference)]);
-  expect(reports.map(({ requests }) => requests.sent).sort()).toEqual([0, 2]);
+  expect(reports.map(({ requests }) => requests.sent).toSorted((a, b) => a - b)).toEqual([0, 2]);
   expect(service.seen).toHaveLength(2);
 });
 

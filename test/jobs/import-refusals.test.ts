@@ -161,18 +161,16 @@ test("SQL and TypeScript have one grammar of symbols", async () => {
     ".abc",
   );
   const texts = [
-    ...[
-      "A..SH",
-      "A.B.SH",
-      ".SH",
-      "A.SH",
-      "700.HK",
-      "12345.HK",
-      "1.HKX",
-      "A.SHSHS",
-      "A\n.SH",
-      `${"1".repeat(30)}.SH`,
-    ],
+    "A..SH",
+    "A.B.SH",
+    ".SH",
+    "A.SH",
+    "700.HK",
+    "12345.HK",
+    "1.HKX",
+    "A.SHSHS",
+    "A\n.SH",
+    `${"1".repeat(30)}.SH`,
     ...fc.sample(
       fc.array(piece, { maxLength: 9 }).map((pieces) => pieces.join("")),
       { numRuns: 400, seed: 7 },

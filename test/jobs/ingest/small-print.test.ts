@@ -41,11 +41,20 @@ test("a duration below 0, of a record from before, is no number", () => {
   expect(duration(-3_456_466)).toBe("an unknown time (the clock was set back)");
 });
 
+const UNIVERSE = { id: "KNOWN", name: "Known", category: "index", region: "CN", symbol_count: 1 };
+const answers: Readonly<Record<string, unknown>> = {
+  "/v1/exchanges": [],
+  "/v1/universes": [UNIVERSE],
+  "/v1/universes/batch": { KNOWN: { ...UNIVERSE, symbols: ["600519.SH"] } },
+};
+
 test("intraday of a universe that nobody knows is a failure with its name, and is asked for again", async () => {
   const { run, service } = await scriptedMarket(
-    (_, response) => json(response, 200, { data: {} }),
+    (seen, response) => json(response, 200, { data: answers[seen.path] ?? {} }),
     "2024-01-12T04:00:00Z",
   );
+  await run({ name: "reference", kind: "reference" });
+  const before = service.seen.length;
   const intraday: PipelineDefinition = { name: "intraday", kind: "intraday", universes: ["NOSUCH"] };
   for (let time = 1; time <= 2; time++) {
     const report = await run(intraday);
@@ -57,8 +66,17 @@ test("intraday of a universe that nobody knows is a failure with its name, and i
         ),
       },
     ]);
-    expect(service.seen).toHaveLength(time);
+    expect(service.seen).toHaveLength(before + time);
   }
+});
+
+test("where the lake knows no universes, one of which nothing came is told as asked for and not returned", async () => {
+  const { run } = await scriptedMarket(
+    (_, response) => json(response, 200, { data: {} }),
+    "2024-01-12T04:00:00Z",
+  );
+  const report = await run({ name: "intraday", kind: "intraday", universes: ["NOSUCH"] });
+  expect(report).toMatchObject({ status: "complete", symbols: [{ requested: 1, returned: 0 }] });
 });
 
 test("of several universes, one that the lake does not know is refused by its name", async () => {
