@@ -1,12 +1,21 @@
 import pMap from "p-map";
-import { openMinute } from "../../calendar/sessions.js";
 import { isTooManySymbols } from "../../client/answer-error.js";
 import type { Region } from "../../core/exchange.js";
 import type { LandedPeriod } from "../../core/period.js";
-import { MINUTE_MS, type TimeRange } from "../../core/time.js";
-import { landTradingDays } from "../../lake/trading-days.js";
+import type { TimeRange } from "../../core/time.js";
+import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS, landTradingDays } from "../../lake/trading-days.js";
+import {
+  type Doubt,
+  isExplained,
+  judgeBeginnings,
+  nextLooks,
+  type Page,
+  type Verdict,
+} from "../../plan/older-bars.js";
 import { expectedBars, type RequestUnit } from "../../plan/request-units.js";
-import { ASSUMED_CAP, type SymbolRows } from "../../plan/row-cap.js";
+import { ASSUMED_CAP } from "../../plan/row-cap.js";
+import { someBars } from "../../plan/some-bars.js";
+import { beginningOf, symbolSpans } from "../../plan/window-beginning.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
@@ -34,15 +43,7 @@ export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   if (hasLanded) run.landed.push(await landTradingDays(run.session, run.lake, run.landOptions()));
 }
 
-/** A part of a unit: what a symbol may still have before what an answer was cut at. */
-interface Page {
-  readonly symbols: readonly string[];
-  readonly window: TimeRange;
-  /** Bars of a symbol in the answer that this page goes on from. */
-  readonly follows?: number;
-}
-
-/** The asking for one demand; a class because it learns from one answer what the next plan needs. */
+/** The asking for one demand; a class because it learns from one response what the next plan needs. */
 class AskingBars {
   readonly table;
   readonly landing: LandingBars;
@@ -50,9 +51,16 @@ class AskingBars {
   readonly #demand: BarsDemand;
   readonly #facts: PlanFacts;
   readonly #cap;
-  /** Whether an answer has changed what the plan was made from. */
+  /** Whether a response has changed what the plan was made from. */
   #isStale = false;
   #hasMeasured = false;
+  /** Beginnings of windows that are still to be looked at. */
+  #doubts: Doubt[] = [];
+  #isProbing = false;
+  /** Ranges in which a region did not trade, as looks for older bars have shown. */
+  readonly #closed: Record<Region, TimeRange[]> = { CN: [], HK: [], US: [] };
+  /** Responses of which it is known whether they were cut. */
+  readonly #shown = new Set<string>();
 
   constructor(run: Run, demand: BarsDemand, facts: PlanFacts) {
     this.table = barsTable(demand.period);
@@ -71,7 +79,7 @@ class AskingBars {
       rowCap: this.#cap.known ?? LIMITS.maxCount,
       symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
     });
-    // Whether the service keeps to the documented cap shows in one answer: the others wait for it.
+    // Whether the service keeps to the documented cap shows in one response: the others wait for it.
     const measures =
       !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
     this.#hasMeasured = true;
@@ -82,6 +90,7 @@ class AskingBars {
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
     await pMap(this.#untilStale(units), (unit) => this.#askUnit(unit), { concurrency });
+    await this.#settleDoubts(concurrency);
     return this.#isStale;
   }
 
@@ -93,22 +102,40 @@ class AskingBars {
     }
   }
 
-  /** Asks for one unit, and pages back for the symbols whose answer may have been cut. */
+  /** Asks for one unit. The first response that looks as if a cap had cut it is looked into at once: the plan depends on it. */
   async #askUnit(unit: RequestUnit): Promise<void> {
     const run = this.#run;
     run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
-    const pages: Page[] = [unit];
-    for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
-      if (run.isHalted(this.table.name)) return;
-      const older = await this.#askPage(unit, page);
-      if (pages.length + older.length > 0) run.progress.plan(this.table.name, older.length);
-      pages.push(...older);
+    await this.#askPage(unit);
+    const urgent = this.#doubts.filter((doubt) => doubt.isUrgent && !this.#isClosed(doubt));
+    if (this.#isProbing || this.#isStale || urgent.length === 0) return;
+    this.#isProbing = true;
+    const [probe] = nextLooks(urgent, run.limits.symbolsPerRequest("klines")).looks;
+    if (probe !== undefined) await this.#look(probe);
+    this.#isProbing = false;
+  }
+
+  /** Looks for older bars until no beginning is in doubt. */
+  async #settleDoubts(concurrency: number): Promise<void> {
+    const run = this.#run;
+    while (this.#doubts.length > 0 && !run.isHalted(this.table.name)) {
+      this.#settleClosed();
+      const { looks } = nextLooks(this.#doubts, run.limits.symbolsPerRequest("klines"));
+      await pMap(looks, (look) => this.#look(look), { concurrency });
     }
   }
 
-  /** @returns what is still to be asked for before what came. */
-  async #askPage(unit: RequestUnit, page: Page): Promise<readonly Page[]> {
-    const { symbols, window } = page;
+  async #look(look: Page): Promise<void> {
+    if (this.#run.isHalted(this.table.name)) return;
+    const taken = new Set(look.doubts?.values());
+    this.#doubts = this.#doubts.filter((doubt) => !taken.has(doubt));
+    this.#run.progress.plan(this.table.name, 1);
+    await this.#askPage(look);
+  }
+
+  /** Asks for a page, and hands what came to the landing. */
+  async #askPage(page: Page): Promise<void> {
+    const { symbols, window, region } = page;
     const { period } = this.#demand;
     const run = this.#run;
     const expectation = {
@@ -119,28 +146,29 @@ class AskingBars {
     let isTooLarge = false;
     const got = await run.ask(
       { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
-      { dataset: this.table.name, symbols, window, finalEnd: run.finalEnds[unit.region] },
-      async (body) => {
+      { dataset: this.table.name, symbols, window, finalEnd: run.finalEnds[region] },
+      async (body, requestId) => {
         const answer = await decodeKlines(body, expectation, run.buffers);
-        const cut = this.#cutOf(unit, page, answer);
-        return { ...received(answer), cut, parts: partsOf(answer, symbols, window, cut) };
+        const verdict = this.#judge(page, answer, requestId);
+        const parts = verdict.settled;
+        // Symbols of a look are known to have bars: that a look finds no older ones does not make them absent.
+        const absent = page.doubts === undefined ? answer.absent : [];
+        return { ...received(olderOnly(page, answer)), absent, verdict, parts };
       },
       (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
     );
     if (got === undefined) {
-      // What had too many symbols is asked for by the next plan; what failed is left to the next run.
+      // What had too many symbols is asked for again with fewer; what failed is left to the next run.
       if (!isTooLarge) this.#settle(symbols, window);
-      return [];
+      else if (page.doubts !== undefined) this.#doubts.push(...page.doubts.values());
+      return;
     }
-    const { answer, cut, parts } = got.value;
-    for (const part of parts) this.#settle(part.symbols, part.window);
+    const { answer, verdict } = got.value;
+    for (const part of verdict.settled) this.#settle(part.symbols, part.window);
     this.#settle(answer.unusable, window);
+    this.#doubts.push(...verdict.doubts);
+    this.#learn(page, verdict);
     await this.landing.take(got);
-    return [...cut].map(([oldest, group]) => ({
-      symbols: group.map(({ symbol }) => symbol),
-      window: { start: window.start, end: oldest },
-      follows: group[0]?.rows ?? 0,
-    }));
   }
 
   /** Takes a window for asked, so that a new plan of this run leaves it out. */
@@ -149,47 +177,57 @@ class AskingBars {
     for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
   }
 
-  /**
-   * Learns what an answer shows of the cap, and gives the symbols that may have been cut at it, by the oldest timestamp
-   * that they did get (epoch ms).
-   */
-  #cutOf(unit: RequestUnit, page: Page, answer: KlineAnswer): Map<number, SymbolRows[]> {
+  #judge(page: Page, answer: KlineAnswer, source: string): Verdict {
+    const { region, window } = page;
+    const { calendars, now, listedAt } = this.#facts;
+    const days = calendars.get(region)?.daysIn(window, now) ?? [];
+    const expected = { region, period: this.#demand.period, days, closed: this.#closed[region], listedAt };
+    const beginnings = symbolSpans(answer.columns).map((span) =>
+      beginningOf(span, answer.received.get(span.symbol) ?? 0, answer.columns, expected),
+    );
+    return judgeBeginnings(page, beginnings, this.#cap, { source, open: new Set(answer.unusable) });
+  }
+
+  /** Learns what a look has shown: a cap, or days on which a region did not trade. */
+  #learn(page: Page, verdict: Verdict): void {
     const before = this.#cap.known;
-    // A page shows first whether the answer that it goes on from was cut: it may have been cut at the same number.
-    if (page.follows !== undefined) this.#cap.learn(page.follows, answer.columns.rows > 0);
-    const rows = this.#rowsOf(unit, page.window, answer);
-    const suspects = new Set<SymbolRows>(this.#cap.suspects(rows));
-    if (suspects.size === 0) for (const count of answer.received.values()) this.#cap.sawWhole(count);
+    for (const { source, rows, wasCut } of verdict.shown) {
+      const key = `${source} ${rows} ${wasCut}`;
+      if (!this.#shown.has(key)) this.#cap.learn(rows, wasCut);
+      this.#shown.add(key);
+    }
     if (this.#cap.known !== undefined && this.#cap.known !== before) {
       this.#isStale = true;
       this.#run.limits.learnedCap(this.#demand.period, this.#cap.known);
     }
-    const cut = new Map<number, SymbolRows[]>();
-    for (const one of rows) {
-      if (suspects.has(one)) cut.set(one.oldest, [...(cut.get(one.oldest) ?? []), one]);
+    if (page.doubts === undefined) return;
+    const indexes = CALENDAR_SYMBOLS[page.region];
+    for (const { symbols, window } of verdict.settled) {
+      const empty = symbols.filter((symbol) => page.doubts?.get(symbol)?.window.end === window.end);
+      const tells = empty.length >= FEWEST_SYMBOLS || empty.some((symbol) => indexes.includes(symbol));
+      const brought = verdict.shown.some(({ wasCut }) => wasCut);
+      if (tells && !brought && window.start === page.window.start) this.#closed[page.region].push(window);
     }
-    return cut;
   }
 
-  /** What each symbol of an answer had, but for those that have a bar at the very start of the window. */
-  #rowsOf(
-    { region }: RequestUnit,
-    window: TimeRange,
-    { columns, received: counts }: KlineAnswer,
-  ): (SymbolRows & { readonly oldest: number })[] {
-    const { calendars, now, listedAt } = this.#facts;
-    const firstDay = calendars.get(region)?.daysIn(window, now)[0]?.start ?? window.start;
-    const firstBarMs = firstBarAfterMidnight(region, this.#demand.period);
-    const rows: (SymbolRows & { readonly oldest: number })[] = [];
-    for (let row = 0; row < columns.rows; row++) {
-      const index = columns.symbolIndex[row] as number;
-      if (row > 0 && columns.symbolIndex[row - 1] === index) continue;
-      const symbol = columns.symbols[index] as string;
-      const oldest = Number(columns.timestamp[row]);
-      const beginsLate = oldest > Math.max(firstDay, listedAt.get(symbol) ?? firstDay) + firstBarMs;
-      if (oldest > window.start) rows.push({ symbol, rows: counts.get(symbol) ?? 0, beginsLate, oldest });
+  #isClosed(doubt: Doubt): boolean {
+    return isExplained(doubt, this.#closed[doubt.region]);
+  }
+
+  /** Settles doubts about a time at which the region did not trade. */
+  #settleClosed(): void {
+    const settled = this.#doubts.filter((doubt) => this.#isClosed(doubt));
+    this.#doubts = this.#doubts.filter((doubt) => !this.#isClosed(doubt));
+    for (const { region, symbols, window } of nextLooks(settled, Number.POSITIVE_INFINITY).looks) {
+      this.#settle(symbols, window);
+      this.#run.enterSettled({
+        endpoint: ENDPOINTS.klinesBatch,
+        dataset: this.table.name,
+        symbols,
+        window,
+        finalEnd: this.#run.finalEnds[region],
+      });
     }
-    return rows;
   }
 
   #takesFewer(error: Error, symbols: number): boolean {
@@ -201,12 +239,12 @@ class AskingBars {
   }
 }
 
-/**
- * Longest time after a day's midnight at which its first bar is labelled, in milliseconds. A daily bar is labelled by
- * midnight itself, as the region's zone or, where its clocks have changed, another one has it.
- */
-function firstBarAfterMidnight(region: Region, period: LandedPeriod): number {
-  return (period === "1d" ? 12 * 60 : openMinute(region) + 1) * MINUTE_MS;
+/** A look's response without the bars that were known before it. */
+function olderOnly({ doubts, window }: Page, answer: KlineAnswer): KlineAnswer {
+  if (doubts === undefined) return answer;
+  const endOf = (symbol: string): number => doubts.get(symbol)?.window.end ?? window.end;
+  if ([...doubts.values()].every((doubt) => doubt.window.end === window.end)) return answer;
+  return { ...answer, columns: someBars(answer.columns, (symbol, timestamp) => timestamp < endOf(symbol)) };
 }
 
 /** The query of a request for all bars of a window, as the exchange reported them. */
@@ -231,19 +269,4 @@ export function received(answer: KlineAnswer): Received & { readonly answer: Kli
     absent: answer.absent,
     issues: answer.issues.kept,
   };
-}
-
-/** What of a window was answered in full: all of it for most symbols, its newer part for those that were cut. */
-function partsOf(
-  answer: KlineAnswer,
-  symbols: readonly string[],
-  window: TimeRange,
-  cut: ReadonlyMap<number, readonly SymbolRows[]>,
-) {
-  const partly = new Set([...answer.unusable, ...[...cut.values()].flat().map(({ symbol }) => symbol)]);
-  const newer = [...cut].map(([start, group]) => ({
-    symbols: group.map(({ symbol }) => symbol),
-    window: { start, end: window.end },
-  }));
-  return [{ symbols: symbols.filter((symbol) => !partly.has(symbol)), window }, ...newer];
 }

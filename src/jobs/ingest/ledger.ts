@@ -95,13 +95,12 @@ export async function coveredWindows(
   );
   const rows = await session.json<{ symbol: string; starts: number[]; ends: number[] }>(
     `WITH windows AS (
-       SELECT unnest(symbols) AS symbol, window_start AS s, status, absent, asked_at, least(window_end, final_end) AS final
+       SELECT unnest(symbols) AS symbol, window_start AS s, absent, asked_at, least(window_end, final_end) AS final
        FROM (${await ledgerSql(session, lake)})
        WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
      counting AS (
        SELECT symbol, s, least(final, CASE WHEN asked_at < ${instantSql("$3")} THEN ${since} END) AS e FROM windows
-       WHERE e > s AND (asked_at >= ${instantSql("$2")}
-         OR NOT (status = 'empty' OR list_contains(absent, symbol)))),
+       WHERE e > s AND (asked_at >= ${instantSql("$2")} OR NOT list_contains(absent, symbol))),
      islands AS (
        SELECT *, s > max(e) OVER (PARTITION BY symbol ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
        FROM counting),

@@ -39,19 +39,30 @@ export interface Asked extends Purpose {
 /** Faults of the service or of the way to it: they end a request, and not the run. */
 export type ServiceFault = ServiceError | TransportError | WireError;
 
-/** The ledger's rows of an answer: one for each part that is answered in full. What it cost stands with the first. */
+/**
+ * The ledger's rows of a response: one for each part that is answered in full. What it cost stands with the first; what
+ * settles nothing has one row without symbols.
+ */
 export function answeredRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
   const { rows, rejected, bytes, absent } = received;
-  const [first = {}, ...others] = received.parts ?? [];
-  const answered = { ...asked, httpStatus: 200, durationMs, absent };
-  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0, absent: [] };
-  return [
-    { ...answered, status: rows === 0 ? "empty" : "answered", rows, rejected, bytes, ...first },
-    ...others.map((part, index): RequestRecord => {
-      const requestId = `${asked.requestId}.${index + 1}`;
-      return { ...answered, ...nothing, status: "answered", requestId, ...part };
-    }),
-  ];
+  const parts = received.parts ?? [{ symbols: asked.symbols, window: asked.window }];
+  const answered = { ...asked, httpStatus: 200, durationMs };
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const status = rows === 0 ? "empty" : "answered";
+  if (parts.length === 0) return [{ ...answered, status, rows, rejected, bytes, symbols: [], absent: [] }];
+  const missing = new Set(absent);
+  return parts.map((part, index): RequestRecord => {
+    const own = { ...part, absent: part.symbols.filter((symbol) => missing.has(symbol)) };
+    if (index === 0) return { ...answered, status, rows, rejected, bytes, ...own };
+    const requestId = `${asked.requestId}.${index}`;
+    return { ...answered, ...nothing, status: "answered", requestId, ...own };
+  });
+}
+
+/** The ledger's row of a window that no request was sent for: others have shown that it has nothing. */
+export function settledRecord(asked: Asked): RequestRecord {
+  const nothing = { rows: 0, rejected: 0, bytes: 0, durationMs: 0, absent: [] };
+  return { ...asked, ...nothing, status: "answered" };
 }
 
 /** The ledger's row of a request that was refused or failed. */

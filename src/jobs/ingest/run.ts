@@ -11,6 +11,7 @@ import type { ReferenceChange } from "../../lake/reference-changes.js";
 import { type RejectCount, rejectIssues } from "../../lake/rejects.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
+import type { Endpoint } from "../../wire/endpoints.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
 import type { LearnedLimits } from "./learned-limits.js";
 import { landRequests, type RequestRecord } from "./ledger.js";
@@ -23,6 +24,7 @@ import {
   type Purpose,
   type Received,
   type ServiceFault,
+  settledRecord,
 } from "./request-records.js";
 import { type Progress, RunProgress } from "./run-progress.js";
 import { SymbolTally } from "./symbol-tally.js";
@@ -142,18 +144,18 @@ export class Run {
    * Sends a request. What came is not in the ledger until it is entered with {@link enter}, beside its rows; a request
    * that was refused or failed is entered at once.
    *
-   * @param read reads the body.
+   * @param read reads the body of the request with an id.
    * @param heals says of a refusal that the caller asks in another way: it is no failure then.
    * @returns undefined where the request was refused or failed.
    */
   async ask<T extends Received>(
     ask: Ask,
     purpose: Purpose,
-    read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
+    read: (body: AsyncIterable<Uint8Array>, requestId: string) => Promise<T>,
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<Answer<T> | undefined> {
     await this.#breaker.enter(this.signal);
-    const requestId = String(++this.#lastRequest).padStart(6, "0");
+    const requestId = this.#nextRequestId();
     const endpoint = `${ask.endpoint.method} ${ask.endpoint.path}`;
     const { runId, pipeline } = this;
     const askedAt = this.clock.now();
@@ -162,9 +164,14 @@ export class Run {
     this.progress.sent(purpose.dataset, () => this.client.quotaOf(ask.endpoint.group));
     let [rows, bytes] = [0, 0];
     try {
-      const { value, durationMs } = await this.client.ask(ask, read, this.signal, (attempt) => {
-        asked.attempts = attempt;
-      });
+      const { value, durationMs } = await this.client.ask(
+        ask,
+        (body) => read(body, requestId),
+        this.signal,
+        (attempt) => {
+          asked.attempts = attempt;
+        },
+      );
       this.requests[value.rows === 0 ? "empty" : "answered"] += 1;
       ({ rows, bytes } = value);
       this.rows += rows;
@@ -187,6 +194,21 @@ export class Run {
     this.#entries.push(entry);
   }
 
+  /** Enters what is known of a window without a request of its own: other responses have shown it. */
+  enterSettled({ endpoint, ...purpose }: Purpose & { readonly endpoint: Endpoint }): void {
+    const { runId, pipeline } = this;
+    const asked: Asked = {
+      runId,
+      pipeline,
+      requestId: this.#nextRequestId(),
+      endpoint: `${endpoint.method} ${endpoint.path}`,
+      askedAt: this.clock.now(),
+      attempts: 0,
+      ...purpose,
+    };
+    this.enter({ records: [settledRecord(asked)], issues: [] });
+  }
+
   /** Lands what the ledger has pending: after the data that it speaks of. */
   async landLedger(): Promise<void> {
     const entries = this.#entries;
@@ -199,6 +221,10 @@ export class Run {
     }
     const records = entries.flatMap((entry) => entry.records);
     await landRequests(this.session, this.lake, records, this.landOptions());
+  }
+
+  #nextRequestId(): string {
+    return String(++this.#lastRequest).padStart(6, "0");
   }
 
   #fail(asked: Asked, fault: ServiceFault, isHealed: boolean): void {

@@ -36,7 +36,7 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
   const upstream = await openUpstream({ schedule, life, market, clock, chronicle, passes: pass });
   const lake = new Lake(join(folder, "lake"));
   // A service keeps its address; that of the test's socket is another one each time.
-  const limits = await keepServiceLimits(lake.storage, "upstream", clock);
+  const limits = await keepServiceLimits(lake.storage, { host: "upstream", keyId: "key" }, clock);
   const client = new ServiceClient({
     baseUrl: upstream.url,
     apiKey: "secret-key",
