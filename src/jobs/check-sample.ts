@@ -14,7 +14,7 @@ import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { decodeKlines, type KlineAnswer } from "../wire/decode/decode-klines.js";
 import { ENDPOINTS } from "../wire/endpoints.js";
-import { klinesQuery } from "./ingest/ingest-bars.js";
+import { klinesQuery } from "./ingest/klines-request.js";
 import { isServiceFault } from "./ingest/request-records.js";
 
 /** How much is asked for again: a part of what was answered, or so many requests. */

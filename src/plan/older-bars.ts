@@ -28,6 +28,8 @@ export interface Page {
   readonly window: TimeRange;
   /** What a look is for, by symbol; undefined for a request of the plan. */
   readonly doubts?: ReadonlyMap<string, Doubt>;
+  /** Set where the symbols are asked for a second time, as nothing came of them: all of those, or some for all. */
+  readonly again?: "all" | "some";
 }
 
 /** Symbols that were answered in full within a window. */

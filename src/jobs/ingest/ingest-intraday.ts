@@ -3,7 +3,7 @@ import { REGIONS, type Region } from "../../core/exchange.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
-import { received } from "./ingest-bars.js";
+import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 import { lastAnswers } from "./ledger.js";
 import type { Run } from "./run.js";

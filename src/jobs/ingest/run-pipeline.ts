@@ -10,7 +10,7 @@ import { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
 import { publishedChanges, type ReferenceChange, WITH_CHANGES } from "../../lake/reference-changes.js";
-import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
+import { isLoss, openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
 import type { LimitsKeeper } from "../../lake/service-limits.js";
 import { CALENDAR_SYMBOLS } from "../../lake/trading-days.js";
 import type { LandReport } from "../../lake/upsert.js";
@@ -19,6 +19,7 @@ import type { RunStatus } from "../../schema/runs.js";
 import type { Pipeline } from "../pipeline.js";
 import { type BarsDemand, planBars, plannedCap, readPlanFacts } from "./bars-demand.js";
 import { chooseSymbols } from "./choose-symbols.js";
+import type { TableCompleteness } from "./completeness.js";
 import { ingestBars } from "./ingest-bars.js";
 import { ingestIntraday } from "./ingest-intraday.js";
 import { ingestReference } from "./ingest-reference.js";
@@ -65,6 +66,8 @@ export interface RunReport {
   readonly failures: Run["failures"];
   /** Symbols asked for and symbols of which something came, by table. */
   readonly symbols: readonly Returned[];
+  /** What was asked for of each table of bars, and what of it is absent, unexplained or set aside. */
+  readonly completeness: readonly TableCompleteness[];
   /** Why the run stopped before its end, where it did. */
   readonly stopped: string | undefined;
 }
@@ -210,14 +213,18 @@ async function barsDemands(
       from: localDate(range.start, REGIONS[region].zone),
       to: localDate(range.end, REGIONS[region].zone),
       symbols: new Map([[region, symbols]]),
+      allHoles: true,
     }));
 }
 
 function report(run: Run, failed: unknown): RunReport {
   const { answered, empty, refused } = run.requests;
-  const bad = run.failures.length > 0 || run.stopped !== undefined;
+  const completeness = run.completeness.tables();
+  const lacks =
+    run.rejects.some(isLoss) || completeness.some((one) => one.unexplained.length + one.setAside.length > 0);
+  const bad = run.failures.length > 0 || run.stopped !== undefined || lacks;
   let status: RunStatus = bad ? "partial" : "complete";
-  if (bad && answered + empty === 0) status = refused > 0 ? "refused" : "failed";
+  if (bad && !lacks && answered + empty === 0) status = refused > 0 ? "refused" : "failed";
   if (failed !== undefined) status = "failed";
   if (run.signal.aborted) status = "interrupted";
   return {
@@ -233,6 +240,7 @@ function report(run: Run, failed: unknown): RunReport {
     rejected: run.rejects,
     failures: run.failures,
     symbols: run.symbols.counts(),
+    completeness,
     stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
   };
 }

@@ -10,9 +10,11 @@ import type { Lake } from "../../lake/lake.js";
 import type { ReferenceChange } from "../../lake/reference-changes.js";
 import { type RejectCount, rejectIssues } from "../../lake/rejects.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
+import type { AbsenceReason } from "../../plan/absence.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import type { Endpoint } from "../../wire/endpoints.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
+import { Completeness } from "./completeness.js";
 import type { LearnedLimits } from "./learned-limits.js";
 import { landRequests, type RequestRecord } from "./ledger.js";
 import {
@@ -88,6 +90,8 @@ export class Run {
   readonly landed: LandReport[] = [];
   readonly failures: Failure[] = [];
   readonly symbols = new SymbolTally();
+  /** What was asked for of each table, and what of it is absent. */
+  readonly completeness = new Completeness();
   readonly progress: RunProgress;
   readonly startedAt: number;
   /** Ends of what was final when the run began, by region; what settles later is asked for again by the next run. */
@@ -194,8 +198,15 @@ export class Run {
     this.#entries.push(entry);
   }
 
-  /** Enters what is known of a window without a request of its own: other responses have shown it. */
-  enterSettled({ endpoint, ...purpose }: Purpose & { readonly endpoint: Endpoint }): void {
+  /**
+   * Enters what is known of a window without a request of its own: other responses have shown it.
+   *
+   * @param reason why the symbols are absent in it; undefined where they have bars after it.
+   */
+  enterSettled(
+    { endpoint, ...purpose }: Purpose & { readonly endpoint: Endpoint },
+    reason?: AbsenceReason,
+  ): void {
     const { runId, pipeline } = this;
     const asked: Asked = {
       runId,
@@ -206,7 +217,7 @@ export class Run {
       attempts: 0,
       ...purpose,
     };
-    this.enter({ records: [settledRecord(asked)], issues: [] });
+    this.enter({ records: [settledRecord(asked, reason)], issues: [] });
   }
 
   /** Lands what the ledger has pending: after the data that it speaks of. */

@@ -54,8 +54,8 @@ export function kindsOfRequests(events: readonly Event[]): Map<Outcome, number> 
  * - Every right answer was kept, but for those under way at a kill: four at most.
  * - No request asks for nothing but what was kept before, is final and is not due to be checked again.
  * - A run gets no more right answers than the plan has requests that is made, with the service's limits known, of what
- *   was not kept when the run began; and one more for each answer that the service cut, for each that looked so and was
- *   whole, and for the measuring of the cap.
+ *   was not kept when the run began; and one more for each answer that the service cut, for each look at a window whose
+ *   first session was not seen or in which nothing came, and for the measuring of the cap.
  *
  * All other requests met a fault. So the requests are at most those of the plan, the pages that caps cause, one for each
  * fault, and four for each kill.
@@ -80,7 +80,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
     if (pipeline?.kind === "bars") {
       const plan = paid.plan(pipeline.period, run.at);
       const cuts = answered.reduce((sum, { cuts: n }) => sum + n, 0);
-      const doubts = answered.filter((one) => one.bars === 0 && isPage(one, answered)).length;
+      const doubts = answered.filter((one, n) => isLook(one, answered.slice(0, n))).length;
       if (answered.length > plan + cuts + doubts + 1)
         findings.push(
           `${name}: ${answered.length} right answers to a plan of ${plan}, ${cuts} cuts and ${doubts} doubts`,
@@ -105,11 +105,10 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
   return findings;
 }
 
-/** Whether a request asks for what may be before the bars of another one. */
-function isPage({ symbols, first, last }: Asked, asked: readonly Asked[]): boolean {
-  return asked.some(
-    (one) =>
-      one.first === first && one.last > last && symbols.every((symbol) => one.symbols.includes(symbol)),
+/** Whether a request looks again at a time that its symbols were asked for before in the same run. */
+function isLook({ symbols, first, last }: Asked, before: readonly Asked[]): boolean {
+  return symbols.every((symbol) =>
+    before.some((one) => one.first <= first && one.last >= last && one.symbols.includes(symbol)),
   );
 }
 

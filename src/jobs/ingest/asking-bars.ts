@@ -1,0 +1,301 @@
+import pMap from "p-map";
+import { isTooManySymbols } from "../../client/answer-error.js";
+import type { Region } from "../../core/exchange.js";
+import type { TimeRange } from "../../core/time.js";
+import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../lake/trading-days.js";
+import { INCOMPLETE } from "../../plan/absence.js";
+import { AbsentSymbols } from "../../plan/absent-symbols.js";
+import { judgeResponse, type ResponseVerdict } from "../../plan/judge-response.js";
+import { type Doubt, isExplained, nextLooks, type Page, type Verdict } from "../../plan/older-bars.js";
+import { expectedBars, type RequestUnit } from "../../plan/request-units.js";
+import { ASSUMED_CAP } from "../../plan/row-cap.js";
+import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-demand.js";
+import { explainAbsences } from "./explain-absences.js";
+import { barsToLand, holesOf, klinesQuery, received } from "./klines-request.js";
+import { LandingBars } from "./landing-bars.js";
+import { CONCURRENCY, type Run } from "./run.js";
+
+/** Most bars, as planned, that may be on their way at once: their columns are in memory. */
+const BARS_UNDER_WAY = 2_000_000;
+
+/** The asking for one demand; a class because it learns from one response what the next plan needs. */
+export class AskingBars {
+  readonly table;
+  readonly landing: LandingBars;
+  readonly #run: Run;
+  readonly #demand: BarsDemand;
+  readonly #facts: PlanFacts;
+  readonly #cap;
+  /** Whether a response has changed what the plan was made from. */
+  #isStale = false;
+  #hasMeasured = false;
+  /** Beginnings of windows that are still to be looked at. */
+  #doubts: Doubt[] = [];
+  #isProbing = false;
+  /** Symbols of which nothing came. */
+  readonly #absent = new AbsentSymbols();
+  /** Regions of which no minutes came, though they were asked for twice. */
+  readonly #withoutMinutes = new Set<Region>();
+  /** Ranges in which a region did not trade, as looks for older bars have shown. */
+  readonly #closed: Record<Region, TimeRange[]> = { CN: [], HK: [], US: [] };
+  /** Responses of which it is known whether they were cut. */
+  readonly #shown = new Set<string>();
+
+  constructor(run: Run, demand: BarsDemand, facts: PlanFacts) {
+    this.table = barsTable(demand.period);
+    this.landing = new LandingBars(run, this.table);
+    this.#run = run;
+    this.#demand = demand;
+    this.#facts = facts;
+    this.#cap = run.limits.rowCap(demand.period);
+  }
+
+  /** Plans, and asks until the plan is done or stale. @returns whether there may be more. */
+  async askPlanned(): Promise<boolean> {
+    const { period } = this.#demand;
+    const run = this.#run;
+    const planned = planBars(this.#demand, this.#facts, {
+      rowCap: this.#cap.known ?? LIMITS.maxCount,
+      symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
+    });
+    // Whether the service keeps to the documented cap shows in one response: the others wait for it.
+    const measures =
+      !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
+    this.#hasMeasured = true;
+    const units = measures ? planned.slice(0, 1) : planned;
+    if (units.length === 0) return false;
+    run.progress.replan(this.table.name, planned.length);
+    this.#isStale = measures;
+    const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
+    const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
+    await pMap(this.#untilStale(units), (unit) => this.#askUnit(unit), { concurrency });
+    await this.#lookAgain(concurrency);
+    return this.#isStale;
+  }
+
+  *#untilStale(units: readonly RequestUnit[]): Generator<RequestUnit> {
+    const measuring = this.#isStale;
+    for (const unit of units) {
+      if (this.#run.isHalted(this.table.name) || (this.#isStale && !measuring)) return;
+      yield unit;
+    }
+  }
+
+  /** Asks for one unit. The first response that looks as if a cap had cut it is looked into at once: the plan depends on it. */
+  async #askUnit(unit: RequestUnit): Promise<void> {
+    const run = this.#run;
+    run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
+    await this.#askPage(unit);
+    const urgent = this.#doubts.filter((doubt) => doubt.isUrgent && !this.#isClosed(doubt));
+    if (this.#isProbing || this.#isStale || urgent.length === 0) return;
+    this.#isProbing = true;
+    const [probe] = nextLooks(urgent, run.limits.symbolsPerRequest("klines")).looks;
+    if (probe !== undefined) await this.#look(probe);
+    this.#isProbing = false;
+  }
+
+  /** Looks for older bars, and for symbols of which nothing came, until no beginning and no absence is in doubt. */
+  async #lookAgain(concurrency: number): Promise<void> {
+    const run = this.#run;
+    while ((this.#doubts.length > 0 || !this.#absent.isEmpty) && !run.isHalted(this.table.name)) {
+      this.#settleClosed();
+      const size = run.limits.symbolsPerRequest("klines");
+      const looks = [...nextLooks(this.#doubts, size).looks, ...this.#absent.takeLooks(size)];
+      await pMap(looks, (look) => this.#look(look), { concurrency });
+    }
+  }
+
+  async #look(look: Page): Promise<void> {
+    if (this.#run.isHalted(this.table.name)) return;
+    const taken = new Set(look.doubts?.values());
+    this.#doubts = this.#doubts.filter((doubt) => !taken.has(doubt));
+    this.#run.progress.plan(this.table.name, 1);
+    await this.#askPage(look);
+  }
+
+  /** Asks for a page, and hands what came to the landing. */
+  async #askPage(page: Page): Promise<void> {
+    const { symbols, window, region } = page;
+    const { period } = this.#demand;
+    const run = this.#run;
+    const expectation = {
+      shape: "map",
+      symbols,
+      window: { first: window.start, last: window.end - 1 },
+    } as const;
+    let isTooLarge = false;
+    const got = await run.ask(
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
+      { dataset: this.table.name, symbols, window, finalEnd: run.finalEnds[region] },
+      async (body, source) => {
+        const answer = await decodeKlines(body, expectation, run.buffers);
+        const verdict = this.#judge(page, answer, source);
+        const holes = holesOf(page, verdict);
+        // Symbols of a look are known to have bars: that a look finds no older ones does not make them absent.
+        const absent = page.doubts === undefined ? answer.absent : [];
+        return {
+          ...received(barsToLand(page, answer, verdict)),
+          absent,
+          verdict,
+          parts: verdict.settled,
+          holes,
+        };
+      },
+      (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
+    );
+    if (got === undefined) this.#giveUp(page, isTooLarge);
+    else {
+      this.#takeVerdict(page, got.value.verdict);
+      this.#run.completeness.received(this.table.name, got.value.answer.columns.rows);
+      await this.landing.take(got);
+    }
+  }
+
+  /** What had too many symbols is asked for again with fewer; what failed is left to the next run. */
+  #giveUp(page: Page, isTooLarge: boolean): void {
+    const { region, symbols, window } = page;
+    if (!isTooLarge) {
+      this.#settle(symbols, window);
+      this.#absent.drop(page);
+      this.#countAsked(page);
+    } else if (page.doubts !== undefined) this.#doubts.push(...page.doubts.values());
+    else if (page.again === "all") this.#absent.add({ region, window, symbols }, true);
+  }
+
+  #takeVerdict(page: Page, verdict: ResponseVerdict): void {
+    const { region, window, symbols } = page;
+    const { dataset, completeness } = { dataset: this.table.name, completeness: this.#run.completeness };
+    for (const part of verdict.settled) this.#settle(part.symbols, part.window);
+    this.#settle([...verdict.absence.doubtful, ...verdict.lost.map(({ symbol }) => symbol)], window);
+    this.#doubts.push(...verdict.doubts);
+    this.#learn(page, verdict);
+    this.#takeAbsence(page, verdict);
+    this.#countAsked(page, verdict.sessions);
+    for (const { symbol, bars } of verdict.lost) completeness.setAside(dataset, { symbol, window, bars });
+    for (const { symbol, reason, sessions } of verdict.quiet)
+      completeness.absent(dataset, reason, [symbol], sessions);
+    const believed = new Set(verdict.absence.believed);
+    for (const symbol of symbols.filter((one) => believed.has(one)))
+      completeness.absent(dataset, "others_came", [symbol], verdict.sessions.get(symbol) ?? 0);
+    if (region !== "CN" && verdict.present.length > 0) this.#withoutMinutes.delete(region);
+  }
+
+  /** Has symbols asked for a second time of which nothing came, and keeps those of which nothing came then. */
+  #takeAbsence(page: Page, { absence, present }: ResponseVerdict): void {
+    const { region, window, again } = page;
+    const group = { region, window, symbols: absence.doubtful };
+    const isBarren = present.length === 0;
+    if (again === "some") this.#absent.seen(page, new Set(present));
+    if (again === "some" && isBarren && this.#demand.period === "1m" && region !== "CN")
+      this.#withoutMinutes.add(region);
+    if (group.symbols.length === 0) return;
+    if (again !== undefined || (isBarren && this.#withoutMinutes.has(region))) this.#absent.addUnseen(group);
+    else this.#absent.add(group, !isBarren);
+  }
+
+  /** Counts what the plan has asked for; looks ask for nothing else. */
+  #countAsked(
+    { region, symbols, window, doubts, again }: Page,
+    sessions?: ReadonlyMap<string, number>,
+  ): void {
+    if (doubts !== undefined || again !== undefined) return;
+    const { calendars, now } = this.#facts;
+    const days = calendars.get(region)?.daysIn(window, now).length ?? 0;
+    const total = symbols.reduce((sum, symbol) => sum + (sessions?.get(symbol) ?? days), 0);
+    this.#run.completeness.asked(this.table.name, symbols, total);
+  }
+
+  /** Explains what is absent, as far as that can be, and enters it in the ledger: once everything has landed. */
+  async explainAbsences(): Promise<void> {
+    const { calendars, now } = this.#facts;
+    const run = this.#run;
+    if (run.isHalted(this.table.name)) return;
+    const parts = { session: run.session, lake: run.lake, table: this.table, period: this.#demand.period };
+    const groups = await explainAbsences({ ...parts, calendars, now }, this.#absent.unseen);
+    for (const { region, window, symbols, reason, days } of groups) {
+      run.enterSettled(
+        {
+          endpoint: ENDPOINTS.klinesBatch,
+          dataset: this.table.name,
+          symbols,
+          window,
+          finalEnd: run.finalEnds[region],
+        },
+        reason,
+      );
+      if (!INCOMPLETE.has(reason)) run.completeness.absent(this.table.name, reason, symbols, days);
+    }
+    await run.exclusive(() => run.landLedger());
+  }
+
+  /** Takes a window for asked, so that a new plan of this run leaves it out. */
+  #settle(symbols: readonly string[], window: TimeRange): void {
+    const { covered } = this.#facts;
+    for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
+  }
+
+  #judge(page: Page, answer: KlineAnswer, source: string): ResponseVerdict {
+    const { calendars, now, listedAt } = this.#facts;
+    return judgeResponse(page, answer, {
+      period: this.#demand.period,
+      calendar: calendars.get(page.region),
+      closed: this.#closed[page.region],
+      listedAt,
+      cap: this.#cap,
+      now,
+      source,
+    });
+  }
+
+  /** Learns what a look has shown: a cap, or days on which a region did not trade. */
+  #learn(page: Page, verdict: Verdict): void {
+    const before = this.#cap.known;
+    for (const { source, rows, wasCut } of verdict.shown) {
+      const key = `${source} ${rows} ${wasCut}`;
+      if (!this.#shown.has(key)) this.#cap.learn(rows, wasCut);
+      this.#shown.add(key);
+    }
+    if (this.#cap.known !== undefined && this.#cap.known !== before) {
+      this.#isStale = true;
+      this.#run.limits.learnedCap(this.#demand.period, this.#cap.known);
+    }
+    if (page.doubts === undefined) return;
+    const indexes = CALENDAR_SYMBOLS[page.region];
+    for (const { symbols, window } of verdict.settled) {
+      const empty = symbols.filter((symbol) => page.doubts?.get(symbol)?.window.end === window.end);
+      const tells = empty.length >= FEWEST_SYMBOLS || empty.some((symbol) => indexes.includes(symbol));
+      const brought = verdict.shown.some(({ wasCut }) => wasCut);
+      if (tells && !brought && window.start === page.window.start) this.#closed[page.region].push(window);
+    }
+  }
+
+  #isClosed(doubt: Doubt): boolean {
+    return isExplained(doubt, this.#closed[doubt.region]);
+  }
+
+  /** Settles doubts about a time at which the region did not trade. */
+  #settleClosed(): void {
+    const settled = this.#doubts.filter((doubt) => this.#isClosed(doubt));
+    this.#doubts = this.#doubts.filter((doubt) => !this.#isClosed(doubt));
+    for (const { region, symbols, window } of nextLooks(settled, Number.POSITIVE_INFINITY).looks) {
+      this.#settle(symbols, window);
+      this.#run.enterSettled({
+        endpoint: ENDPOINTS.klinesBatch,
+        dataset: this.table.name,
+        symbols,
+        window,
+        finalEnd: this.#run.finalEnds[region],
+      });
+    }
+  }
+
+  #takesFewer(error: Error, symbols: number): boolean {
+    if (symbols <= 1) return false;
+    this.#run.limits.learnedTooMany("klines", error, symbols);
+    this.#isStale = true;
+    this.#hasMeasured = false;
+    return true;
+  }
+}

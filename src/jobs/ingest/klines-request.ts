@@ -1,0 +1,56 @@
+import type { LandedPeriod } from "../../core/period.js";
+import type { TimeRange } from "../../core/time.js";
+import type { ResponseVerdict } from "../../plan/judge-response.js";
+import type { Page } from "../../plan/older-bars.js";
+import { someBars } from "../../plan/some-bars.js";
+import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { LIMITS } from "../../wire/endpoints.js";
+import type { AbsentPart, Received } from "./request-records.js";
+
+/** The query of a request for all bars of a window, as the exchange reported them. */
+export function klinesQuery(symbols: readonly string[], { start, end }: TimeRange, period: LandedPeriod) {
+  return {
+    symbols: symbols.join(","),
+    period,
+    count: LIMITS.maxCount,
+    start_time: start,
+    end_time: end - 1,
+    adjust: "none",
+  };
+}
+
+/** What the ledger is told of a decoded answer. */
+export function received(answer: KlineAnswer): Received & { readonly answer: KlineAnswer } {
+  return {
+    answer,
+    rows: answer.columns.rows,
+    rejected: answer.issues.rejected,
+    bytes: answer.bytes,
+    absent: answer.absent,
+    issues: answer.issues.kept,
+  };
+}
+
+/** What a response leaves open of what was asked for, as the ledger keeps it. */
+export function holesOf({ window }: Page, { lost }: ResponseVerdict): AbsentPart[] {
+  const symbols = lost.map(({ symbol }) => symbol);
+  return symbols.length > 0 ? [{ symbols, window, reason: "set_aside" }] : [];
+}
+
+/**
+ * A response without the bars that are not to land: of a look those that were known before it, and of any other response
+ * those of symbols that are asked for a second time.
+ */
+export function barsToLand(
+  { doubts, window, again }: Page,
+  answer: KlineAnswer,
+  verdict: ResponseVerdict,
+): KlineAnswer {
+  const endOf = (symbol: string): number => doubts?.get(symbol)?.window.end ?? window.end;
+  const known = [...(doubts?.values() ?? [])].some((doubt) => doubt.window.end < window.end);
+  const repeated = new Set(again === undefined ? verdict.absence.doubtful : []);
+  if (!known && !verdict.present.some((symbol) => repeated.has(symbol))) return answer;
+  const lands = (symbol: string, timestamp: number): boolean =>
+    timestamp < endOf(symbol) && !repeated.has(symbol);
+  return { ...answer, columns: someBars(answer.columns, lands) };
+}
