@@ -1,6 +1,8 @@
 import { daysOverlapped, type TradingCalendar, type TradingDay } from "../calendar/trading-calendar.js";
+import { instantOf, localDate } from "../calendar/zone.js";
+import { REGIONS, type Region } from "../core/exchange.js";
 import type { LandedPeriod } from "../core/period.js";
-import type { TimeRange } from "../core/time.js";
+import { DAY_MS, type TimeRange } from "../core/time.js";
 import type { KlineAnswer } from "../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
 import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";
@@ -41,6 +43,8 @@ export interface QuietSessions {
 export interface ResponseVerdict extends Verdict {
   /** Symbols of which it has bars that are good. */
   readonly present: readonly string[];
+  /** Symbols whose bars are of another period than was asked for: none of them may land. */
+  readonly mislabelled: ReadonlySet<string>;
   readonly absence: AbsenceVerdict;
   readonly lost: readonly LostBars[];
   readonly quiet: readonly QuietSessions[];
@@ -57,17 +61,23 @@ export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFa
   const spans = symbolSpans(columns);
   const days = facts.calendar?.daysIn(page.window, facts.now) ?? [];
   const expected = { ...facts, region: page.region, days };
-  const beginnings = spans.map((span) =>
-    beginningOf(span, received.get(span.symbol) ?? 0, columns, expected),
-  );
   const present = spans.map(({ symbol }) => symbol);
   const hasStrangers = issues.kept.some(({ rule }) => rule === "not_requested" || rule === "bad_symbol");
   const strayed = strayedSymbols(answer, new Set(present));
+  const mislabelled = spans.filter((span) =>
+    isOfOtherPeriod(span, columns.timestamp, page.region, facts.period),
+  );
+  for (const { symbol } of mislabelled) strayed.add(symbol);
+  const beginnings = spans
+    .filter((span) => !mislabelled.includes(span))
+    .map((span) => beginningOf(span, received.get(span.symbol) ?? 0, columns, expected));
   const judged = judgeAbsence(page.doubts === undefined ? answer.absent : [], {
     present: present.length,
     hasStrangers,
   });
-  const absence = { ...judged, doubtful: [...judged.doubtful, ...strayed] };
+  // A look that is not about a symbol leaves it in doubt.
+  const doubtful = page.doubts === undefined ? [...judged.doubtful, ...strayed] : [];
+  const absence = { ...judged, doubtful };
   const open = new Set([...unusable, ...absence.doubtful]);
   const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open });
   const listed = (symbol: string): number => {
@@ -77,6 +87,7 @@ export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFa
   return {
     ...verdict,
     present,
+    mislabelled: new Set(mislabelled.map(({ symbol }) => symbol)),
     absence,
     lost: lostBars(answer, page),
     quiet: quietSessions(page, spans, verdict, { days, columns, listedAt: facts.listedAt }),
@@ -96,6 +107,29 @@ function strayedSymbols(
   for (const [symbol, bars] of received) if (bars > 0 && !present.has(symbol)) strayed.add(symbol);
   for (const symbol of unusable) strayed.delete(symbol);
   return strayed;
+}
+
+/**
+ * Whether a symbol's bars are of another period than was asked for: several of a day where daily ones were asked for, or
+ * all at midnight where minutes were.
+ */
+function isOfOtherPeriod(
+  { start, end }: SymbolSpan,
+  timestamp: KlineAnswer["columns"]["timestamp"],
+  region: Region,
+  period: LandedPeriod,
+): boolean {
+  const at = (row: number): number => Number(timestamp[row]);
+  for (let row = start; row < end; row++) {
+    if (period === "1d" && row > start && at(row) - at(row - 1) < DAY_MS / 2) return true;
+    // Most minutes are told by their first bar.
+    if (
+      period === "1m" &&
+      at(row) !== instantOf(localDate(at(row), REGIONS[region].zone), REGIONS[region].zone)
+    )
+      return false;
+  }
+  return period === "1m" && end > start;
 }
 
 /** Bars that were set aside though they were asked for; a repeat of a bar that was kept is none. */

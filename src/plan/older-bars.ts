@@ -20,6 +20,8 @@ export interface Doubt {
 
 /** Looks that a doubt shares with doubts that end at another time; later ones end where the doubt ends. */
 const SHARED_LOOKS = 2;
+/** Looks after which a doubt is given up in a run, where responses are not about its symbol. */
+const MOST_LOOKS = 6;
 
 /** A request for bars: one of the plan, or a look for older bars. */
 export interface Page {
@@ -42,6 +44,8 @@ export interface SettledPart {
 export interface Verdict {
   readonly settled: readonly SettledPart[];
   readonly doubts: readonly Doubt[];
+  /** Doubts that no look has settled. */
+  readonly abandoned: readonly Doubt[];
   /** Earlier responses that a look has shown to be cut, or not to be: their number of bars of a symbol. */
   readonly shown: readonly {
     readonly source: string;
@@ -52,7 +56,8 @@ export interface Verdict {
 
 /**
  * Decides what a response settles. A window is settled for a symbol where its first session was seen, where nothing can
- * have been cut off before it, or where a look for older bars brought none.
+ * have been cut off before it, or where a look for older bars brought none but the one that was known: a response without
+ * that bar is not about the symbol.
  *
  * @param beginnings of the symbols that have a bar. @param open symbols that the response settles nothing of.
  */
@@ -67,6 +72,7 @@ export function judgeBeginnings(
   const isUrgent = cap.looksLikeCap(suspects);
   const bySymbol = new Map(beginnings.map((one) => [one.symbol, one]));
   const doubts: Doubt[] = [];
+  const abandoned: Doubt[] = [];
   const shown: Verdict["shown"][number][] = [];
   const parts = new PartsByWindow();
   for (const symbol of page.symbols) {
@@ -87,9 +93,14 @@ export function judgeBeginnings(
       });
     };
     const older = began !== undefined && began.oldest < window.end ? began : undefined;
+    if (before !== undefined && (began === undefined || began.newest < window.end)) {
+      if (before.looks < MOST_LOOKS) raise(window.end, before.rows);
+      else abandoned.push(before);
+      continue;
+    }
     if (before !== undefined && older === undefined) {
       // What the look shows of the time after the doubt only counts where it was not cut itself.
-      const isSettled = page.window.end === window.end || (began !== undefined && !isSuspect.has(symbol));
+      const isSettled = page.window.end === window.end + 1 || !isSuspect.has(symbol);
       if (isSettled) {
         shown.push({ source: before.source, rows: before.rows, wasCut: false });
         parts.add(symbol, window);
@@ -102,7 +113,7 @@ export function judgeBeginnings(
       parts.add(symbol, { start: older.oldest, end: window.end });
     } else parts.add(symbol, window);
   }
-  return { settled: parts.list, doubts, shown };
+  return { settled: parts.list, doubts, abandoned, shown };
 }
 
 /** Collects symbols by window. */
@@ -155,7 +166,8 @@ export function nextLooks(
 function lookFor(doubts: ReadonlyMap<string, Doubt>): Page {
   const [first] = doubts.values();
   const { region, window } = first as Doubt;
-  const end = Math.max(...[...doubts.values()].map((doubt) => doubt.window.end));
+  // The oldest bar that is known is asked for, too: it shows that the response is about the symbol.
+  const end = Math.max(...[...doubts.values()].map((doubt) => doubt.window.end)) + 1;
   return { region, symbols: [...doubts.keys()].sort(), window: { start: window.start, end }, doubts };
 }
 

@@ -15,8 +15,9 @@ export interface SymbolSpan {
 
 /** What one symbol of a response had, and where it begins. */
 export interface SymbolBeginning extends SymbolRows {
-  /** Epoch milliseconds of the oldest bar. */
+  /** Epoch milliseconds of the oldest bar and of the newest. */
   readonly oldest: number;
+  readonly newest: number;
 }
 
 /** What the first bar of a window is expected from. */
@@ -59,7 +60,8 @@ export function beginningOf(
     (day) => day.end > listed && subtractRanges(day, expected.closed).length > 0,
   );
   const limit = first === undefined ? oldest : first.start + firstBarMs(span, timestamp, expected);
-  return { symbol, rows: received, oldest, beginsLate: oldest > limit };
+  const newest = Number(timestamp[span.end - 1]);
+  return { symbol, rows: received, oldest, newest, beginsLate: oldest > limit };
 }
 
 /**

@@ -168,6 +168,7 @@ export class AskingBars {
     const { region, window, symbols } = page;
     const { dataset, completeness } = { dataset: this.table.name, completeness: this.#run.completeness };
     for (const part of verdict.settled) this.#settle(part.symbols, part.window);
+    for (const { symbol, window: left } of verdict.abandoned) this.#settle([symbol], left);
     this.#settle([...verdict.absence.doubtful, ...verdict.lost.map(({ symbol }) => symbol)], window);
     this.#doubts.push(...verdict.doubts);
     this.#learn(page, verdict);

@@ -32,14 +32,18 @@ export function received(answer: KlineAnswer): Received & { readonly answer: Kli
 }
 
 /** What a response leaves open of what was asked for, as the ledger keeps it. */
-export function holesOf({ window }: Page, { lost }: ResponseVerdict): AbsentPart[] {
+export function holesOf({ window }: Page, { lost, abandoned }: ResponseVerdict): AbsentPart[] {
   const symbols = lost.map(({ symbol }) => symbol);
-  return symbols.length > 0 ? [{ symbols, window, reason: "set_aside" }] : [];
+  const setAside: AbsentPart[] = symbols.length > 0 ? [{ symbols, window, reason: "set_aside" }] : [];
+  const unexplained = abandoned.map((doubt): AbsentPart => {
+    return { symbols: [doubt.symbol], window: doubt.window, reason: "unexplained" };
+  });
+  return [...setAside, ...unexplained];
 }
 
 /**
  * A response without the bars that are not to land: of a look those that were known before it, and of any other response
- * those of symbols that are asked for a second time.
+ * those of symbols that are asked for a second time. Bars of another period never land.
  */
 export function barsToLand(
   { doubts, window, again }: Page,
@@ -47,8 +51,11 @@ export function barsToLand(
   verdict: ResponseVerdict,
 ): KlineAnswer {
   const endOf = (symbol: string): number => doubts?.get(symbol)?.window.end ?? window.end;
-  const known = [...(doubts?.values() ?? [])].some((doubt) => doubt.window.end < window.end);
-  const repeated = new Set(again === undefined ? verdict.absence.doubtful : []);
+  const known = doubts !== undefined;
+  const repeated = new Set([
+    ...(again === undefined ? verdict.absence.doubtful : []),
+    ...verdict.mislabelled,
+  ]);
   if (!known && !verdict.present.some((symbol) => repeated.has(symbol))) return answer;
   const lands = (symbol: string, timestamp: number): boolean =>
     timestamp < endOf(symbol) && !repeated.has(symbol);

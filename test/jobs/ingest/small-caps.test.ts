@@ -79,3 +79,18 @@ test("symbols that were listed within the window, each at another time, and a ca
   expect(sent).toBeLessThan(8);
   expect((await run(DAILY, { symbols: Object.keys(market) })).requests.sent).toBe(0);
 });
+
+test.each([
+  ["nothing", () => ({})],
+  ["a symbol that nobody asked for", (bars: object) => ({ "600000.SH": bars })],
+])("a look for older bars that is answered with %s settles nothing", async (_, wrong) => {
+  let sent = 0;
+  const { service, run, counts } = await cappedMarket({ "600519.SH": DAYS }, 30);
+  const right = service.script;
+  service.script = (seen, response, index) => {
+    if (++sent !== 2) return right(seen, response, index);
+    json(response, 200, { data: wrong(newestBars(seen, { "600519.SH": DAYS })["600519.SH"] ?? {}) });
+  };
+  expect((await run(DAILY, { symbols: ["600519.SH"] })).status).toBe("complete");
+  expect(await counts("bars_1d")).toEqual({ "600519.SH": DAYS.length });
+});
