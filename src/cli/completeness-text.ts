@@ -18,7 +18,7 @@ const SAYS: Readonly<Record<string, string>> = {
 
 /** What of a table was asked for, and what of it is absent, unexplained or set aside; nothing where nothing was asked for. */
 export function completenessLines(table: TableCompleteness): string[] {
-  const { dataset, asked, received, absent, unexplained, setAside } = table;
+  const { dataset, asked, received, absent, unexplained, setAside, withdrawn } = table;
   const lines: string[] = [];
   if (asked.sessions > 0) {
     const quiet = absent.map(({ reason, sessions }) => `${count(sessions)} ${SAYS[reason] ?? reason}`);
@@ -40,6 +40,15 @@ export function completenessLines(table: TableCompleteness): string[] {
       return `${symbol} ${window === undefined ? "" : `${datesOf(window)} `}(${number})`;
     });
     lines.push(`${paint("red", `${dataset}: set aside, and not in the lake:`)} ${some(parts)}`);
+  }
+  if (withdrawn.length > 0) {
+    const parts = withdrawn.map(
+      ({ symbol, window, bars }) => `${symbol} ${datesOf(window)} (${plural(bars, "bar")})`,
+    );
+    lines.push(
+      `${paint("yellow", `${dataset}: the service no longer has:`)} ${some(parts)}`,
+      `to see them, or to accept that: barlake withdrawn ${dataset} --symbols ... --from ...`,
+    );
   }
   return lines;
 }

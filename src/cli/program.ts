@@ -51,6 +51,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "look for damage: the log, the files, and with --deep every row of them",
     load: async () => (await import("./commands/check.js")).addCheck,
   },
+  withdrawn: {
+    does: "bars that the service no longer has: list them, or take them out of the current version",
+    load: async () => (await import("./commands/withdrawn.js")).addWithdrawn,
+  },
   history: {
     does: "versions of a table: when, by which run, and what changed",
     load: async () => (await import("./commands/history.js")).addHistory,

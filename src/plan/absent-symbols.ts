@@ -62,15 +62,23 @@ export class AbsentSymbols {
     addTo(this.#unseen, group);
   }
 
-  /** Takes the requests that are to be sent now. @param size symbols of one request, at most. */
-  takeLooks(size: number): Page[] {
+  /**
+   * Takes the requests that are to be sent now.
+   *
+   * @param size symbols of one request, at most. @param isProbed says of a region that one empty window tells of the others.
+   */
+  takeLooks(size: number, isProbed: (region: Region) => boolean): Page[] {
     const looks: Page[] = [];
     for (const { region, window, symbols } of this.#single.values()) {
       for (const some of inBatches(symbols, size))
         looks.push({ region, window, symbols: some, again: "all" });
     }
-    for (const { region, window, symbols } of this.#empty.values())
+    const probed = new Set<Region>();
+    for (const { region, window, symbols } of this.#empty.values()) {
+      if (probed.has(region)) continue;
       looks.push({ region, window, symbols: spread(symbols, size), again: "some" });
+      if (isProbed(region)) probed.add(region);
+    }
     this.#single = new Map();
     return looks;
   }
@@ -85,6 +93,15 @@ export class AbsentSymbols {
     const asked = new Set(look.symbols);
     const symbols = group.symbols.filter((symbol) => !asked.has(symbol));
     if (symbols.length > 0) addTo(this.#single, { ...group, symbols });
+  }
+
+  /** Takes all empty windows of a region for seen: nothing comes of the region. */
+  closeRegion(region: Region): void {
+    for (const [key, group] of this.#empty) {
+      if (group.region !== region) continue;
+      this.#empty.delete(key);
+      this.addUnseen(group);
+    }
   }
 
   /** Gives up a look that failed: what it was for is left to the next run. */

@@ -52,14 +52,14 @@ export class RowCap {
    */
   suspects<Rows extends SymbolRows>(response: readonly Rows[]): Rows[] {
     const most = response.reduce((max, { rows }) => Math.max(max, rows), 0);
-    return response.filter(({ rows, beginsLate }) => rows >= this.#full || (beginsLate && rows === most));
+    return response.filter(({ rows, beginsLate }) => this.#isFull(rows) || (beginsLate && rows === most));
   }
 
   /** Whether suspects look as if a cap had cut them: it is then worth knowing before more is asked for. */
   looksLikeCap(suspects: readonly SymbolRows[]): boolean {
     const [first] = suspects;
     if (first === undefined) return false;
-    return first.rows >= this.#full || (suspects.length > 1 && !this.#cleared.has(first.rows));
+    return this.#isFull(first.rows) || (suspects.length > 1 && !this.#cleared.has(first.rows));
   }
 
   /**
@@ -83,7 +83,8 @@ export class RowCap {
     if (this.#cap === undefined && rows > ASSUMED_CAP["1m"]) this.#cap = LIMITS.maxCount;
   }
 
-  get #full(): number {
-    return Math.min(this.#cap ?? LIMITS.maxCount, LIMITS.maxCount);
+  /** Whether so many bars are just what the service gives at most; more than that were not cut at the cap. */
+  #isFull(rows: number): boolean {
+    return rows === this.#cap || rows >= LIMITS.maxCount;
   }
 }

@@ -3,7 +3,6 @@ import { isTooManySymbols } from "../../client/answer-error.js";
 import type { Region } from "../../core/exchange.js";
 import type { TimeRange } from "../../core/time.js";
 import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../lake/trading-days.js";
-import { INCOMPLETE } from "../../plan/absence.js";
 import { AbsentSymbols } from "../../plan/absent-symbols.js";
 import { judgeResponse, type ResponseVerdict } from "../../plan/judge-response.js";
 import { type Doubt, isExplained, nextLooks, type Page, type Verdict } from "../../plan/older-bars.js";
@@ -12,9 +11,10 @@ import { ASSUMED_CAP } from "../../plan/row-cap.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-demand.js";
-import { explainAbsences } from "./explain-absences.js";
 import { barsToLand, holesOf, klinesQuery, received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
+import type { Leftovers } from "./leftovers.js";
+import { RecentWindows } from "./recent-windows.js";
 import { CONCURRENCY, type Run } from "./run.js";
 
 /** Most bars, as planned, that may be on their way at once: their columns are in memory. */
@@ -34,10 +34,13 @@ export class AskingBars {
   /** Beginnings of windows that are still to be looked at. */
   #doubts: Doubt[] = [];
   #isProbing = false;
+  readonly #recent = new RecentWindows();
   /** Symbols of which nothing came. */
   readonly #absent = new AbsentSymbols();
   /** Regions of which no minutes came, though they were asked for twice. */
   readonly #withoutMinutes = new Set<Region>();
+  /** Regions of which something came. */
+  readonly #withMinutes = new Set<Region>();
   /** Ranges in which a region did not trade, as looks for older bars have shown. */
   readonly #closed: Record<Region, TimeRange[]> = { CN: [], HK: [], US: [] };
   /** Responses of which it is known whether they were cut. */
@@ -102,7 +105,8 @@ export class AskingBars {
     while ((this.#doubts.length > 0 || !this.#absent.isEmpty) && !run.isHalted(this.table.name)) {
       this.#settleClosed();
       const size = run.limits.symbolsPerRequest("klines");
-      const looks = [...nextLooks(this.#doubts, size).looks, ...this.#absent.takeLooks(size)];
+      const isProbed = (region: Region): boolean => this.#mayLackMinutes(region);
+      const looks = [...nextLooks(this.#doubts, size).looks, ...this.#absent.takeLooks(size, isProbed)];
       await pMap(looks, (look) => this.#look(look), { concurrency });
     }
   }
@@ -174,13 +178,18 @@ export class AskingBars {
     this.#learn(page, verdict);
     this.#takeAbsence(page, verdict);
     this.#countAsked(page, verdict.sessions);
+    if (page.doubts === undefined && this.#demand.lookbackDays)
+      this.#recent.add(
+        verdict.settled.filter((part) => part.window.start === window.start),
+        verdict.rows,
+      );
     for (const { symbol, bars } of verdict.lost) completeness.setAside(dataset, { symbol, window, bars });
     for (const { symbol, reason, sessions } of verdict.quiet)
       completeness.absent(dataset, reason, [symbol], sessions);
     const believed = new Set(verdict.absence.believed);
     for (const symbol of symbols.filter((one) => believed.has(one)))
       completeness.absent(dataset, "others_came", [symbol], verdict.sessions.get(symbol) ?? 0);
-    if (region !== "CN" && verdict.present.length > 0) this.#withoutMinutes.delete(region);
+    if (verdict.present.length > 0) this.#withMinutes.add(region);
   }
 
   /** Has symbols asked for a second time of which nothing came, and keeps those of which nothing came then. */
@@ -189,11 +198,18 @@ export class AskingBars {
     const group = { region, window, symbols: absence.doubtful };
     const isBarren = present.length === 0;
     if (again === "some") this.#absent.seen(page, new Set(present));
-    if (again === "some" && isBarren && this.#demand.period === "1m" && region !== "CN")
+    if (again === "some" && isBarren && this.#mayLackMinutes(region)) {
       this.#withoutMinutes.add(region);
+      this.#absent.closeRegion(region);
+    }
     if (group.symbols.length === 0) return;
     if (again !== undefined || (isBarren && this.#withoutMinutes.has(region))) this.#absent.addUnseen(group);
     else this.#absent.add(group, !isBarren);
+  }
+
+  /** Whether services may have daily bars alone of a region, and nothing of it has come in this run. */
+  #mayLackMinutes(region: Region): boolean {
+    return this.#demand.period === "1m" && region !== "CN" && !this.#withMinutes.has(region);
   }
 
   /** Counts what the plan has asked for; looks ask for nothing else. */
@@ -208,27 +224,9 @@ export class AskingBars {
     this.#run.completeness.asked(this.table.name, symbols, total);
   }
 
-  /** Explains what is absent, as far as that can be, and enters it in the ledger: once everything has landed. */
-  async explainAbsences(): Promise<void> {
-    const { calendars, now } = this.#facts;
-    const run = this.#run;
-    if (run.isHalted(this.table.name)) return;
-    const parts = { session: run.session, lake: run.lake, table: this.table, period: this.#demand.period };
-    const groups = await explainAbsences({ ...parts, calendars, now }, this.#absent.unseen);
-    for (const { region, window, symbols, reason, days } of groups) {
-      run.enterSettled(
-        {
-          endpoint: ENDPOINTS.klinesBatch,
-          dataset: this.table.name,
-          symbols,
-          window,
-          finalEnd: run.finalEnds[region],
-        },
-        reason,
-      );
-      if (!INCOMPLETE.has(reason)) run.completeness.absent(this.table.name, reason, symbols, days);
-    }
-    await run.exclusive(() => run.landLedger());
+  /** What is to be explained and compared once everything has landed. */
+  get leftovers(): Leftovers {
+    return { table: this.table, facts: this.#facts, unseen: this.#absent.unseen, recent: this.#recent };
   }
 
   /** Takes a window for asked, so that a new plan of this run leaves it out. */

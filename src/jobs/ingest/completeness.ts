@@ -2,6 +2,8 @@ import { compareText } from "../../core/text-order.js";
 import type { TimeRange } from "../../core/time.js";
 import type { AbsenceReason } from "../../plan/absence.js";
 
+import type { GoneBars } from "./recent-windows.js";
+
 /** Why a session of a symbol has no bar, though the symbol has bars. */
 export type SessionReason = AbsenceReason | "no_bar";
 
@@ -38,6 +40,8 @@ export interface TableCompleteness {
   /** Windows that are not, as far as they were asked for in this run or an earlier one. */
   readonly unexplained: readonly UnexplainedWindow[];
   readonly setAside: readonly SetAsideBars[];
+  /** Bars of days that were asked for again that the lake has, and the service has no more. */
+  readonly withdrawn: readonly GoneBars[];
 }
 
 function bySymbol(a: { readonly symbol: string }, b: { readonly symbol: string }): number {
@@ -51,6 +55,7 @@ interface Tally {
   readonly absent: Map<SessionReason, { readonly symbols: Set<string>; sessions: number }>;
   unexplained: UnexplainedWindow[];
   setAside: SetAsideBars[];
+  withdrawn: GoneBars[];
 }
 
 /** Counts what a run asked for and what of it is absent, by table. */
@@ -86,6 +91,10 @@ export class Completeness {
     this.#of(dataset).setAside.push(bars);
   }
 
+  withdrawn(dataset: string, bars: GoneBars): void {
+    this.#of(dataset).withdrawn.push(bars);
+  }
+
   /** Whether bars of a symbol and window were set aside, as far as this run knows. */
   hasSetAside(dataset: string, symbol: string, { start, end }: TimeRange): boolean {
     return this.#of(dataset).setAside.some(
@@ -97,16 +106,19 @@ export class Completeness {
 
   /** What came of each table. */
   tables(): TableCompleteness[] {
-    return [...this.#tables].map(([dataset, { symbols, sessions, bars, absent, unexplained, setAside }]) => ({
-      dataset,
-      asked: { symbols: symbols.size, sessions },
-      received: { bars },
-      absent: [...absent]
-        .map(([reason, own]) => ({ reason, symbols: own.symbols.size, sessions: own.sessions }))
-        .sort((a, b) => b.sessions - a.sessions),
-      unexplained: unexplained.toSorted(bySymbol),
-      setAside: setAside.toSorted(bySymbol),
-    }));
+    return [...this.#tables].map(
+      ([dataset, { symbols, sessions, bars, absent, unexplained, setAside, withdrawn }]) => ({
+        dataset,
+        asked: { symbols: symbols.size, sessions },
+        received: { bars },
+        absent: [...absent]
+          .map(([reason, own]) => ({ reason, symbols: own.symbols.size, sessions: own.sessions }))
+          .sort((a, b) => b.sessions - a.sessions),
+        unexplained: unexplained.toSorted(bySymbol),
+        setAside: setAside.toSorted(bySymbol),
+        withdrawn: withdrawn.toSorted(bySymbol),
+      }),
+    );
   }
 
   #of(dataset: string): Tally {
@@ -119,6 +131,7 @@ export class Completeness {
         absent: new Map(),
         unexplained: [],
         setAside: [],
+        withdrawn: [],
       };
       this.#tables.set(dataset, tally);
     }

@@ -132,7 +132,8 @@ function brokenDays(broken: readonly BarSegment[]) {
   const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
   for (const { symbol, columns, start, end } of broken) {
     const region = regionOf(symbol);
-    for (let row = start; row < end && region !== undefined; row++) {
+    if (region === undefined) continue;
+    for (let row = start; row < end; row++) {
       const date = localDate(Number(columns.timestamp[row]), REGIONS[region].zone);
       const key = `${symbol} ${date}`;
       const day = days.get(key) ?? { symbol, window: dayRange(region, date), bars: 0 };

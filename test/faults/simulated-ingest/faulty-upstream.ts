@@ -151,7 +151,7 @@ class Upstream {
     if (!isDue || uniform(key, 0) >= this.#life.wrongRate) return undefined;
     this.#wronged.add(content);
     this.#rightUntil = index + RIGHT_BETWEEN;
-    return WRONGS[integer(key, 1, WRONGS.length)] as Wrong;
+    return WRONGS[integer(key, 1, WRONGS.length)];
   }
 
   /** What a wrong response holds instead of the truth: the first symbol's bars are not what was asked for. */
@@ -163,7 +163,8 @@ class Upstream {
     const [first, last] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
     const tell = (of: LandedPeriod, start: number, end: number): Record<string, object> => {
       const bars = market.bars(of, symbol, { first: start, last: end, count: 500 }, clock.now());
-      return bars.length > 0 ? Object.fromEntries([inColumns([symbol, bars])]) : {};
+      // Of a symbol without such bars those of another name are told: it must not just be left out.
+      return bars.length > 0 ? Object.fromEntries([inColumns([symbol, bars])]) : { "699999.SH": own ?? {} };
     };
     if (own === undefined) return {};
     switch (wrong) {

@@ -166,7 +166,11 @@ class Paid {
   /** Requests that a plan has of what is not kept, with the service's limits known. */
   plan(period: LandedPeriod, now: number, life: number): number {
     const { symbolLimit, tellsLimit, lives, pipelines } = this.#schedule;
-    const rowCap = lives[life]?.rowCap ?? { "1d": 1, "1m": 1 };
+    // A cap that was learned in an earlier life stays.
+    const rowCap = {
+      "1d": Math.min(...lives.slice(0, life + 1).map((one) => one.rowCap["1d"])),
+      "1m": Math.min(...lives.slice(0, life + 1).map((one) => one.rowCap["1m"])),
+    };
     const pipeline = pipelines.find((one) => one.kind === "bars" && one.period === period);
     if (pipeline?.kind !== "bars") return 0;
     const units = (["CN", "US"] as const).map((region) => {

@@ -135,6 +135,7 @@ test("a symbol that is absent where others come is believed for 30 days, and exp
       absent: [{ reason: "others_came", symbols: 1, sessions: DAYS.length }],
       unexplained: [],
       setAside: [],
+      withdrawn: [],
     },
   ]);
   const to = { to: "2024-02-03" };
