@@ -2,7 +2,7 @@ import { daysOverlapped, type TradingCalendar, type TradingDay } from "../calend
 import { instantOf, localDate } from "../calendar/zone.js";
 import { REGIONS, type Region } from "../core/exchange.js";
 import type { LandedPeriod } from "../core/period.js";
-import { DAY_MS, type TimeRange } from "../core/time.js";
+import { DAY_MS, subtractRanges, type TimeRange } from "../core/time.js";
 import type { KlineAnswer } from "../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
 import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";
@@ -17,6 +17,8 @@ export interface ResponseFacts {
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
+  /** Windows that were answered with final bars, by symbol. */
+  readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
   readonly cap: RowCap;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -81,7 +83,12 @@ export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFa
   const doubtful = page.doubts === undefined ? [...judged.doubtful, ...strayed] : [];
   const absence = { ...judged, doubtful };
   const open = new Set([...unusable, ...absence.doubtful]);
-  const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open });
+  const isKnown = (symbol: string, range: TimeRange): boolean =>
+    subtractRanges(range, facts.covered.get(symbol) ?? []).every((rest) => {
+      const { first, end } = daysOverlapped(days, rest);
+      return first === end;
+    });
+  const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open, isKnown });
   const listed = (symbol: string): number => {
     const at = facts.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
     return days.length - days.findIndex((day) => day.end > at);

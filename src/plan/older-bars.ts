@@ -60,12 +60,21 @@ export interface Verdict {
  * that bar is not about the symbol.
  *
  * @param beginnings of the symbols that have a bar. @param open symbols that the response settles nothing of.
+ * @param isKnown whether a range of a symbol was answered before: it is in no doubt.
  */
 export function judgeBeginnings(
   page: Page,
   beginnings: readonly SymbolBeginning[],
   cap: RowCap,
-  { source, open }: { readonly source: string; readonly open: ReadonlySet<string> },
+  {
+    source,
+    open,
+    isKnown = () => false,
+  }: {
+    readonly source: string;
+    readonly open: ReadonlySet<string>;
+    readonly isKnown?: (symbol: string, range: TimeRange) => boolean;
+  },
 ): Verdict {
   const suspects = cap.suspects(beginnings);
   const isSuspect = new Set(suspects.map(({ symbol }) => symbol));
@@ -109,7 +118,7 @@ export function judgeBeginnings(
     }
     if (before !== undefined) shown.push({ source: before.source, rows: before.rows, wasCut: true });
     if (older !== undefined && isSuspect.has(symbol) && older.oldest > window.start) {
-      raise(older.oldest, older.rows);
+      if (!isKnown(symbol, { start: window.start, end: older.oldest })) raise(older.oldest, older.rows);
       parts.add(symbol, { start: older.oldest, end: window.end });
     } else parts.add(symbol, window);
   }

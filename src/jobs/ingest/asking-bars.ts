@@ -33,7 +33,8 @@ export class AskingBars {
   #hasMeasured = false;
   /** Beginnings of windows that are still to be looked at. */
   #doubts: Doubt[] = [];
-  #isProbing = false;
+  /** Whether a response of this plan that looks cut was looked into; others wait for its end. */
+  #hasProbed = false;
   readonly #recent = new RecentWindows();
   /** Symbols of which nothing came. */
   readonly #absent = new AbsentSymbols();
@@ -63,10 +64,11 @@ export class AskingBars {
       rowCap: this.#cap.known ?? LIMITS.maxCount,
       symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
     });
-    // Whether the service keeps to the documented cap shows in one response: the others wait for it.
+    // One response shows whether the service keeps to the documented cap: the others wait for it.
     const measures =
       !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
     this.#hasMeasured = true;
+    this.#hasProbed = false;
     const units = measures ? planned.slice(0, 1) : planned;
     if (units.length === 0) return false;
     run.progress.replan(this.table.name, planned.length);
@@ -92,11 +94,10 @@ export class AskingBars {
     run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
     await this.#askPage(unit);
     const urgent = this.#doubts.filter((doubt) => doubt.isUrgent && !this.#isClosed(doubt));
-    if (this.#isProbing || this.#isStale || urgent.length === 0) return;
-    this.#isProbing = true;
-    const [probe] = nextLooks(urgent, run.limits.symbolsPerRequest("klines")).looks;
-    if (probe !== undefined) await this.#look(probe);
-    this.#isProbing = false;
+    if (this.#hasProbed || this.#isStale || urgent.length === 0) return;
+    this.#hasProbed = true;
+    const { looks } = nextLooks(urgent, run.limits.symbolsPerRequest("klines"));
+    await this.#look(looks[0] as Page);
   }
 
   /** Looks for older bars, and for symbols of which nothing came, until no beginning and no absence is in doubt. */
@@ -113,8 +114,7 @@ export class AskingBars {
 
   async #look(look: Page): Promise<void> {
     if (this.#run.isHalted(this.table.name)) return;
-    const taken = new Set(look.doubts?.values());
-    this.#doubts = this.#doubts.filter((doubt) => !taken.has(doubt));
+    this.#doubts = this.#doubts.filter((doubt) => look.doubts?.get(doubt.symbol) !== doubt);
     this.#run.progress.plan(this.table.name, 1);
     await this.#askPage(look);
   }
@@ -122,8 +122,7 @@ export class AskingBars {
   /** Asks for a page, and hands what came to the landing. */
   async #askPage(page: Page): Promise<void> {
     const { symbols, window, region } = page;
-    const { period } = this.#demand;
-    const run = this.#run;
+    const [{ period }, run] = [this.#demand, this.#run];
     const expectation = {
       shape: "map",
       symbols,
@@ -170,7 +169,7 @@ export class AskingBars {
 
   #takeVerdict(page: Page, verdict: ResponseVerdict): void {
     const { region, window, symbols } = page;
-    const { dataset, completeness } = { dataset: this.table.name, completeness: this.#run.completeness };
+    const [dataset, { completeness }] = [this.table.name, this.#run];
     for (const part of verdict.settled) this.#settle(part.symbols, part.window);
     for (const { symbol, window: left } of verdict.abandoned) this.#settle([symbol], left);
     this.#settle([...verdict.absence.doubtful, ...verdict.lost.map(({ symbol }) => symbol)], window);
@@ -236,8 +235,9 @@ export class AskingBars {
   }
 
   #judge(page: Page, answer: KlineAnswer, source: string): ResponseVerdict {
-    const { calendars, now, listedAt } = this.#facts;
+    const { calendars, now, listedAt, covered } = this.#facts;
     return judgeResponse(page, answer, {
+      covered,
       period: this.#demand.period,
       calendar: calendars.get(page.region),
       closed: this.#closed[page.region],

@@ -22,7 +22,7 @@ export interface Leftovers {
 export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {
   await enterAbsences(run, demand, leftovers);
   await noteWithdrawn(run, demand, leftovers);
-  await noteHoles(run, demand, leftovers.table.name);
+  await noteHoles(run, demand, leftovers);
 }
 
 async function enterAbsences(
@@ -58,13 +58,18 @@ async function noteWithdrawn(
 }
 
 /** Notes what of a demand is missing without an explanation, or was set aside, by this run or by one before it. */
-async function noteHoles(run: Run, demand: BarsDemand, dataset: string): Promise<void> {
+async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftovers): Promise<void> {
+  const dataset = table.name;
   const holes = await run.exclusive(() => readHoles(run.session, run.lake, dataset));
   for (const [region, symbols] of demand.symbols) {
     const { start, end } = rangeOf(region, demand, run.clock.now());
     for (const symbol of symbols) {
       for (const { reason, window } of holes.get(symbol) ?? []) {
-        if (!INCOMPLETE.has(reason) || window.start >= end || window.end <= start) continue;
+        if (!INCOMPLETE.has(reason)) continue;
+        // A day that is known by now to be a holiday, or to be before the listing, is asked for no more.
+        const since = Math.max(start, window.start, facts.listedAt.get(symbol) ?? start);
+        const asked = { start: since, end: Math.min(end, window.end) };
+        if (facts.calendars.get(region)?.daysIn(asked, facts.now).length === 0) continue;
         if (reason === "unexplained") run.completeness.unexplained(dataset, { symbol, ...window });
         else if (!run.completeness.hasSetAside(dataset, symbol, window))
           run.completeness.setAside(dataset, { symbol, window, bars: undefined });
