@@ -5,7 +5,7 @@ import type { ServiceClient } from "../../src/client/service-client.js";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
-import { klinesQuery } from "../../src/jobs/ingest/ingest-bars.js";
+import { klinesQuery } from "../../src/jobs/ingest/klines-request.js";
 import { CONCURRENCY } from "../../src/jobs/ingest/run.js";
 import { runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { byteCount, Lake } from "../../src/lake/lake.js";

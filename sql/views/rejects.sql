@@ -12,4 +12,5 @@ COMMENT ON COLUMN rejects.symbol IS 'Instrument symbol, where it has one.';
 COMMENT ON COLUMN rejects."timestamp" IS 'The bar''s label, as delivered; null for other rows.';
 COMMENT ON COLUMN rejects.rule IS 'Rule that it broke.';
 COMMENT ON COLUMN rejects.reason IS 'What was the matter.';
+COMMENT ON COLUMN rejects.bars IS 'Bars or records that were set aside for it; 0 where it is only a remark, null for one.';
 COMMENT ON COLUMN rejects."row" IS 'What was delivered, as text.';

@@ -55,6 +55,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "take lost and damaged files out of the tables, and have what was in them asked for again",
     load: async () => (await import("./commands/repair.js")).addRepair,
   },
+  withdrawn: {
+    does: "bars that the service no longer has: list them, or take them out of the current version",
+    load: async () => (await import("./commands/withdrawn.js")).addWithdrawn,
+  },
   history: {
     does: "versions of a table: when, by which run, and what changed",
     load: async () => (await import("./commands/history.js")).addHistory,

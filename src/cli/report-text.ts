@@ -2,6 +2,7 @@ import type { RunReport } from "../jobs/ingest/run-pipeline.js";
 import type { ReferenceChange } from "../lake/reference-changes.js";
 import type { RejectCount } from "../lake/rejects.js";
 import type { LandReport } from "../lake/upsert.js";
+import { completenessLines } from "./completeness-text.js";
 import { count, duration, paint, plural, size, table } from "./text.js";
 
 /** Rejects and failures that are printed one by one. */
@@ -81,6 +82,7 @@ export function runSummary(report: RunReport, lake: string): string {
   if (report.landed.length > 0) lines.push(landedTable(report.landed), ...changesTable(report.landed));
   lines.push(...referenceTable(report.changes));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
+  lines.push(...report.completeness.flatMap(completenessLines));
   for (const { dataset, requested, returned, missing } of report.symbols) {
     if (returned === requested) continue;
     const more = requested - returned > missing.length ? " ..." : "";

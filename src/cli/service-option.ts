@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { InvalidArgumentError, Option } from "commander";
+import { keyIdOf } from "../client/key-id.js";
 import { holdKey } from "../client/key-lock.js";
 import { type ByGroup, hostOf, ServiceClient } from "../client/service-client.js";
 import { systemClock } from "../client/system-clock.js";
@@ -84,7 +85,7 @@ export async function openService(
 ): Promise<OpenService> {
   const { host, baseUrl, apiKey } = checkService({ url });
   const clock = systemClock;
-  const limits = await keepServiceLimits(lake.storage, host, clock);
+  const limits = await keepServiceLimits(lake.storage, { host, keyId: keyIdOf(host, apiKey) }, clock);
   if (limits.note !== undefined) note(limits.note);
   const lock = await holdKey({ folder: join(stateFolder(), "keys"), host, apiKey, share, purpose, clock });
   const client = new ServiceClient({

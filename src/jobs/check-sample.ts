@@ -1,20 +1,16 @@
-import { barScan } from "../arrow/scan/bar-scan.js";
-import { finalEnd } from "../calendar/sessions.js";
 import type { ServiceClient } from "../client/service-client.js";
 import { messageOf, ServiceError } from "../core/errors.js";
 import type { LandedPeriod } from "../core/period.js";
-import type { Clock, TimeRange } from "../core/time.js";
-import { ident, literal } from "../db/quote.js";
+import type { Clock } from "../core/time.js";
+import { literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
-import { ROW_GROUP_ROWS } from "../lake/data-file.js";
 import type { Lake } from "../lake/lake.js";
 import { openReader } from "../lake/publish.js";
-import { planBars } from "../plan/bar-partitions.js";
-import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../schema/bars.js";
+import { BARS_1D, BARS_1M } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
-import { decodeKlines, type KlineAnswer } from "../wire/decode/decode-klines.js";
 import { ENDPOINTS } from "../wire/endpoints.js";
-import { klinesQuery } from "./ingest/ingest-bars.js";
+import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
+import { compareWindow, oldestInLake, SAMPLED } from "./compare-window.js";
 import { isServiceFault } from "./ingest/request-records.js";
 
 /** How much is asked for again: a part of what was answered, or so many requests. */
@@ -61,6 +57,8 @@ export interface SampleEnvironment {
   readonly onProgress?: (progress: { done: number; total: number; rows: number; doing: string }) => void;
 }
 
+/** The bars that were compared so far. */
+const SEEN = "sample_seen";
 /** Deviating bars of a request that are reported one by one. */
 const SHOWN_A_REQUEST = 20;
 const PERIODS: readonly (readonly [LandedPeriod, TableSchema])[] = [
@@ -69,11 +67,8 @@ const PERIODS: readonly (readonly [LandedPeriod, TableSchema])[] = [
 ];
 
 /** A request of the ledger. */
-interface SampledRequest {
-  readonly period: LandedPeriod;
+interface SampledRequest extends AskedWindow {
   readonly table: TableSchema;
-  readonly symbols: readonly string[];
-  readonly window: TimeRange;
 }
 
 /**
@@ -86,6 +81,9 @@ export async function checkSample(environment: SampleEnvironment, size: SampleSi
   const tables: TableSample[] = [];
   const deviations: DeviatingBar[] = [];
   const failures: string[] = [];
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE ${SEEN} ("table" VARCHAR, symbol VARCHAR, timestamp TIMESTAMPTZ)`,
+  );
   const samples: { readonly requests: SampledRequest[]; readonly sample: TableSample }[] = [];
   for (const [period, table] of PERIODS) samples.push(await drawSample(session, period, table, size));
   const total = samples.reduce((sum, { requests }) => sum + requests.length, 0);
@@ -123,7 +121,7 @@ async function drawSample(
 ): Promise<{ requests: SampledRequest[]; sample: TableSample }> {
   const { path, method } = ENDPOINTS.klinesBatch;
   const requests = `SELECT symbols, epoch_ms(window_start)::DOUBLE AS first, epoch_ms(least(window_end, final_end))::DOUBLE AS last
-    FROM raw.requests WHERE dataset = $1 AND endpoint = $2 AND status = 'answered' AND window_start < final_end`;
+    FROM raw.requests WHERE dataset = $1 AND endpoint = $2 AND status = 'answered' AND len(symbols) > 0 AND window_start < final_end`;
   const bound = [table.name, `${method} ${path}`];
   const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM (${requests})`, bound);
   const answered = found?.n ?? 0;
@@ -154,71 +152,22 @@ async function compareRequest(
   { client, clock, signal }: SampleEnvironment,
   request: SampledRequest,
 ): Promise<Comparison> {
-  const { period, symbols, window } = request;
-  const expectation = {
-    shape: "map",
-    symbols,
-    window: { first: window.start, last: window.end - 1 },
-  } as const;
-  const { value: answer } = await client.ask(
-    { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
-    (body) => decodeKlines(body, expectation),
-    signal,
-  );
-  return compareAnswer(session, request, answer, clock.now());
-}
-
-/** Compares by key, of the bars that the lake would land; where the answer's columns were unusable, nothing of a symbol. */
-async function compareAnswer(
-  session: Session,
-  { table, symbols, window }: SampledRequest,
-  answer: KlineAnswer,
-  now: number,
-): Promise<Comparison> {
-  const unit = table.partition.includes("month") ? "month" : "year";
-  const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
-  const bars = [{ columns: answer.columns, source: "sample" }];
-  const { partitions } = planBars(bars, { unit, finalEnd: ends });
-  const scan = session.scan(
-    barScan(
-      partitions.flatMap(({ segments }) => segments),
-      ROW_GROUP_ROWS,
-    ),
-  );
-  const usable = symbols.filter((symbol) => !answer.unusable.includes(symbol));
-  const columns = KLINE_COLUMNS.map(({ name }) => ({
-    name: literal(name),
-    lake: `lake.${ident(name)}`,
-    told: `told.${ident(name)}`,
-  }));
-  const differs = columns.map(({ lake, told }) => `${lake} IS DISTINCT FROM ${told}`).join(" OR ");
-  const values = columns.map(
-    ({ name, lake, told }) => `CASE WHEN ${lake} IS DISTINCT FROM ${told} THEN
-      {'column': ${name}, 'lake': coalesce(${lake}::VARCHAR, 'null'), 'service': coalesce(${told}::VARCHAR, 'null')} END`,
-  );
-  try {
-    await session.run(
-      `CREATE OR REPLACE TEMP TABLE sampled AS
-       SELECT symbol, timestamp,
-         CASE WHEN lake.close IS NULL THEN 'new' WHEN told.close IS NULL THEN 'gone' WHEN ${differs} THEN 'changed' END AS kind,
-         CASE WHEN lake.close IS NOT NULL AND told.close IS NOT NULL
-           THEN list_filter([${values.join(", ")}], lambda one: one IS NOT NULL) ELSE [] END AS "values"
-       FROM (FROM raw.${ident(table.name)} WHERE symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
-           AND timestamp >= make_timestamptz($2::BIGINT * 1000) AND timestamp < make_timestamptz($3::BIGINT * 1000)) AS lake
-         FULL JOIN ${scan.sql} AS told USING (symbol, timestamp)`,
-      [JSON.stringify(usable), window.start, window.end],
-    );
-  } finally {
-    scan.release();
-  }
+  const { table } = request;
+  const known = await oldestInLake(session, table, request);
+  const whole = await askWindowAgain(client, request, known, signal);
+  await compareWindow(session, table, request, whole, clock.now());
+  // Requests overlap, those of a lookback most of all: a bar counts once.
+  const key = `"table" = ${literal(table.name)} AND seen.symbol = ${SAMPLED}.symbol AND seen.timestamp = ${SAMPLED}.timestamp`;
+  await session.run(`DELETE FROM ${SAMPLED} WHERE EXISTS (FROM ${SEEN} seen WHERE ${key})`);
+  await session.run(`INSERT INTO ${SEEN} SELECT ${literal(table.name)}, symbol, timestamp FROM ${SAMPLED}`);
   const [counted] = await session.json<{ bars: number } & Record<Deviation, number>>(
     `SELECT count(*)::DOUBLE AS bars, count(*) FILTER (kind = 'changed')::DOUBLE AS changed,
-       count(*) FILTER (kind = 'gone')::DOUBLE AS gone, count(*) FILTER (kind = 'new')::DOUBLE AS new FROM sampled`,
+       count(*) FILTER (kind = 'gone')::DOUBLE AS gone, count(*) FILTER (kind = 'new')::DOUBLE AS new FROM ${SAMPLED}`,
   );
   const { bars: compared = 0, ...counts } = counted ?? { changed: 0, gone: 0, new: 0 };
   const shown = await session.json<Omit<DeviatingBar, "table">>(
     `SELECT symbol, strftime(timestamp, '%Y-%m-%dT%H:%M:%S.%gZ') AS timestamp, kind, "values"
-     FROM sampled WHERE kind IS NOT NULL ORDER BY symbol, sampled.timestamp LIMIT ${SHOWN_A_REQUEST}`,
+     FROM ${SAMPLED} WHERE kind IS NOT NULL ORDER BY symbol, ${SAMPLED}.timestamp LIMIT ${SHOWN_A_REQUEST}`,
   );
   return { bars: compared, counts, deviations: shown.map((one) => ({ table: table.name, ...one })) };
 }

@@ -143,12 +143,23 @@ async function post(
 }
 
 function sentence(
-  { pipeline, status, stopped, requests, rows, failures }: RunOutcome,
+  { pipeline, status, stopped, requests, rows, failures, completeness }: RunOutcome,
   recovered: boolean,
 ): string {
   const count = (n: number): string => n.toLocaleString("en-US");
   const came = `${count(requests.answered + requests.empty)} of ${count(requests.sent)} requests answered, ${count(rows)} rows`;
   if (status === "complete") return `barlake: ${pipeline} is complete${recovered ? " again" : ""}: ${came}.`;
-  const reason = stopped ?? failures[0]?.reason;
+  const reason = stopped ?? failures[0]?.reason ?? lackOf(completeness);
   return `barlake: ${pipeline} ended ${status}: ${came}${reason === undefined ? "" : `. ${reason}`}`;
+}
+
+/** What a run lacks that did not fail. */
+function lackOf(completeness: RunOutcome["completeness"]): string | undefined {
+  const lacks = completeness.flatMap(({ dataset, unexplained, setAside }) => [
+    ...(unexplained.length > 0
+      ? [`${dataset}: ${unexplained.length} windows without a bar, unexplained`]
+      : []),
+    ...(setAside.length > 0 ? [`${dataset}: bars of ${setAside.length} symbols and windows set aside`] : []),
+  ]);
+  return lacks.length > 0 ? lacks.join("; ") : undefined;
 }

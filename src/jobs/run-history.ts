@@ -132,7 +132,7 @@ export async function runDetails(reader: Session, prefix: string): Promise<RunDe
       until: run.finished_at.getTime(),
     }),
     rejects: await of(
-      `SELECT dataset, rule, count(*)::INT AS rows, any_value(reason) AS example
+      `SELECT dataset, rule, sum(coalesce(bars, 1))::INT AS rows, any_value(reason) AS example
        FROM raw.rejects WHERE run_id = $1 GROUP BY dataset, rule ORDER BY rows DESC, rule`,
     ),
   };

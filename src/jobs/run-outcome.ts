@@ -6,7 +6,7 @@ import type { RunReport } from "./ingest/run-pipeline.js";
 export interface RunOutcome
   extends Pick<
     RunReport,
-    "pipeline" | "status" | "stopped" | "requests" | "rows" | "bytes" | "failures" | "landed"
+    "pipeline" | "status" | "stopped" | "requests" | "rows" | "bytes" | "failures" | "landed" | "completeness"
   > {
   /** Undefined where the run could not begin. */
   readonly runId: string | undefined;
@@ -49,6 +49,7 @@ export async function settleRun(
       bytes: 0,
       failures: [],
       landed: [],
+      completeness: [],
       startedAt,
       finishedAt: finishedAt(),
     };

@@ -5,6 +5,7 @@ import { perRegion, regionSql, tradeDateSql } from "../db/region-sql.js";
 import type { Session } from "../db/session.js";
 import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
+import type { BarSegment } from "../wire/bar-segment.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import type { Lake } from "./lake.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
@@ -13,6 +14,8 @@ import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 export interface LandBarsOptions extends LandOptions {
   /** Bars labelled before this instant (epoch ms) are final, by region. */
   readonly finalEnd: Readonly<Record<Region, number>>;
+  /** Is given the bars of decoded columns that break a rule, and are set aside. */
+  readonly onBroken?: (broken: readonly BarSegment[]) => void;
 }
 
 /** DDL of the columns that bars wait in until they land; `source` and `line` say where each came from. */

@@ -31,6 +31,7 @@ export async function landKlines(
 ): Promise<LandReport> {
   const unit = table.partition.includes("month") ? "month" : "year";
   const { partitions, broken, repeats } = planBars(deliveries, { unit, finalEnd: options.finalEnd });
+  if (broken.length > 0) options.onBroken?.(broken);
   const scans: Scan[] = [];
   const scanOf = (segments: readonly BarSegment[]): string => {
     const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));

@@ -16,6 +16,7 @@ const COLUMNS = {
   timestamp: "VARCHAR",
   rule: "VARCHAR",
   reason: "VARCHAR",
+  bars: "BIGINT",
   row: "JSON",
 } as const;
 
@@ -25,7 +26,22 @@ export interface RejectCount {
   readonly reason: string;
   readonly source: string;
   readonly line: number | null;
+  /** Bars or records that were set aside; 0 where it is only a remark. */
   readonly rows: number;
+}
+
+/** Rules that set nothing aside that was asked for: repeats of what was kept, and what nobody asked for. */
+const NOTHING_LOST: ReadonlySet<string> = new Set([
+  "duplicate_key",
+  "unsorted",
+  "not_requested",
+  "bad_symbol",
+  "outside_window",
+]);
+
+/** Whether something that was asked for was set aside, and is not in the lake for that. */
+export function isLoss({ rule, rows }: Pick<RejectCount, "rule" | "rows">): boolean {
+  return rows > 0 && !NOTHING_LOST.has(rule);
 }
 
 const TABLE = "rejected";
@@ -38,7 +54,10 @@ export async function openRejects(session: Session): Promise<void> {
   );
 }
 
-/** Adds the rows of a query to the list: its columns are those of the rejects but `run_id` and `dataset`. */
+/**
+ * Adds the rows of a query to the list: its columns are those of the rejects but `run_id` and `dataset`. Without the column
+ * `bars` each row stands for one bar or record.
+ */
 export async function rejectRows(
   session: Session,
   runId: string,
@@ -60,6 +79,7 @@ export async function rejectIssues(
 ): Promise<void> {
   if (issues.length === 0) return;
   const rows = issues.map(({ rule, message, symbol, column, index, byteOffset, rejected }) => ({
+    bars: rejected,
     source,
     symbol,
     line: index,
@@ -68,7 +88,7 @@ export async function rejectIssues(
     row: JSON.stringify({ column, index, byteOffset, rejected }),
   }));
   const structure =
-    '[{"source":"VARCHAR","symbol":"VARCHAR","line":"BIGINT","rule":"VARCHAR","reason":"VARCHAR","row":"VARCHAR"}]';
+    '[{"source":"VARCHAR","symbol":"VARCHAR","line":"BIGINT","rule":"VARCHAR","reason":"VARCHAR","bars":"BIGINT","row":"VARCHAR"}]';
   await session.run(
     `INSERT INTO ${TABLE} BY NAME
      SELECT ${literal(runId)} AS run_id, ${literal(dataset)} AS dataset, r.* REPLACE (CAST(r.row AS JSON) AS row)
@@ -89,7 +109,7 @@ export async function saveRejects(
   { isNew = false }: { readonly isNew?: boolean } = {},
 ): Promise<RejectCount[]> {
   const counts = await session.json<Omit<RejectCount, "rows"> & { rows: bigint }>(
-    `SELECT rule, any_value(reason ORDER BY line) AS reason, source, min(line)::DOUBLE AS line, count(*) AS rows
+    `SELECT rule, any_value(reason ORDER BY line) AS reason, source, min(line)::DOUBLE AS line, sum(coalesce(bars, 1))::BIGINT AS rows
      FROM ${TABLE} GROUP BY rule, source ORDER BY rows DESC, source`,
   );
   if (isNew && counts.length > 0) await dropKept(session, lake);

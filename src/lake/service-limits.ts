@@ -10,8 +10,16 @@ export interface ServiceLimits {
   readonly requestsPerMinute: Readonly<Partial<Record<EndpointGroup, number>>>;
   /** Most symbols of one request, by group of endpoints. */
   readonly symbolsPerRequest: Readonly<Partial<Record<EndpointGroup, number>>>;
-  /** Most bars of one symbol in one answer, by period. */
+  /** Most bars of one symbol in one response about K-lines, by period: a fact about the key. */
   readonly rowCap: Readonly<Partial<Record<Period, number>>>;
+}
+
+/** Whom limits were learned about. */
+export interface LimitsOf {
+  /** Host of the service, with its port. */
+  readonly host: string;
+  /** What identifies the key, and does not reveal it. */
+  readonly keyId: string;
 }
 
 /** Limits that were learned, and a note where the file that should hold them was damaged. */
@@ -29,15 +37,19 @@ export interface LimitsKeeper extends KnownLimits {
 }
 
 /** Reads what a lake knows of a service, and saves what is learned, one thing after the other. */
-export async function keepServiceLimits(storage: Storage, host: string, clock: Clock): Promise<LimitsKeeper> {
+export async function keepServiceLimits(
+  storage: Storage,
+  of: LimitsOf,
+  clock: Pick<Clock, "now">,
+): Promise<LimitsKeeper> {
   let saving: Promise<void> = Promise.resolve();
   return {
-    ...(await readServiceLimits(storage, host, clock.now())),
+    ...(await readServiceLimits(storage, of, clock.now())),
     learn(learned) {
       const before = saving;
       saving = (async () => {
         await before;
-        await saveServiceLimits(storage, host, learned, clock.now());
+        await saveServiceLimits(storage, of, learned, clock.now());
       })();
       // It is told of by `saved`.
       saving.catch(() => {});
@@ -46,12 +58,15 @@ export async function keepServiceLimits(storage: Storage, host: string, clock: C
   };
 }
 
-/** Days after which a limit must be learned anew: a key's plan changes sooner than a service's program. */
+/** Days after which a limit must be learned again: a key's plan changes sooner than a service's program. */
 const MAX_AGE_DAYS: Readonly<Record<keyof ServiceLimits, number>> = {
   requestsPerMinute: 7,
   symbolsPerRequest: 90,
   rowCap: 90,
 };
+
+/** The group of endpoints whose caps are learned. */
+const CAPPED: EndpointGroup = "klines";
 
 const learnedValue = z.object({ value: z.int().positive(), learnedAt: z.iso.datetime() });
 const learnedValues = z.record(z.string(), learnedValue).default({});
@@ -72,7 +87,11 @@ export function limitsPath(host: string): string {
  *
  * @param now epoch milliseconds: what was learned too long before is left out.
  */
-export async function readServiceLimits(storage: Storage, host: string, now: number): Promise<KnownLimits> {
+export async function readServiceLimits(
+  storage: Storage,
+  { host, keyId }: LimitsOf,
+  now: number,
+): Promise<KnownLimits> {
   const { file, note } = await readFile(storage, host);
   const fresh = freshOf(file, now);
   const valuesOf = (kind: keyof ServiceLimits): object =>
@@ -80,9 +99,32 @@ export async function readServiceLimits(storage: Storage, host: string, now: num
   const limits = {
     requestsPerMinute: valuesOf("requestsPerMinute"),
     symbolsPerRequest: valuesOf("symbolsPerRequest"),
-    rowCap: valuesOf("rowCap"),
+    rowCap: capsOf(keyId, fresh.rowCap),
   };
   return { limits, note };
+}
+
+/** Where the file has a cap: caps differ by key, by group of endpoints and by period. */
+function capName(keyId: string, period: string): string {
+  return `${keyId}/${CAPPED}/${period}`;
+}
+
+function capsOf(keyId: string, caps: LimitsFile["rowCap"]): ServiceLimits["rowCap"] {
+  const own = Object.entries(caps).flatMap(([name, { value }]) => {
+    const period = name.slice(name.lastIndexOf("/") + 1);
+    return name === capName(keyId, period) ? [[period, value] as const] : [];
+  });
+  return Object.fromEntries(own);
+}
+
+/** What was learned of caps, without what is not below what is known: a cap is only lowered while it lives. */
+function loweredCaps(
+  keyId: string,
+  learned: ServiceLimits["rowCap"],
+  known: LimitsFile["rowCap"],
+): Record<string, number> {
+  const named = Object.entries(learned).map(([period, value]) => [capName(keyId, period), value] as const);
+  return Object.fromEntries(named.filter(([name, value]) => value < (known[name]?.value ?? Infinity)));
 }
 
 /**
@@ -94,14 +136,16 @@ export async function readServiceLimits(storage: Storage, host: string, now: num
  */
 export async function saveServiceLimits(
   storage: Storage,
-  host: string,
+  { host, keyId }: LimitsOf,
   learned: Partial<ServiceLimits>,
   now: number,
 ): Promise<void> {
   const known = freshOf((await readFile(storage, host)).file, now);
   const learnedAt = new Date(now).toISOString();
+  const caps = loweredCaps(keyId, learned.rowCap ?? {}, known.rowCap);
   const merged = (kind: keyof ServiceLimits): LimitsFile[keyof LimitsFile] => {
-    const added = Object.entries(learned[kind] ?? {}).map(([name, value]) => [name, { value, learnedAt }]);
+    const values = kind === "rowCap" ? caps : (learned[kind] ?? {});
+    const added = Object.entries(values).map(([name, value]) => [name, { value, learnedAt }]);
     return { ...known[kind], ...Object.fromEntries(added) };
   };
   const file = limitsFile.parse({

@@ -206,6 +206,6 @@ function unitOf(
   };
 }
 
-function barsPerDay(region: Region, period: LandedPeriod): number {
+export function barsPerDay(region: Region, period: LandedPeriod): number {
   return period === "1d" ? 1 : SESSION_HOURS[region].barsPerDay;
 }

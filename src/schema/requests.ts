@@ -56,7 +56,12 @@ export const REQUESTS: TableSchema = {
       doc: "From the first byte sent to the last byte decoded.",
     },
     { name: "absent", type: "string[]", doc: "Symbols that were asked for and not in the answer." },
-    { name: "reason", type: "string", nullable: true, doc: "Why it was refused or failed." },
+    {
+      name: "reason",
+      type: "string",
+      nullable: true,
+      doc: "Why it was refused or failed, or why symbols are absent: others_came, not_yet, ended, as_before, no_minutes, no_session, suspended, unexplained, set_aside.",
+    },
     { name: "month", type: "date", doc: "First day of the month (UTC) in which it was asked." },
   ],
   key: ["run_id", "request_id"],

@@ -1,7 +1,7 @@
 import type { Column, TableSchema } from "./column.js";
 
 /**
- * How a run ended. `complete`: everything asked for came. `partial`: some of it. `refused`: the service let nothing
+ * How a run ended. `complete`: everything asked for came, or its absence is explained. `partial`: some of it. `refused`: the service let nothing
  * through. `failed`: nothing came, or it could not be landed. `interrupted`: it was told to end.
  */
 export const RUN_STATUSES = ["complete", "partial", "refused", "failed", "interrupted"] as const;

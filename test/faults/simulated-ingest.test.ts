@@ -22,14 +22,18 @@ test(`after ${SCHEDULES} schedules of faults and kills the lake is the truth, an
   expect(failures).toEqual([]);
   expect(kills).toBeGreaterThan(0);
   expect([...met].sort()).toEqual([
+    "another period",
+    "another symbol",
     "answered",
     "cut body",
+    "empty map",
     "error 200",
     "error 500",
     "error 503",
     "forbidden",
     "html 200",
     "html 502",
+    "older window",
     "over quota",
     "reset",
     "short body",

@@ -23,6 +23,7 @@ function outcome(status: RunStatus, more: Partial<RunOutcome> = {}): RunOutcome 
     bytes: 1,
     failures: status === "complete" ? [] : FAILURES,
     landed: [],
+    completeness: [],
     startedAt: Date.parse("2026-11-20T10:30:00Z"),
     finishedAt: Date.parse("2026-11-20T10:42:00Z"),
     ...more,

@@ -3,11 +3,13 @@ import { ServiceClient } from "../../src/client/service-client.js";
 import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
 import type { Lake } from "../../src/lake/lake.js";
+import type { ServiceLimits } from "../../src/lake/service-limits.js";
 import { json, type Script, type Seen, startScripted } from "../faults/scripted-service.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 import { temporaryLake } from "../lake/temporary-lake.js";
 
 const DAY = 86_400_000;
+const NO_LIMITS: ServiceLimits = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: {} };
 
 /** Answers a request for daily bars of Shanghai: one a day of the window, the last three days alone. */
 export function dailyBars(seen: Seen): object {
@@ -41,7 +43,12 @@ export function barsOn(days: readonly number[], { query }: Seen, close = 10): Re
 /** Answers every request for bars as {@link dailyBars} does. */
 export const right: Script = (seen, response) => json(response, 200, { data: dailyBars(seen) });
 
-/** A scripted service, a lake, a client and a clock, and runs on them. @param start ISO text. */
+/**
+ * A scripted service, a lake, a client and a clock, and runs on them; a run may be given limits of the service that were
+ * learned before.
+ *
+ * @param start ISO text.
+ */
 export async function scriptedMarket(script: Script, start: string, lake: Lake = temporaryLake()) {
   const service = await startScripted(script);
   const clock = virtualClock(start);
@@ -57,7 +64,14 @@ export async function scriptedMarket(script: Script, start: string, lake: Lake =
     definition: PipelineDefinition,
     options: RunOptions = {},
     signal?: AbortSignal,
+    known?: Partial<ServiceLimits>,
   ): Promise<RunReport> =>
-    runPipeline(definePipeline(definition), options, { lake, client, clock, ...(signal && { signal }) });
+    runPipeline(definePipeline(definition), options, {
+      lake,
+      client,
+      clock,
+      ...(signal && { signal }),
+      ...(known && { limits: { limits: { ...NO_LIMITS, ...known }, learn: () => {} } }),
+    });
   return { service, clock, client, lake, run };
 }

@@ -1,6 +1,10 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
+import { addDays } from "../../calendar/sessions.js";
+import { localDate } from "../../calendar/zone.js";
 import { systemClock } from "../../client/system-clock.js";
-import { DAY_MS } from "../../core/time.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import { regionOf } from "../../core/symbol.js";
+import { DAY_MS, type TradingDate } from "../../core/time.js";
 import { auditLake } from "../../jobs/audit-lake.js";
 import { type CheckReport, checkLake } from "../../jobs/check-lake.js";
 import {
@@ -163,19 +167,43 @@ function sampleText(sample: SampleReport): string[] {
   return lines;
 }
 
-/** Commands that ask for the deviating bars anew, and merge them. */
+/** Commands that ask for the deviating bars again and merge them, and that accept those that are gone. */
 function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
   const pipelines = [
     ["daily", BARS_1D],
     ["minute", BARS_1M],
   ] as const;
   return pipelines.flatMap(([pipeline, { name }]) => {
-    const own = deviations.filter((one) => one.table === name);
-    if (own.length === 0) return [];
+    const own = deviations.filter((one) => one.table === name && one.kind !== "gone");
+    const gone = withdrawnCommands(
+      name,
+      deviations.filter((one) => one.table === name && one.kind === "gone"),
+    );
+    if (own.length === 0) return gone;
     const symbols = [...new Set(own.map(({ symbol }) => symbol))];
     const oldest = Math.min(...own.map(({ timestamp }) => Date.parse(timestamp)));
     const days = Math.ceil((systemClock.now() - oldest) / DAY_MS) + 1;
-    return `to have them merged: barlake run ${pipeline} --symbols ${symbols.join(",")} --lookback ${days}d`;
+    return [
+      `to have them merged: barlake run ${pipeline} --symbols ${symbols.join(",")} --lookback ${days}d`,
+      ...gone,
+    ];
+  });
+}
+
+/** Commands that accept that bars are gone, by region. */
+function withdrawnCommands(name: string, gone: readonly DeviatingBar[]): string[] {
+  return (Object.keys(REGIONS) as Region[]).flatMap((region) => {
+    const own = gone.filter(({ symbol }) => regionOf(symbol) === region);
+    if (own.length === 0) return [];
+    const symbols = [...new Set(own.map(({ symbol }) => symbol))];
+    const times = own.map(({ timestamp }) => Date.parse(timestamp));
+    const [first, last] = [Math.min(...times), Math.max(...times)].map((ms) =>
+      localDate(ms, REGIONS[region].zone),
+    ) as [TradingDate, TradingDate];
+    const days = `--from ${first} --to ${addDays(last, 1)}`;
+    return [
+      `to accept that bars are gone: barlake withdrawn ${name} --symbols ${symbols.join(",")} ${days} --accept`,
+    ];
   });
 }
 

@@ -1,3 +1,4 @@
+import { keyIdOf } from "../../client/key-id.js";
 import { hostOf } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { expectedRows } from "../../jobs/ingest/bars-demand.js";
@@ -5,7 +6,7 @@ import { planPipeline, type RunOptions } from "../../jobs/ingest/run-pipeline.js
 import { loadPipeline } from "../../jobs/load-pipeline.js";
 import type { Pipeline } from "../../jobs/pipeline.js";
 import type { Lake } from "../../lake/lake.js";
-import { keepServiceLimits } from "../../lake/service-limits.js";
+import { keepServiceLimits, type LimitsKeeper } from "../../lake/service-limits.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { Cli } from "../cli.js";
 import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
@@ -48,9 +49,7 @@ export async function printPlan(
   lake: Lake,
   options: PlanOptions,
 ): Promise<number> {
-  const limits = options.url
-    ? await keepServiceLimits(lake.storage, hostOf(options.url), systemClock)
-    : undefined;
+  const limits = options.url ? await limitsOf(lake, options.url) : undefined;
   const units = await planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
   if (units === undefined || pipeline.kind !== "bars") {
     process.stdout.write(
@@ -109,6 +108,13 @@ export async function printPlan(
     `${table(["region", "requests", "symbols", "windows", "bars at most", "answers", "in the lake"], cells)}\n${quota}\n`,
   );
   return EXIT.done;
+}
+
+/** What the lake knows of a service; the caps are those of the key in the environment, where there is one. */
+async function limitsOf(lake: Lake, url: string): Promise<LimitsKeeper> {
+  const host = hostOf(url);
+  const keyId = keyIdOf(host, process.env.BARLAKE_API_KEY ?? "");
+  return keepServiceLimits(lake.storage, { host, keyId }, systemClock);
 }
 
 function groupByRegion(units: readonly RequestUnit[]): Map<string, RequestUnit[]> {

@@ -134,6 +134,10 @@ function coverageLines(coverage: readonly TableCoverage[]): string[] {
     count(c.gaps.length),
   ]);
   const lines = ["", table(["coverage", "region", "symbols", "since", "until", "answered", "gaps"], rows)];
+  const open = coverage.flatMap((c) =>
+    c.open.map(({ reason, symbols }) => [c.dataset, c.region, reason, count(symbols)]),
+  );
+  if (open.length > 0) lines.push("", table(["without bars", "region", "why", "symbols"], open));
   const gaps = coverage.flatMap((c) =>
     c.gaps
       .slice(0, GAPS_SHOWN)

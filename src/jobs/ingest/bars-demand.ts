@@ -30,6 +30,8 @@ export interface BarsDemand {
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
   /** Whether symbols are asked for only until they were seen to be delisted. @default false */
   readonly endsAtDelisting?: boolean;
+  /** Whether windows that nothing came of, and that nothing explains for sure, are asked for before they are due. @default false */
+  readonly allHoles?: boolean | undefined;
 }
 
 /** What a plan depends on beside the demand: what the lake knows, and what the service was seen to give. */
@@ -52,7 +54,7 @@ export function barsTable(period: LandedPeriod): TableSchema {
 /** Reads what a plan depends on. */
 export async function readPlanFacts(
   run: Pick<Run, "session" | "lake"> & { readonly clock: Pick<Run["clock"], "now"> },
-  demand: Pick<BarsDemand, "period" | "symbols" | "lookbackDays" | "endsAtDelisting">,
+  demand: Pick<BarsDemand, "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting">,
 ): Promise<PlanFacts> {
   const { session, lake } = run;
   const now = run.clock.now();
@@ -60,7 +62,11 @@ export async function readPlanFacts(
   const recheck = demand.lookbackDays
     ? { since: recheckSince(demand.lookbackDays, calendars, now), askedBefore: now - RECHECK_AFTER_MS }
     : undefined;
-  const covered = await coveredWindows(session, lake, barsTable(demand.period).name, { now, recheck });
+  const covered = await coveredWindows(session, lake, barsTable(demand.period).name, {
+    now,
+    recheck,
+    holes: demand.allHoles ? "all" : "due",
+  });
   const delistedAt = await readDelistings(run);
   if (demand.endsAtDelisting) {
     for (const [symbol, start] of delistedAt)
@@ -103,8 +109,8 @@ export function expectedRows(units: readonly RequestUnit[], period: LandedPeriod
   return units.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
 }
 
-/** From the first date to the end of today (or of the day before `to`), by the region's own calendar. */
-function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRange {
+/** The time that is asked for in a region: from the first date to the end of today (or of the day before `to`), by the region's own calendar. */
+export function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRange {
   const { zone } = REGIONS[region];
   const today = localDate(now, zone);
   const first = from.startsWith("-") ? addDays(today, Number.parseInt(from, 10)) : parseTradingDate(from);

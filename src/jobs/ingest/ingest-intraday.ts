@@ -5,7 +5,7 @@ import { BARS_1M } from "../../schema/bars.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
-import { received } from "./ingest-bars.js";
+import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 import { lastAnswers } from "./ledger.js";
 import type { Answer, Run } from "./run.js";

@@ -6,14 +6,18 @@ import { regionOf } from "../../core/symbol.js";
 import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
+import { type AbsenceReason, ASKED_AGAIN_SOON } from "../../plan/absence.js";
 import { type Coverage, type CoverageFacts, measureCoverage } from "../../plan/coverage.js";
 import { barsTable, readPlanFacts } from "./bars-demand.js";
 import { askedSymbols } from "./ledger.js";
+import { readHoles } from "./ledger-holes.js";
 
 /** How much of what could have been asked for of a region's bars was answered. */
 export interface TableCoverage extends Coverage {
   readonly dataset: string;
   readonly region: Region;
+  /** Symbols with windows of which nothing came, and that nothing explains for sure, by reason: they count as gaps. */
+  readonly open: readonly { readonly reason: AbsenceReason; readonly symbols: number }[];
 }
 
 /** Where coverage is read. */
@@ -27,8 +31,15 @@ interface LakeParts {
 export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
   const found: TableCoverage[] = [];
   for (const period of ["1d", "1m"] as const) {
+    const { name: dataset } = barsTable(period);
+    const holes = await readHoles(parts.session, parts.lake, dataset);
     for (const [region, facts] of await coverageFacts(parts, period)) {
-      found.push({ dataset: barsTable(period).name, region, ...measureCoverage(facts) });
+      const open = ASKED_AGAIN_SOON.map((reason) => {
+        const has = (symbol: string): boolean =>
+          holes.get(symbol)?.some((one) => one.reason === reason) ?? false;
+        return { reason, symbols: facts.symbols.filter(has).length };
+      }).filter(({ symbols }) => symbols > 0);
+      found.push({ dataset, region, ...measureCoverage(facts), open });
     }
   }
   return found;
@@ -40,7 +51,14 @@ export async function coverageFacts(
   period: LandedPeriod,
 ): Promise<Map<Region, CoverageFacts>> {
   const asked = await askedSymbols(session, lake, barsTable(period).name);
-  const facts = await readPlanFacts({ session, lake, clock }, { period, symbols: new Map() });
+  const facts = await readPlanFacts(
+    { session, lake, clock },
+    {
+      period,
+      symbols: new Map(),
+      allHoles: true,
+    },
+  );
   const regions = new Map<Region, { symbols: string[]; start: number }>();
   for (const { symbol, since } of asked) {
     const region = regionOf(symbol);

@@ -1,10 +1,16 @@
 import { klinesToIpcPieces } from "../../arrow/kline-ipc.js";
-import type { Region } from "../../core/exchange.js";
+import { dayRange } from "../../calendar/sessions.js";
+import { localDate } from "../../calendar/zone.js";
+import { REGIONS, type Region } from "../../core/exchange.js";
+import { regionOf } from "../../core/symbol.js";
+import type { TimeRange } from "../../core/time.js";
 import { landKlines } from "../../lake/land-klines.js";
 import type { Lease } from "../../lake/request-leases.js";
 import type { TableSchema } from "../../schema/column.js";
+import type { BarSegment } from "../../wire/bar-segment.js";
 import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
+import type { RequestRecord } from "./ledger.js";
 import type { Answer, LedgerEntry, Run } from "./run.js";
 
 /** Bars that are enough to be landed at once, while as many may wait: both bound the memory. */
@@ -120,11 +126,48 @@ export async function landAnswers(
   const bars = group.flatMap(({ columns, source }) =>
     columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
   );
+  const broken: BarSegment[] = [];
   if (bars.length > 0) {
     const answers = bars.map(({ source }) => source);
-    const options = { ...run.landOptions(), finalEnd: finalEnds, answers };
+    const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
+    const options = { ...run.landOptions(), finalEnd: finalEnds, answers, onBroken };
     run.landed.push(await landKlines(run.session, run.lake, table, bars, options));
   }
-  for (const { entry } of group) run.enter(entry);
+  for (const { entry, source } of group) {
+    const holes = brokenDays(broken.filter((one) => one.source === source));
+    for (const { symbol, window, bars: n } of holes)
+      run.completeness.setAside(table.name, { symbol, window, bars: n });
+    run.enter(holes.length > 0 ? withHoles(entry, holes) : entry);
+  }
   await run.landLedger();
+}
+
+/** Days of symbols with bars that were set aside at the landing, and how many. */
+function brokenDays(broken: readonly BarSegment[]) {
+  const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
+  for (const { symbol, columns, start, end } of broken) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    for (let row = start; row < end; row++) {
+      const date = localDate(Number(columns.timestamp[row]), REGIONS[region].zone);
+      const key = `${symbol} ${date}`;
+      const day = days.get(key) ?? { symbol, window: dayRange(region, date), bars: 0 };
+      day.bars += 1;
+      days.set(key, day);
+    }
+  }
+  return [...days.values()];
+}
+
+/** A ledger entry that says of which days bars were set aside: they are asked for again. */
+function withHoles(entry: LedgerEntry, holes: ReturnType<typeof brokenDays>): LedgerEntry {
+  const [first] = entry.records;
+  if (first === undefined) return entry;
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const records = holes.map(({ symbol, window }, index): RequestRecord => {
+    const requestId = `${first.requestId}.aside${index + 1}`;
+    const absent = { symbols: [symbol], absent: [symbol], window, reason: "set_aside" };
+    return { ...first, ...nothing, ...absent, requestId, status: "answered" };
+  });
+  return { ...entry, records: [...entry.records, ...records] };
 }

@@ -1,12 +1,15 @@
 import type { Region } from "../../core/exchange.js";
 import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
-import { parquetRelation } from "../../db/parquet-relation.js";
+import { literalList } from "../../db/quote.js";
 import { perRegion, regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageRows } from "../../lake/stage-rows.js";
 import { type LandOptions, upsert } from "../../lake/upsert.js";
+import { type AbsenceReason, REVISIT_DAYS } from "../../plan/absence.js";
 import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
+import { type Hole, readHoles, withoutHoles } from "./ledger-holes.js";
+import { ledgerSql } from "./ledger-sql.js";
 
 /** One row of the ledger: a request, and what came of it. Times in epoch milliseconds. */
 export interface RequestRecord {
@@ -81,9 +84,12 @@ export interface CoverageRules {
   readonly recheck?:
     | { readonly since: Readonly<Record<Region, number>>; readonly askedBefore: number }
     | undefined;
+  /**
+   * Which windows do not count of which nothing came and nothing is explained for sure: those that are due to be asked for
+   * again, or all. @default due
+   */
+  readonly holes?: "due" | "all" | undefined;
 }
-
-export const REVISIT_DAYS = 30;
 
 /**
  * The windows that were answered with final bars, by symbol; sorted and disjoint. A window without a bar of the symbol
@@ -93,20 +99,20 @@ export async function coveredWindows(
   session: Session,
   lake: Lake,
   dataset: string,
-  { now, revisitDays = REVISIT_DAYS, recheck }: CoverageRules,
+  { now, revisitDays = REVISIT_DAYS, recheck, holes = "due" }: CoverageRules,
 ): Promise<Map<string, TimeRange[]>> {
   const since = perRegion(regionSql("symbol"), ({ region }) =>
     instantSql(String(recheck?.since[region] ?? 0)),
   );
   const ledger = await ledgerSql(session, lake);
   const counting = `WITH windows AS (
-       SELECT unnest(symbols) AS symbol, window_start AS s, status, absent, asked_at, least(window_end, final_end) AS final
+       SELECT unnest(symbols) AS symbol, window_start AS s, absent, asked_at, least(window_end, final_end) AS final
        FROM (${ledger})
        WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
      counting AS (
        SELECT symbol, asked_at, s, least(final, CASE WHEN asked_at < ${instantSql("$3")} THEN ${since} END) AS e FROM windows
        WHERE e > s AND (asked_at >= ${instantSql("$2")}
-         OR NOT (status = 'empty' OR list_contains(absent, symbol))))`;
+         OR NOT list_contains(absent, symbol)))`;
   const values = [dataset, now - revisitDays * DAY_MS, recheck?.askedBefore ?? 0];
   const rows = await session.json<{ symbol: string; starts: number[]; ends: number[] }>(
     `${counting},
@@ -145,7 +151,8 @@ export async function coveredWindows(
     covered.get(symbol)?.push(...subtractRanges({ start, end }, holes));
   }
   for (const { symbol } of left) covered.set(symbol, unionRanges(covered.get(symbol) ?? []));
-  return covered;
+  const isOpen = ({ dueAt }: Hole): boolean => holes === "all" || dueAt <= now;
+  return withoutHoles(covered, await readHoles(session, lake, dataset), isOpen);
 }
 
 /** Every symbol that windows of a dataset were asked for, and the earliest start of these (epoch ms). */
@@ -228,6 +235,23 @@ export async function answersSince(
   }));
 }
 
-async function ledgerSql(session: Session, lake: Lake): Promise<string> {
-  return parquetRelation(session, lake.filesOf(await lake.snapshot(REQUESTS)));
+/** Windows in which symbols were absent for a reason that does not pass, whenever that was; by symbol. */
+export async function absentBefore(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  symbols: readonly string[],
+): Promise<Map<string, TimeRange[]>> {
+  const believed: readonly AbsenceReason[] = ["others_came", "not_yet", "ended", "as_before"];
+  const rows = await session.json<{ symbol: string; start: number; end: number }>(
+    `SELECT symbol, epoch_ms(window_start)::DOUBLE AS start, epoch_ms(window_end)::DOUBLE AS "end"
+     FROM (SELECT unnest(absent) AS symbol, * FROM (${await ledgerSql(session, lake)})
+       WHERE dataset = $1 AND window_start IS NOT NULL AND status IN ('answered', 'empty')
+         AND (reason IN (SELECT unnest(${literalList(believed)})) OR (reason IS NULL AND status = 'answered')))
+     WHERE symbol IN (SELECT unnest(from_json($2, '["VARCHAR"]')))`,
+    [dataset, JSON.stringify(symbols)],
+  );
+  const found = new Map<string, TimeRange[]>();
+  for (const { symbol, ...window } of rows) found.set(symbol, [...(found.get(symbol) ?? []), window]);
+  return found;
 }

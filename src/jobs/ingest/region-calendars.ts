@@ -21,7 +21,7 @@ export async function regionCalendars(
   now: number,
 ): Promise<Map<Region, TradingCalendar>> {
   const known = await readTradingDays(session, lake);
-  const covered = await coveredWindows(session, lake, BARS_1D.name, { now });
+  const covered = await coveredWindows(session, lake, BARS_1D.name, { now, holes: "all" });
   const byRegion = new Map<Region, (readonly TimeRange[])[]>();
   for (const [symbol, windows] of covered) {
     const region = regionOf(symbol);

@@ -2,6 +2,7 @@ import { isNotOffered } from "../../client/answer-error.js";
 import { ServiceError, TransportError, WireError } from "../../core/errors.js";
 import type { Issue } from "../../core/issue.js";
 import type { TimeRange } from "../../core/time.js";
+import type { AbsenceReason } from "../../plan/absence.js";
 import type { RequestRecord } from "./ledger.js";
 
 /** What is asked for, as the ledger needs it. */
@@ -24,6 +25,13 @@ export interface Received {
   readonly issues: readonly Issue[];
   /** What of the purpose is answered in full; other symbols, or windows, are still to be asked for. @default all */
   readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
+  /** What of the purpose is in the lake not at all, or not whole, though it was asked for. @default nothing */
+  readonly holes?: readonly AbsentPart[];
+}
+
+/** Symbols that have no bar in a window, or lack some, and why. */
+export interface AbsentPart extends Pick<Purpose, "symbols" | "window"> {
+  readonly reason: AbsenceReason;
 }
 
 /** A request that was sent. */
@@ -41,12 +49,22 @@ export interface Asked extends Purpose {
 /** Faults of the service or of the way to it: they end a request, and not the run. */
 export type ServiceFault = ServiceError | TransportError | WireError;
 
-/** The ledger's rows of an answer: one for each part that is answered in full. What it cost stands with the first. */
+/**
+ * The ledger's rows of a response: one for each part that is answered in full, and one for each hole. What it cost stands
+ * with the first; a response that settles nothing has a row without symbols.
+ */
 export function answeredRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
-  const { rows, rejected, bytes, absent } = received;
-  const [first = {}, ...others] = received.parts ?? [];
-  const answered = { ...asked, httpStatus: 200, durationMs, absent };
-  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0, absent: [] };
+  const { rows, rejected, bytes } = received;
+  const parts = received.parts ?? [{ symbols: asked.symbols, window: asked.window }];
+  const missing = new Set(received.absent);
+  const settled = parts.map((part) => {
+    const absent = part.symbols.filter((symbol) => missing.has(symbol));
+    return { ...part, absent, ...(absent.length > 0 && asked.window && { reason: "others_came" }) };
+  });
+  const holes = (received.holes ?? []).map((hole) => ({ ...hole, absent: hole.symbols }));
+  const answered = { ...asked, httpStatus: 200, durationMs };
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const [first = { symbols: [], absent: [] }, ...others] = [...settled, ...holes];
   return [
     { ...answered, status: rows === 0 ? "empty" : "answered", rows, rejected, bytes, ...first },
     ...others.map((part, index): RequestRecord => {
@@ -54,6 +72,17 @@ export function answeredRecords(asked: Asked, received: Received, durationMs: nu
       return { ...answered, ...nothing, status: "answered", requestId, ...part };
     }),
   ];
+}
+
+/**
+ * The ledger's row of a window that no request was sent for: others have shown that it has nothing.
+ *
+ * @param reason why the symbols are absent; undefined where they have bars after the window.
+ */
+export function settledRecord(asked: Asked, reason: AbsenceReason | undefined): RequestRecord {
+  const nothing = { rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const absent = reason === undefined ? [] : asked.symbols;
+  return { ...asked, ...nothing, absent, reason, status: "answered" };
 }
 
 /** The ledger's row of a request that was refused or failed. */

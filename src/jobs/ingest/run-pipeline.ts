@@ -3,7 +3,7 @@ import { TZDate } from "@date-fns/tz";
 import { format } from "date-fns/format";
 import { localDate } from "../../calendar/zone.js";
 import type { ServiceClient } from "../../client/service-client.js";
-import { BarlakeError, messageOf, UsageError } from "../../core/errors.js";
+import { BarlakeError, UsageError } from "../../core/errors.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session.js";
@@ -11,12 +11,10 @@ import { type FreeBytes, freeBytesOf } from "../../lake/free-space.js";
 import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
 import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/reference-changes.js";
-import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.js";
+import { openRejects, saveRejects } from "../../lake/rejects.js";
 import type { LimitsKeeper } from "../../lake/service-limits.js";
 import { CALENDAR_SYMBOLS } from "../../lake/trading-days.js";
-import type { LandReport } from "../../lake/upsert.js";
 import type { RequestUnit } from "../../plan/request-units.js";
-import type { RunStatus } from "../../schema/runs.js";
 import type { Pipeline } from "../pipeline.js";
 import { type BarsDemand, planBars, plannedCap, readPlanFacts } from "./bars-demand.js";
 import { chooseSymbols } from "./choose-symbols.js";
@@ -30,7 +28,9 @@ import { recoverAnswers } from "./recover-answers.js";
 import { Run } from "./run.js";
 import type { Progress } from "./run-progress.js";
 import { recordRun } from "./run-record.js";
-import type { Returned } from "./symbol-tally.js";
+import { type RunReport, reportOf } from "./run-report.js";
+
+export type { RunReport };
 
 /** What the caller may say beside the pipeline's definition. */
 export interface RunOptions {
@@ -48,28 +48,6 @@ export interface RunOptions {
   readonly lookbackDays?: number | undefined;
   /** Whether only the gaps in what was asked for before are filled, of the symbols of then. @default false */
   readonly repair?: boolean | undefined;
-}
-
-/** What a run asked, got, landed and left. */
-export interface RunReport {
-  readonly runId: string;
-  readonly pipeline: string;
-  readonly status: RunStatus;
-  readonly requests: Readonly<Run["requests"]> & { readonly planned: number };
-  readonly rows: number;
-  readonly bytes: number;
-  readonly durationMs: number;
-  /** By how much the machine's clock was set ahead, or back (below 0), while the run went on; undefined: it was not. */
-  readonly clockShiftMs: number | undefined;
-  readonly landed: readonly LandReport[];
-  /** What changed in reference data and statements since the snapshots before. */
-  readonly changes: readonly ReferenceChange[];
-  readonly rejected: readonly RejectCount[];
-  readonly failures: Run["failures"];
-  /** Symbols asked for and symbols of which something came, by table. */
-  readonly symbols: readonly Returned[];
-  /** Why the run stopped before its end, where it did. */
-  readonly stopped: string | undefined;
 }
 
 export interface RunEnvironment {
@@ -111,7 +89,7 @@ export async function runPipeline(
     freeBytes: environment.freeBytes ?? freeBytesOf,
   });
   let failed: unknown;
-  const record = (): Promise<void> => recordRun(run, report(run, failed), options, client.host);
+  const record = (): Promise<void> => recordRun(run, reportOf(run, failed), options, client.host);
   try {
     await recoverAnswers(run);
     await execute(run, pipeline, demandOf(pipeline, options));
@@ -138,7 +116,7 @@ export async function runPipeline(
   await run.answers.close();
   await run.leases.close();
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
-  return report(run, failed);
+  return reportOf(run, failed);
 }
 
 /** Plans a pipeline of bars without asking for anything; undefined for other kinds, whose requests follow from answers. */
@@ -221,46 +199,8 @@ async function barsDemands(
       to: localDate(range.end, REGIONS[region].zone),
       symbols: new Map([[region, symbols]]),
       endsAtDelisting: true,
+      allHoles: true,
     }));
-}
-
-function report(run: Run, failed: unknown): RunReport {
-  const { answered, empty, refused } = run.requests;
-  const bad = run.failures.length > 0 || run.stopped !== undefined;
-  let status: RunStatus = bad ? "partial" : "complete";
-  if (bad && answered + empty === 0) status = refused > 0 ? "refused" : "failed";
-  if (failed !== undefined) status = "failed";
-  if (run.signal.aborted) status = "interrupted";
-  return {
-    runId: run.runId,
-    pipeline: run.pipeline,
-    status,
-    requests: { planned: run.progress.planned, ...run.requests },
-    rows: run.rows,
-    bytes: run.bytes,
-    durationMs: run.elapsedMs,
-    clockShiftMs: clockShiftOf(run),
-    landed: totals(run.landed),
-    changes: run.changes,
-    rejected: run.rejects,
-    failures: run.failures,
-    symbols: run.symbols.counts(),
-    stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
-  };
-}
-
-/** Clocks are adjusted by less than this without being set. */
-const CLOCK_SET_MS = 5000;
-
-function clockShiftOf({ clock, startedAt, elapsedMs }: Run): number | undefined {
-  const shift = Math.round(clock.now() - startedAt - elapsedMs);
-  return Math.abs(shift) >= CLOCK_SET_MS ? shift : undefined;
-}
-
-/** Why datasets were left out, where the key lacks what they need. */
-function refusals({ refused }: Run): string | undefined {
-  if (refused.size === 0) return undefined;
-  return [...refused].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
 }
 
 /** What the run's snapshots have changed. */
@@ -269,32 +209,4 @@ async function changesOf(run: Run): Promise<readonly ReferenceChange[]> {
     ({ table, inserted, updated }) => WITH_CHANGES.has(table) && inserted + updated > 0,
   );
   return hasChanged ? changesOfLake(run.lake, { since: run.startedAt, until: run.clock.now() }) : [];
-}
-
-function reasonOf(error: unknown): string {
-  const hint = error instanceof BarlakeError ? error.hint : undefined;
-  return hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`;
-}
-
-/** One line a table, whatever number of landings it took. */
-function totals(landed: readonly LandReport[]): LandReport[] {
-  const tables = new Map<string, LandReport>();
-  for (const one of landed) {
-    const sum = tables.get(one.table);
-    tables.set(
-      one.table,
-      sum === undefined
-        ? one
-        : {
-            table: one.table,
-            inserted: sum.inserted + one.inserted,
-            updated: sum.updated + one.updated,
-            unchanged: sum.unchanged + one.unchanged,
-            sample: sum.sample.length > 0 ? sum.sample : one.sample,
-            filesAdded: sum.filesAdded + one.filesAdded,
-            version: one.version,
-          },
-    );
-  }
-  return [...tables.values()];
 }

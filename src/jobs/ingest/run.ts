@@ -12,8 +12,11 @@ import type { ReferenceChange } from "../../lake/reference-changes.js";
 import { type RejectCount, rejectIssues } from "../../lake/rejects.js";
 import { RequestLeases } from "../../lake/request-leases.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
+import type { AbsenceReason } from "../../plan/absence.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
+import type { Endpoint } from "../../wire/endpoints.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
+import { Completeness } from "./completeness.js";
 import type { LearnedLimits } from "./learned-limits.js";
 import { landRequests, type RequestRecord } from "./ledger.js";
 import {
@@ -25,6 +28,7 @@ import {
   type Purpose,
   type Received,
   type ServiceFault,
+  settledRecord,
 } from "./request-records.js";
 import { type Progress, RunProgress } from "./run-progress.js";
 import { SymbolTally } from "./symbol-tally.js";
@@ -93,6 +97,8 @@ export class Run {
   readonly landed: LandReport[] = [];
   readonly failures: Failure[] = [];
   readonly symbols = new SymbolTally();
+  /** What was asked for of each table, and what of it is absent. */
+  readonly completeness = new Completeness();
   readonly progress: RunProgress;
   readonly startedAt: number;
   /** When it began on the clock that nobody sets. */
@@ -160,7 +166,7 @@ export class Run {
    * Sends a request. What came is not in the ledger until it is entered with {@link enter}, beside its rows; a request
    * that was refused or failed is entered at once.
    *
-   * @param read reads the body.
+   * @param read reads the body of the request with an id.
    * @param heals says of a refusal that the caller asks in another way: it is no failure then.
    * @returns undefined where the request was refused or failed.
    * @throws {LakeError} where the disk cannot take what may come: the run ends, and nothing is paid for in vain.
@@ -168,12 +174,12 @@ export class Run {
   async ask<T extends Received>(
     ask: Ask,
     purpose: Purpose,
-    read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
+    read: (body: AsyncIterable<Uint8Array>, requestId: string) => Promise<T>,
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<Answer<T> | undefined> {
     await this.#breaker.enter(this.signal);
     await this.#expectSpace(purpose.bars ?? 0);
-    const requestId = String(++this.#lastRequest).padStart(6, "0");
+    const requestId = this.#nextRequestId();
     const endpoint = `${ask.endpoint.method} ${ask.endpoint.path}`;
     const { runId, pipeline } = this;
     const askedAt = this.clock.now();
@@ -183,9 +189,14 @@ export class Run {
     this.progress.sent(purpose.dataset, () => this.client.quotaOf(ask.endpoint.group));
     let [rows, bytes] = [0, 0];
     try {
-      const { value, durationMs } = await this.client.ask(ask, read, this.signal, (attempt) => {
-        asked.attempts = attempt;
-      });
+      const { value, durationMs } = await this.client.ask(
+        ask,
+        (body) => read(body, requestId),
+        this.signal,
+        (attempt) => {
+          asked.attempts = attempt;
+        },
+      );
       this.requests[value.rows === 0 ? "empty" : "answered"] += 1;
       ({ rows, bytes } = value);
       this.rows += rows;
@@ -207,6 +218,28 @@ export class Run {
   /** Enters an answer in the ledger; it is landed with the next {@link landLedger}. */
   enter(entry: LedgerEntry): void {
     this.#entries.push(entry);
+  }
+
+  /**
+   * Enters what is known of a window without a request of its own: other responses have shown it.
+   *
+   * @param reason why the symbols are absent in it; undefined where they have bars after it.
+   */
+  enterSettled(
+    { endpoint, ...purpose }: Purpose & { readonly endpoint: Endpoint },
+    reason?: AbsenceReason,
+  ): void {
+    const { runId, pipeline } = this;
+    const asked: Asked = {
+      runId,
+      pipeline,
+      requestId: this.#nextRequestId(),
+      endpoint: `${endpoint.method} ${endpoint.path}`,
+      askedAt: this.clock.now(),
+      attempts: 0,
+      ...purpose,
+    };
+    this.enter({ records: [settledRecord(asked, reason)], issues: [] });
   }
 
   /** Lands what the ledger has pending: after the data that it speaks of. */
@@ -236,6 +269,10 @@ export class Run {
       this.diskIsFull(error);
       throw error;
     }
+  }
+
+  #nextRequestId(): string {
+    return String(++this.#lastRequest).padStart(6, "0");
   }
 
   #fail(asked: Asked, fault: ServiceFault, durationMs: number, isHealed: boolean): void {

@@ -10,15 +10,7 @@ import type { Run } from "./run.js";
 /** Bounds of the time between two looks at what other runs have leased, in milliseconds. */
 const LOOK_AGAIN_MS = [500, 1500] as const;
 
-/** What came of the attempt to lease a unit: the right to ask for it, or why it is not asked for now. */
-export type Leased =
-  | { readonly kind: "leased"; readonly lease: Lease }
-  /** Another run asks for a part of it. */
-  | { readonly kind: "elsewhere" }
-  /** Another run has landed something since the plan was made: the facts have it now, and the plan is old. */
-  | { readonly kind: "news" };
-
-/** Shares the asking for bars with other runs on the lake. A class because it knows how far it has read the ledger. */
+/** Shares the asking for bars with other runs on the lake. A class because it holds leases, and knows what it has read. */
 export class SharedAsking {
   readonly #run: Run;
   readonly #demand: BarsDemand;
@@ -28,6 +20,10 @@ export class SharedAsking {
   #reading: Promise<void> = Promise.resolve();
   /** Whether another run has landed something of the demand since the last plan. */
   #hasNews = false;
+  /** Whether another run asks for a part of the last plan. */
+  #isElsewhere = false;
+  /** Leases of units that were asked for and of which something is still to be looked at. */
+  #leases: Lease[] = [];
 
   private constructor(run: Run, demand: BarsDemand, facts: PlanFacts, readUpTo: number) {
     this.#run = run;
@@ -46,19 +42,64 @@ export class SharedAsking {
     return { facts, sharing: new SharedAsking(run, demand, facts, version) };
   }
 
+  /** Whether another run asks for a part of the last plan. */
+  get isElsewhere(): boolean {
+    return this.#isElsewhere;
+  }
+
+  /** Whether the last plan is old: another run has landed something since, and the facts have it now. */
+  get hasNews(): boolean {
+    return this.#hasNews;
+  }
+
   /** Says that a plan is made from the facts as they are now. */
   planned(): void {
     this.#hasNews = false;
+    this.#isElsewhere = false;
   }
 
-  /** Leases a unit of the plan, and looks whether another run has landed a part of the demand just before. */
-  async lease(dataset: string, { symbols, window }: RequestUnit): Promise<Leased> {
+  /**
+   * Leases a unit of the plan, and looks whether another run has landed a part of the demand just before.
+   *
+   * @returns undefined where it is not to be asked for now: another run asks for a part of it, or the plan is old.
+   */
+  async lease(dataset: string, { symbols, window }: RequestUnit): Promise<Lease | undefined> {
     const lease = await this.#run.leases.take({ dataset, symbols, window });
-    if (lease === undefined) return { kind: "elsewhere" };
+    if (lease === undefined) {
+      this.#isElsewhere = true;
+      return undefined;
+    }
     await this.#readNews();
-    if (!this.#hasNews) return { kind: "leased", lease };
+    if (!this.#hasNews) return lease;
     await lease.release();
-    return { kind: "news" };
+    return undefined;
+  }
+
+  /** Keeps a lease until {@link release}: something of its unit is still to be looked at. */
+  keep(lease: Lease): void {
+    this.#leases.push(lease);
+  }
+
+  /** All kept leases as one, for a request about several units. */
+  get kept(): Lease {
+    const leases = [...this.#leases];
+    const all: Lease = {
+      retain() {
+        for (const lease of leases) lease.retain();
+        return all;
+      },
+      async release() {
+        for (const lease of leases) await lease.release();
+      },
+    };
+    return all;
+  }
+
+  /** Releases the kept leases. What waits to be landed keeps its own. */
+  async release(): Promise<void> {
+    const { kept } = this;
+    this.#leases = [];
+    await kept.release();
   }
 
   /** Waits a moment, takes over what runs that have ended left, and reads the ledger again. */

@@ -3,10 +3,15 @@ import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import type { Endpoint } from "../../../src/wire/endpoints.js";
 import type { Seen } from "../scripted-server.js";
-import type { Fault } from "./fault-schedule.js";
+import { type Fault, WRONGS, type Wrong } from "./fault-schedule.js";
 
 /** What the service made of a request. */
-export type Outcome = "answered" | "forbidden" | "over quota" | "too many" | Fault;
+export type Outcome = "answered" | "forbidden" | "over quota" | "too many" | Fault | Wrong;
+
+/** Whether a response was valid, right or wrong: it is kept. */
+export function isValid(outcome: Outcome): boolean {
+  return outcome === "answered" || (WRONGS as readonly Outcome[]).includes(outcome);
+}
 
 /** What happened, in order; times in epoch milliseconds. */
 export type Event =
@@ -44,6 +49,8 @@ export type Event =
       readonly status: RunStatus;
       readonly sent: number;
       readonly failures: readonly string[];
+      /** What the report says is missing without an explanation, or was set aside. */
+      readonly open: readonly { readonly symbol: string; readonly start: number; readonly end: number }[];
     }
   | { readonly kind: "dying"; readonly life: number; readonly at: number; readonly of: string };
 

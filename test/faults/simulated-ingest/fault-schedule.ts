@@ -17,6 +17,10 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
+/** Responses that are valid and wrong: nothing tells them from right ones but what they are about. */
+export const WRONGS = ["empty map", "another symbol", "another period", "older window"] as const;
+export type Wrong = (typeof WRONGS)[number];
+
 /** Where a process dies: at the n-th moment of a kind, from 1, before it, in its midst or once it is over. */
 export interface Kill {
   readonly at: "request" | "answer" | "keep" | "commit" | "file" | "statement";
@@ -42,14 +46,18 @@ export interface Life {
   /** Groups of endpoints that the key may not ask. */
   readonly forbidden: readonly EndpointGroup[];
   readonly kill: Kill | undefined;
+  /** Part of the right responses about K-lines that are valid and wrong instead. */
+  readonly wrongRate: number;
+  /** Name of the key: caps differ by key. */
+  readonly key: string;
+  /** Bars of one symbol in one response, at most. */
+  readonly rowCap: Readonly<Record<"1d" | "1m", number>>;
 }
 
 /** A whole schedule: a market, a service with its limits, and processes one after the other. */
 export interface Schedule {
   readonly seed: number;
   readonly market: MarketShape;
-  /** Bars of one symbol in one answer, at most. */
-  readonly rowCap: Readonly<Record<"1d" | "1m", number>>;
   /** Symbols of one request, at most, and whether a refusal tells the number. */
   readonly symbolLimit: number;
   readonly tellsLimit: boolean;
@@ -66,7 +74,15 @@ export const LOOKBACK_DAYS = 4;
 const REST_MS = 14 * 3_600_000;
 
 /** The undisturbed life. */
-const CALM = { gapMs: 0, faultRate: 0, slowRate: 0, rateLimit: undefined, forbidden: [], kill: undefined };
+const CALM = {
+  gapMs: 0,
+  faultRate: 0,
+  slowRate: 0,
+  rateLimit: undefined,
+  forbidden: [],
+  kill: undefined,
+  wrongRate: 0,
+};
 
 /** The schedule of a seed: the same each time. */
 export function scheduleOf(seed: number): Schedule {
@@ -81,18 +97,36 @@ export function scheduleOf(seed: number): Schedule {
     end,
   };
   const small = 500 + draw.below(140);
+  const rowCap = {
+    "1d": draw.of([10_000, small]),
+    "1m": isLarge ? draw.of([10_000, 5000]) : draw.of([10_000, small, small + 400]),
+  };
+  // What came later is drawn from numbers that the rest of the schedule does not depend on.
+  const wrongs = drawsOf(seed, "wrong responses");
+  const capOf = capsOf(drawsOf(seed, "caps"), rowCap, isLarge);
   return {
     seed,
     market,
-    rowCap: {
-      "1d": draw.of([10_000, small]),
-      "1m": isLarge ? draw.of([10_000, 5000]) : draw.of([10_000, small, small + 400]),
-    },
     symbolLimit: draw.of([100, 100, 3, 5]),
     tellsLimit: draw.below(2) === 0,
     pipelines: pipelinesOf(draw, new TrueMarket(market)),
     start: end - 3 * DAY_MS + draw.below(DAY_MS),
-    lives: [...Array.from({ length: draw.of([1, 1, 1, 2]) }, () => lifeOf(draw)), CALM],
+    lives: [...Array.from({ length: draw.of([1, 1, 1, 2]) }, () => lifeOf(draw)), CALM].map((life) => ({
+      ...life,
+      ...capOf(),
+      wrongRate: life === CALM ? 0 : wrongs.of([0, 0, 0.1, 0.3]),
+    })),
+  };
+}
+
+/** Draws the key of each life and its caps: in half of the schedules they stay, in the others they change and may be small. */
+function capsOf(draw: Draws, rowCap: Life["rowCap"], isLarge: boolean): () => Pick<Life, "key" | "rowCap"> {
+  const changes = draw.below(2) === 0;
+  return () => {
+    const key = draw.of(["first", "second"]);
+    const daily = draw.of([rowCap["1d"], 400, 100, 23]);
+    const minute = draw.of([rowCap["1m"], isLarge ? 2000 : 400, isLarge ? 1000 : 130]);
+    return changes ? { key, rowCap: { "1d": daily, "1m": minute } } : { key: "first", rowCap };
   };
 }
 
@@ -110,8 +144,8 @@ interface Draws {
   of<T>(choices: readonly T[]): T;
 }
 
-function drawsOf(seed: number): Draws {
-  const key = mixText(seed, "schedule");
+function drawsOf(seed: number, purpose = "schedule"): Draws {
+  const key = mixText(seed, purpose);
   let n = 0;
   return {
     below: (end) => integer(key, n++, end),
@@ -149,7 +183,7 @@ function pipelinesOf(draw: Draws, market: TrueMarket): PipelineDefinition[] {
   ]);
 }
 
-function lifeOf(draw: Draws): Life {
+function lifeOf(draw: Draws): Omit<Life, "key" | "rowCap" | "wrongRate"> {
   const limit = { perMinute: 2 + draw.below(12), tells: draw.of(["header", "text", "nothing"] as const) };
   return {
     gapMs: draw.of([2000, MINUTE_MS, 40 * MINUTE_MS, 5 * 3_600_000, 17 * 3_600_000]),

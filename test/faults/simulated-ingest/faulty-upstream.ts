@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { LandedPeriod } from "../../../src/core/period.js";
+import { DAY_MS } from "../../../src/core/time.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import { ENDPOINTS, type Endpoint, type EndpointGroup } from "../../../src/wire/endpoints.js";
 import { type Counter, slidingWindow } from "../../client/simulated-service.js";
@@ -13,8 +14,8 @@ import {
   type Seen,
   truncated,
 } from "../scripted-server.js";
-import type { Chronicle, Outcome } from "./chronicle.js";
-import { FAULTS, type Fault, type Schedule } from "./fault-schedule.js";
+import { type Chronicle, isValid, type Outcome } from "./chronicle.js";
+import { FAULTS, type Fault, type Schedule, WRONGS, type Wrong } from "./fault-schedule.js";
 import type { StatementTable, TrueMarket } from "./true-market.js";
 
 /** What the service works with. */
@@ -30,6 +31,8 @@ export interface UpstreamParts {
 
 /** Most requests of the same content, one after the other, that meet one fault. */
 const MOST_REPEATS = 6;
+/** Requests after a wrong response that are answered rightly. */
+const RIGHT_BETWEEN = 9;
 /** Pieces of a body that comes slowly. */
 const PIECES = 3;
 const FORBIDDEN: Readonly<Record<EndpointGroup, string>> = {
@@ -54,6 +57,9 @@ class Upstream {
   /** Bars of the answer at hand, and times at which it was cut. */
   #bars = 0;
   readonly #cuts = new Set<number>();
+  /** Requests that were answered wrongly, and the number of the next one that may be. */
+  readonly #wronged = new Set<string>();
+  #rightUntil = 0;
   /** Faults that are still to come for a request's content. */
   readonly #pending = new Map<string, { readonly fault: Fault; left: number }>();
 
@@ -73,9 +79,9 @@ class Upstream {
     chronicle.asked({ index, at: clock.now(), endpoint, seen, outcome, ...told });
     passes("request", "after");
     await clock.delay(20 + integer(this.#random, 3 * index, 1500));
-    if (outcome === "answered") passes("answer", "before");
+    if (isValid(outcome)) passes("answer", "before");
     await send(response);
-    if (outcome === "answered") response.once("close", () => passes("answer", "after"));
+    if (isValid(outcome)) response.once("close", () => passes("answer", "after"));
   }
 
   #decide(
@@ -94,9 +100,15 @@ class Upstream {
       const told = schedule.tellsLimit ? `: at most ${schedule.symbolLimit}` : "";
       return refused("too many", 400, "INVALID_PARAMETER", `too many symbols${told}`);
     }
-    const body = JSON.stringify(this.#truth(seen, endpoint));
+    const truth = this.#truth(seen, endpoint);
+    const body = JSON.stringify(truth);
     const fault = this.#fault(seen, index);
     if (fault !== undefined) return { outcome: fault, send: this.#broken(fault, body, index) };
+    const wrong = fault === undefined && group === "klines" ? this.#wrong(seen, index) : undefined;
+    if (wrong !== undefined) {
+      const text = JSON.stringify({ data: this.#wrongBars(wrong, seen, truth as { data: object }) });
+      return { outcome: wrong, send: (response) => json(response, 200, text) };
+    }
     if (uniform(this.#random, 3 * index + 1) >= slowRate)
       return { outcome: "answered", send: (response) => json(response, 200, body) };
     return { outcome: "answered", send: (response) => this.#slowly(response, body) };
@@ -129,6 +141,42 @@ class Upstream {
     const fault = FAULTS[integer(key, 1, FAULTS.length)] as Fault;
     this.#pending.set(content, { fault, left: integer(key, 2, MOST_REPEATS) });
     return fault;
+  }
+
+  /** How a response about K-lines is wrong; the next few are right. */
+  #wrong({ path, query }: Seen, index: number): Wrong | undefined {
+    const content = `${path}?${query.toString()}`;
+    const key = mixText(this.#random, `wrong ${index}`);
+    const isDue = index >= this.#rightUntil && !this.#wronged.has(content);
+    if (!isDue || uniform(key, 0) >= this.#life.wrongRate) return undefined;
+    this.#wronged.add(content);
+    this.#rightUntil = index + RIGHT_BETWEEN;
+    return WRONGS[integer(key, 1, WRONGS.length)];
+  }
+
+  /** What a wrong response holds instead of the truth: the first symbol's bars are not what was asked for. */
+  #wrongBars(wrong: Wrong, seen: Seen, { data }: { readonly data: object }): object {
+    const { market, clock } = this.#parts;
+    const [symbol = ""] = Object.keys(data);
+    const { [symbol]: own, ...others } = data as Record<string, object>;
+    const period = seen.query.get("period") as LandedPeriod;
+    const [first, last] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
+    const tell = (of: LandedPeriod, start: number, end: number): Record<string, object> => {
+      const bars = market.bars(of, symbol, { first: start, last: end, count: 500 }, clock.now());
+      // Of a symbol without such bars those of another name are told: it must not just be left out.
+      return bars.length > 0 ? Object.fromEntries([inColumns([symbol, bars])]) : { "699999.SH": own ?? {} };
+    };
+    if (own === undefined) return {};
+    switch (wrong) {
+      case "empty map":
+        return {};
+      case "another symbol":
+        return { "699999.SH": own, ...others };
+      case "another period":
+        return { ...tell(period === "1d" ? "1m" : "1d", first, last), ...others };
+      case "older window":
+        return { ...tell(period, first - 60 * DAY_MS, first - 1), ...others };
+    }
   }
 
   #broken(fault: Fault, body: string, index: number): (response: ServerResponse) => void {
@@ -169,13 +217,13 @@ class Upstream {
   }
 
   #truth(seen: Seen, endpoint: Endpoint): object {
-    const { market, clock, schedule } = this.#parts;
+    const { market, clock } = this.#parts;
     const now = clock.now();
     switch (endpoint) {
       case ENDPOINTS.klinesBatch: {
         const period = seen.query.get("period") as LandedPeriod;
         // What is left out counts as the interface says: without a count the newest hundred.
-        const count = Math.min(Number(seen.query.get("count") ?? 100), schedule.rowCap[period]);
+        const count = Math.min(Number(seen.query.get("count") ?? 100), this.#life.rowCap[period]);
         const [first, last] = ["start_time", "end_time"].map((name) =>
           Number(seen.query.get(name) ?? Number.NaN),
         );

@@ -6,15 +6,18 @@ import type { LandedPeriod } from "../../../src/core/period.js";
 import { regionOf } from "../../../src/core/symbol.js";
 import { parquetRelation } from "../../../src/db/parquet-relation.js";
 import { literal } from "../../../src/db/quote.js";
+import { regionSql } from "../../../src/db/region-sql.js";
 import type { Session } from "../../../src/db/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { isDataFile } from "../../../src/lake/vacuum.js";
+import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { REQUESTS } from "../../../src/schema/requests.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
 import { TABLES } from "../../../src/schema/tables.js";
+import type { Event } from "./chronicle.js";
 import type { Schedule } from "./fault-schedule.js";
 import type { TrueMarket } from "./true-market.js";
 
@@ -28,6 +31,8 @@ export interface LakeState {
   readonly now: number;
   /** Whether the undisturbed life is over: the lake must equal the truth then. */
   readonly isLast: boolean;
+  /** What happened so far. */
+  readonly events: readonly Event[];
 }
 
 /** What a lake has that is not true, or has not though it says so, or lacks at the end. */
@@ -35,7 +40,8 @@ export async function lakeFindings(state: LakeState): Promise<string[]> {
   const { schedule, lake, isLast } = state;
   const findings: string[] = [];
   for (const pipeline of schedule.pipelines) {
-    if (pipeline.kind === "bars") findings.push(...(await barFindings(state, pipeline.period)));
+    if (pipeline.kind === "bars")
+      findings.push(...(await barFindings(state, pipeline.name, pipeline.period)));
     if (pipeline.kind === "statements") {
       findings.push(...(await statementFindings(state, BALANCE_SHEET)));
       findings.push(...(await statementFindings(state, CASH_FLOW)));
@@ -93,8 +99,8 @@ export async function tellBars(
   }
 }
 
-async function barFindings(state: LakeState, period: LandedPeriod): Promise<string[]> {
-  const { session, now, isLast } = state;
+async function barFindings(state: LakeState, name: string, period: LandedPeriod): Promise<string[]> {
+  const { session, now, isLast, events } = state;
   const table = period === "1d" ? BARS_1D : BARS_1M;
   const truth = `truth_${period}`;
   const findings: string[] = [];
@@ -111,9 +117,24 @@ async function barFindings(state: LakeState, period: LandedPeriod): Promise<stri
     "covered and not landed",
     coveredButAbsent(table, truth, landed, await rowsOf(state, REQUESTS)),
   );
+  const promised = promiseOf(events, name);
+  // What a report leaves open it does not promise.
+  const open = promised?.open.map(({ symbol, start, end }) => `(${literal(symbol)}, ${start}, ${end})`) ?? [];
+  const isOpen = `EXISTS (FROM (VALUES ${["('', 0, 0)", ...open].join(", ")}) o(s, f, e)
+    WHERE o.s = symbol AND "timestamp" >= o.f AND "timestamp" < o.e)`;
+  if (promised?.kept) {
+    const final = `CASE ${regionSql("symbol")} ${Object.keys(REGIONS)
+      .map((region) => `WHEN ${literal(region)} THEN ${finalEnd(region as Region, promised.began)}`)
+      .join(" ")} END`;
+    await compare(
+      "promised and not landed",
+      `SELECT DISTINCT symbol, timestamp FROM ${truth} ANTI JOIN (${landed}) USING (symbol, timestamp)
+       WHERE timestamp < ${final} AND NOT ${isOpen}`,
+    );
+  }
   if (!isLast) return findings;
   const newest = `${versions} QUALIFY version = max(version) OVER (PARTITION BY symbol, timestamp)`;
-  await compare("lacks what is true", `(${newest}) EXCEPT (${landed})`);
+  await compare("lacks what is true", `FROM ((${newest}) EXCEPT (${landed})) WHERE NOT ${isOpen}`);
   await compare("has what is not true", `(${landed}) EXCEPT (${newest})`);
   const finals = Object.keys(REGIONS).map(
     (region) => `WHEN ${literal(region)} THEN ${finalEnd(region as Region, now)}`,
@@ -126,12 +147,27 @@ async function barFindings(state: LakeState, period: LandedPeriod): Promise<stri
   return findings;
 }
 
+/** What the last run of a pipeline promised; undefined where none has ended in the last life. */
+function promiseOf(events: readonly Event[], pipeline: string) {
+  const life = events.at(-1)?.life;
+  const own = events.filter(
+    (event) => event.life === life && "pipeline" in event && event.pipeline === pipeline,
+  );
+  const began = own.find((event) => event.kind === "began")?.at;
+  const ended = own.find((event) => event.kind === "ended");
+  if (began === undefined || ended?.kind !== "ended") return undefined;
+  // A run in which requests failed does not say what it lacks for that.
+  const kept = ended.status === "complete" || (ended.status === "partial" && ended.failures.length === 0);
+  return { began, kept, open: ended.open };
+}
+
 /** Bars that the ledger counts as answered, and as final, and that are not there. */
 function coveredButAbsent(table: TableSchema, truth: string, landed: string, ledger: string): string {
   return `WITH covered AS (
       SELECT unnest(symbols) AS symbol, epoch_ms(window_start) AS s, epoch_ms(least(window_end, final_end)) AS e
       FROM (${ledger})
-      WHERE dataset = ${literal(table.name)} AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
+      WHERE dataset = ${literal(table.name)} AND status IN ('answered', 'empty') AND window_start IS NOT NULL
+        AND (reason IS NULL OR reason NOT IN (${ASKED_AGAIN_SOON.map(literal).join(", ")}))),
     bars AS (SELECT DISTINCT symbol, timestamp AS t FROM ${truth})
     SELECT DISTINCT b.symbol, b.t FROM bars b JOIN covered c ON b.symbol = c.symbol AND b.t >= c.s AND b.t < c.e
     ANTI JOIN (${landed}) l ON l.symbol = b.symbol AND l.timestamp = b.t`;

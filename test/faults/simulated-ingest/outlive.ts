@@ -54,7 +54,9 @@ export async function outlive(
     }
     stray = left;
     const isLast = life === schedule.lives.length - 1;
-    const found = await lakeFindings({ session, lake: lake(), market, schedule, now: before, isLast });
+    const told = readChronicle(join(folder, "chronicle.ndjson"));
+    const state = { session, lake: lake(), market, schedule, now: before, isLast, events: told };
+    const found = await lakeFindings(state);
     findings.push(...found.map((finding) => `after life ${life}: ${finding}`));
   }
   const events = readChronicle(join(folder, "chronicle.ndjson"));

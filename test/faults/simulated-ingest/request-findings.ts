@@ -12,9 +12,10 @@ import {
   type TimeRange,
 } from "../../../src/core/time.js";
 import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
+import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
 import { planRequestUnits } from "../../../src/plan/request-units.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
-import type { Event, Outcome } from "./chronicle.js";
+import { type Event, isValid, type Outcome } from "./chronicle.js";
 import { LOOKBACK_DAYS, type Schedule } from "./fault-schedule.js";
 import { type MarketShape, TrueMarket } from "./true-market.js";
 
@@ -26,6 +27,8 @@ const UNDER_WAY = 4;
 const RECHECK_MS = 12 * 3_600_000;
 /** Reference data is asked for again after this. */
 const REFRESH_MS = 12 * 3_600_000;
+/** Reasons of absence with which a window may be asked for again by the next run. */
+const ASKED_AGAIN: ReadonlySet<string | undefined> = new Set(ASKED_AGAIN_SOON);
 const REFUSED: ReadonlySet<Outcome> = new Set(["forbidden"]);
 
 /** What one run of a pipeline asked for, and what was kept of it. */
@@ -54,8 +57,8 @@ export function kindsOfRequests(events: readonly Event[]): Map<Outcome, number> 
  * - Every right answer was kept, but for those under way at a kill: four at most.
  * - No request asks for nothing but what was kept before, is final and is not due to be checked again.
  * - A run gets no more right answers than the plan has requests that is made, with the service's limits known, of what
- *   was not kept when the run began; and one more for each answer that the service cut, for each that looked so and was
- *   whole, and for the measuring of the cap.
+ *   was not kept when the run began; and one more for each answer that the service cut, for each look at a window whose
+ *   first session was not seen or in which nothing came, and for the measuring of the cap.
  *
  * All other requests met a fault. So the requests are at most those of the plan, the pages that caps cause, one for each
  * fault, and four for each kill.
@@ -68,19 +71,19 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
   for (const run of runsOf(events)) {
     const name = `run of ${run.pipeline} in life ${run.life}`;
     const pipeline = schedule.pipelines.find((one) => one.name === run.pipeline);
-    const answered = run.asked.filter(({ outcome }) => outcome === "answered");
+    const answered = run.asked.filter(({ outcome }) => isValid(outcome));
     const lost = answered.length - run.kept.length;
     const isKept = pipeline?.kind !== "reference";
     if (isKept && lost > (run.ended === undefined ? UNDER_WAY : 0))
       findings.push(`${name}: ${answered.length} right answers, of which ${run.kept.length} were kept`);
-    if (run.ended !== undefined && run.ended.status !== statusOf(run))
+    if (run.ended !== undefined && run.ended.status !== statusOf(run, run.ended.open.length > 0))
       findings.push(
-        `${name}: ended ${run.ended.status} and should ${statusOf(run)}: ${run.ended.failures.join("; ")}`,
+        `${name}: ended ${run.ended.status} and should ${statusOf(run, run.ended.open.length > 0)}: ${run.ended.failures.join("; ")}`,
       );
     if (pipeline?.kind === "bars") {
-      const plan = paid.plan(pipeline.period, run.at);
+      const plan = paid.plan(pipeline.period, run.at, run.life);
       const cuts = answered.reduce((sum, { cuts: n }) => sum + n, 0);
-      const doubts = answered.filter((one) => one.bars === 0 && isPage(one, answered)).length;
+      const doubts = answered.filter((one, n) => isLook(one, answered.slice(0, n))).length;
       if (answered.length > plan + cuts + doubts + 1)
         findings.push(
           `${name}: ${answered.length} right answers to a plan of ${plan}, ${cuts} cuts and ${doubts} doubts`,
@@ -105,11 +108,10 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
   return findings;
 }
 
-/** Whether a request asks for what may be before the bars of another one. */
-function isPage({ symbols, first, last }: Asked, asked: readonly Asked[]): boolean {
-  return asked.some(
-    (one) =>
-      one.first === first && one.last > last && symbols.every((symbol) => one.symbols.includes(symbol)),
+/** Whether a request looks again at a time that its symbols were asked for before in the same run. */
+function isLook({ symbols, first, last }: Asked, before: readonly Asked[]): boolean {
+  return symbols.every((symbol) =>
+    before.some((one) => one.first <= first && one.last >= last && one.symbols.includes(symbol)),
   );
 }
 
@@ -127,12 +129,15 @@ function runsOf(events: readonly Event[]): Run[] {
   return runs;
 }
 
-/** How a run must end: by what became of the last request of each content, and of those that smaller ones replaced. */
-function statusOf({ asked }: Run): RunStatus {
+/**
+ * How a run must end: by what became of the last request of each content, of those that smaller ones replaced, and by
+ * whether the report leaves something open.
+ */
+function statusOf({ asked }: Run, isOpen: boolean): RunStatus {
   const last = new Map(asked.map((one) => [one.content, one.outcome]));
-  const bad = [...last.values()].filter((outcome) => outcome !== "answered" && outcome !== "too many");
-  if (bad.length === 0) return "complete";
-  if (bad.length < last.size && [...last.values()].includes("answered")) return "partial";
+  const bad = [...last.values()].filter((outcome) => !isValid(outcome) && outcome !== "too many");
+  if (bad.length === 0) return isOpen ? "partial" : "complete";
+  if (isOpen || (bad.length < last.size && [...last.values()].some(isValid))) return "partial";
   return bad.some((outcome) => REFUSED.has(outcome)) ? "refused" : "failed";
 }
 
@@ -149,8 +154,8 @@ class Paid {
     this.#calendars = { CN: new Weekdays("CN", schedule.market), US: new Weekdays("US", schedule.market) };
   }
 
-  add({ dataset, symbols, window, finalEnd: end, askedAt }: RequestRecord): void {
-    if (window === undefined) return;
+  add({ dataset, symbols, window, finalEnd: end, askedAt, reason }: RequestRecord): void {
+    if (window === undefined || ASKED_AGAIN.has(reason)) return;
     const range = { start: window.start, end: Math.min(window.end, end ?? window.end) };
     for (const symbol of symbols) {
       const key = `${dataset} ${symbol}`;
@@ -159,8 +164,13 @@ class Paid {
   }
 
   /** Requests that a plan has of what is not kept, with the service's limits known. */
-  plan(period: LandedPeriod, now: number): number {
-    const { symbolLimit, tellsLimit, rowCap, pipelines } = this.#schedule;
+  plan(period: LandedPeriod, now: number, life: number): number {
+    const { symbolLimit, tellsLimit, lives, pipelines } = this.#schedule;
+    // A cap that was learned in an earlier life stays.
+    const rowCap = {
+      "1d": Math.min(...lives.slice(0, life + 1).map((one) => one.rowCap["1d"])),
+      "1m": Math.min(...lives.slice(0, life + 1).map((one) => one.rowCap["1m"])),
+    };
     const pipeline = pipelines.find((one) => one.kind === "bars" && one.period === period);
     if (pipeline?.kind !== "bars") return 0;
     const units = (["CN", "US"] as const).map((region) => {

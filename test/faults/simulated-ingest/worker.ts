@@ -36,7 +36,11 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
   const upstream = await openUpstream({ schedule, life, market, clock, chronicle, passes: pass });
   const lake = new Lake(join(folder, "lake"));
   // A service keeps its address; that of the test's socket is another one each time.
-  const limits = await keepServiceLimits(lake.storage, "upstream", clock);
+  const limits = await keepServiceLimits(
+    lake.storage,
+    { host: "upstream", keyId: schedule.lives[life]?.key ?? "" },
+    clock,
+  );
   const client = new ServiceClient({
     baseUrl: upstream.url,
     apiKey: "secret-key",
@@ -50,10 +54,14 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
       const { name: pipeline } = definition;
       chronicle.note({ kind: "began", at: clock.now(), pipeline });
       const report = await runPipeline(definePipeline(definition), {}, { lake, client, clock, limits });
-      const { status, failures } = report;
+      const { status, failures, completeness } = report;
+      const open = completeness.flatMap(({ unexplained, setAside }) => [
+        ...unexplained,
+        ...setAside.map(({ symbol, window = { start: 0, end: clock.now() } }) => ({ symbol, ...window })),
+      ]);
       const reasons = failures.map(({ reason }) => reason);
       const sent = report.requests.sent;
-      chronicle.note({ kind: "ended", at: clock.now(), pipeline, status, sent, failures: reasons });
+      chronicle.note({ kind: "ended", at: clock.now(), pipeline, status, sent, failures: reasons, open });
     }
     await limits.saved();
   } finally {

@@ -89,6 +89,7 @@ test("metrics: counters of the runs, gauges of the pipelines, and the process", 
     landed: [
       { table: "bars_1d", inserted: 900, updated: 2, unchanged: 98, sample: [], filesAdded: 1, version: 3 },
     ],
+    completeness: [],
     startedAt: NOW,
     finishedAt: NOW + 1000,
   };

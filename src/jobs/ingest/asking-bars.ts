@@ -1,0 +1,298 @@
+import pMap from "p-map";
+import { isTooManySymbols } from "../../client/answer-error.js";
+import type { Region } from "../../core/exchange.js";
+import type { TimeRange } from "../../core/time.js";
+import type { Lease } from "../../lake/request-leases.js";
+import { AbsentSymbols } from "../../plan/absent-symbols.js";
+import { judgeResponse, type ResponseVerdict } from "../../plan/judge-response.js";
+import { type Doubt, nextLooks, type Page, type Verdict } from "../../plan/older-bars.js";
+import { barsPerDay, expectedBars, type RequestUnit } from "../../plan/request-units.js";
+import { ASSUMED_CAP } from "../../plan/row-cap.js";
+import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-demand.js";
+import { ClosedRanges } from "./closed-ranges.js";
+import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
+import { LandingBars } from "./landing-bars.js";
+import type { Leftovers } from "./leftovers.js";
+import { RecentWindows } from "./recent-windows.js";
+import { CONCURRENCY, type Run } from "./run.js";
+import type { SharedAsking } from "./shared-asking.js";
+
+/** Most bars, as planned, that may be on their way at once: their columns are in memory. */
+const BARS_UNDER_WAY = 2_000_000;
+
+/** The asking for one demand; a class because it learns from one response what the next plan needs. */
+export class AskingBars {
+  readonly table;
+  readonly landing: LandingBars;
+  readonly #run: Run;
+  readonly #demand: BarsDemand;
+  readonly #facts: PlanFacts;
+  readonly #cap;
+  /** Whether a response has changed what the plan was made from. */
+  #isStale = false;
+  #hasMeasured = false;
+  /** Beginnings of windows that are still to be looked at. */
+  #doubts: Doubt[] = [];
+  /** Whether a response of this plan that looks cut was looked into; others wait for its end. */
+  #hasProbed = false;
+  readonly #recent = new RecentWindows();
+  /** Symbols of which nothing came. */
+  readonly #absent = new AbsentSymbols();
+  /** Regions of which no minutes came, though they were asked for twice. */
+  readonly #withoutMinutes = new Set<Region>();
+  /** Regions of which something came. */
+  readonly #withMinutes = new Set<Region>();
+  readonly #closed = new ClosedRanges();
+  /** Responses of which it is known whether they were cut. */
+  readonly #shown = new Set<string>();
+
+  readonly #sharing: SharedAsking;
+
+  constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
+    this.#sharing = sharing;
+    this.table = barsTable(demand.period);
+    this.landing = new LandingBars(run, this.table);
+    this.#run = run;
+    this.#demand = demand;
+    this.#facts = facts;
+    this.#cap = run.limits.rowCap(demand.period);
+  }
+
+  /** Plans, and asks until the plan is done or stale. @returns whether there may be more. */
+  async askPlanned(): Promise<boolean> {
+    const { period } = this.#demand;
+    const run = this.#run;
+    this.#sharing.planned();
+    const planned = planBars(this.#demand, this.#facts, {
+      rowCap: this.#cap.known ?? LIMITS.maxCount,
+      symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
+    });
+    // One response shows whether the service keeps to the documented cap: the others wait for it.
+    const measures =
+      !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
+    this.#hasMeasured = true;
+    this.#hasProbed = false;
+    const units = measures ? planned.slice(0, 1) : planned;
+    if (units.length === 0) return false;
+    run.progress.replan(this.table.name, planned.length);
+    this.#isStale = measures;
+    const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
+    const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
+    await pMap(this.#untilStale(units), (unit) => this.#askUnit(unit), { concurrency });
+    await this.#lookAgain(concurrency);
+    await this.#sharing.release();
+    if (!this.#sharing.isElsewhere || run.isHalted(this.table.name)) return this.#isStale;
+    // What waits to be landed is leased: another run may wait for it in turn.
+    await this.landing.finish();
+    await this.#sharing.waitForOthers();
+    this.#hasMeasured &&= !measures;
+    return true;
+  }
+
+  *#untilStale(units: readonly RequestUnit[]): Generator<RequestUnit> {
+    const measuring = this.#isStale;
+    for (const unit of units) {
+      if (this.#run.isHalted(this.table.name) || (this.#isStale && !measuring)) return;
+      yield unit;
+    }
+  }
+
+  /** Asks for one unit, unless another run does. The first response that looks as if a cap had cut it is looked into at once: the plan depends on it. */
+  async #askUnit(unit: RequestUnit): Promise<void> {
+    const run = this.#run;
+    const lease = await this.#sharing.lease(this.table.name, unit);
+    this.#isStale ||= this.#sharing.hasNews;
+    if (lease === undefined) return;
+    run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
+    try {
+      await this.#askPage(unit, lease);
+    } finally {
+      if (this.#doubts.length > 0 || !this.#absent.isEmpty) this.#sharing.keep(lease);
+      else await lease.release();
+    }
+    const urgent = this.#doubts.filter((doubt) => doubt.isUrgent && !this.#closed.explains(doubt));
+    if (this.#hasProbed || this.#isStale || urgent.length === 0) return;
+    this.#hasProbed = true;
+    const { looks } = nextLooks(urgent, run.limits.symbolsPerRequest("klines"));
+    await this.#look(looks[0] as Page);
+  }
+
+  /** Looks for older bars, and for symbols of which nothing came, until no beginning and no absence is in doubt. */
+  async #lookAgain(concurrency: number): Promise<void> {
+    const run = this.#run;
+    while ((this.#doubts.length > 0 || !this.#absent.isEmpty) && !run.isHalted(this.table.name)) {
+      this.#settleClosed();
+      const size = run.limits.symbolsPerRequest("klines");
+      const isProbed = (region: Region): boolean => this.#mayLackMinutes(region);
+      const looks = [...nextLooks(this.#doubts, size).looks, ...this.#absent.takeLooks(size, isProbed)];
+      await pMap(looks, (look) => this.#look(look), { concurrency });
+    }
+  }
+
+  async #look(look: Page): Promise<void> {
+    if (this.#run.isHalted(this.table.name)) return;
+    this.#doubts = this.#doubts.filter((doubt) => look.doubts?.get(doubt.symbol) !== doubt);
+    this.#run.progress.plan(this.table.name, 1);
+    await this.#askPage(look, this.#sharing.kept);
+  }
+
+  /** Asks for a page, and hands what came to the landing, which keeps the lease until it has landed. */
+  async #askPage(page: Page, lease: Lease): Promise<void> {
+    const { symbols, window, region } = page;
+    const [{ period }, run] = [this.#demand, this.#run];
+    let isTooLarge = false;
+    const got = await run.ask(
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
+      {
+        dataset: this.table.name,
+        symbols,
+        window,
+        finalEnd: run.finalEnds[region],
+        bars: this.#days(page) * symbols.length * barsPerDay(region, period),
+      },
+      async (body, source) => {
+        const answer = await decodeKlines(body, expectationOf(page), run.buffers);
+        return judgedResponse(page, answer, this.#judge(page, answer, source));
+      },
+      (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
+    );
+    if (got === undefined) this.#giveUp(page, isTooLarge);
+    else {
+      this.#takeVerdict(page, got.value.verdict);
+      this.#run.completeness.received(this.table.name, got.value.answer.columns.rows);
+      await this.landing.take(got, lease);
+    }
+  }
+
+  /** What had too many symbols is asked for again with fewer; what failed is left to the next run. */
+  #giveUp(page: Page, isTooLarge: boolean): void {
+    const { region, symbols, window } = page;
+    if (!isTooLarge) {
+      this.#settle(symbols, window);
+      this.#absent.drop(page);
+      this.#countAsked(page);
+    } else if (page.doubts !== undefined) this.#doubts.push(...page.doubts.values());
+    else if (page.again === "all") this.#absent.add({ region, window, symbols }, true);
+  }
+
+  #takeVerdict(page: Page, verdict: ResponseVerdict): void {
+    const { region, window } = page;
+    const [dataset, { completeness }] = [this.table.name, this.#run];
+    for (const part of verdict.settled) this.#settle(part.symbols, part.window);
+    for (const { symbol, window: left } of verdict.abandoned) this.#settle([symbol], left);
+    this.#settle([...verdict.absence.doubtful, ...verdict.lost.map(({ symbol }) => symbol)], window);
+    this.#doubts.push(...verdict.doubts);
+    this.#learn(page, verdict);
+    this.#takeAbsence(page, verdict);
+    this.#countAsked(page, verdict.sessions);
+    if (page.doubts === undefined && this.#demand.lookbackDays)
+      this.#recent.add(
+        verdict.settled.filter((part) => part.window.start === window.start),
+        verdict.rows,
+      );
+    completeness.judged(dataset, page, verdict);
+    if (verdict.present.length > 0) this.#withMinutes.add(region);
+  }
+
+  /** Has symbols asked for a second time of which nothing came, and keeps those of which nothing came then. */
+  #takeAbsence(page: Page, { absence, present }: ResponseVerdict): void {
+    const { region, window, again } = page;
+    const group = { region, window, symbols: absence.doubtful };
+    const isBarren = present.length === 0;
+    if (again === "some") this.#absent.seen(page, new Set(present));
+    if (again === "some" && isBarren && this.#mayLackMinutes(region)) {
+      this.#withoutMinutes.add(region);
+      this.#absent.closeRegion(region);
+    }
+    if (group.symbols.length === 0) return;
+    if (again !== undefined || (isBarren && this.#withoutMinutes.has(region))) this.#absent.addUnseen(group);
+    else this.#absent.add(group, !isBarren);
+  }
+
+  /** Whether services may have daily bars alone of a region, and nothing of it has come in this run. */
+  #mayLackMinutes(region: Region): boolean {
+    return this.#demand.period === "1m" && region !== "CN" && !this.#withMinutes.has(region);
+  }
+
+  /** Counts what the plan has asked for; looks ask for nothing else. */
+  #countAsked(
+    { region, symbols, window, doubts, again }: Page,
+    sessions?: ReadonlyMap<string, number>,
+  ): void {
+    if (doubts !== undefined || again !== undefined) return;
+    const days = this.#days({ region, window });
+    const total = symbols.reduce((sum, symbol) => sum + (sessions?.get(symbol) ?? days), 0);
+    this.#run.completeness.asked(this.table.name, symbols, total);
+  }
+
+  /** Trading days of a page's window. */
+  #days({ region, window }: Pick<Page, "region" | "window">): number {
+    return this.#facts.calendars.get(region)?.daysIn(window, this.#facts.now).length ?? 0;
+  }
+
+  /** What is to be explained and compared once everything has landed. */
+  get leftovers(): Leftovers {
+    return { table: this.table, facts: this.#facts, unseen: this.#absent.unseen, recent: this.#recent };
+  }
+
+  /** Takes a window for asked, so that a new plan of this run leaves it out. */
+  #settle(symbols: readonly string[], window: TimeRange): void {
+    const { covered } = this.#facts;
+    for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
+  }
+
+  #judge(page: Page, answer: KlineAnswer, source: string): ResponseVerdict {
+    const { calendars, now, listedAt, covered } = this.#facts;
+    return judgeResponse(page, answer, {
+      covered,
+      period: this.#demand.period,
+      calendar: calendars.get(page.region),
+      closed: this.#closed.of(page.region),
+      listedAt,
+      cap: this.#cap,
+      now,
+      source,
+    });
+  }
+
+  /** Learns what a look has shown: a cap, or days on which a region did not trade. */
+  #learn(page: Page, verdict: Verdict): void {
+    const before = this.#cap.known;
+    for (const { source, rows, wasCut } of verdict.shown) {
+      const key = `${source} ${rows} ${wasCut}`;
+      if (!this.#shown.has(key)) this.#cap.learn(rows, wasCut);
+      this.#shown.add(key);
+    }
+    if (this.#cap.known !== undefined && this.#cap.known !== before) {
+      this.#isStale = true;
+      this.#run.limits.learnedCap(this.#demand.period, this.#cap.known);
+    }
+    this.#closed.learn(page, verdict);
+  }
+
+  /** Settles doubts about a time at which the region did not trade. */
+  #settleClosed(): void {
+    const settled = this.#doubts.filter((doubt) => this.#closed.explains(doubt));
+    this.#doubts = this.#doubts.filter((doubt) => !this.#closed.explains(doubt));
+    for (const { region, symbols, window } of nextLooks(settled, Number.POSITIVE_INFINITY).looks) {
+      this.#settle(symbols, window);
+      this.#run.enterSettled({
+        endpoint: ENDPOINTS.klinesBatch,
+        dataset: this.table.name,
+        symbols,
+        window,
+        finalEnd: this.#run.finalEnds[region],
+      });
+    }
+  }
+
+  #takesFewer(error: Error, symbols: number): boolean {
+    if (symbols <= 1) return false;
+    this.#run.limits.learnedTooMany("klines", error, symbols);
+    this.#isStale = true;
+    this.#hasMeasured = false;
+    return true;
+  }
+}

@@ -1,0 +1,80 @@
+import type { LandedPeriod } from "../../core/period.js";
+import type { TimeRange } from "../../core/time.js";
+import type { ResponseVerdict } from "../../plan/judge-response.js";
+import type { Page } from "../../plan/older-bars.js";
+import { someBars } from "../../plan/some-bars.js";
+import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { LIMITS } from "../../wire/endpoints.js";
+import type { AbsentPart, Received } from "./request-records.js";
+
+/** The query of a request for all bars of a window, as the exchange reported them. */
+export function klinesQuery(symbols: readonly string[], { start, end }: TimeRange, period: LandedPeriod) {
+  return {
+    symbols: symbols.join(","),
+    period,
+    count: LIMITS.maxCount,
+    start_time: start,
+    end_time: end - 1,
+    adjust: "none",
+  };
+}
+
+/** What the ledger is told of a decoded answer. */
+export function received(answer: KlineAnswer): Received & { readonly answer: KlineAnswer } {
+  return {
+    answer,
+    rows: answer.columns.rows,
+    rejected: answer.issues.rejected,
+    bytes: answer.bytes,
+    absent: answer.absent,
+    issues: answer.issues.kept,
+  };
+}
+
+/** What a response leaves open of what was asked for, as the ledger keeps it. */
+function holesOf({ window }: Page, { lost, abandoned }: ResponseVerdict): AbsentPart[] {
+  const symbols = lost.map(({ symbol }) => symbol);
+  const setAside: AbsentPart[] = symbols.length > 0 ? [{ symbols, window, reason: "set_aside" }] : [];
+  const unexplained = abandoned.map((doubt): AbsentPart => {
+    return { symbols: [doubt.symbol], window: doubt.window, reason: "unexplained" };
+  });
+  return [...setAside, ...unexplained];
+}
+
+/**
+ * A response without the bars that are not to land: of a look those that were known before it, and of any other response
+ * those of symbols that are asked for a second time. Bars of another period never land.
+ */
+function barsToLand(
+  { doubts, window, again }: Page,
+  answer: KlineAnswer,
+  verdict: ResponseVerdict,
+): KlineAnswer {
+  const endOf = (symbol: string): number => doubts?.get(symbol)?.window.end ?? window.end;
+  const known = doubts !== undefined;
+  const repeated = new Set([
+    ...(again === undefined ? verdict.absence.doubtful : []),
+    ...verdict.mislabelled,
+  ]);
+  if (!known && !verdict.present.some((symbol) => repeated.has(symbol))) return answer;
+  const lands = (symbol: string, timestamp: number): boolean =>
+    timestamp < endOf(symbol) && !repeated.has(symbol);
+  return { ...answer, columns: someBars(answer.columns, lands) };
+}
+
+/** What the response to a page must be like. */
+export function expectationOf({ symbols, window }: Page) {
+  return { shape: "map", symbols, window: { first: window.start, last: window.end - 1 } } as const;
+}
+
+/** A response as it is landed and entered in the ledger. */
+export function judgedResponse(page: Page, answer: KlineAnswer, verdict: ResponseVerdict) {
+  return {
+    ...received(barsToLand(page, answer, verdict)),
+    // Symbols of a look are known to have bars: that a look finds no older ones does not make them absent.
+    absent: page.doubts === undefined ? answer.absent : [],
+    verdict,
+    parts: verdict.settled,
+    holes: holesOf(page, verdict),
+  };
+}

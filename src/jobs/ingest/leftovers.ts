@@ -1,0 +1,79 @@
+import { DAY_MS } from "../../core/time.js";
+import { INCOMPLETE } from "../../plan/absence.js";
+import type { AbsentGroup } from "../../plan/absent-symbols.js";
+import type { TableSchema } from "../../schema/column.js";
+import { ENDPOINTS } from "../../wire/endpoints.js";
+import { type BarsDemand, type PlanFacts, rangeOf } from "./bars-demand.js";
+import { explainAbsences } from "./explain-absences.js";
+import { readHoles } from "./ledger-holes.js";
+import type { RecentWindows } from "./recent-windows.js";
+import type { Run } from "./run.js";
+
+/** What the asking for a demand leaves to be explained. */
+export interface Leftovers {
+  readonly table: TableSchema;
+  readonly facts: PlanFacts;
+  /** Symbols of which nothing came, though they were asked for twice. */
+  readonly unseen: readonly AbsentGroup[];
+  readonly recent: RecentWindows;
+}
+
+/** Explains what is absent, and notes what is missing or was withdrawn: once everything has landed. */
+export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {
+  await enterAbsences(run, demand, leftovers);
+  await noteWithdrawn(run, demand, leftovers);
+  await noteHoles(run, demand, leftovers);
+}
+
+async function enterAbsences(
+  run: Run,
+  { period }: BarsDemand,
+  { table, facts, unseen }: Leftovers,
+): Promise<void> {
+  const { session, lake } = run;
+  if (run.isHalted(table.name)) return;
+  const { calendars, now } = facts;
+  for (const group of await explainAbsences({ session, lake, table, period, calendars, now }, unseen)) {
+    const { region, window, symbols, reason, days } = group;
+    const finalEnd = run.finalEnds[region];
+    run.enterSettled(
+      { endpoint: ENDPOINTS.klinesBatch, dataset: table.name, symbols, window, finalEnd },
+      reason,
+    );
+    if (!INCOMPLETE.has(reason)) run.completeness.absent(table.name, reason, symbols, days);
+  }
+  await run.exclusive(() => run.landLedger());
+}
+
+/** Notes bars of the days that were asked for again that the service no longer has. */
+async function noteWithdrawn(
+  run: Run,
+  { lookbackDays = 0 }: BarsDemand,
+  { table, recent }: Leftovers,
+): Promise<void> {
+  // As long as the last so many trading days can be, weekends and the longest holidays included.
+  const since = run.startedAt - (20 + 2.5 * lookbackDays) * DAY_MS;
+  for (const gone of await run.exclusive(() => recent.gone(run.session, run.lake, table, since)))
+    run.completeness.withdrawn(table.name, gone);
+}
+
+/** Notes what of a demand is missing without an explanation, or was set aside, by this run or by one before it. */
+async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftovers): Promise<void> {
+  const dataset = table.name;
+  const holes = await run.exclusive(() => readHoles(run.session, run.lake, dataset));
+  for (const [region, symbols] of demand.symbols) {
+    const { start, end } = rangeOf(region, demand, run.clock.now());
+    for (const symbol of symbols) {
+      for (const { reason, window } of holes.get(symbol) ?? []) {
+        if (!INCOMPLETE.has(reason)) continue;
+        // A day that is known by now to be a holiday, or to be before the listing, is asked for no more.
+        const since = Math.max(start, window.start, facts.listedAt.get(symbol) ?? start);
+        const asked = { start: since, end: Math.min(end, window.end) };
+        if (facts.calendars.get(region)?.daysIn(asked, facts.now).length === 0) continue;
+        if (reason === "unexplained") run.completeness.unexplained(dataset, { symbol, ...window });
+        else if (!run.completeness.hasSetAside(dataset, symbol, window))
+          run.completeness.setAside(dataset, { symbol, window, bars: undefined });
+      }
+    }
+  }
+}
