@@ -57,8 +57,9 @@ export class LakeVersion {
 
   /** A SELECT of all of a table's columns over some of its files. @throws {LakeError} for a file that is known to be damaged */
   async relation(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
-    this.#verifier?.note(snapshot, files);
-    return parquetRelation(session, this.#lake.filesOf(snapshot, files));
+    const read = [...files];
+    await this.#verifier?.note(snapshot, read);
+    return parquetRelation(session, this.#lake.filesOf(snapshot, read));
   }
 }
 

@@ -1,5 +1,7 @@
 import { Argument } from "commander";
+import { localDate } from "../../calendar/zone.js";
 import { systemClock } from "../../client/system-clock.js";
+import { isRegion, REGIONS } from "../../core/exchange.js";
 import { newRunId } from "../../jobs/ingest/run-pipeline.js";
 import { type RepairedFile, type RepairReport, repairLake } from "../../jobs/repair-lake.js";
 import { Lake } from "../../lake/lake.js";
@@ -100,11 +102,12 @@ const NEXT: Readonly<Record<string, readonly string[]>> = {
   bars_1m: ["barlake run minute --repair"],
 };
 
-/** The dates (UTC) of a file's first and last row. */
-function dates({ range }: RepairedFile): string {
+/** The dates of a file's first and last row, in the zone of its region's exchanges. */
+function dates({ file, range }: RepairedFile): string {
   if (range === undefined) return "";
-  const date = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-  return `${date(range.start)} to ${date(range.end - 1)}`;
+  const { region } = file.partitionValues;
+  const zone = region && isRegion(region) ? REGIONS[region].zone : "UTC";
+  return `${localDate(range.start, zone)} to ${localDate(range.end - 1, zone)}`;
 }
 
 function forMachines({ table: name, version, checked, files }: RepairReport): object {
