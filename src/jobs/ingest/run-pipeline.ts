@@ -239,7 +239,7 @@ function report(run: Run, failed: unknown): RunReport {
     rows: run.rows,
     bytes: run.bytes,
     durationMs: run.elapsedMs,
-    clockShiftMs: clockShiftOf(run),
+    clockShiftMs: run.clockShiftMs,
     landed: totals(run.landed),
     changes: run.changes,
     rejected: run.rejects,
@@ -247,14 +247,6 @@ function report(run: Run, failed: unknown): RunReport {
     symbols: run.symbols.counts(),
     stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
   };
-}
-
-/** Clocks are adjusted by less than this without being set. */
-const CLOCK_SET_MS = 5000;
-
-function clockShiftOf({ clock, startedAt, elapsedMs }: Run): number | undefined {
-  const shift = Math.round(clock.now() - startedAt - elapsedMs);
-  return Math.abs(shift) >= CLOCK_SET_MS ? shift : undefined;
 }
 
 /** Why datasets were left out, where the key lacks what they need. */
