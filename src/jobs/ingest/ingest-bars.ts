@@ -11,11 +11,11 @@ import { ASSUMED_CAP, type SymbolRows } from "../../plan/row-cap.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { SharedAsking } from "./ask-beside-others.js";
 import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-demand.js";
 import { LandingBars } from "./landing-bars.js";
 import type { Received } from "./request-records.js";
 import { CONCURRENCY, type Run } from "./run.js";
-import { SharedAsking } from "./shared-asking.js";
 
 /** Most bars, as planned, that may be on their way at once: their columns are in memory. */
 const BARS_UNDER_WAY = 2_000_000;
