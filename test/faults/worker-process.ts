@@ -21,7 +21,9 @@ export async function startWorker<Order extends object, Done>(
   const child = fork(program, { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
   await new Promise<void>((resolve, reject) => {
     child.once("message", () => resolve());
-    child.once("exit", (code, signal) => reject(new Error(`${program} ended at its start: ${code ?? signal}`)));
+    child.once("exit", (code, signal) =>
+      reject(new Error(`${program} ended at its start: ${code ?? signal}`)),
+    );
   });
   return {
     perform: (order) => answerTo<Done>(child, order),

@@ -10,6 +10,7 @@ import { barsPerDay, expectedBars, type RequestUnit } from "../../plan/request-u
 import { ASSUMED_CAP } from "../../plan/row-cap.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import type { SharedAsking } from "./ask-beside-others.js";
 import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-demand.js";
 import { ClosedRanges } from "./closed-ranges.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
@@ -17,7 +18,6 @@ import { LandingBars } from "./landing-bars.js";
 import type { Leftovers } from "./leftovers.js";
 import { RecentWindows } from "./recent-windows.js";
 import { CONCURRENCY, type Run } from "./run.js";
-import type { SharedAsking } from "./shared-asking.js";
 
 /** Most bars, as planned, that may be on their way at once: their columns are in memory. */
 const BARS_UNDER_WAY = 2_000_000;

@@ -5,11 +5,11 @@ import { BARS_1M } from "../../schema/bars.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { leaseInTurn } from "./ask-beside-others.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 import { lastAnswers } from "./ledger.js";
 import type { Answer, Run } from "./run.js";
-import { leaseInTurn } from "./shared-asking.js";
 
 /** Asks for the latest trading day's minute bars of whole universes; a day that is complete is not asked for twice. */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
@@ -32,9 +32,9 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
       { dataset: BARS_1M.name, symbols: [id] },
       async (body) => {
-        const got = received(await decodeKlines(body, { shape: "map" }, run.buffers));
+        const read = received(await decodeKlines(body, { shape: "map" }, run.buffers));
         // Told at the end of the run: asked for, and nothing came.
-        return { ...got, absent: got.rows === 0 ? [id] : [] };
+        return { ...read, absent: read.rows === 0 ? [id] : [] };
       },
     );
     if (got === undefined) continue;

@@ -18,10 +18,10 @@ import {
   universeDetail,
   universeSummary,
 } from "../../wire/resources.js";
+import { leaseInTurn } from "./ask-beside-others.js";
 import { lastAnswers } from "./ledger.js";
 import type { Received } from "./request-records.js";
 import type { Answer, Run } from "./run.js";
-import { leaseInTurn } from "./shared-asking.js";
 
 const STAGED = "staged_versions";
 

@@ -9,11 +9,11 @@ import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type StatementRecord, statementRecord } from "../../wire/resources.js";
+import { leaseInTurn } from "./ask-beside-others.js";
 import { receivedRecords } from "./ingest-reference.js";
 import { LandingStatements } from "./landing-statements.js";
 import { lastAnswers } from "./ledger.js";
 import { CONCURRENCY, type Run } from "./run.js";
-import { leaseInTurn } from "./shared-asking.js";
 import { StatementFields } from "./statement-fields.js";
 
 const STATEMENTS = {

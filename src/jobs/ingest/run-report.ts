@@ -50,7 +50,7 @@ export function reportOf(run: Run, failed: unknown): RunReport {
     rows: run.rows,
     bytes: run.bytes,
     durationMs: run.elapsedMs,
-    clockShiftMs: clockShiftOf(run),
+    clockShiftMs: run.clockShiftMs,
     landed: totals(run.landed),
     changes: run.changes,
     rejected: run.rejects,
@@ -59,14 +59,6 @@ export function reportOf(run: Run, failed: unknown): RunReport {
     completeness,
     stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
   };
-}
-
-/** Clocks are adjusted by less than this without being set. */
-const CLOCK_SET_MS = 5000;
-
-function clockShiftOf({ clock, startedAt, elapsedMs }: Run): number | undefined {
-  const shift = Math.round(clock.now() - startedAt - elapsedMs);
-  return Math.abs(shift) >= CLOCK_SET_MS ? shift : undefined;
 }
 
 /** Why datasets were left out, where the key lacks what they need. */

@@ -36,6 +36,9 @@ import { SymbolTally } from "./symbol-tally.js";
 /** Requests that may be under way at once. */
 export const CONCURRENCY = 4;
 
+/** Clocks are adjusted by less than this without being set. */
+const CLOCK_SET_MS = 5000;
+
 /** A request that was refused or failed. */
 export interface Failure {
   /** Dataset and number. */
@@ -143,6 +146,12 @@ export class Run {
   /** How long it has gone on, in milliseconds, whatever the machine's clock was set to meanwhile. */
   get elapsedMs(): number {
     return ticksOf(this.clock) - this.#startedTicks;
+  }
+
+  /** By how much the machine's clock was set while it went on, in milliseconds; undefined: it was not. */
+  get clockShiftMs(): number | undefined {
+    const shift = Math.round(this.clock.now() - this.startedAt - this.elapsedMs);
+    return Math.abs(shift) >= CLOCK_SET_MS ? shift : undefined;
   }
 
   /** Options for a landing at this moment. */
