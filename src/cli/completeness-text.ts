@@ -1,3 +1,7 @@
+import { localDate } from "../calendar/zone.js";
+import { REGIONS } from "../core/exchange.js";
+import { regionOf } from "../core/symbol.js";
+import type { TimeRange } from "../core/time.js";
 import type { TableCompleteness } from "../jobs/ingest/completeness.js";
 import { count, paint, plural } from "./text.js";
 
@@ -28,7 +32,9 @@ export function completenessLines(table: TableCompleteness): string[] {
     );
   }
   if (unexplained.length > 0) {
-    const windows = unexplained.map(({ symbol, start, end }) => `${symbol} ${datesOf({ start, end })}`);
+    const windows = unexplained.map(
+      ({ symbol, start, end }) => `${symbol} ${datesOf(symbol, { start, end })}`,
+    );
     lines.push(
       `${paint("red", `${dataset}: ${plural(unexplained.length, "window")} without any bar, and nothing says why:`)} ${some(windows)}`,
       "they are asked for again by later runs, and at once with --repair",
@@ -37,13 +43,13 @@ export function completenessLines(table: TableCompleteness): string[] {
   if (setAside.length > 0) {
     const parts = setAside.map(({ symbol, window, bars }) => {
       const number = bars === undefined ? "bars" : plural(bars, "bar");
-      return `${symbol} ${window === undefined ? "" : `${datesOf(window)} `}(${number})`;
+      return `${symbol} ${window === undefined ? "" : `${datesOf(symbol, window)} `}(${number})`;
     });
     lines.push(`${paint("red", `${dataset}: set aside, and not in the lake:`)} ${some(parts)}`);
   }
   if (withdrawn.length > 0) {
     const parts = withdrawn.map(
-      ({ symbol, window, bars }) => `${symbol} ${datesOf(window)} (${plural(bars, "bar")})`,
+      ({ symbol, window, bars }) => `${symbol} ${datesOf(symbol, window)} (${plural(bars, "bar")})`,
     );
     lines.push(
       `${paint("yellow", `${dataset}: the service no longer has:`)} ${some(parts)}`,
@@ -53,10 +59,11 @@ export function completenessLines(table: TableCompleteness): string[] {
   return lines;
 }
 
-/** The days of a window, in UTC. */
-function datesOf({ start, end }: { readonly start: number; readonly end: number }): string {
-  const [first, last] = [start, end - 1].map((ms) => new Date(ms).toISOString().slice(0, 10));
-  return first === last ? `${first}` : `${first} to ${last}`;
+/** The days of a window, by the calendar of the symbol's exchange. */
+function datesOf(symbol: string, { start, end }: TimeRange): string {
+  const { zone } = REGIONS[regionOf(symbol) ?? "CN"];
+  const [first, last] = [localDate(start, zone), localDate(end - 1, zone)];
+  return first === last ? first : `${first} to ${last}`;
 }
 
 function some(parts: readonly string[]): string {

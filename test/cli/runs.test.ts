@@ -33,7 +33,7 @@ test("lists runs newest first, and shows one in full", async () => {
   expect(lines).toEqual([
     expect.stringMatching(new RegExp(`^${second.runId} +other +failed +2024-01-16 00:00:00 `)),
     expect.stringMatching(
-      new RegExp(`^${first.runId} +daily +complete +2024-01-13 00:00:00 +0 ms +1 +3 +3 `),
+      new RegExp(`^${first.runId} +daily +complete +2024-01-13 00:00:00 +0 ms +2 +3 +3 `),
     ),
   ]);
   expect(JSON.parse((await runs("--pipeline", "daily", "--json")).stdout)).toMatchObject([

@@ -11,11 +11,18 @@ import { temporaryLake } from "../lake/temporary-lake.js";
 const DAY = 86_400_000;
 const NO_LIMITS: ServiceLimits = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: {} };
 
-/** Answers a request for daily bars of Shanghai: one a day of the window, the last three days alone. */
+/** Time of day in UTC of a midnight in Shanghai. */
+const MIDNIGHT = 16 * 3_600_000;
+
+/**
+ * Answers a request for daily bars of Shanghai: one a day of the window, the last three days alone. Where it is asked for
+ * what is older than a bar that it gave, it has that bar alone.
+ */
 export function dailyBars(seen: Seen): object {
   const end = Number(seen.query.get("end_time")) + 1;
   const start = Number(seen.query.get("start_time"));
-  const days = [end - 3 * DAY, end - 2 * DAY, end - DAY].filter((ms) => ms >= start);
+  const isLook = (end - 1) % DAY === MIDNIGHT;
+  const days = isLook ? [end - 1] : [end - 3 * DAY, end - 2 * DAY, end - DAY].filter((ms) => ms >= start);
   const of = (value: number): number[] => days.map(() => value);
   const prices = { open: of(10), high: of(10), low: of(10), close: of(10) };
   const bars = { timestamp: days, ...prices, volume: of(100), amount: of(1e5) };
