@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { Lake } from "../../src/lake/lake.js";
 import { publish } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
@@ -18,7 +19,7 @@ function exampleOf(heading: string): string {
 
 describe.skipIf(!pythonHas("duckdb", "pandas", "polars", "pyarrow"))("Python reads lake.duckdb", () => {
   test("while bars are landed, each time as one commit left it", async () => {
-    const [lake, session] = [temporaryLake(), await openSession()];
+    const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
     const stopFile = join(temporaryFolder(), "stop");
     const states = new Map<number, number>();
     let closes = 0;
@@ -51,12 +52,13 @@ describe.skipIf(!pythonHas("duckdb", "pandas", "polars", "pyarrow"))("Python rea
   ])("as the document's example for %s does", async (heading, shown, packages) => {
     if (packages.length > 0 && !pythonHas(...packages)) return;
     const folder = temporaryFolder();
-    const { lake, market } = await fillSimulated(join(folder, "lake"), {
+    const { market } = await fillSimulated(join(folder, "lake"), {
       symbols: 12,
       days: 60,
       end: "2026-03-31",
       minuteDays: 0,
     });
+    const lake = new Lake(join(folder, "lake"));
     await publish(lake);
     const symbol = market.instruments.find(({ region }) => region === "CN")?.symbol ?? "";
     const example = exampleOf(heading)
