@@ -49,14 +49,15 @@ const MANY_SYMBOLS = 10;
 const EARLY_MS = DAY_MS / 4;
 
 /**
- * Time that passes before a window is asked for again of which nothing could be explained, in milliseconds: none after
- * the first run that found nothing, then 1 day, 2, 4 and so on up to {@link REVISIT_DAYS}.
+ * Time that passes before a window is asked for again, in milliseconds: 1 day after the first run that found nothing, then
+ * 2, 4 and so on up to {@link REVISIT_DAYS}. Where nothing is explained the next run asks at once, and then it is 1 day.
  *
  * @param looks runs that found nothing, one after the other; from 1.
  */
-export function waitAfter(looks: number): number {
-  if (looks <= 1) return 0;
-  return Math.min(REVISIT_DAYS, 2 ** (looks - 2)) * DAY_MS - EARLY_MS;
+export function waitAfter(looks: number, reason: AbsenceReason): number {
+  const doublings = INCOMPLETE.has(reason) ? looks - 2 : looks - 1;
+  if (doublings < 0) return 0;
+  return Math.min(REVISIT_DAYS, 2 ** doublings) * DAY_MS - EARLY_MS;
 }
 
 /** What is known of a symbol of which nothing came in a window, though it was looked at twice. */

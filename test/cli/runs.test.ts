@@ -37,7 +37,7 @@ test("lists runs newest first, and shows one in full", async () => {
     ),
   ]);
   expect(JSON.parse((await runs("--pipeline", "daily", "--json")).stdout)).toMatchObject([
-    { run_id: first.runId, requests_sent: 1, inserted: 3, options: {} },
+    { run_id: first.runId, requests_sent: 2, inserted: 3, options: {} },
   ]);
   expect(JSON.parse((await runs("--limit", "1", "--json")).stdout)).toHaveLength(1);
 

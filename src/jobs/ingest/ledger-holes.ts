@@ -64,7 +64,10 @@ function withRow(holes: readonly Hole[], { symbol, start, end, askedAt, reason }
     ({ window, askedAt: at }) => at < askedAt && window.start < end && window.end > start,
   );
   const looks = 1 + Math.max(0, ...before.map((hole) => hole.looks));
-  return [...left, { symbol, window: range, reason, looks, askedAt, dueAt: askedAt + waitAfter(looks) }];
+  return [
+    ...left,
+    { symbol, window: range, reason, looks, askedAt, dueAt: askedAt + waitAfter(looks, reason) },
+  ];
 }
 
 /** Takes holes out of covered windows. @param isOpen whether a hole counts. */

@@ -146,7 +146,7 @@ test("a symbol that is absent where others come is believed for 30 days, and exp
   expect(service.seen.slice(1).map(askedFor)).toEqual(["000001.SZ", "000001.SZ"]);
 });
 
-test("a day on which nothing comes of many symbols is taken for a holiday, and asked for again by the next run", async () => {
+test("a day on which nothing comes of many symbols is taken for a holiday, and asked for again after a day", async () => {
   const many = Array.from({ length: 12 }, (_, n) => `${600_000 + n}.SH`);
   const market = Object.fromEntries(many.map((symbol) => [symbol, DAYS.slice(0, -1)]));
   const { clock, run } = await scriptedMarket(right(market), "2024-02-02T00:00:00Z");
@@ -155,6 +155,8 @@ test("a day on which nothing comes of many symbols is taken for a holiday, and a
   const holiday = await run(DAILY, { symbols: many });
   expect(holiday).toMatchObject({ status: "complete", requests: { sent: 2 } });
   expect(holiday.completeness[0]?.absent).toEqual([{ reason: "no_session", symbols: 12, sessions: 12 }]);
+  expect((await run(DAILY, { symbols: many })).requests.sent).toBe(0);
+  clock.advance(DAY);
   expect((await run(DAILY, { symbols: many })).requests.sent).toBe(2);
 });
 
