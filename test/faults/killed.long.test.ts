@@ -39,8 +39,8 @@ test("runs that are killed after any request lose nothing and double nothing; th
   );
   const steps = [
     ["run", "reference"],
-    ["run", "daily", "--from", "2025-01-01", "--to", "2025-11-20", "--symbols", symbols],
-    ["run", "minute", "--from", "2025-10-01", "--to", "2025-11-20"],
+    ["run", "daily", "--from", "2025-01-01", "--to", "2025-11-21", "--symbols", symbols],
+    ["run", "minute", "--from", "2025-10-01", "--to", "2025-11-21"],
     ["run", "financials", "--symbols", symbols],
   ];
   let kills = 0;

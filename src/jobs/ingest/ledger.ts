@@ -147,8 +147,8 @@ export async function coveredWindows(
   );
   for (const { symbol } of left) covered.set(symbol, []);
   for (const { symbol, s: start, e: end, starts, ends } of left) {
-    const holes = starts.map((hole, i): TimeRange => ({ start: hole, end: ends[i] as number }));
-    covered.get(symbol)?.push(...subtractRanges({ start, end }, holes));
+    const lost = starts.map((first, i): TimeRange => ({ start: first, end: ends[i] as number }));
+    covered.get(symbol)?.push(...subtractRanges({ start, end }, lost));
   }
   for (const { symbol } of left) covered.set(symbol, unionRanges(covered.get(symbol) ?? []));
   const isOpen = ({ dueAt }: Hole): boolean => holes === "all" || dueAt <= now;

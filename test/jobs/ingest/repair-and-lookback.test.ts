@@ -4,7 +4,7 @@ import { json, type Script, type Seen } from "../../faults/scripted-service.js";
 import { queryLake } from "../../lake/temporary-lake.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 
-const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-08" };
 const HOUR = 3_600_000;
 /** Midnights in Shanghai of the trading dates from 2024-01-08, a Monday, to 12. */
 const DAYS = ["07", "08", "09", "10", "11"].map((day) => Date.parse(`2024-01-${day}T16:00:00Z`));
@@ -30,7 +30,7 @@ test("repair fills what failed, of the symbols asked for before, and asks for no
   const repaired = await run(DAILY, { repair: true });
   expect(repaired).toMatchObject({ status: "complete", rows: 5, requests: { sent: 1 } });
   expect(service.seen.slice(before).map(asked)).toEqual([
-    { symbols: "601398.SH", from: "2023-12-31T16:00", to: "2024-01-12T16:00" },
+    { symbols: "601398.SH", from: "2024-01-07T16:00", to: "2024-01-12T16:00" },
   ]);
   expect((await run(DAILY, { repair: true })).requests.sent).toBe(0);
 });

@@ -7,7 +7,7 @@ import { openReader } from "../../../src/lake/publish.js";
 import { json } from "../../faults/scripted-service.js";
 import { right, scriptedMarket } from "../scripted-market.js";
 
-const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-11" };
 
 test("a clock that is set back or ahead while a run goes on changes no duration, and is told", async () => {
   for (const [set, said] of [
