@@ -49,9 +49,12 @@ export class AskingBars {
   readonly #shown = new Set<string>();
 
   readonly #sharing: SharedAsking;
+  /** Windows that were answered in full, by symbol: what the plan leaves out may also have failed, or be in doubt. */
+  readonly #answered: Map<string, TimeRange[]>;
 
   constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
     this.#sharing = sharing;
+    this.#answered = new Map(facts.covered);
     this.table = barsTable(demand.period);
     this.landing = new LandingBars(run, this.table);
     this.#run = run;
@@ -179,20 +182,19 @@ export class AskingBars {
 
   #takeVerdict(page: Page, verdict: ResponseVerdict): void {
     const { region, window } = page;
-    const [dataset, { completeness }] = [this.table.name, this.#run];
-    for (const part of verdict.settled) this.#settle(part.symbols, part.window);
+    for (const part of verdict.settled) {
+      this.#settle(part.symbols, part.window);
+      this.#settle(part.symbols, part.window, this.#answered);
+    }
     for (const { symbol, window: left } of verdict.abandoned) this.#settle([symbol], left);
     this.#settle([...verdict.absence.doubtful, ...verdict.lost.map(({ symbol }) => symbol)], window);
     this.#doubts.push(...verdict.doubts);
     this.#learn(page, verdict);
     this.#takeAbsence(page, verdict);
     this.#countAsked(page, verdict.sessions);
-    if (page.doubts === undefined && this.#demand.lookbackDays)
-      this.#recent.add(
-        verdict.settled.filter((part) => part.window.start === window.start),
-        verdict.rows,
-      );
-    completeness.judged(dataset, page, verdict);
+    const whole = verdict.settled.filter((part) => part.window.start === window.start);
+    if (page.doubts === undefined && this.#demand.lookbackDays) this.#recent.add(whole, verdict.rows);
+    this.#run.completeness.judged(this.table.name, page, verdict);
     if (verdict.present.length > 0) this.#withMinutes.add(region);
   }
 
@@ -238,15 +240,14 @@ export class AskingBars {
   }
 
   /** Takes a window for asked, so that a new plan of this run leaves it out. */
-  #settle(symbols: readonly string[], window: TimeRange): void {
-    const { covered } = this.#facts;
+  #settle(symbols: readonly string[], window: TimeRange, covered = this.#facts.covered): void {
     for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
   }
 
   #judge(page: Page, answer: KlineAnswer, source: string): ResponseVerdict {
-    const { calendars, now, listedAt, covered } = this.#facts;
+    const { calendars, now, listedAt } = this.#facts;
     return judgeResponse(page, answer, {
-      covered,
+      covered: this.#answered,
       period: this.#demand.period,
       calendar: calendars.get(page.region),
       closed: this.#closed.of(page.region),

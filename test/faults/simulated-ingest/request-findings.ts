@@ -137,7 +137,8 @@ function statusOf({ asked }: Run, isOpen: boolean): RunStatus {
   const last = new Map(asked.map((one) => [one.content, one.outcome]));
   const bad = [...last.values()].filter((outcome) => !isValid(outcome) && outcome !== "too many");
   if (bad.length === 0) return isOpen ? "partial" : "complete";
-  if (isOpen || (bad.length < last.size && [...last.values()].some(isValid))) return "partial";
+  // The same may be asked for twice: nothing came at first, and the look that followed failed.
+  if (isOpen || asked.some(({ outcome }) => isValid(outcome))) return "partial";
   return bad.some((outcome) => REFUSED.has(outcome)) ? "refused" : "failed";
 }
 

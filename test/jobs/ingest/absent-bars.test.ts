@@ -177,3 +177,18 @@ test("windows before a symbol's first bar are explained once later ones came", a
   expect(report).toMatchObject({ status: "complete", rows: listed.length });
   expect(report.completeness[0]?.absent).toEqual([{ reason: "not_yet", symbols: 1, sessions: 2 }]);
 });
+
+test("a symbol that is asked for a second time, and then comes cut, is paged back in the same run", async () => {
+  const days = weekdays("2022-01-03", "2024-02-03");
+  const market = { "600519.SH": days, "000001.SZ": days };
+  const old = weekdays("2021-06-01", "2021-06-15");
+  let sent = 0;
+  const parts = await scriptedMarket((seen, response) => {
+    const data = newestBars(seen, market, 400);
+    if (sent++ === 0) data["600519.SH"] = barsAt(old);
+    json(response, 200, { data });
+  }, NOW);
+  const report = await parts.run({ ...DAILY, from: "2022-01-03" }, { symbols: SYMBOLS });
+  expect(report).toMatchObject({ status: "complete", rows: 2 * days.length });
+  expect((await parts.run({ ...DAILY, from: "2022-01-03" }, { symbols: SYMBOLS })).requests.sent).toBe(0);
+});
