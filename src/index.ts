@@ -13,6 +13,7 @@ export { type Dataset, type DatasetColumns, dataset } from "./export/dataset/dat
 export { type DatasetDefinition, type DatasetSpec, defineDataset } from "./export/dataset/spec.js";
 export type { ImportOptions } from "./jobs/import/import-options.js";
 export { type ImportReport, runImport } from "./jobs/import/run-import.js";
+export type { TableCompleteness } from "./jobs/ingest/completeness.js";
 export { type RunOptions, type RunReport, runPipeline } from "./jobs/ingest/run-pipeline.js";
 export { loadPipeline } from "./jobs/load-pipeline.js";
 export { definePipeline, type Pipeline, type PipelineDefinition } from "./jobs/pipeline.js";

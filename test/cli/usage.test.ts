@@ -14,6 +14,8 @@ const COMMANDS = [
   "plan",
   "status",
   "check",
+  "repair",
+  "withdrawn",
   "history",
   "optimize",
   "vacuum",
