@@ -34,7 +34,7 @@ function pipelineFile(schedule: PipelineDefinition["schedule"], more: object = {
     name: "mine",
     kind: "bars",
     period: "1d",
-    from: "2024-01-01",
+    from: "2024-01-08",
     to: "2024-01-11",
     symbols: SYMBOLS,
     schedule,

@@ -6,7 +6,7 @@ import { json, type Script } from "./scripted-service.js";
 
 const DAY = 86_400_000;
 const HONG_KONG = [0, 1, 2].map((n) => Date.parse("2024-01-07T16:00:00Z") + n * DAY);
-const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-08" };
 
 test("a symbol whose response never ends is a failure of the run, and the others land", async () => {
   let advance = (_ms: number): void => {};

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { contentHash, hashInName } from "../../src/lake/data-file.js";
 import { Lake } from "../../src/lake/lake.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -52,18 +53,31 @@ export async function fixtureLake(
       rmSync(draft, { recursive: true, force: true });
     }
   }
-  linkTree(kept, folder);
+  await linkTree(kept, folder);
   return new Lake(folder, { hasDatabase: false });
 }
 
-function linkTree(from: string, to: string): void {
+/** Data files that this process has found to be as they were written. */
+const whole = new Set<string>();
+
+/** @throws where a test has changed a file that other lakes share. */
+async function expectWhole(path: string): Promise<void> {
+  if (whole.has(path)) return;
+  if ((await contentHash(path)) !== hashInName(path))
+    throw new Error(`a test has changed ${path}, which lakes of other tests share: delete ${CACHE}`);
+  whole.add(path);
+}
+
+async function linkTree(from: string, to: string): Promise<void> {
   for (const entry of readdirSync(from, { withFileTypes: true, recursive: true })) {
     if (!entry.isFile()) continue;
     const source = join(entry.parentPath, entry.name);
     const target = join(to, source.slice(from.length));
     mkdirSync(dirname(target), { recursive: true });
-    if (entry.name.endsWith(".parquet")) linkOrCopy(source, target);
-    else copyFileSync(source, target);
+    if (entry.name.endsWith(".parquet")) {
+      await expectWhole(source);
+      linkOrCopy(source, target);
+    } else copyFileSync(source, target);
   }
 }
 

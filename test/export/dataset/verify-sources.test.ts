@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { LakeError } from "../../../src/core/errors.js";
@@ -27,6 +27,8 @@ function damage(lake: Lake, table: string): string {
   const bytes = readFileSync(path);
   for (let at = bytes.length >> 1; at < (bytes.length >> 1) + 64; at++)
     bytes[at] = (bytes[at] as number) ^ 0x55;
+  // The file may be linked into lakes of other tests: a new one takes its place.
+  rmSync(path);
   writeFileSync(path, bytes);
   return names[0] as string;
 }
