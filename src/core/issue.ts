@@ -33,9 +33,23 @@ export interface Issue {
   readonly rejected: number;
 }
 
-/** A bounded list of issues: it keeps the first `limit` in full and counts the rest. */
+/** Issues of one rule and symbol, counted. */
+export interface IssueCount {
+  readonly rule: IssueRule;
+  /** Undefined for what is no symbol that was asked for. */
+  readonly symbol: string | undefined;
+  /** How many bars were set aside for it. */
+  rejected: number;
+}
+
+/** Rules of what nobody asked for: a response can have any number of such symbols. */
+const OF_NO_SYMBOL: ReadonlySet<IssueRule> = new Set(["bad_symbol", "not_requested"]);
+
+/** A bounded list of issues: it keeps the first `limit`, and the first of each rule, in full and counts the rest, by rule and symbol. */
 export class IssueLog {
   readonly #kept: Issue[] = [];
+  readonly #counts = new Map<string, IssueCount>();
+  readonly #rules = new Set<IssueRule>();
   #total = 0;
   #rejected = 0;
   readonly #limit: number;
@@ -45,12 +59,24 @@ export class IssueLog {
   }
 
   add(issue: Issue): void {
+    const { rule, rejected } = issue;
     this.#total += 1;
-    this.#rejected += issue.rejected;
-    if (this.#kept.length < this.#limit) this.#kept.push(issue);
+    this.#rejected += rejected;
+    if (this.#kept.length < this.#limit || !this.#rules.has(rule)) this.#kept.push(issue);
+    this.#rules.add(rule);
+    const symbol = OF_NO_SYMBOL.has(rule) ? undefined : issue.symbol;
+    const key = `${rule} ${symbol ?? ""}`;
+    const count = this.#counts.get(key);
+    if (count === undefined) this.#counts.set(key, { rule, symbol, rejected });
+    else count.rejected += rejected;
   }
 
-  /** The first `limit` issues, in the order in which they were found. */
+  /** All issues, kept or not: bars that are not named in full are missing as well. */
+  get counts(): readonly Readonly<IssueCount>[] {
+    return [...this.#counts.values()];
+  }
+
+  /** The first `limit` issues, and the first of each rule, in the order in which they were found. */
   get kept(): readonly Issue[] {
     return this.#kept;
   }

@@ -66,7 +66,7 @@ export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFa
   const days = facts.calendar?.daysIn(page.window, facts.now) ?? [];
   const expected = { ...facts, region: page.region, days };
   const present = spans.map(({ symbol }) => symbol);
-  const hasStrangers = issues.kept.some(({ rule }) => rule === "not_requested" || rule === "bad_symbol");
+  const hasStrangers = issues.counts.some(({ rule }) => rule === "not_requested" || rule === "bad_symbol");
   const strayed = strayedSymbols(answer, new Set(present));
   const mislabelled = spans.filter((span) =>
     isOfOtherPeriod(span, columns.timestamp, page.region, facts.period),
@@ -110,7 +110,7 @@ function strayedSymbols(
   { received, issues, unusable }: KlineAnswer,
   present: ReadonlySet<string>,
 ): Set<string> {
-  const outside = issues.kept.flatMap(({ rule, symbol }) =>
+  const outside = issues.counts.flatMap(({ rule, symbol }) =>
     rule === "outside_window" && symbol !== undefined ? [symbol] : [],
   );
   const strayed = new Set(outside);
@@ -149,7 +149,7 @@ function lostBars({ issues, unusable, received }: KlineAnswer, { symbols }: Page
     unusable.map((symbol) => [symbol, received.get(symbol) || undefined]),
   );
   const harmless = new Set(["duplicate_key", "unsorted", "outside_window", "not_requested", "bad_symbol"]);
-  for (const { rule, symbol, rejected } of issues.kept) {
+  for (const { rule, symbol, rejected } of issues.counts) {
     if (symbol === undefined || !asked.has(symbol) || unusable.includes(symbol)) continue;
     if (rejected > 0 && !harmless.has(rule)) lost.set(symbol, (lost.get(symbol) ?? 0) + rejected);
   }

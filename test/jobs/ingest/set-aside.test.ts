@@ -91,3 +91,23 @@ test("statements that are set aside make the run partial", async () => {
   const report = await run(sheets, { symbols: ["600519.SH"] });
   expect(report.status).toBe("partial");
 });
+
+test("more bad bars in one response than are kept in full: each symbol that lacks bars is asked for again", async () => {
+  const symbols = Array.from({ length: 8 }, (_, n) => `${600_000 + n}.SH`);
+  const market = Object.fromEntries(symbols.map((symbol) => [symbol, DAYS]));
+  const { service, clock, run } = await scriptedMarket((seen, response) => {
+    const data = newestBars(seen, market);
+    for (const { close } of Object.values(data)) close?.fill(null as never, 10, 210);
+    json(response, 200, { data });
+  }, NOW);
+  const first = await run(DAILY, { symbols, to: "2024-12-14" });
+  expect(first.status).toBe("partial");
+  expect(first.completeness[0]?.setAside).toEqual(
+    symbols.map((symbol) => ({ symbol, window: WINDOW, bars: 200 })),
+  );
+  service.script = (seen, response) => json(response, 200, { data: newestBars(seen, market) });
+  clock.advance(1000);
+  const healed = await run(DAILY, { symbols, to: "2024-12-14" });
+  expect(healed).toMatchObject({ status: "complete", rows: 8 * 232 });
+  expect(healed.landed[0]).toMatchObject({ inserted: 8 * 200 });
+});
