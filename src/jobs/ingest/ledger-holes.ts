@@ -32,6 +32,7 @@ export async function readHoles(
   lake: Lake,
   dataset: string,
 ): Promise<ReadonlyMap<string, readonly Hole[]>> {
+  // A response matters where it overlaps a hole that was there before: few of a ledger's responses do.
   // Ledgers of before reasons were noted: a response without any bar explained nothing.
   const reason = `CASE WHEN reason IN (SELECT unnest(${literalList(ASKED_AGAIN_SOON)})) THEN reason
     WHEN reason IS NULL AND status = 'empty' AND list_contains(absent, symbol) THEN 'unexplained' END`;
@@ -41,7 +42,9 @@ export async function readHoles(
          epoch_ms(asked_at)::DOUBLE AS "askedAt", ${reason} AS reason
        FROM (SELECT unnest(symbols) AS symbol, * EXCLUDE (symbols) FROM (${await ledgerSql(session, lake)})
          WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start < least(window_end, final_end)))
-     FROM asked SEMI JOIN (SELECT symbol FROM asked WHERE reason IS NOT NULL) USING (symbol)
+     FROM asked SEMI JOIN (FROM asked WHERE reason IS NOT NULL) AS open
+       ON asked.symbol = open.symbol AND asked.start < open."end" AND asked."end" > open.start
+         AND asked."askedAt" >= open."askedAt"
      ORDER BY symbol, "askedAt", reason NULLS LAST, start`,
     [dataset],
   );
