@@ -10,8 +10,9 @@ export type FreeBytes = (folder: string) => Promise<number | undefined>;
 export const freeBytesOf: FreeBytes = async (folder) => {
   if (!existsSync(folder) && dirname(folder) !== folder) return freeBytesOf(dirname(folder));
   try {
-    const { bavail, bsize } = await statfs(folder);
-    return bavail * bsize;
+    const { bavail, blocks, bsize } = await statfs(folder);
+    // Some file systems of networks and users do not count their blocks at all.
+    return blocks === 0 ? undefined : bavail * bsize;
   } catch {
     return undefined;
   }

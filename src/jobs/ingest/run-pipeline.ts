@@ -95,7 +95,7 @@ export async function runPipeline(
     await execute(run, pipeline, demandOf(pipeline, options));
   } catch (error) {
     if (error instanceof UsageError) {
-      await run.leases.close();
+      await closeRun(run);
       throw error;
     }
     if (!signal.aborted) failed = error;
@@ -113,10 +113,18 @@ export async function runPipeline(
     failed ??= error;
     await record().catch(() => {});
   }
-  await run.answers.close();
-  await run.leases.close();
+  await closeRun(run);
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return reportOf(run, failed);
+}
+
+/** Gives up what other runs look at: in a process that lives on, as a schedule, it would count as alive. */
+async function closeRun({ answers, leases }: Run): Promise<void> {
+  try {
+    await answers.close();
+  } finally {
+    await leases.close();
+  }
 }
 
 /** Plans a pipeline of bars without asking for anything; undefined for other kinds, whose requests follow from answers. */
