@@ -1,12 +1,14 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { LakeError } from "../core/errors.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import type { Lake } from "./lake.js";
-import { syncFolder } from "./storage.js";
+import { STAGING, syncFolder } from "./storage.js";
 
 /** Folder of answers that were received and have not landed yet, a folder a run. */
 const FOLDER = "answers";
@@ -151,10 +153,20 @@ export class AnswerStore {
     return this.#owned;
   }
 
+  /** A folder without its owner's file belongs to a run that has ended: so it never stands there without a whole one. */
   async #own(): Promise<void> {
     const owner = join(this.#folder, OWNER);
-    await mkdir(this.#folder, { recursive: true });
-    await writeFile(owner, JSON.stringify({ host: hostname(), pid: process.pid }));
+    const text = JSON.stringify({ host: hostname(), pid: process.pid });
+    if (existsSync(this.#folder)) {
+      await writeFile(`${owner}.new`, text);
+      await rename(`${owner}.new`, owner);
+    } else {
+      const draft = join(this.#lakeFolder, STAGING, randomUUID());
+      await mkdir(draft, { recursive: true });
+      await writeFile(join(draft, OWNER), text);
+      await mkdir(dirname(this.#folder), { recursive: true });
+      await rename(draft, this.#folder);
+    }
     this.#heartbeat = setInterval(() => {
       const now = new Date();
       utimes(owner, now, now).catch(() => undefined);

@@ -70,3 +70,25 @@ test.each<[string, (folder: string) => void]>([
   await store.close();
   expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
 });
+
+test("a store that is made while another run looks for those of ended runs is not taken over", async () => {
+  const lake = temporaryLake();
+  let isOver = false;
+  const taken: AnswerStore[] = [];
+  const looking = Array.from({ length: 3 }, async (_, n) => {
+    while (!isOver) taken.push(...(await AnswerStore.takeOver(lake, `looks-${n}`)));
+  });
+  try {
+    for (let n = 0; n < 100; n++) {
+      const store = AnswerStore.of(lake, `run-${n}`);
+      await store.keep("000001", { n });
+      expect(await store.ids()).toEqual(["000001"]);
+      await store.forget(["000001"]);
+      await store.close();
+    }
+  } finally {
+    isOver = true;
+    await Promise.all(looking);
+    for (const one of taken) await one.close();
+  }
+});
