@@ -55,7 +55,18 @@ export async function performCommand(order: CommandOrder): Promise<CliResult> {
 
 async function start(): Promise<ChildProcess> {
   const child = fork(WORKER, { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
-  await once(child, "message");
+  let printed = "";
+  const take = (piece: Buffer): unknown => (printed += piece.toString("utf8"));
+  child.stderr?.on("data", take);
+  const isReady = new AbortController();
+  await Promise.race([
+    once(child, "message"),
+    once(child, "close", { signal: isReady.signal }).then(([code]) => {
+      throw new Error(`the process for commands ended with ${code} before it was ready:\n${printed}`);
+    }),
+  ]);
+  isReady.abort();
+  child.stderr?.off("data", take);
   // A process that waits must not keep the test's process alive.
   child.unref();
   child.channel?.unref();
