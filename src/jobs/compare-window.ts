@@ -3,6 +3,7 @@ import { finalEnd } from "../calendar/sessions.js";
 import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import { ROW_GROUP_ROWS } from "../lake/data-file.js";
+import { isLoss } from "../lake/rejects.js";
 import { planBars } from "../plan/bar-partitions.js";
 import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
@@ -28,7 +29,8 @@ export async function oldestInLake(
 
 /**
  * Compares by key what a service has of a window with the bars that the lake would land, into the table {@link SAMPLED};
- * where a symbol's columns were unusable, nothing of it.
+ * where a symbol's columns were unusable, nothing of it. Where bars of a symbol were not good enough to be landed, none of
+ * the symbol counts as gone: the service has them, and gives them badly.
  *
  * @param now epoch milliseconds.
  */
@@ -42,7 +44,7 @@ export async function compareWindow(
   const unit = table.partition.includes("month") ? "month" : "year";
   const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
   const bars = answers.map(({ columns }, n) => ({ columns, source: `sample ${n}` }));
-  const { partitions } = planBars(bars, { unit, finalEnd: ends });
+  const { partitions, broken } = planBars(bars, { unit, finalEnd: ends });
   const segments = partitions.flatMap((partition) => partition.segments);
   const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
   const usable = symbols.filter((symbol) => !unusable.has(symbol));
@@ -66,6 +68,14 @@ export async function compareWindow(
        FROM (FROM raw.${ident(table.name)} WHERE ${IN_WINDOW}) AS lake
          FULL JOIN ${scan.sql} AS told USING (symbol, timestamp)`,
       [JSON.stringify(usable), window.start, window.end],
+    );
+    const bad = new Set(broken.map(({ symbol }) => symbol));
+    for (const { issues } of answers)
+      for (const { rule, symbol, rejected } of issues.counts)
+        if (symbol !== undefined && isLoss({ rule, rows: rejected })) bad.add(symbol);
+    await session.run(
+      `DELETE FROM ${SAMPLED} WHERE kind = 'gone' AND symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))`,
+      [JSON.stringify([...bad])],
     );
   } finally {
     scan.release();

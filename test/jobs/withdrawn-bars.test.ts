@@ -103,3 +103,18 @@ test("a run says of the days that it asks for again which bars the service no lo
   ]);
   expect(await bars()).toBe(ALL);
 });
+
+test.each([
+  ["a high below its low", { high: 1 }],
+  ["a null", { close: null }],
+])("a bar that the service gives with %s is not withdrawn", async (_, bad) => {
+  const { service, withdrawn, bars } = await withdrawnMarket();
+  service.script = (seen, response) => {
+    const data = newestBars(seen, { "600519.SH": DAYS, "000001.SZ": DAYS });
+    const own: Record<string, unknown[]> | undefined = data["600519.SH"];
+    for (const [name, value] of Object.entries(bad)) if (own?.[name]) own[name][20] = value;
+    json(response, 200, { data });
+  };
+  expect(await withdrawn(true)).toMatchObject({ withdrawn: [], accepted: undefined });
+  expect(await bars()).toBe(ALL);
+});
