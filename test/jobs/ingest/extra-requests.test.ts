@@ -46,4 +46,4 @@ test("what proves that responses are whole costs less than 2 % of the plan's req
   const [found] = await reader.json<{ n: number }>("SELECT count(*)::INT AS n FROM bars_1d");
   expect(found?.n).toBe(symbols.reduce((sum, symbol) => sum + (market[symbol]?.length ?? 0), 0));
   expect((await run(daily, { symbols }, undefined, known)).requests.sent).toBe(0);
-}, 60_000);
+});
