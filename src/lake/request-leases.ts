@@ -3,7 +3,9 @@ import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { LakeError } from "../core/errors.js";
 import type { TimeRange } from "../core/time.js";
+import { writeFaultOf } from "../db/file-fault.js";
 import type { Lake } from "./lake.js";
 
 /** Folder of what the runs of this lake are asking for, a file a lease. */
@@ -59,7 +61,12 @@ export class RequestLeases {
     this.#runId = runId;
   }
 
-  /** Leases a subject. @returns undefined where another run, which lives, asks for a part of it. */
+  /**
+   * Leases a subject.
+   *
+   * @returns undefined where another run, which lives, asks for a part of it.
+   * @throws {LakeError} where the disk does not take the lease.
+   */
   async take(subject: Subject): Promise<Lease | undefined> {
     const id = await this.#write(subject);
     if (await this.#isTaken(subject)) {
@@ -106,6 +113,9 @@ export class RequestLeases {
         await rename(draft, join(this.#folder, id + LEASE));
         break;
       } catch (error) {
+        await rm(draft, { force: true }).catch(() => {});
+        const fault = writeFaultOf(error, draft);
+        if (fault !== undefined) throw new LakeError(fault.message, { hint: fault.hint, cause: error });
         // The folder goes with the last lease that another run gives up.
         if (!isMissing(error) || attempt === 10) throw error;
       }

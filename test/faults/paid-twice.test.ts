@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
@@ -151,6 +151,22 @@ test("a lease lasts as long as its process, and overlaps in symbols and time", a
   expect(readdirSync(join(lake.folder, "leases"))).toHaveLength(1);
   await one.close();
 });
+
+test.runIf(process.platform === "linux")(
+  "a disk that does not take a lease ends the run before anything is asked for, and says so",
+  async () => {
+    const { service, lake, run } = await setUp((seen, response) =>
+      json(response, 200, { data: answerBars(seen) }),
+    );
+    await mkdir(lake.folder, { recursive: true });
+    // Nobody can make a file there, whatever the user.
+    await symlink("/sys/kernel", join(lake.folder, "leases"));
+    const report = await run(DAILY, { symbols: SYMBOLS });
+    expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });
+    expect(report.stopped).toMatch(/could not be written: .*once there is room, run the command again/);
+    expect(service.seen).toHaveLength(0);
+  },
+);
 
 test("nothing is asked for while the disk has no room for it, and the run ends at once", async () => {
   const { service, lake, run } = await setUp((seen, response) =>
