@@ -73,10 +73,10 @@ test.each<[string, (folder: string) => void]>([
 
 test("a store that is made while another run looks for those of ended runs is not taken over", async () => {
   const lake = temporaryLake();
-  let isOver = false;
+  const over = new AbortController();
   const taken: AnswerStore[] = [];
   const looking = Array.from({ length: 3 }, async (_, n) => {
-    while (!isOver) taken.push(...(await AnswerStore.takeOver(lake, `looks-${n}`)));
+    while (!over.signal.aborted) taken.push(...(await AnswerStore.takeOver(lake, `looks-${n}`)));
   });
   try {
     for (let n = 0; n < 100; n++) {
@@ -87,7 +87,7 @@ test("a store that is made while another run looks for those of ended runs is no
       await store.close();
     }
   } finally {
-    isOver = true;
+    over.abort();
     await Promise.all(looking);
     for (const one of taken) await one.close();
   }
