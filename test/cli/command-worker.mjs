@@ -5,6 +5,8 @@
  * that the command has ended.
  */
 import { Readable } from "node:stream";
+// Keeps the folder in which it is loaded for ever: that of a test is deleted.
+import "esbuild";
 import { runCli } from "../../dist/cli/program.js";
 
 const home = process.cwd();
