@@ -30,8 +30,23 @@ const SWEEPS = [
   "sql/look-ahead",
 ].map((path) => `test/${path}.test.ts`);
 
-/** Files that may take longer than 30 seconds, each with the reason. */
-const MAY_BE_SLOW: Readonly<Record<string, string>> = {};
+/** Long tests that may take more than 30 seconds, each with the reason. */
+const MAY_BE_SLOW: Readonly<Record<string, string>> = {
+  "test/cli/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
+  "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
+  "test/export/dataset/build-dataset.test.ts": "nine formats, each built four times",
+  "test/faults/eight-writers.test.ts": "400 commits that get in one another's way",
+  "test/faults/killed-writers.test.ts": "60 processes that are killed, and as many that go on",
+  "test/faults/killed.long.test.ts": "20 commands that are killed, and as many that go on",
+  "test/faults/simulated-ingest.test.ts": "40 schedules of faults and kills",
+  "test/interop/dataset-backtests.long.test.ts":
+    "libraries of Python that compile themselves when they are loaded",
+  "test/interop/dataset-qlib.long.test.ts": "a library of Python that is slow to load",
+  "test/interop/dataset-zipline.long.test.ts": "a library of Python that is slow to load",
+  "test/interop/delta-readers.long.test.ts": "three engines read every version of every table",
+  "test/interop/delta-writers.long.test.ts": "two engines write, and three read after each write",
+  "test/interop/schemathesis.long.test.ts": "some 2,000 generated requests",
+};
 
 process.env.TZ = TZ;
 process.env.TEST_COMMIT ??= commitOf();

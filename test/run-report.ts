@@ -5,12 +5,13 @@ import { SEED, TZ } from "./seed.js";
 
 /** Files in the list of the slowest. */
 const SLOWEST = 20;
-/** Most seconds that a file may take, on a machine that does nothing else. */
+/** Most seconds that a file of the long tests may take, on a machine that does nothing else. */
 const BUDGET_S = 30;
 
 /** How long a file took, in seconds. */
 interface FileTime {
   readonly path: string;
+  readonly project: string;
   readonly importing: number;
   readonly testing: number;
   /** Both, on a machine that does nothing else: divided by how many programs waited for each core. */
@@ -31,7 +32,14 @@ export class RunReport implements Reporter {
     const { collectDuration, setupDuration, duration } = module.diagnostic();
     const [importing, testing] = [(collectDuration + setupDuration) / 1000, duration / 1000];
     const waiting = Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
-    this.#times.push({ path: pathOf(module), importing, testing, alone: (importing + testing) / waiting });
+    const project = module.project.name;
+    this.#times.push({
+      path: pathOf(module),
+      project,
+      importing,
+      testing,
+      alone: (importing + testing) / waiting,
+    });
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -40,7 +48,7 @@ export class RunReport implements Reporter {
     for (const module of modules.filter((one) => one.state() === "failed"))
       console.log(`\n${repeatText(module)}`);
     for (const { path, alone } of times.filter(
-      (one) => one.alone > BUDGET_S && !(one.path in this.#mayBeSlow),
+      ({ path, project, alone }) => project === "long" && alone > BUDGET_S && !(path in this.#mayBeSlow),
     )) {
       console.error(
         `${path} takes ${alone.toFixed(0)} s, and a file may take ${BUDGET_S}: make it quicker, or list it with the reason in vitest.config.ts`,

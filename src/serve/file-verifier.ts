@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { LakeError } from "../core/errors.js";
+import { LakeError, messageOf } from "../core/errors.js";
 import type { Lake } from "../lake/lake.js";
 import type { DataFile, Snapshot } from "../lake/snapshot.js";
 import { damageOf, type FileDamage } from "../lake/verify-content.js";
@@ -64,7 +64,7 @@ export class FileVerifier {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       const { snapshot, file } = next;
       const stamp = await this.#stampOf(snapshot, file);
-      const damage = await damageOf(this.#lake, snapshot, file);
+      const damage = await damageOf(this.#lake, snapshot, file).catch(unreadable);
       if (damage?.kind === "damaged") this.#found(snapshot, file, damage, stamp);
       else if (damage !== undefined) {
         // What is missing is found by the request that reads it; it is verified once it is put back.
@@ -93,9 +93,16 @@ export class FileVerifier {
 
   /** Changes whenever a file does. */
   async #stampOf(snapshot: Snapshot, file: DataFile): Promise<string> {
-    const found = await stat(this.#lake.urlOf(snapshot, file)).catch(() => undefined);
+    // A log of another program can name a file by a path that leads nowhere on this machine.
+    const found = await Promise.resolve()
+      .then(() => stat(this.#lake.urlOf(snapshot, file)))
+      .catch(() => undefined);
     return found === undefined ? "" : `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}`;
   }
+}
+
+function unreadable(cause: unknown): FileDamage {
+  return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
 }
 
 function pathOf({ table }: Snapshot, { path }: DataFile): string {

@@ -5,9 +5,10 @@
  * that the command has ended.
  */
 import { Readable } from "node:stream";
-// Keeps the folder in which it is loaded for ever: that of a test is deleted.
-import "esbuild";
 import { runCli } from "../../dist/cli/program.js";
+
+// It starts its own process in the folder in which it was loaded: that of a test may be deleted by then.
+await import("esbuild");
 
 const home = process.cwd();
 
