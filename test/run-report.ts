@@ -47,9 +47,8 @@ export class RunReport implements Reporter {
     if (times.length > 1) console.log(`\n${slowestText(times)}`);
     for (const module of modules.filter((one) => one.state() === "failed"))
       console.log(`\n${repeatText(module)}`);
-    for (const { path, alone } of times.filter(
-      ({ path, project, alone }) => project === "long" && alone > BUDGET_S && !(path in this.#mayBeSlow),
-    )) {
+    const isSlow = ({ project, alone }: FileTime): boolean => project === "long" && alone > BUDGET_S;
+    for (const { path, alone } of times.filter((one) => isSlow(one) && !(one.path in this.#mayBeSlow))) {
       console.error(
         `${path} takes ${alone.toFixed(0)} s, and a file may take ${BUDGET_S}: make it quicker, or list it with the reason in vitest.config.ts`,
       );
