@@ -5,10 +5,12 @@
  * that the command has ended.
  */
 import { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { runCli } from "../../dist/cli/program.js";
+import { importDefinition } from "../../dist/jobs/import-definition.js";
 
-// It starts its own process in the folder in which it was loaded: that of a test may be deleted by then.
-await import("esbuild");
+// The loader of TypeScript starts its process in the folder in which it was first asked for: that of a test is deleted.
+await importDefinition("pipeline", fileURLToPath(new URL("../../pipelines/daily.ts", import.meta.url)));
 
 const home = process.cwd();
 
