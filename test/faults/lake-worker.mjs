@@ -34,8 +34,11 @@ async function perform({ kind, folder, kill, ...order }) {
       return optimize(session, lake, BARS_1D, { runId: "worker", targetBytes: order.targetBytes });
     case "vacuum":
       return vacuum(lake, BARS_1D, { retentionMs: 0, now: Date.now() });
-    default:
-      return writeCheckpoint(lake.storage, await lake.snapshot(BARS_1D), Date.now());
+    default: {
+      const snapshot = await lake.snapshot(BARS_1D);
+      // Before the first landing there is nothing to write a checkpoint of.
+      return snapshot.version < 0 ? undefined : writeCheckpoint(lake.storage, snapshot, Date.now());
+    }
   }
 }
 
