@@ -11,8 +11,8 @@ const HANG_MS = 900_000;
 /** Folders whose tests compute: no process, no service, no lake. */
 const PURE = ["*.test.ts", "arrow/**", "calendar/**", "core/**", "plan/**", "schema/**", "sim/**", "wire/**"];
 
-/** Files with sweeps: `npm test` takes few of their cases, and the long tests take more. */
-const SWEEPS = [
+/** Files of which `npm test` runs a part: few cases of a sweep, or what needs no Python. The long tests run all of them. */
+const IN_PART = [
   "cli/schedule",
   "client/key-lock",
   "export/dataset/build-dataset",
@@ -20,6 +20,7 @@ const SWEEPS = [
   "faults/eight-writers",
   "faults/killed-writers",
   "faults/simulated-ingest",
+  "interop/query-result",
   "lake/land-klines",
   "lake/model",
   "lake/two-writers",
@@ -88,7 +89,7 @@ export default defineConfig({
         exclude: ["test/**/*.long.test.ts", ...PURE.map((path) => `test/${path}`)],
       }),
       project("long", 2, {
-        include: ["test/**/*.long.test.ts", ...SWEEPS],
+        include: ["test/**/*.long.test.ts", ...IN_PART],
         env: { TEST_SWEEP: process.env.TEST_SWEEP ?? "more" },
       }),
     ],
