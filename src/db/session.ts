@@ -18,6 +18,7 @@ import { batchScan } from "../arrow/scan/batch-scan.js";
 import { registerTableScan, type Scan, type ScanSource, type TableScans } from "../arrow/scan/table-scan.js";
 import { BarlakeError, QueryError } from "../core/errors.js";
 import { explained } from "./file-fault.js";
+import { type FileRead, FileReads } from "./file-reads.js";
 import { bindNamed, computeValue, type NamedValues, type TypedValue } from "./named-values.js";
 import { RowReader } from "./row-reader.js";
 import { readResult, type StatementResult } from "./statement-result.js";
@@ -39,6 +40,9 @@ export interface SessionOptions {
   readonly threads?: number;
 }
 
+/** Checks files that statements have read. What it throws is the error of the statement that read them last. */
+export type ReadCheck = (reads: readonly FileRead[]) => Promise<void>;
+
 /** For a result that stopped: its reader may have passed rows on. */
 const STOPPED_HINT = "the rows that came before the error are not the whole result";
 
@@ -50,6 +54,7 @@ export class Session implements Disposable {
   /** Where the database spills; undefined in a session that does not own the database. */
   readonly #spillFolder: string | undefined;
   #interrupts = 0;
+  #reads: { readonly files: FileReads; readonly check: ReadCheck } | undefined;
 
   private constructor(
     instance: DuckDBInstance,
@@ -82,7 +87,7 @@ export class Session implements Disposable {
 
   /** Runs one statement. @throws {QueryError} with the statement. */
   async run(sql: string, bindings?: Bindings): Promise<DuckDBMaterializedResult> {
-    return this.#guard(sql, () => this.#connection.run(sql, bindings as DuckDBValue[] | undefined));
+    return this.#whole(sql, () => this.#connection.run(sql, bindings as DuckDBValue[] | undefined));
   }
 
   /**
@@ -97,6 +102,7 @@ export class Session implements Disposable {
       return wholeResult(
         result,
         this.#whyStopped(sql, (statement) => values && statement.bind(values)),
+        () => this.checkReads(),
       );
     });
   }
@@ -126,7 +132,7 @@ export class Session implements Disposable {
 
   /** Runs one query and gives its rows as objects: for small results. int64 as bigint, dates and times as DuckDB's values. */
   async rows<Row = Record<string, DuckDBValue>>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    const reader = await this.#guard(sql, () =>
+    const reader = await this.#whole(sql, () =>
       this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
     );
     return reader.getRowObjects() as Row[];
@@ -134,7 +140,7 @@ export class Session implements Disposable {
 
   /** Runs one query and gives its rows as plain JSON values: for small results. int64 as text where it is large. */
   async json<Row = Record<string, unknown>>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    const reader = await this.#guard(sql, () =>
+    const reader = await this.#whole(sql, () =>
       this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
     );
     return reader.getRowObjectsJS() as Row[];
@@ -143,7 +149,7 @@ export class Session implements Disposable {
   /** Runs one statement and gives at most `limit` rows as JSON values, and whether there were more. */
   async preview(sql: string, limit: number): Promise<{ names: string[]; rows: unknown[][]; more: boolean }> {
     const reader = new DuckDBResultReader(await this.stream(sql));
-    await this.#guard(sql, () => reader.readUntil(limit + 1));
+    await this.#whole(sql, () => reader.readUntil(limit + 1));
     const rows = reader.getRowsJson() as unknown[][];
     return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
   }
@@ -155,7 +161,8 @@ export class Session implements Disposable {
       try {
         bindNamed(statement, values);
         const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
-        return await readResult(wholeResult(await statement.stream(), why), limit);
+        const result = wholeResult(await statement.stream(), why, () => this.checkReads());
+        return await readResult(result, limit);
       } finally {
         statement.destroySync();
       }
@@ -164,7 +171,7 @@ export class Session implements Disposable {
 
   /** Computes an expression's value, or casts a text to its type. @throws {QueryError} with the expression. */
   async value(expression: string, values: NamedValues, text?: string): Promise<TypedValue> {
-    return this.#guard(expression, () => computeValue(this.#connection, expression, values, text));
+    return this.#whole(expression, () => computeValue(this.#connection, expression, values, text));
   }
 
   /** Runs `use` with the batch readable as the given table expression. */
@@ -195,6 +202,21 @@ export class Session implements Disposable {
     }
   }
 
+  /**
+   * Has the files checked that statements read from now on, before a result counts as whole: a result whose files fail the
+   * check ends in that error, whatever way its rows leave.
+   */
+  async onReads(check: ReadCheck): Promise<void> {
+    this.#reads = { files: await FileReads.open(this.#instance), check };
+  }
+
+  /** Checks what was read so far, for the first rows of a result that is not read to its end. */
+  async checkReads(): Promise<void> {
+    if (this.#reads === undefined) return;
+    const { files, check } = this.#reads;
+    await check(await files.take());
+  }
+
   /** Stops the statement that is running. */
   interrupt(): void {
     this.#interrupts += 1;
@@ -209,6 +231,7 @@ export class Session implements Disposable {
   }
 
   close(): void {
+    this.#reads?.files.close();
     this.#connection.closeSync();
     if (this.#spillFolder === undefined) return;
     this.#instance.closeSync();
@@ -230,6 +253,13 @@ export class Session implements Disposable {
       const { message, hint } = explained(reason ?? new Error(`the result stopped after ${rows} rows`));
       return new QueryError(message, sql, { hint: hint ?? STOPPED_HINT, cause: reason });
     };
+  }
+
+  /** Runs a statement to its end, and checks what it read. */
+  async #whole<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    const value = await this.#guard(sql, run);
+    await this.checkReads();
+    return value;
   }
 
   async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {

@@ -17,8 +17,10 @@ export type WhyStopped = (rows: number) => Promise<Error>;
  * DuckDB's Node client gives an empty chunk at the end of a result, and also where the query fails after its first
  * chunks. Only the result's return type tells the two apart: it is invalid once the result has an error. All other ways
  * to take rows from the result call `fetchChunk`, so that they throw too.
+ *
+ * @param atEnd runs before the end is reported; what it throws is the result's error.
  */
-export function wholeResult(result: DuckDBResult, why: WhyStopped): DuckDBResult {
+export function wholeResult(result: DuckDBResult, why: WhyStopped, atEnd: () => Promise<void>): DuckDBResult {
   let rows = 0;
   let failure: Promise<Error> | undefined;
   let end: { readonly chunk: DuckDBDataChunk | null } | undefined;
@@ -32,12 +34,18 @@ export function wholeResult(result: DuckDBResult, why: WhyStopped): DuckDBResult
       rows += chunk.rowCount;
       return chunk;
     }
-    if (result.returnType !== ResultReturnType.INVALID) {
-      end = { chunk };
-      return chunk;
+    if (result.returnType === ResultReturnType.INVALID) {
+      failure = why(rows);
+      throw await failure;
     }
-    failure = why(rows);
-    throw await failure;
+    try {
+      await atEnd();
+    } catch (error) {
+      failure = Promise.resolve(error as Error);
+      throw error;
+    }
+    end = { chunk };
+    return chunk;
   };
   return result;
 }

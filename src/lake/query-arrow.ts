@@ -9,6 +9,8 @@ export interface ArrowQueryOptions {
   readonly bindings?: Bindings;
   /** The lake as it stood then. @default as it stands now */
   readonly moment?: Moment;
+  /** Verifies the data files that the query reads: a damaged one ends the batches with an error. @default true */
+  readonly verify?: boolean;
 }
 
 /**
@@ -16,14 +18,14 @@ export interface ArrowQueryOptions {
  * whatever the result's size, memory holds a batch. An empty result is one batch without rows, which tells the columns.
  *
  * @throws {QueryError} when the query fails, and {@link UsageError} for a column that Arrow has no counterpart of, when the
- * first batch is asked for or later.
+ * first batch is asked for or later. @throws {LakeError} behind the last batch, where a file that was read is damaged.
  */
 export async function* queryArrow(
   lake: Lake,
   sql: string,
-  { bindings, moment = {} }: ArrowQueryOptions = {},
+  { bindings, moment = {}, verify = true }: ArrowQueryOptions = {},
 ): AsyncGenerator<RecordBatch, void, undefined> {
-  const { session } = await openReader(lake, {}, moment);
+  const { session } = await openReader(lake, { verify }, moment);
   using reader = session;
   yield* await reader.batches(sql, bindings);
 }

@@ -26,6 +26,7 @@ interface Options extends CommonOptions, MomentOptions, NotebookOptions {
   readonly file?: string;
   readonly limit?: number;
   readonly mode: TableMode;
+  readonly verify: boolean;
 }
 
 export function addSql(cli: Cli): void {
@@ -44,6 +45,10 @@ export function addSql(cli: Cli): void {
       new Option("--mode <mode>", "of a table: columns that fit, all, or a line for each value")
         .choices(TABLE_MODES)
         .default("table"),
+    )
+    .option(
+      "--no-verify",
+      "do not compare the files that are read with the hashes in their names (1 GB takes about a second)",
     )
     .addOption(asOf)
     .addOption(version)
@@ -71,7 +76,7 @@ Examples:
       cli.action(async () => {
         const lake = openLake(options);
         const found = await foundIn(options);
-        const { session, snapshots } = await openReader(lake, {}, momentOf(options));
+        const { session, snapshots } = await openReader(lake, { verify: options.verify }, momentOf(options));
         using reader = session;
         cli.signal.addEventListener("abort", () => reader.interrupt());
         if (found !== undefined && isShownAsNotebook(found, options)) {

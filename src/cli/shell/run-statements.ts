@@ -69,6 +69,8 @@ async function show(session: Session, sql: string, { mode, limit = ROWS }: State
   const startedAt = performance.now();
   const reader = await session.read(sql);
   const rows = await reader.take(limit);
+  const hasMore = await reader.hasMore();
+  await session.checkReads();
   const elapsed = duration(performance.now() - startedAt);
   const width = terminalWidth();
   const advice = "--mode lines or --mode wide shows all";
@@ -79,7 +81,7 @@ async function show(session: Session, sql: string, { mode, limit = ROWS }: State
       ? "done"
       : reader.kind === "changes"
         ? `${plural(Number(rows[0]?.[0] ?? 0), "row")} changed`
-        : (await reader.hasMore())
+        : hasMore
           ? `the first ${count(rows.length)} rows; --limit shows more`
           : plural(rows.length, "row");
   process.stdout.write(`${paint("dim", `${told} · ${elapsed}`)}\n`);
@@ -96,5 +98,6 @@ async function writeTable(
   const rows = await reader.take(limit);
   const table = resultTable(reader.columns, rows, { mode, advice: "" });
   const more = (await reader.hasMore()) ? `the first ${count(rows.length)} rows\n` : "";
+  await session.checkReads();
   await writeBeside(file, (path) => writeFile(path, `${stripVTControlCharacters(table)}\n${more}`));
 }

@@ -88,9 +88,10 @@ export class ShellSession {
       this.say(`${plural(Number(rows[0]?.[0] ?? 0), "row")} changed`, startedAt);
       return;
     }
+    const hasMore = await reader.hasMore();
+    await this.#session.checkReads();
     this.#last = { columns: reader.columns, rows, shown: rows.length, reader };
     this.#show(reader.columns, rows);
-    const hasMore = await reader.hasMore();
     this.say(
       hasMore ? `the first ${plural(rows.length, "row")}${this.#moreHint}` : plural(rows.length, "row"),
       startedAt,
@@ -120,7 +121,10 @@ export class ShellSession {
   }
 
   async #takeUpTo({ rows, reader }: LastResult, most: number): Promise<void> {
-    if (reader !== undefined && rows.length < most) rows.push(...(await reader.take(most - rows.length)));
+    if (reader === undefined || rows.length >= most) return;
+    const next = await reader.take(most - rows.length);
+    await this.#session.checkReads();
+    rows.push(...next);
   }
 
   /** Draws the newest result. */

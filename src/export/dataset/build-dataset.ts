@@ -74,7 +74,7 @@ export async function buildDataset(
     isThere && existing === "append" ? await refuseChangedPast(lake, spec, folder, moment) : undefined;
   const { session, snapshots } = await openReader(
     lake,
-    { memoryLimit: options.memoryLimit ?? "1GB" },
+    { memoryLimit: options.memoryLimit ?? "1GB", verify: false },
     moment,
   );
   using reader = session;

@@ -1,13 +1,10 @@
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/snapshot.js";
-import { verifyContent } from "../../lake/verify-content.js";
+import { verifyOnce } from "../../lake/verify-content.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { REQUESTS } from "../../schema/requests.js";
 import { RUNS } from "../../schema/runs.js";
 import { type DatasetSpec, isIntraday } from "./spec.js";
-
-/** Live files that are sound, by lake: a file never changes once it has its name, and is read in full once a process. */
-const VERIFIED = new WeakMap<Lake, Set<string>>();
 
 /**
  * Makes sure that the files which a dataset is made of are what was written: the dataset gets digests of its own, and would
@@ -21,17 +18,10 @@ export async function verifySources(
   snapshots: readonly Snapshot[],
   spec: DatasetSpec,
 ): Promise<void> {
-  const verified = VERIFIED.get(lake) ?? new Set();
-  VERIFIED.set(lake, verified);
   const readsMinutes = isIntraday(spec) || (typeof spec.universe === "object" && "sql" in spec.universe);
   for (const snapshot of snapshots) {
     const { table, files } = snapshot;
     if (table === REQUESTS || table === RUNS || (table === BARS_1M && !readsMinutes)) continue;
-    for (const file of files.values()) {
-      const path = `${table.name}/${file.path}`;
-      if (verified.has(path)) continue;
-      await verifyContent(lake, snapshot, [file]);
-      verified.add(path);
-    }
+    await verifyOnce(lake, snapshot, files.values());
   }
 }

@@ -1,0 +1,44 @@
+import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+
+/** A file that was read. */
+export interface FileRead {
+  readonly path: string;
+  /** First byte that was read. */
+  readonly first: number;
+  /** Least end of a read; exclusive. */
+  readonly end: number;
+}
+
+/**
+ * Lists the files that the statements of a database read, from the log that DuckDB keeps of its file system. What a plan
+ * says is not enough: it counts the files that it scans, and does not name them.
+ */
+export class FileReads {
+  readonly #connection: DuckDBConnection;
+
+  private constructor(connection: DuckDBConnection) {
+    this.#connection = connection;
+  }
+
+  /** Starts the log. */
+  static async open(instance: DuckDBInstance): Promise<FileReads> {
+    const connection = await instance.connect();
+    await connection.run("CALL enable_logging('FileSystem')");
+    return new FileReads(connection);
+  }
+
+  /** The files that were read since the last call, each once. */
+  async take(): Promise<FileRead[]> {
+    const found = await this.#connection.run(
+      `SELECT path, min(pos)::DOUBLE, min(pos + bytes)::DOUBLE FROM duckdb_logs_parsed('FileSystem')
+       WHERE op = 'READ' GROUP BY path`,
+    );
+    const rows = await found.getRows();
+    if (rows.length > 0) await this.#connection.run("CALL truncate_duckdb_logs()");
+    return rows.map(([path, first, end]) => ({ path: String(path), first: Number(first), end: Number(end) }));
+  }
+
+  close(): void {
+    this.#connection.closeSync();
+  }
+}
