@@ -1,9 +1,10 @@
 import { pino } from "pino";
 import { systemClock } from "../client/system-clock.js";
-import { BarlakeError } from "../core/errors.js";
+import { BarlakeError, messageOf } from "../core/errors.js";
 import type { RunOutcome } from "../jobs/run-outcome.js";
 import type { ScheduleEvent } from "../jobs/schedule/run-schedule.js";
 import { instantText } from "./schedule-text.js";
+import { scrubText } from "./scrub-text.js";
 import { count, duration, paint, plural, size } from "./text.js";
 
 /** Where a schedule tells what happens. */
@@ -40,6 +41,13 @@ function jsonLog(): ScheduleLog {
             { ...factsOf(event.outcome), ...bugOf(event.error) },
             "run ended",
           );
+        case "scrubbed": {
+          const { verifiedSince, ...facts } = event.report;
+          const since = verifiedSince === undefined ? {} : { verifiedSince: iso(verifiedSince) };
+          return log[facts.damaged.length > 0 ? "error" : "info"]({ ...facts, ...since }, "files verified");
+        }
+        case "scrub failed":
+          return log.error({ err: event.error }, "files could not be verified");
       }
     },
   };
@@ -62,6 +70,10 @@ function terminalLog(): ScheduleLog {
           return say(`${paint("bold", event.pipeline)} started`);
         case "ended":
           return say(endText(event.outcome));
+        case "scrubbed":
+          return say(scrubText(event.report));
+        case "scrub failed":
+          return say(paint("red", `files could not be verified: ${messageOf(event.error)}`));
       }
     },
   };

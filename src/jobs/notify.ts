@@ -5,6 +5,7 @@ import { messageOf, TransportError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import type { RunStatus } from "../schema/runs.js";
 import type { RunOutcome } from "./run-outcome.js";
+import type { ScrubReport } from "./scrub-lake.js";
 
 /** Ends after which a complete run is a recovery. */
 const BAD_ENDS = new Set<RunStatus>(["partial", "refused", "failed"]);
@@ -59,6 +60,26 @@ export function noticeOf(
     failures: failures.slice(0, MOST_FAILURES),
     started_at: new Date(outcome.startedAt).toISOString(),
     finished_at: new Date(outcome.finishedAt).toISOString(),
+  };
+}
+
+/** The notice that files of a lake are damaged. @param now epoch milliseconds. */
+export function damageNotice({ damaged }: Pick<ScrubReport, "damaged">, now: number): Notice {
+  const at = new Date(now).toISOString();
+  const what = damaged.length === 1 ? "a file of the lake is" : `${damaged.length} files of the lake are`;
+  const failures = damaged.map((reason) => ({ request: "scrub", reason, symbols: 0 }));
+  return {
+    text: `barlake: ${what} damaged: ${damaged[0]}. barlake repair restores it or has its rows asked for again`,
+    pipeline: "scrub",
+    run_id: null,
+    status: "failed",
+    recovered: false,
+    stopped: null,
+    requests: { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 },
+    rows: 0,
+    failures: failures.slice(0, MOST_FAILURES),
+    started_at: at,
+    finished_at: at,
   };
 }
 

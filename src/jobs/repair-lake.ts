@@ -2,11 +2,13 @@ import type { Clock } from "../core/time.js";
 import { Session } from "../db/session.js";
 import { commitInfoAction, removeAction } from "../lake/commit-actions.js";
 import { commitBehind } from "../lake/commit-behind.js";
+import { copyLostRows } from "../lake/copy-lost-rows.js";
 import type { Lake } from "../lake/lake.js";
 import { type LostFile, lostFiles } from "../lake/lost-files.js";
 import { publish } from "../lake/publish.js";
 import { restoreFile } from "../lake/restore-file.js";
 import type { Snapshot } from "../lake/snapshot.js";
+import { recordVerified } from "../lake/verified-files.js";
 import type { TableSchema } from "../schema/column.js";
 import { REQUESTS } from "../schema/requests.js";
 import { askAgain } from "./ingest/ask-again.js";
@@ -15,7 +17,7 @@ import { askAgain } from "./ingest/ask-again.js";
 export interface RepairOptions {
   /** Identifies the repair, for the log and the ledger. */
   readonly runId: string;
-  /** A copy of the lake, of which lost files are taken where it has them. @default none */
+  /** A copy of the lake, from which lost files, or their rows, are taken where it has them. @default none */
   readonly from?: Lake;
   /** Reports what is lost, and changes nothing. @default false */
   readonly dryRun?: boolean;
@@ -27,8 +29,13 @@ export interface RepairOptions {
 
 /** A lost file, and what became of it. */
 export interface RepairedFile extends LostFile {
-  /** `restored`: from the copy. `removed`: taken out of the log. `found`: nothing was done. */
-  readonly outcome: "restored" | "removed" | "found";
+  /**
+   * `restored`: the copy has the same file. `copied`: it was taken out of the log, and the copy's rows landed in its place.
+   * `removed`: it was taken out of the log. `found`: nothing was done.
+   */
+  readonly outcome: "restored" | "copied" | "removed" | "found";
+  /** Rows that landed in its place. */
+  readonly copiedRows: number;
   /** Symbols that a service is asked for again; 0 where nobody asked a service for what was in it. */
   readonly symbolsAskedAgain: number;
 }
@@ -46,7 +53,8 @@ export interface RepairReport {
 /**
  * Repairs tables whose files are missing or damaged. Every file is compared with the hash in its name. A lost one is taken
  * from a copy of the lake where that has it; else a commit takes it out of the log, and the ledger says that what was in
- * it is to be asked for again. The damaged file itself stays until a vacuum.
+ * it is to be asked for again. Where the copy has its rows in other files, these land at once, and are asked for again all
+ * the same: the copy may be older than what was lost. The damaged file itself stays until a vacuum.
  *
  * @throws {LakeError} where a table's log cannot be read.
  */
@@ -78,6 +86,9 @@ async function repairTable(
 ): Promise<RepairReport> {
   const { table } = snapshot;
   const lost = await lostFiles(lake, snapshot, onProgress);
+  const lostOnes = new Set(lost.map(({ file }) => file));
+  const sound = [...snapshot.files.values()].filter((file) => !lostOnes.has(file));
+  if (!dryRun) await recordVerified(lake.storage, snapshot, sound, clock.now());
   const restored = new Set<LostFile>();
   for (const one of dryRun || from === undefined ? [] : lost)
     if (await restoreFile(lake, from as Lake, snapshot, one.file)) restored.add(one);
@@ -86,12 +97,17 @@ async function repairTable(
   // First the ledger: if this ends here, something is asked for that is not lost. The other way round, what is lost would
   // count as landed.
   const asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
-  const { version } =
-    dryRun || removed.length === 0 ? snapshot : await takeOut(lake, snapshot, removed, runId, now);
+  if (!dryRun && removed.length > 0) await takeOut(lake, snapshot, removed, runId, now);
+  const copied = new Map<LostFile, number>();
+  if (!dryRun && from !== undefined)
+    for (const one of removed)
+      copied.set(one, await copyLostRows(session, lake, from, table, one, { runId, now }));
   const files = lost.map((one): RepairedFile => {
-    const outcome = dryRun ? "found" : restored.has(one) ? "restored" : "removed";
-    return { ...one, outcome, symbolsAskedAgain: asked.get(one) ?? 0 };
+    const copiedRows = copied.get(one) ?? 0;
+    const taken = restored.has(one) ? "restored" : copiedRows > 0 ? "copied" : "removed";
+    return { ...one, outcome: dryRun ? "found" : taken, copiedRows, symbolsAskedAgain: asked.get(one) ?? 0 };
   });
+  const { version } = await lake.snapshot(table);
   return { table: table.name, checked: snapshot.files.size, files, version };
 }
 

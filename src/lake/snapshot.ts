@@ -11,6 +11,8 @@ export interface DataFile {
   readonly path: string;
   readonly partitionValues: Readonly<Record<string, string | null>>;
   readonly size: number;
+  /** When it was written, in epoch milliseconds. */
+  readonly writtenAt: number;
   /** What the log tells of the rows; undefined where it tells nothing. Reading it throws where it is damaged. */
   readonly stats: FileStats | undefined;
 }
@@ -163,6 +165,10 @@ class LoggedFile implements DataFile {
 
   get size(): number {
     return this.add.size;
+  }
+
+  get writtenAt(): number {
+    return this.add.modificationTime;
   }
 
   get stats(): FileStats | undefined {

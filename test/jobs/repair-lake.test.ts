@@ -5,7 +5,9 @@ import type { PipelineDefinition } from "../../src/jobs/pipeline.js";
 import { type RepairOptions, type RepairReport, repairLake } from "../../src/jobs/repair-lake.js";
 import { checkTable } from "../../src/lake/check/check-table.js";
 import { Lake } from "../../src/lake/lake.js";
+import { optimize } from "../../src/lake/optimize.js";
 import { openReader } from "../../src/lake/publish.js";
+import { vacuum } from "../../src/lake/vacuum.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { json, type Script, type Seen } from "../faults/scripted-service.js";
@@ -39,6 +41,13 @@ async function bars(lake: Lake): Promise<unknown[]> {
   const { session } = await openReader(new Lake(lake.folder));
   using reader = session;
   return await reader.json("SELECT symbol, trade_date, close FROM bars_1d ORDER BY ALL");
+}
+
+/** Rows of the files that are there, by the log. */
+async function barsLeft(lake: Lake): Promise<number> {
+  const snapshot = await new Lake(lake.folder).snapshot(BARS_1D);
+  const files = [...snapshot.files.values()].filter((file) => existsSync(lake.urlOf(snapshot, file)));
+  return files.reduce((sum, { stats }) => sum + (stats?.numRecords ?? 0), 0);
 }
 
 function flip(path: string): void {
@@ -119,6 +128,31 @@ test("lost files are put back from a copy of the lake, and nothing is asked for"
   expect(await bars(lake)).toEqual(before);
   clock.advance(1000);
   expect((await run(DAILY, { repair: true })).requests.sent).toBe(0);
+});
+
+test("rows are copied from a copy of the lake whose files are others, and asked for all the same", async () => {
+  const { lake, service, run, repair, clock } = await ingested();
+  clock.advance(3_600_000);
+  // A second file of each year: the copy is compacted, so that it has none of the names.
+  expect(await run(DAILY, { symbols: ["600000.SH"] })).toMatchObject({ status: "complete", rows: 4 });
+  clock.advance(1000);
+  const before = await bars(lake);
+  const copy = new Lake(join(temporaryFolder(), "copy"));
+  cpSync(lake.folder, copy.folder, { recursive: true });
+  await optimize(await openSession(), copy, BARS_1D, { runId: "test" });
+  await vacuum(copy, BARS_1D, { now: Date.now() + 1000, retentionMs: 0 });
+  rmSync(fileOf(lake, 2024));
+  const lost = before.length - (await barsLeft(lake));
+  const [report] = (await repair({ from: copy })).filter(({ files }) => files.length > 0);
+  expect(report?.files).toMatchObject([{ outcome: "copied", rows: lost, copiedRows: lost }]);
+  expect(await bars(lake)).toEqual(before);
+  const sent = service.seen.length;
+  clock.advance(1000);
+  expect(await run(DAILY, { repair: true })).toMatchObject({ status: "complete", rows: lost });
+  expect(service.seen.length).toBeGreaterThan(sent);
+  expect(await bars(lake)).toEqual(before);
+  const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
+  expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
 });
 
 test("a copy whose file is damaged too is not taken", async () => {

@@ -149,7 +149,13 @@ function fileOf(
   const range = { minValues: { timestamp: iso(at) }, maxValues: { timestamp: iso(at + 6 * HOUR) } };
   const path = `region=CN/${partition}=${value}/p-${n}.parquet`;
   const partitionValues = { region: "CN", [partition]: value };
-  return { path, partitionValues, size: 1, stats: stats === null ? { numRecords: 1, ...range } : stats };
+  return {
+    path,
+    partitionValues,
+    size: 1,
+    writtenAt: 0,
+    stats: stats === null ? { numRecords: 1, ...range } : stats,
+  };
 }
 
 const iso = (epochMs: number): string => new Date(epochMs).toISOString();

@@ -20,7 +20,7 @@ function file(path: string, { region = "CN", month, year, symbols, times }: Fact
     nullCount: {},
   };
   const partitionValues = { region, ...(month && { month }), ...(year && { year }) };
-  return { path, partitionValues, size: 1, stats: symbols || times ? stats : undefined };
+  return { path, partitionValues, size: 1, writtenAt: 0, stats: symbols || times ? stats : undefined };
 }
 
 const at = (text: string): number => Date.parse(text);

@@ -13,6 +13,7 @@ import {
   type SampleReport,
   type SampleSize,
 } from "../../jobs/check-sample.js";
+import { type ScrubReport, scrubLake } from "../../jobs/scrub-lake.js";
 import type { Finding, Severity } from "../../lake/check/finding.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { TABLES } from "../../schema/tables.js";
@@ -21,11 +22,13 @@ import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView } from "../progress.js";
+import { scrubText } from "../scrub-text.js";
 import { openService, rpmOption, type ServiceOptions, shareOption, urlOption } from "../service-option.js";
 import { count, paint, plural, size, table } from "../text.js";
 
 interface Options extends ServiceOptions {
   readonly deep?: boolean;
+  readonly scrub?: boolean;
   readonly audits?: boolean;
   readonly sample?: SampleSize;
 }
@@ -44,6 +47,7 @@ export function addCheck(cli: Cli): void {
       ),
     )
     .option("--deep", "read every file in full: content, rows, order, statistics, keys")
+    .option("--scrub", "verify the files that were verified longest ago: run once a day, all in four weeks")
     .option("--audits", "run the audits of sql/audits over the views: what the rows say of one another")
     .addOption(
       new Option(
@@ -68,6 +72,7 @@ Examples:
   barlake check
   barlake check --deep bars_1d bars_1m
   barlake check --deep --json
+  barlake check --scrub                      once a day, by cron; barlake schedule does it by itself
   barlake check --audits
   barlake check --sample 1% --rpm 30`,
     )
@@ -78,29 +83,39 @@ Examples:
           options.deep && !(options.json && process.stderr.isTTY) ? progressView("check") : undefined;
         const report = await checkLake(openLake(options), tables, {
           deep: options.deep === true,
+          now: systemClock.now(),
           signal: cli.signal,
           onProgress: ({ table: name, file, ...progress }) =>
             view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
         }).finally(() => view?.stop());
+        const scrub =
+          options.scrub && (await scrubLake(openLake(options), { signal: cli.signal }, systemClock));
         const audits = options.audits && (await auditLake(openLake(options), { signal: cli.signal }));
         const sample = options.sample && (await askSample(cli, options, options.sample));
         if (options.json)
           printJson({
             deep: options.deep === true,
             ...report,
+            ...(scrub && { scrub: forMachines(scrub) }),
             ...(audits && { audits }),
             ...(sample && { sample }),
           });
         else
           process.stdout.write(
-            `${[text(report, options), ...(audits ? ["", auditText(audits)] : []), ...(sample ? sampleText(sample) : [])].join("\n")}\n`,
+            `${[text(report, options), ...(scrub ? ["", scrubText(scrub)] : []), ...(audits ? ["", auditText(audits)] : []), ...(sample ? sampleText(sample) : [])].join("\n")}\n`,
           );
         if (cli.signal.aborted) return EXIT.interrupted;
         const findings = [...report.findings, ...(audits ? audits.findings : [])];
         const isSound = findings.every(({ severity }) => severity === "info");
-        return isSound && (sample === undefined || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
+        const isWhole = !scrub || scrub.damaged.length === 0;
+        return isSound && isWhole && (sample === undefined || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
       }),
     );
+}
+
+function forMachines({ verifiedSince, ...scrub }: ScrubReport): object {
+  const since = verifiedSince === undefined ? null : new Date(verifiedSince).toISOString();
+  return { ...scrub, verified_since: since };
 }
 
 async function askSample(cli: Cli, options: Options, wanted: SampleSize): Promise<SampleReport> {

@@ -23,7 +23,10 @@ export function addRepair(cli: Cli): void {
     .addArgument(
       new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
     )
-    .option("--from <lake>", "a copy of the lake: lost files are taken from it where it has them")
+    .option(
+      "--from <lake>",
+      "a copy of the lake: lost files, or their rows, are taken from it where it has them",
+    )
     .option("--dry-run", "say what is lost, and change nothing")
     .addOption(lakeOption())
     .addOption(jsonOption())
@@ -31,8 +34,9 @@ export function addRepair(cli: Cli): void {
       "after",
       `
 Reads every file of the tables in full. A file that is missing, or is not what was written (its name has the hash of its
-content), is put back from the copy. Without one, a commit takes it out of the table, and what was in it is asked for again
-by the next run with --repair. Older versions that had the file stay unreadable.
+content), is put back from the copy. Where the copy has no such file, or there is none, a commit takes it out of the table,
+and what was in it is asked for again by the next run with --repair; rows that the copy has in other files land at once.
+Older versions that had the file stay unreadable.
 Exit code 1: something is lost that is not put back from the copy.
 
 Examples:
@@ -64,10 +68,15 @@ Examples:
           });
         else process.stdout.write(`${text(reports, options.dryRun === true)}\n`);
         if (cli.signal.aborted) return EXIT.interrupted;
-        const isWhole = reports.every(({ files }) => files.every(({ outcome }) => outcome === "restored"));
+        const isWhole = reports.every(({ files }) => files.every(isRestored));
         return isWhole ? EXIT.done : EXIT.partial;
       }),
     );
+}
+
+/** Whether nothing of a file is lost: rows of which no service was asked are taken as the copy has them. */
+function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFile): boolean {
+  return outcome === "restored" || (outcome === "copied" && copiedRows === rows && symbolsAskedAgain === 0);
 }
 
 function text(reports: readonly RepairReport[], dryRun: boolean): string {
@@ -81,7 +90,7 @@ function text(reports: readonly RepairReport[], dryRun: boolean): string {
     file.rows === undefined ? "unknown" : count(file.rows),
     file.symbols === undefined ? "" : `${file.symbols.first} to ${file.symbols.last}`,
     dates(file),
-    file.outcome,
+    file.outcome === "copied" ? `${count(file.copiedRows)} rows copied` : file.outcome,
     count(file.symbolsAskedAgain),
   ]);
   const head = ["table", "file", "is", "rows", "symbols", "dates", "now", "symbols to ask"];
@@ -90,7 +99,7 @@ function text(reports: readonly RepairReport[], dryRun: boolean): string {
   const commands = toAsk.flatMap((name) => NEXT[name] ?? []);
   if (commands.length > 0 && !dryRun) lines.push("", `have it asked for again with: ${commands.join(", ")}`);
   const imported = lost.some(
-    ({ table: name, file }) => name in NEXT && file.outcome !== "restored" && file.symbolsAskedAgain === 0,
+    ({ table: name, file }) => name in NEXT && !isRestored(file) && file.symbolsAskedAgain === 0,
   );
   if (imported) lines.push("", "no service was asked for some of these bars: import their files again");
   return lines.join("\n");

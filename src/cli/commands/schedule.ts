@@ -3,12 +3,14 @@ import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { type RunReport, runPipeline } from "../../jobs/ingest/run-pipeline.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/load-pipeline.js";
+import { damageNotice, type Notice, sendNotice } from "../../jobs/notify.js";
 import type { Pipeline } from "../../jobs/pipeline.js";
 import { lastRuns } from "../../jobs/run-history.js";
 import { scheduleMetrics } from "../../jobs/schedule/metrics.js";
 import { startMonitor } from "../../jobs/schedule/monitor.js";
 import { initialStates } from "../../jobs/schedule/pipeline-state.js";
 import { runDue, runSchedule, type ScheduleEvent } from "../../jobs/schedule/run-schedule.js";
+import { dailyScrub } from "../../jobs/scrub-lake.js";
 import type { Lake } from "../../lake/lake.js";
 import { announce, type NotifyOptions, notifyOption, webhookOf } from "../announce.js";
 import type { Cli } from "../cli.js";
@@ -33,6 +35,7 @@ import { scheduleDays } from "../trading-days.js";
 interface Options extends ServiceOptions, NotifyOptions {
   readonly once?: boolean;
   readonly catchUp: boolean;
+  readonly scrub: boolean;
   readonly metricsPort?: number;
   readonly metricsHost: string;
 }
@@ -43,6 +46,7 @@ export function addSchedule(cli: Cli): void {
     .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
     .option("--once", "run what is due now, and end: for cron")
     .option("--no-catch-up", "let go what was due, and not run, in the 24 hours before")
+    .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
     .addOption(notifyOption())
     .addOption(
       new Option("--metrics-port <n>", "serve /metrics and /healthz there; 0 takes a free port").argParser(
@@ -61,7 +65,8 @@ export function addSchedule(cli: Cli): void {
       `
 Pipelines run one after the other, at their times in the zone of their exchange; on SIGTERM or Ctrl-C the one that runs
 ends, and what it received is kept. barlake pipelines shows the times. Without a terminal it writes JSON lines.
-Exit code: 0 when it is ended; with --once that of the worst run.
+Once a day, when nothing is due, it compares a part of the lake's files with what was written: all within four weeks.
+Exit code: 0 when it is ended; with --once that of the worst run, and 1 at least where a file is damaged.
 
 Examples:
   barlake schedule
@@ -85,23 +90,36 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
 
   const onEvent = async (event: ScheduleEvent): Promise<void> => {
     log.event(event);
+    if (event.kind === "scrubbed") {
+      metrics.countScrub(event.report);
+      if (event.report.damaged.length > 0) await notify(damageNotice(event.report, systemClock.now()));
+    }
     if (event.kind !== "ended") return;
     const { pipeline, outcome, previous } = event;
     metrics.count(outcome);
     await days.reload();
     const webhook = webhooks.get(pipeline.name);
-    const fault = await announce(webhook, pipeline, outcome, previous?.status, cli.signal);
+    reportLoss(pipeline.name, await announce(webhook, pipeline, outcome, previous?.status, cli.signal));
+  };
+  const notify = async (notice: Notice): Promise<void> => {
+    for (const webhook of new Set(webhooks.values()))
+      if (webhook !== undefined)
+        reportLoss(notice.pipeline, await sendNotice(webhook, notice, { signal: cli.signal }));
+  };
+  const reportLoss = (pipeline: string, fault: string | undefined): void => {
     if (fault === undefined) return;
     metrics.countLostNotice();
-    log.warn({ pipeline: pipeline.name, fault }, "nobody was told");
+    log.warn({ pipeline, fault }, "nobody was told");
   };
   const run = (pipeline: Pipeline): Promise<RunReport> => runOnce(cli, pipeline, lake, options);
-  const environment = { clock: systemClock, signal: cli.signal, isTradingDay, run, onEvent };
+  const scrub = options.scrub ? dailyScrub(lake, systemClock) : undefined;
+  const environment = { clock: systemClock, signal: cli.signal, isTradingDay, run, onEvent, scrub };
 
   if (options.once) {
     const outcomes = await runDue(states, environment);
     if (outcomes.length === 0) log.note({}, "nothing is due");
-    return Math.max(EXIT.done, ...outcomes.map(({ status }) => exitOfRun(status)));
+    const isDamaged = metrics.damagedFiles() > 0;
+    return Math.max(isDamaged ? EXIT.partial : EXIT.done, ...outcomes.map(({ status }) => exitOfRun(status)));
   }
   const { metricsPort: port, metricsHost: host } = options;
   const monitor =

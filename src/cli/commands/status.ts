@@ -1,7 +1,10 @@
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError } from "../../core/errors.js";
 import { lakeCoverage, type TableCoverage } from "../../jobs/ingest/lake-coverage.js";
+import type { Lake } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
+import type { Snapshot } from "../../lake/snapshot.js";
+import { verifiedSince } from "../../lake/verified-files.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
@@ -16,6 +19,9 @@ interface TableRow {
   readonly bytes: bigint;
   readonly committed_at: Date | null;
 }
+
+/** A table, and since when all its files are known to be what was written; undefined where that is not known. */
+type StatusRow = TableRow & { readonly verified_at: Date | null };
 
 interface BarsRow {
   readonly dataset: string;
@@ -47,7 +53,7 @@ export function addStatus(cli: Cli): void {
     .action((options: CommonOptions & MomentOptions) =>
       cli.action(async () => {
         const lake = openLake(options);
-        const { session, refused } = await openReader(lake, { verify: false }, momentOf(options));
+        const { session, refused, snapshots } = await openReader(lake, { verify: false }, momentOf(options));
         using reader = session;
         const faults: Fault[] = refused.map(({ table: { name }, error }) => faultOf(name, error));
         // What cannot be read is reported, and the rest is shown.
@@ -62,7 +68,8 @@ export function addStatus(cli: Cli): void {
             return [];
           });
         };
-        const tables = await reader.json<TableRow>("SELECT * FROM raw.tables");
+        const found = await reader.json<TableRow>("SELECT * FROM raw.tables");
+        const tables = await withVerification(lake, found, snapshots);
         const bars: BarsRow[] = [];
         for (const name of ["bars_1d", "bars_1m"])
           bars.push(...(await readable([name], () => reader.json<BarsRow>(barsSql(name)))));
@@ -89,6 +96,19 @@ export function addStatus(cli: Cli): void {
         return faults.length === 0 ? EXIT.done : EXIT.partial;
       }),
     );
+}
+
+async function withVerification(
+  lake: Lake,
+  tables: readonly TableRow[],
+  snapshots: readonly Snapshot[],
+): Promise<StatusRow[]> {
+  const since = await Promise.all(snapshots.map((snapshot) => verifiedSince(lake.storage, snapshot)));
+  const byName = new Map(snapshots.map(({ table: { name } }, index) => [name, since[index]]));
+  return tables.map((row) => {
+    const at = byName.get(row.name);
+    return { ...row, verified_at: at ? new Date(at) : null };
+  });
 }
 
 /** Tables that coverage is measured from. */
@@ -162,7 +182,7 @@ function coverageLines(coverage: readonly TableCoverage[]): string[] {
 }
 
 function print(
-  tables: readonly TableRow[],
+  tables: readonly StatusRow[],
   bars: readonly BarsRow[],
   coverage: readonly TableCoverage[],
   runs: readonly RunRow[],
@@ -170,7 +190,7 @@ function print(
   const held = tables.filter((t) => t.version >= 0n);
   const lines = [
     table(
-      ["table", "rows", "files", "size", "version", "changed"],
+      ["table", "rows", "files", "size", "version", "changed", "verified since"],
       held.map((t) => [
         t.name,
         count(Number(t.rows)),
@@ -178,6 +198,7 @@ function print(
         size(Number(t.bytes)),
         Number(t.version),
         t.committed_at?.toISOString().slice(0, 19),
+        t.files === 0n ? "" : (t.verified_at?.toISOString().slice(0, 10) ?? "never"),
       ]),
     ),
   ];

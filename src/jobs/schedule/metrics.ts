@@ -3,12 +3,17 @@ import type { Clock } from "../../core/time.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
 import type { RunOutcome } from "../run-outcome.js";
+import type { ScrubReport } from "../scrub-lake.js";
 import { complaintOf, type PipelineState } from "./pipeline-state.js";
 
 /** What a schedule's runs come to, for Prometheus. */
 export interface ScheduleMetrics {
   /** Counts a run that ended. */
   count(outcome: RunOutcome): void;
+  /** Takes note of what a verification of a part of the lake found. */
+  countScrub(report: ScrubReport): void;
+  /** Files that the last verification found damaged. */
+  damagedFiles(): number;
   /** Counts a notice that could not be sent. */
   countLostNotice(): void;
   /** Every metric in Prometheus' text format. */
@@ -68,6 +73,17 @@ export function scheduleMetrics(
     seconds(nextDue(pipeline.schedule, clock.now(), isTradingDay)),
   );
   registry.registerMetric(lastStatus(states));
+  let damaged = 0;
+  const damagedGauge = new Gauge({
+    name: "barlake_damaged_files",
+    help: "Files that the last verification found missing or damaged.",
+    registers,
+  });
+  const verifiedGauge = new Gauge({
+    name: "barlake_verified_since_timestamp_seconds",
+    help: "Since when every file of the lake is known to be what was written.",
+    registers,
+  });
   return {
     count(outcome) {
       const { pipeline } = outcome;
@@ -80,6 +96,12 @@ export function scheduleMetrics(
         landed.inc({ pipeline, change: "updated" }, updated);
       }
     },
+    countScrub(report) {
+      damaged = report.damaged.length;
+      damagedGauge.set(damaged);
+      if (report.verifiedSince !== undefined) verifiedGauge.set(report.verifiedSince / 1000);
+    },
+    damagedFiles: () => damaged,
     countLostNotice: () => lost.inc(),
     text: () => registry.metrics(),
     contentType: registry.contentType,

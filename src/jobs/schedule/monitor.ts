@@ -22,7 +22,8 @@ export interface Monitor {
 }
 
 /**
- * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline is well, else 503 with the reasons.
+ * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline is well and no file of the
+ * lake was found damaged, else 503 with the reasons.
  *
  * @throws {BarlakeError} where it cannot listen there.
  */
@@ -37,8 +38,10 @@ export async function startMonitor(
       const reason = complaintOf(state, clock.now(), isTradingDay);
       return reason === undefined ? [] : [{ pipeline: state.pipeline.name, reason }];
     });
-    const isWell = pipelines.length === 0;
-    return reply.code(isWell ? 200 : 503).send({ status: isWell ? "ok" : "unwell", pipelines });
+    const damagedFiles = metrics.damagedFiles();
+    const isWell = pipelines.length === 0 && damagedFiles === 0;
+    const damage = damagedFiles === 0 ? {} : { damaged_files: damagedFiles };
+    return reply.code(isWell ? 200 : 503).send({ status: isWell ? "ok" : "unwell", pipelines, ...damage });
   });
   try {
     await app.listen({ host, port });

@@ -3,6 +3,7 @@ import type { IsTradingDay } from "../../plan/due-times.js";
 import type { RunReport } from "../ingest/run-pipeline.js";
 import type { Pipeline } from "../pipeline.js";
 import { type RunOutcome, settleRun } from "../run-outcome.js";
+import type { DailyScrub, ScrubReport } from "../scrub-lake.js";
 import { dueAt, dueStates, type PipelineState } from "./pipeline-state.js";
 
 /** What happens while a schedule goes on; times in epoch milliseconds. */
@@ -18,7 +19,10 @@ export type ScheduleEvent =
       readonly previous: PipelineState["last"];
       /** What it threw, where it did. */
       readonly error?: unknown;
-    };
+    }
+  /** A part of the lake was read, and compared with what was written. */
+  | { readonly kind: "scrubbed"; readonly report: ScrubReport }
+  | { readonly kind: "scrub failed"; readonly error: unknown };
 
 export interface ScheduleEnvironment {
   readonly clock: Clock;
@@ -27,6 +31,8 @@ export interface ScheduleEnvironment {
   readonly isTradingDay: IsTradingDay;
   /** Runs a pipeline; what it throws ends that run alone. */
   readonly run: (pipeline: Pipeline) => Promise<RunReport>;
+  /** Runs once a day, when no pipeline is due. @default none */
+  readonly scrub?: DailyScrub | undefined;
   /** Is told what happens; the schedule goes on once it has resolved. */
   readonly onEvent: (event: ScheduleEvent) => void | Promise<void>;
 }
@@ -52,10 +58,12 @@ export async function runSchedule(
       await runOne(due, environment);
       continue;
     }
+    const scrubAt = await scrubWhenDue(environment);
+    if (signal.aborted) break;
     const next = nextRuns(states, isTradingDay);
     if (told !== JSON.stringify(next)) await onEvent({ kind: "waiting", next });
     told = JSON.stringify(next);
-    const at = next[0]?.at ?? Number.POSITIVE_INFINITY;
+    const at = Math.min(next[0]?.at ?? Number.POSITIVE_INFINITY, scrubAt);
     await clock.sleep(Math.min(at - clock.now(), LONGEST_SLEEP_MS), signal).catch(unlessAborted(signal));
   }
 }
@@ -70,7 +78,22 @@ export async function runDue(
     if (environment.signal.aborted) break;
     outcomes.push(await runOne(state, environment));
   }
+  await scrubWhenDue(environment);
   return outcomes;
+}
+
+/** Verifies a part of the lake, if that is due. @returns when the next part is. */
+async function scrubWhenDue({ scrub, clock, signal, onEvent }: ScheduleEnvironment): Promise<number> {
+  if (scrub === undefined || signal.aborted) return Number.POSITIVE_INFINITY;
+  const at = await scrub.dueAt();
+  if (at > clock.now()) return at;
+  try {
+    const report = await scrub.run(signal);
+    if (report.files > 0 || report.damaged.length > 0) await onEvent({ kind: "scrubbed", report });
+  } catch (error) {
+    await onEvent({ kind: "scrub failed", error });
+  }
+  return scrub.dueAt();
 }
 
 /** When each pipeline is next, soonest first; those that never are again are left out. */

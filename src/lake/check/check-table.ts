@@ -4,6 +4,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { contentHash, hashInName } from "../data-file.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../snapshot.js";
+import { recordVerified } from "../verified-files.js";
 import { checkFiles, finder, unknownFiles } from "./check-files.js";
 import { checkKeys, type ReadFile } from "./check-keys.js";
 import { checkLog } from "./check-log.js";
@@ -13,7 +14,9 @@ import { type Finding, RESTORE } from "./finding.js";
 export interface CheckOptions {
   /** Reads every live file in full. @default false */
   readonly deep?: boolean;
-  /** Ends the work after the file that is under way. */
+  /** Epoch milliseconds. Where it is given, a deep check records that the files which are sound were verified then. */
+  readonly now?: number;
+  /** Ends the work after the file that is being read. */
   readonly signal?: AbortSignal;
   /** Is told before each file that is read. */
   readonly onProgress?: (progress: CheckProgress) => void;
@@ -66,6 +69,10 @@ export async function checkTable(
   if (options.deep === true) {
     const read = await readFiles(lake, snapshot, files.present, findings, options);
     rows = read.reduce((sum, { facts }) => sum + facts.rows, 0);
+    if (options.now !== undefined) {
+      const sound = read.map(({ file }) => file);
+      await recordVerified(lake.storage, snapshot, sound, options.now);
+    }
     if (!options.signal?.aborted) findings.push(...(await checkPartitions(lake, snapshot, read)));
   }
   const bytes = [...snapshot.files.values()].reduce((sum, { size }) => sum + size, 0);
