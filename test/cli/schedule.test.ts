@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -7,10 +7,11 @@ import { ServiceClient } from "../../src/client/service-client.js";
 import { runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
+import { BARS_1D } from "../../src/schema/bars.js";
 import { json, type ScriptedService, startScripted } from "../faults/scripted-service.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 import { dailyBars, right } from "../jobs/scripted-market.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
+import { land, openSession, temporaryFolder } from "../lake/temporary-lake.js";
 import { SWEEP } from "../sweep.js";
 import { runCli, runProcess } from "./run-cli.js";
 
@@ -276,4 +277,46 @@ test("a pipeline without a schedule is not scheduled", async () => {
   const { code, stderr } = await runCli(["schedule", "./mine.mjs"], { cwd: place, env });
   expect(code).toBe(2);
   expect(stderr).toMatch(/pipeline mine: has no schedule[\s\S]*hint: +give it one/);
+});
+
+test("--once verifies a part of the lake; a damaged file is reported, and makes the exit code 1", async () => {
+  writeFileSync(
+    join(place, "idle.mjs"),
+    `export default ${JSON.stringify({ name: "idle", kind: "reference", schedule: { cron: "0 0 1 1 *" } })};\n`,
+  );
+  const lake = new Lake(join(place, "lake"), { hasDatabase: false });
+  // Written years ago, and so not verified since.
+  const now = Date.parse("2020-01-01T00:00:00Z");
+  await land(await openSession(), lake, BARS_1D, [{ at: "2019-03-06T16:00:00Z" }], { now });
+  const [file] = (await lake.snapshot(BARS_1D)).files.values();
+  const path = join(lake.folder, "bars_1d", (file as { path: string }).path);
+  const bytes = readFileSync(path);
+  bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
+  writeFileSync(path, bytes);
+  const hook = await webhook();
+  const once = (...more: string[]) =>
+    runCli(["schedule", "--once", "--no-catch-up", "./idle.mjs", ...more], {
+      cwd: place,
+      env: { ...env, BARLAKE_WEBHOOK: hook.url },
+    });
+  expect((await once("--no-scrub")).code).toBe(0);
+  const found = await once();
+  expect(found.code).toBe(1);
+  expect(messages(found.stderr)).toEqual(["files verified", "nothing is due"]);
+  expect(linesOf(found.stderr)[0]).toMatchObject({
+    level: 50,
+    files: 1,
+    damaged: [expect.stringMatching(/^table bars_1d: \S+ is not what was written/)],
+    verifiedSince: "2020-01-01T00:00:00.000Z",
+  });
+  expect(hook.bodies()).toMatchObject([
+    {
+      pipeline: "scrub",
+      status: "failed",
+      text: expect.stringMatching(/^barlake: a file of the lake is damaged: table bars_1d/),
+    },
+  ]);
+  // The next part is due a day later.
+  expect((await once()).code).toBe(0);
+  expect(hook.bodies()).toHaveLength(1);
 });
