@@ -16,7 +16,7 @@ test(`after ${SCHEDULES} schedules of faults and kills the lake is the truth, an
   const others = pickCases(ALL, SCHEDULES - PINNED.length).map((n) => SEED + n);
   await outliveMany([...new Set([...PINNED, ...others])], (one) => {
     kills += one.kills;
-    for (const outcome of one.requests.keys()) met.add(outcome);
+    for (const outcome of one.met.keys()) met.add(outcome);
     if (one.findings.length > 0) failures.push(failureOf(one));
   });
   expect(failures).toEqual([]);

@@ -3,14 +3,34 @@ import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import type { Endpoint } from "../../../src/wire/endpoints.js";
 import type { Seen } from "../scripted-server.js";
-import { type Fault, WRONGS, type Wrong } from "./fault-schedule.js";
+import { type Endless, type Fault, MISSING_DAY, WRONGS, type Wrong } from "./fault-schedule.js";
+import type { Act } from "./foreign-writer.js";
+import type { OthersOutcome } from "./other-users.js";
 
 /** What the service made of a request. */
-export type Outcome = "answered" | "forbidden" | "over quota" | "too many" | Fault | Wrong;
+export type Outcome =
+  | "answered"
+  | "answered slowly"
+  | "forbidden"
+  | "over quota"
+  | OthersOutcome
+  | "too many"
+  | Fault
+  | Endless
+  | Wrong;
+
+const VALID: ReadonlySet<Outcome> = new Set(["answered", "answered slowly", MISSING_DAY, ...WRONGS]);
 
 /** Whether a response was valid, right or wrong: it is kept. */
 export function isValid(outcome: Outcome): boolean {
-  return outcome === "answered" || (WRONGS as readonly Outcome[]).includes(outcome);
+  return VALID.has(outcome);
+}
+
+/** A time of a symbol; epoch milliseconds, the end exclusive. */
+export interface SymbolTime {
+  readonly symbol: string;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** What happened, in order; times in epoch milliseconds. */
@@ -34,6 +54,19 @@ export type Event =
       /** Bars of the answer, and times at which it was cut: bars before them are left out. */
       readonly bars: number;
       readonly cuts: number;
+      /** What was left out in the midst of the answer. */
+      readonly leftOut?: SymbolTime | undefined;
+    }
+  | {
+      readonly kind: "foreign";
+      readonly life: number;
+      readonly at: number;
+      readonly table: string;
+      readonly act: Act;
+      /** Rows of a symbol of its own that the other engine has added. */
+      readonly added?: { readonly symbol: string; readonly rows: number } | undefined;
+      /** Rows that it has deleted. */
+      readonly deleted?: SymbolTime | undefined;
     }
   | {
       readonly kind: "kept";
@@ -50,7 +83,11 @@ export type Event =
       readonly sent: number;
       readonly failures: readonly string[];
       /** What the report says is missing without an explanation, or was set aside. */
-      readonly open: readonly { readonly symbol: string; readonly start: number; readonly end: number }[];
+      readonly open: readonly SymbolTime[];
+      /** Bars that the report says the service has no more. */
+      readonly withdrawn: readonly (SymbolTime & { readonly bars: number })[];
+      /** Sessions that it says are taken for suspensions. */
+      readonly noBar: number;
     }
   | { readonly kind: "dying"; readonly life: number; readonly at: number; readonly of: string };
 
@@ -76,6 +113,7 @@ export class Chronicle {
     outcome,
     bars,
     cuts,
+    leftOut,
   }: {
     readonly index: number;
     readonly at: number;
@@ -84,6 +122,7 @@ export class Chronicle {
     readonly outcome: Outcome;
     readonly bars: number;
     readonly cuts: number;
+    readonly leftOut?: SymbolTime | undefined;
   }): void {
     const { path, query, body } = seen;
     this.note({
@@ -99,6 +138,7 @@ export class Chronicle {
       outcome,
       bars,
       cuts,
+      leftOut,
     });
   }
 }
