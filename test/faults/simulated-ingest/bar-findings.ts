@@ -4,15 +4,14 @@ import type { LandedPeriod } from "../../../src/core/period.js";
 import { regionOf } from "../../../src/core/symbol.js";
 import { MINUTE_MS } from "../../../src/core/time.js";
 import { literal } from "../../../src/db/quote.js";
-import { regionSql } from "../../../src/db/region-sql.js";
 import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { REQUESTS } from "../../../src/schema/requests.js";
-import type { Event, SymbolTime } from "./chronicle.js";
 import { FOREIGN } from "./foreign-writer.js";
 import { type LakeState, none, rowsOf, tell } from "./lake-state.js";
 import { latestRecheck } from "./lookback.js";
+import { byRegion, isIn, promiseOf } from "./promised.js";
 import { withdrawnFindings } from "./withdrawn-findings.js";
 
 const BAR_TYPES = {
@@ -116,35 +115,6 @@ export async function barFindings(state: LakeState, name: string, period: Landed
   return findings;
 }
 
-/** What the last run of a pipeline promised; undefined where none has ended in the last life. */
-function promiseOf(events: readonly Event[], pipeline: string): Promised | undefined {
-  const life = events.at(-1)?.life;
-  const own = events.filter(
-    (event) => event.life === life && "pipeline" in event && event.pipeline === pipeline,
-  );
-  const [began, ended] = [own.at(-2), own.at(-1)];
-  if (began?.kind !== "began" || ended?.kind !== "ended") return undefined;
-  // A run in which requests failed does not say what it lacks for that.
-  const kept = ended.status === "complete" || (ended.status === "partial" && ended.failures.length === 0);
-  const { open, withdrawn } = ended;
-  const run = events.slice(events.indexOf(began));
-  const hasDeletions = run.some((event) => event.kind === "foreign" && event.deleted !== undefined);
-  return { began: began.at, ended: ended.at, kept, open, withdrawn, hasDeletions };
-}
-
-/** What a run has said. */
-export interface Promised {
-  /** Epoch milliseconds. */
-  readonly began: number;
-  readonly ended: number;
-  /** Whether it must be so: a run in which requests failed does not say what it lacks. */
-  readonly kept: boolean;
-  readonly open: readonly SymbolTime[];
-  readonly withdrawn: readonly (SymbolTime & { readonly bars: number })[];
-  /** Whether another engine has deleted rows since it began. */
-  readonly hasDeletions: boolean;
-}
-
 /**
  * Makes temporary tables of what is there.
  *
@@ -166,7 +136,7 @@ async function makeTables(state: LakeState, table: TableSchema, period: LandedPe
     return [`(${literal(time.symbol)}, ${time.start}, ${time.end}, ${event.at}, ${deleted !== undefined})`];
   });
   await session.run(`CREATE OR REPLACE TEMP TABLE losses AS
-    FROM (VALUES ${["('', 0, 0, 0, false)", ...losses].join(", ")}) o(symbol, s, e, at, deleted)`);
+    FROM (VALUES ${["('', 0, 0, 0, false)", ...losses].join(", ")}) o(symbol, s, e, lost_at, deleted)`);
   await session.run(`CREATE OR REPLACE TEMP TABLE asked AS
     WITH covered AS (
       SELECT unnest(symbols) AS symbol, epoch_ms(window_start) AS s, epoch_ms(least(window_end, final_end)) AS e,
@@ -187,7 +157,7 @@ async function makeTables(state: LakeState, table: TableSchema, period: LandedPe
       FROM ${truth} t LEFT JOIN asked USING (symbol, timestamp) LEFT JOIN landed l USING (symbol, timestamp)
       GROUP BY ALL)
     SELECT *, EXISTS (FROM losses o WHERE o.symbol = v.symbol AND v.timestamp >= o.s AND v.timestamp < o.e
-      AND o.at >= v.asked_at) AS excused
+      AND o.lost_at >= v.asked_at) AS excused
     FROM versions v`);
 }
 
@@ -203,19 +173,4 @@ async function countMet({ session, now, met }: LakeState, isOld: string): Promis
      FROM bars`,
   );
   for (const [what, times] of Object.entries(counts)) met(what, times);
-}
-
-/** A value for the region of a row's symbol, as SQL. */
-export function byRegion(valueOf: (region: Region) => number): string {
-  const cases = Object.keys(REGIONS).map(
-    (region) => `WHEN ${literal(region)} THEN ${valueOf(region as Region)}`,
-  );
-  return `CASE ${regionSql("symbol")} ${cases.join(" ")} END`;
-}
-
-/** Whether a row is in one of some times of symbols, as SQL. */
-export function isIn(times: readonly SymbolTime[]): string {
-  const values = times.map(({ symbol, start, end }) => `(${literal(symbol)}, ${start}, ${end})`);
-  return `EXISTS (FROM (VALUES ${["('', 0, 0)", ...values].join(", ")}) o(s, f, e)
-    WHERE o.s = symbol AND "timestamp" >= o.f AND "timestamp" < o.e)`;
 }

@@ -6,6 +6,7 @@ import type { Seen } from "../scripted-server.js";
 import { type Endless, type Fault, MISSING_DAY, WRONGS, type Wrong } from "./fault-schedule.js";
 import type { Act } from "./foreign-writer.js";
 import type { OthersOutcome } from "./other-users.js";
+import type { SymbolTime } from "./symbol-time.js";
 
 /** What the service made of a request. */
 export type Outcome =
@@ -24,13 +25,6 @@ const VALID: ReadonlySet<Outcome> = new Set(["answered", "answered slowly", MISS
 /** Whether a response was valid, right or wrong: it is kept. */
 export function isValid(outcome: Outcome): boolean {
   return VALID.has(outcome);
-}
-
-/** A time of a symbol; epoch milliseconds, the end exclusive. */
-export interface SymbolTime {
-  readonly symbol: string;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** What happened, in order; times in epoch milliseconds. */

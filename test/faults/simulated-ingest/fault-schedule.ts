@@ -4,8 +4,9 @@ import { mixText } from "../../../src/sim/random.js";
 import type { EndpointGroup } from "../../../src/wire/endpoints.js";
 import { type Draws, drawsOf } from "./draws.js";
 import { ACTS, type Act, INTRUSIONS } from "./foreign-writer.js";
+import type { MarketShape } from "./market-shape.js";
 import type { OtherUsers } from "./other-users.js";
-import { type MarketShape, TrueMarket } from "./true-market.js";
+import { TrueMarket } from "./true-market.js";
 
 /** What a request may meet instead of a right answer. */
 export const FAULTS = [

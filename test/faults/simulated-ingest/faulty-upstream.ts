@@ -7,10 +7,12 @@ import { ENDPOINTS, type Endpoint, type EndpointGroup } from "../../../src/wire/
 import type { EventClock } from "../event-clock.js";
 import { json, openScripted, type ScriptedService, type Seen } from "../scripted-server.js";
 import { sendBroken, sendEndlessly, sendSlowly } from "./broken-responses.js";
-import { type Chronicle, isValid, type Outcome, type SymbolTime } from "./chronicle.js";
+import { type Chronicle, isValid, type Outcome } from "./chronicle.js";
 import { ENDLESS, type Endless, FAULTS, type Fault, MISSING_DAY, type Schedule } from "./fault-schedule.js";
+import type { TrueDay } from "./market-shape.js";
 import { type OthersOutcome, sharedQuota } from "./other-users.js";
-import type { StatementTable, TrueDay, TrueMarket } from "./true-market.js";
+import type { SymbolTime } from "./symbol-time.js";
+import type { StatementTable, TrueMarket } from "./true-market.js";
 import { inColumns, type Klines, type ToldBars, WrongResponses, wrongBars } from "./wrong-responses.js";
 
 /** What the service works with. */
@@ -98,8 +100,8 @@ class Upstream {
     const { forbidden, slowRate } = this.#life;
     const { group } = endpoint;
     if (forbidden.includes(group)) return refused("forbidden", 403, FORBIDDEN[group], "the key lacks it");
-    const overQuota = this.#overQuota(group);
-    if (overQuota !== undefined) return overQuota;
+    const refusal = this.#refusal(group);
+    if (refusal !== undefined) return refusal;
     const symbols = symbolsOf(seen);
     if (symbols.length > schedule.symbolLimit) {
       const told = schedule.tellsLimit ? `: at most ${schedule.symbolLimit}` : "";
@@ -138,7 +140,7 @@ class Upstream {
   }
 
   /** The refusal of a request for which the quota has no place. */
-  #overQuota(group: EndpointGroup): Decision | undefined {
+  #refusal(group: EndpointGroup): Decision | undefined {
     const { rateLimit, others } = this.#life;
     if (rateLimit === undefined) return undefined;
     let counter = this.#counters.get(group);

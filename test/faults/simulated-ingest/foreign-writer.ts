@@ -16,7 +16,7 @@ import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { REQUESTS } from "../../../src/schema/requests.js";
 import { integer } from "../../../src/sim/random.js";
-import type { SymbolTime } from "./chronicle.js";
+import type { SymbolTime } from "./symbol-time.js";
 
 /** What another engine does to tables while a run goes on: rows are added and deleted, files and log entries replaced. */
 export const INTRUSIONS = ["append", "delete", "compact", "checkpoint", "clean log"] as const;

@@ -1,7 +1,7 @@
 import type { LandedPeriod } from "../../../src/core/period.js";
 import { MINUTE_MS, type TimeRange } from "../../../src/core/time.js";
 import { drawsOf } from "./draws.js";
-import type { MarketShape, TrueDay } from "./true-market.js";
+import type { MarketShape, TrueDay } from "./market-shape.js";
 
 /** What a service does to bars of one symbol and day some time after they were final. */
 export interface LateChange {

@@ -18,7 +18,8 @@ import type { RunStatus } from "../../../src/schema/runs.js";
 import { type Event, isValid, type Outcome } from "./chronicle.js";
 import { MISSING_DAY, type Schedule } from "./fault-schedule.js";
 import { earliestRecheck } from "./lookback.js";
-import { type MarketShape, TrueMarket } from "./true-market.js";
+import type { MarketShape } from "./market-shape.js";
+import { TrueMarket } from "./true-market.js";
 
 type Asked = Event & { readonly kind: "asked" };
 

@@ -13,6 +13,7 @@ import {
 } from "../../../src/core/time.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import { type LateChange, lateChange } from "./market-changes.js";
+import type { MarketShape, TrueDay } from "./market-shape.js";
 
 /** A bar as the service tells it; what a market does not tell is undefined. */
 export interface TrueBar {
@@ -25,30 +26,6 @@ export interface TrueBar {
   readonly volume: number;
   readonly amount: number;
   readonly prev_close: number | undefined;
-}
-
-/** A day of a region's exchanges; times in epoch milliseconds. */
-export interface TrueDay {
-  readonly date: TradingDate;
-  /** Local midnight, and the next one. */
-  readonly start: number;
-  readonly end: number;
-  readonly open: number;
-  /** When the day's bars stop changing, but for corrections. */
-  readonly settled: number;
-}
-
-/** What a market is made from. */
-export interface MarketShape {
-  readonly seed: number;
-  /** Weekdays before the last of the market. */
-  readonly days: number;
-  /** Of these, the last that have minute bars. */
-  readonly minuteDays: number;
-  /** The last moment that is asked about, in epoch milliseconds: no session runs then. */
-  readonly end: number;
-  /** Whether the service corrects and withdraws bars long after they were final. @default false */
-  readonly changesLate?: boolean;
 }
 
 /** A version of a bar, and the time in which the service gives it; epoch milliseconds, the end exclusive. */

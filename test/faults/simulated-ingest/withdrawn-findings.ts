@@ -1,9 +1,9 @@
 import { finalEnd } from "../../../src/calendar/sessions.js";
 import { literal } from "../../../src/db/quote.js";
 import type { TableSchema } from "../../../src/schema/column.js";
-import { byRegion, isIn, type Promised } from "./bar-findings.js";
 import { type LakeState, none } from "./lake-state.js";
 import { latestRecheck } from "./lookback.js";
+import { byRegion, isIn, type Promised } from "./promised.js";
 
 /**
  * Holds what a report says of withdrawn bars against the truth: each window has as many as it says, no bar is in two of

@@ -2,9 +2,10 @@ import type { LandedPeriod } from "../../../src/core/period.js";
 import { DAY_MS } from "../../../src/core/time.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import type { Seen } from "../scripted-server.js";
-import type { SymbolTime } from "./chronicle.js";
 import { type Life, WRONGS, type Wrong } from "./fault-schedule.js";
-import type { TrueBar, TrueDay, TrueMarket } from "./true-market.js";
+import type { TrueDay } from "./market-shape.js";
+import type { SymbolTime } from "./symbol-time.js";
+import type { TrueBar, TrueMarket } from "./true-market.js";
 
 /** Requests after a wrong response that are answered rightly. */
 const RIGHT_BETWEEN = 9;
