@@ -165,7 +165,9 @@ export function scheduleOf(seed: number): Schedule {
 }
 
 /** Adds to lives, one after the other, the faults that are drawn on their own. */
-function ownDraws(seed: number): <T extends Pick<Life, "rateLimit">>(life: T) => T & Pick<Life, OwnDraws> {
+function ownDraws(
+  seed: number,
+): <T extends Pick<Life, "rateLimit" | "kill">>(life: T) => T & Pick<Life, OwnDraws> {
   const [missing, endless] = [drawsOf(seed, "missing days"), drawsOf(seed, "endless bodies")];
   const [others, engine] = [drawsOf(seed, "other users"), drawsOf(seed, "another engine")];
   const acts = <One extends Act>(most: number, choices: readonly One[]): One[] =>
@@ -180,7 +182,7 @@ function ownDraws(seed: number): <T extends Pick<Life, "rateLimit">>(life: T) =>
       perMinute: limit.perMinute * others.of([0.6, 1, 3]),
       forMs: others.of([1, 3, 8]) * MINUTE_MS,
     };
-    const hasEngine = engine.below(3) === 0;
+    const hasEngine = engine.below(5) < 2;
     const gaps = [MINUTE_MS, 40 * MINUTE_MS, 13 * 60 * MINUTE_MS];
     return {
       ...life,
@@ -190,6 +192,8 @@ function ownDraws(seed: number): <T extends Pick<Life, "rateLimit">>(life: T) =>
       rounds: hasEngine
         ? Array.from({ length: 1 + engine.below(3) }, () => ({ gapMs: engine.of(gaps), acts: acts(4, ACTS) }))
         : [],
+      // A process that dies soon sees little of the other engine.
+      kill: hasEngine && engine.below(3) > 0 ? undefined : life.kill,
       intrusions: hasEngine ? acts(3, INTRUSIONS).map((act) => ({ atRequest: engine.below(12), act })) : [],
     };
   };

@@ -147,8 +147,10 @@ export class ForeignWriter {
     return {};
   }
 
-  /** Deletes the commits behind the newest checkpoint, and older checkpoints; sometimes the checkpoint's own commit, too. */
-  async #cleanLog({ table }: Parts): Promise<Omit<Done, "table"> | undefined> {
+  /** Writes a checkpoint, and deletes the commits behind it and older checkpoints; sometimes the checkpoint's own commit, too. */
+  async #cleanLog(parts: Parts): Promise<Omit<Done, "table"> | undefined> {
+    const { table } = parts;
+    await this.#checkpoint(parts);
     const lake = new Lake(this.#folder);
     const { commits, checkpoints } = await listLog(lake.storage, table.name);
     const newest = checkpoints.at(-1);
