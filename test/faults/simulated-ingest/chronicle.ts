@@ -57,6 +57,8 @@ export type Event =
       readonly at: number;
       readonly table: string;
       readonly act: Act;
+      /** Whether a run went on. */
+      readonly isDuring: boolean;
       /** Rows of a symbol of its own that the other engine has added. */
       readonly added?: { readonly symbol: string; readonly rows: number } | undefined;
       /** Rows that it has deleted. */
@@ -82,6 +84,8 @@ export type Event =
       readonly withdrawn: readonly (SymbolTime & { readonly bars: number })[];
       /** Sessions that it says are taken for suspensions. */
       readonly noBar: number;
+      /** Bars that it says came. */
+      readonly received: number;
     }
   | { readonly kind: "dying"; readonly life: number; readonly at: number; readonly of: string };
 

@@ -68,7 +68,8 @@ export async function outlive(
   findings.push(...requestFindings(schedule, events));
   for (const event of events) {
     if (event.kind === "asked") count(`request: ${event.outcome}`, 1);
-    if (event.kind === "foreign") count(`another engine: ${event.act}`, 1);
+    if (event.kind === "foreign")
+      count(`another engine ${event.isDuring ? "during" : "between"} runs: ${event.act}`, 1);
   }
   if (findings.length === 0) await rm(folder, { recursive: true, force: true });
   return { seed, lives: schedule.lives.length, kills, met, findings };

@@ -16,7 +16,7 @@ import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
 import { planRequestUnits } from "../../../src/plan/request-units.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import { type Event, isValid, type Outcome } from "./chronicle.js";
-import { MISSING_DAY, type Schedule } from "./fault-schedule.js";
+import { MISSING_DAY, type Schedule, WRONGS } from "./fault-schedule.js";
 import { earliestRecheck } from "./lookback.js";
 import type { MarketShape } from "./market-shape.js";
 import { TrueMarket } from "./true-market.js";
@@ -74,6 +74,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
         `${name}: ended ${run.ended.status} and should ${statusOf(run, run.ended.open.length > 0)}: ${run.ended.failures.join("; ")}`,
       );
     if (run.ended !== undefined && !run.ended.failures.length) findings.push(...believedFindings(run, name));
+    if (pipeline?.kind === "bars") findings.push(...receivedFindings(run, name));
     if (pipeline?.kind === "bars") {
       const plan = paid.plan(pipeline.period, run.at, run.life);
       const cuts = answered.reduce((sum, { cuts: n }) => sum + n, 0);
@@ -112,6 +113,20 @@ function believedFindings({ asked, ended }: Run, name: string): string[] {
   return [
     `${name}: responses left out ${days} days, and the report has ${ended.noBar} sessions without a bar`,
   ];
+}
+
+/**
+ * The report counts the bars that came, where all that came was about what was asked for. A look for older bars asks for one
+ * of each symbol that is known: it does not count.
+ */
+function receivedFindings({ asked, ended }: Run, name: string): string[] {
+  const isWrong = asked.some(({ outcome }) => (WRONGS as readonly Outcome[]).includes(outcome));
+  const valid = asked.filter(({ outcome }) => isValid(outcome));
+  const bars = valid.reduce((sum, one) => sum + one.bars, 0);
+  const looks = valid.filter((one, n) => isLook(one, valid.slice(0, n)));
+  const known = looks.reduce((sum, { symbols }) => sum + symbols.length, 0);
+  if (ended === undefined || isWrong || (ended.received <= bars && ended.received >= bars - known)) return [];
+  return [`${name}: ${bars} bars came, ${known} of them known at most, and the report has ${ended.received}`];
 }
 
 /** Whether a request looks again at a time that its symbols were asked for before in the same run. */

@@ -38,13 +38,13 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
   const release = holdRequests(clock);
   const lake = new Lake(join(folder, "lake"));
   const engine = new ForeignWriter(lake.folder, mixText(seed, `engine ${life}`));
-  const act = (one: Act): Promise<void> =>
+  const act = (one: Act, isDuring: boolean): Promise<void> =>
     asOther(async () => {
       for (const done of await engine.act(one, clock.now()))
-        chronicle.note({ kind: "foreign", at: clock.now(), act: one, ...done });
+        chronicle.note({ kind: "foreign", at: clock.now(), act: one, isDuring, ...done });
     });
   const intrude = async (index: number): Promise<void> => {
-    for (const one of own.intrusions) if (one.atRequest === index) await act(one.act);
+    for (const one of own.intrusions) if (one.atRequest === index) await act(one.act, true);
   };
   const upstream = await openUpstream({ schedule, life, market, clock, chronicle, passes: pass, intrude });
   // A service keeps its address; that of the test's socket is another one each time.
@@ -62,7 +62,7 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
     await runAll(schedule, chronicle, { lake, client, clock, limits });
     for (const { gapMs, acts } of own.rounds) {
       await clock.sleep(gapMs);
-      for (const one of acts) await act(one);
+      for (const one of acts) await act(one, false);
       await runAll(schedule, chronicle, { lake, client, clock, limits });
     }
     await limits.saved();
@@ -103,6 +103,7 @@ async function runAll(
         withdrawn.map(({ symbol, window, bars }) => ({ symbol, ...window, bars })),
       ),
       noBar: absent.reduce((sum, { reason, sessions }) => sum + (reason === "no_bar" ? sessions : 0), 0),
+      received: completeness.reduce((sum, one) => sum + one.received.bars, 0),
     });
   }
 }
