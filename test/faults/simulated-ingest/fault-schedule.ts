@@ -194,7 +194,7 @@ function ownDraws(
         : [],
       // A process that dies soon sees little of the other engine.
       kill: hasEngine && engine.below(3) > 0 ? undefined : life.kill,
-      intrusions: hasEngine ? acts(3, INTRUSIONS).map((act) => ({ atRequest: engine.below(12), act })) : [],
+      intrusions: hasEngine ? acts(3, INTRUSIONS).map((act) => ({ atRequest: engine.below(7), act })) : [],
     };
   };
 }

@@ -115,18 +115,15 @@ function believedFindings({ asked, ended }: Run, name: string): string[] {
   ];
 }
 
-/**
- * The report counts the bars that came, where all that came was about what was asked for. A look for older bars asks for one
- * of each symbol that is known: it does not count.
- */
+/** The report counts the bars that came, where all that came was about what was asked for. Looks bring known bars as well. */
 function receivedFindings({ asked, ended }: Run, name: string): string[] {
   const isWrong = asked.some(({ outcome }) => (WRONGS as readonly Outcome[]).includes(outcome));
   const valid = asked.filter(({ outcome }) => isValid(outcome));
-  const bars = valid.reduce((sum, one) => sum + one.bars, 0);
-  const looks = valid.filter((one, n) => isLook(one, valid.slice(0, n)));
-  const known = looks.reduce((sum, { symbols }) => sum + symbols.length, 0);
-  if (ended === undefined || isWrong || (ended.received <= bars && ended.received >= bars - known)) return [];
-  return [`${name}: ${bars} bars came, ${known} of them known at most, and the report has ${ended.received}`];
+  const countOf = (some: readonly Asked[]): number => some.reduce((sum, { bars }) => sum + bars, 0);
+  const most = countOf(valid);
+  const least = countOf(valid.filter((one, n) => !isLook(one, valid.slice(0, n))));
+  if (ended === undefined || isWrong || (ended.received <= most && ended.received >= least)) return [];
+  return [`${name}: ${least} to ${most} bars came, and the report has ${ended.received}`];
 }
 
 /** Whether a request looks again at a time that its symbols were asked for before in the same run. */
