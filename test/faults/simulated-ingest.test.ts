@@ -5,9 +5,9 @@ import { failureOf, outliveMany } from "./simulated-ingest/outlive-many.js";
 
 /** Schedules of the whole sweep. */
 const ALL = 200;
-const SCHEDULES = cases({ few: 10, more: 40, all: ALL });
-/** Schedules that reach, together, everything that may become of a request, and most of the rest: some of it is rare. */
-const PINNED: readonly number[] = [20_260_105];
+const SCHEDULES = cases({ few: 6, more: 40, all: ALL });
+/** Schedules that together meet nearly everything below: some of it is rare. */
+const PINNED: readonly number[] = [20_260_281, 20_260_417, 20_260_686, 20_260_778, 20_261_607];
 
 /** What the schedules meet: each is counted where it has happened, and not where it was drawn. */
 const KINDS = [
@@ -53,8 +53,22 @@ const KINDS = [
   "request: too many",
   "request: trickle",
 ];
-/** Those that the pinned schedules meet however the requests of a run are ordered: each fault that is drawn on its own. */
-const SURE = KINDS.filter((kind) => !/^request: (another|empty|older|error|forbidden|html)/.test(kind));
+/** Of each of these the pinned schedules meet some kind, in whatever order the requests of a run arrive. */
+const FAMILIES: readonly RegExp[] = [
+  /^another engine between runs/,
+  /^another engine during runs/,
+  /^bar: corrected/,
+  /^bar: left out/,
+  /^bar: withdrawn before/,
+  /^bar: withdrawn, and kept/,
+  /^request: (another|empty|older)/,
+  /^request: (cut|short|reset|html|error)/,
+  /^request: (trickle|endless|flood)/,
+  /^request: answered slowly/,
+  /^request: missing day/,
+  /^request: quota used by others/,
+  /^request: too many/,
+];
 
 test(`after ${SCHEDULES} schedules of faults and kills the lake is the truth, and nothing was asked for twice`, async () => {
   let kills = 0;
@@ -70,6 +84,6 @@ test(`after ${SCHEDULES} schedules of faults and kills the lake is the truth, an
   expect(kills).toBeGreaterThan(0);
   expect([...met].filter((kind) => !KINDS.includes(kind))).toEqual([]);
   // Which request meets which fault depends on their order: only in the whole sweep is each sure to be met.
-  const expected = SWEEP === "all" ? KINDS : SURE;
-  expect(expected.filter((kind) => !met.has(kind))).toEqual([]);
+  expect(FAMILIES.filter((family) => ![...met].some((kind) => family.test(kind)))).toEqual([]);
+  if (SWEEP === "all") expect(KINDS.filter((kind) => !met.has(kind))).toEqual([]);
 });
