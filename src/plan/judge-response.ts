@@ -45,8 +45,6 @@ export interface QuietSessions {
 export interface ResponseVerdict extends Verdict {
   /** Symbols of which it has bars that are good. */
   readonly present: readonly string[];
-  /** How many, by symbol. */
-  readonly rows: ReadonlyMap<string, number>;
   /** Symbols whose bars are of another period than was asked for: none of them may land. */
   readonly mislabelled: ReadonlySet<string>;
   readonly absence: AbsenceVerdict;
@@ -96,7 +94,6 @@ export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFa
   return {
     ...verdict,
     present,
-    rows: new Map(spans.map(({ symbol, start, end }) => [symbol, end - start])),
     mislabelled: new Set(mislabelled.map(({ symbol }) => symbol)),
     absence,
     lost: lostBars(answer, page),

@@ -103,6 +103,16 @@ export function daysWithBars(
   return found;
 }
 
+/** How many bars of a symbol are within a time. */
+export function rowsBetween(
+  { start, end }: SymbolSpan,
+  { timestamp }: Pick<KlineColumns, "timestamp">,
+  range: TimeRange,
+): number {
+  const before = (at: number): number => firstRow(start, end, (row) => Number(timestamp[row]) >= at);
+  return before(range.end) - before(range.start);
+}
+
 /** The first row from `start` to `end` at which a condition that stays true once it is true holds. */
 function firstRow(start: number, end: number, holds: (row: number) => boolean): number {
   let [low, high] = [start, end];

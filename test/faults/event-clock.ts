@@ -12,8 +12,8 @@ import type { Clock } from "../../src/core/time.js";
 export interface EventClock extends Clock {
   /** Time stands until the returned function is called; calling it again does nothing. */
   hold(): () => void;
-  /** Sleeps as whoever answers a held request: one hold does not count meanwhile. */
-  delay(ms: number): Promise<void>;
+  /** Sleeps as whoever answers a held request: one hold does not count meanwhile. @throws the signal's reason once it aborts. */
+  delay(ms: number, signal?: AbortSignal): Promise<void>;
   /** How many sleep. */
   readonly sleepers: number;
 }
@@ -85,10 +85,10 @@ export function eventClock(start: number | string): EventClock {
     now: () => now,
     sleep,
     hold,
-    async delay(ms) {
+    async delay(ms, signal) {
       stir.holds--;
       try {
-        await sleep(ms);
+        await sleep(ms, signal);
       } finally {
         stir.holds++;
       }

@@ -104,6 +104,48 @@ test("a run says of the days that it asks for again which bars the service no lo
   expect(await bars()).toBe(ALL);
 });
 
+test("a run says it of responses that a cap has cut, and of the looks for what is older", async () => {
+  const { state, clock, run } = await withdrawnMarket();
+  state.cap = 4;
+  state.market = {
+    ...state.market,
+    "000001.SZ": DAYS.filter((_, n) => ![-2, -9, -10].includes(n - DAYS.length)),
+  };
+  clock.advance(13 * 3_600_000);
+  const { status, completeness } = await run(DAILY, { symbols: SYMBOLS, lookbackDays: 12 });
+  expect(status).toBe("complete");
+  const found = completeness[0]?.withdrawn ?? [];
+  expect(new Set(found.map(({ symbol }) => symbol))).toEqual(new Set(["000001.SZ"]));
+  expect(found.reduce((sum, { bars }) => sum + bars, 0)).toBe(3);
+});
+
+test("a run says it of recent days that it asks for together with days before the first bar", async () => {
+  const { state, clock, run } = await withdrawnMarket();
+  state.market = { ...state.market, "000001.SZ": DAYS.slice(0, -1) };
+  clock.advance(13 * 3_600_000);
+  // The days before the first run's are asked for, in the same request.
+  const earlier = { ...DAILY, from: "2023-11-01" };
+  const { completeness } = await run(earlier, { symbols: SYMBOLS, lookbackDays: 50 });
+  expect(completeness[0]?.withdrawn).toMatchObject([
+    { symbol: "000001.SZ", bars: 1 },
+    { symbol: "600519.SH", bars: 1 },
+  ]);
+});
+
+test("a bar that a run sets aside is not withdrawn", async () => {
+  const { service, clock, run } = await withdrawnMarket();
+  service.script = (seen, response) => {
+    const data = newestBars(seen, { "600519.SH": DAYS, "000001.SZ": DAYS });
+    const own: Record<string, unknown[]> | undefined = data["600519.SH"];
+    own?.close?.splice(-1, 1, null);
+    json(response, 200, { data });
+  };
+  clock.advance(13 * 3_600_000);
+  const { status, completeness } = await run(DAILY, { symbols: SYMBOLS, lookbackDays: 3 });
+  expect(status).toBe("partial");
+  expect(completeness[0]).toMatchObject({ withdrawn: [], setAside: [{ symbol: "600519.SH" }] });
+});
+
 test.each([
   ["a high below its low", { high: 1 }],
   ["a null", { close: null }],

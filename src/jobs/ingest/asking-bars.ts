@@ -10,8 +10,9 @@ import { barsPerDay, expectedBars, type RequestUnit } from "../../plan/request-u
 import { ASSUMED_CAP } from "../../plan/row-cap.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { SharedAsking } from "./ask-beside-others.js";
-import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-demand.js";
+import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBars } from "./bars-demand.js";
 import { ClosedRanges } from "./closed-ranges.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
@@ -37,7 +38,7 @@ export class AskingBars {
   #doubts: Doubt[] = [];
   /** Whether a response of this plan that looks cut was looked into; others wait for its end. */
   #hasProbed = false;
-  readonly #recent = new RecentWindows();
+  readonly #recent: RecentWindows;
   /** Symbols of which nothing came. */
   readonly #absent = new AbsentSymbols();
   /** Regions of which no minutes came, though they were asked for twice. */
@@ -47,7 +48,6 @@ export class AskingBars {
   readonly #closed = new ClosedRanges();
   /** Responses of which it is known whether they were cut. */
   readonly #shown = new Set<string>();
-
   readonly #sharing: SharedAsking;
   /** Windows that were answered in full, by symbol: what the plan leaves out may also have failed, or be in doubt. */
   readonly #answered: Map<string, TimeRange[]>;
@@ -61,6 +61,7 @@ export class AskingBars {
     this.#demand = demand;
     this.#facts = facts;
     this.#cap = run.limits.rowCap(demand.period);
+    this.#recent = new RecentWindows(lookbackStart(run.startedAt, demand.lookbackDays));
   }
 
   /** Plans, and asks until the plan is done or stale. @returns whether there may be more. */
@@ -163,8 +164,9 @@ export class AskingBars {
     );
     if (got === undefined) this.#giveUp(page, isTooLarge);
     else {
-      this.#takeVerdict(page, got.value.verdict);
-      this.#run.completeness.received(this.table.name, got.value.answer.columns.rows);
+      const { answer, verdict } = got.value;
+      this.#takeVerdict(page, verdict, answer.columns);
+      this.#run.completeness.received(this.table.name, answer.columns.rows);
       await this.landing.take(got, lease);
     }
   }
@@ -180,7 +182,7 @@ export class AskingBars {
     else if (page.again === "all") this.#absent.add({ region, window, symbols }, true);
   }
 
-  #takeVerdict(page: Page, verdict: ResponseVerdict): void {
+  #takeVerdict(page: Page, verdict: ResponseVerdict, columns: KlineColumns): void {
     const { region, window } = page;
     for (const part of verdict.settled) {
       this.#settle(part.symbols, part.window);
@@ -192,8 +194,7 @@ export class AskingBars {
     this.#learn(page, verdict);
     this.#takeAbsence(page, verdict);
     this.#countAsked(page, verdict.sessions);
-    const whole = verdict.settled.filter((part) => part.window.start === window.start);
-    if (page.doubts === undefined && this.#demand.lookbackDays) this.#recent.add(whole, verdict.rows);
+    if (this.#demand.lookbackDays) this.#recent.add(verdict, columns);
     this.#run.completeness.judged(this.table.name, page, verdict);
     if (verdict.present.length > 0) this.#withMinutes.add(region);
   }

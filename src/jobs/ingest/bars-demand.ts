@@ -4,7 +4,7 @@ import { instantOf, localDate } from "../../calendar/zone.js";
 import { REGIONS, type Region } from "../../core/exchange.js";
 import type { LandedPeriod } from "../../core/period.js";
 import { regionOf } from "../../core/symbol.js";
-import { parseTradingDate, type TimeRange, unionRanges } from "../../core/time.js";
+import { DAY_MS, parseTradingDate, type TimeRange, unionRanges } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../plan/request-units.js";
 import { ASSUMED_CAP, type RowCap } from "../../plan/row-cap.js";
@@ -119,6 +119,11 @@ export function rangeOf(region: Region, { from, to }: BarsDemand, now: number): 
     start: instantOf(first, zone),
     end: to === undefined ? end : Math.min(end, instantOf(parseTradingDate(to), zone)),
   };
+}
+
+/** Before the last so many trading days, however long the weekends and holidays among them are (epoch ms). */
+export function lookbackStart(now: number, lookbackDays = 0): number {
+  return Math.floor(now - (20 + 2.5 * lookbackDays) * DAY_MS);
 }
 
 /** Where the last so many trading days begin, by each region's own calendar (epoch ms). */

@@ -1,4 +1,3 @@
-import { DAY_MS } from "../../core/time.js";
 import { INCOMPLETE } from "../../plan/absence.js";
 import type { AbsentGroup } from "../../plan/absent-symbols.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -21,7 +20,7 @@ export interface Leftovers {
 /** Explains what is absent, and notes what is missing or was withdrawn: once everything has landed. */
 export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {
   await enterAbsences(run, demand, leftovers);
-  await noteWithdrawn(run, demand, leftovers);
+  await noteWithdrawn(run, leftovers);
   await noteHoles(run, demand, leftovers);
 }
 
@@ -46,14 +45,8 @@ async function enterAbsences(
 }
 
 /** Notes bars of the days that were asked for again that the service no longer has. */
-async function noteWithdrawn(
-  run: Run,
-  { lookbackDays = 0 }: BarsDemand,
-  { table, recent }: Leftovers,
-): Promise<void> {
-  // As long as the last so many trading days can be, weekends and the longest holidays included.
-  const since = run.startedAt - (20 + 2.5 * lookbackDays) * DAY_MS;
-  for (const gone of await run.exclusive(() => recent.gone(run.session, run.lake, table, since)))
+async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<void> {
+  for (const gone of await run.exclusive(() => recent.gone(run.session, run.lake, table)))
     run.completeness.withdrawn(table.name, gone);
 }
 

@@ -46,6 +46,14 @@ export interface Asked extends Purpose {
   attempts: number;
 }
 
+/** A request that was refused or failed. */
+export interface Failure {
+  /** Dataset and number. */
+  readonly request: string;
+  readonly reason: string;
+  readonly symbols: number;
+}
+
 /** Faults of the service or of the way to it: they end a request, and not the run. */
 export type ServiceFault = ServiceError | TransportError | WireError;
 

@@ -39,7 +39,7 @@ export function reportOf(run: Run, failed: unknown): RunReport {
     run.rejects.some(isLoss) || completeness.some((one) => one.unexplained.length + one.setAside.length > 0);
   const bad = run.failures.length > 0 || run.stopped !== undefined || lacks;
   let status: RunStatus = bad ? "partial" : "complete";
-  if (bad && !lacks && answered + empty === 0) status = refused > 0 ? "refused" : "failed";
+  if (bad && !lacks && answered + empty === 0) status = refused > run.healed ? "refused" : "failed";
   if (failed !== undefined) status = "failed";
   if (run.signal.aborted) status = "interrupted";
   return {

@@ -22,6 +22,7 @@ import { landRequests, type RequestRecord } from "./ledger.js";
 import {
   type Asked,
   answeredRecords,
+  type Failure,
   failedRecord,
   isRefusal,
   isServiceFault,
@@ -38,14 +39,6 @@ export const CONCURRENCY = 4;
 
 /** Clocks are adjusted by less than this without being set. */
 const CLOCK_SET_MS = 5000;
-
-/** A request that was refused or failed. */
-export interface Failure {
-  /** Dataset and number. */
-  readonly request: string;
-  readonly reason: string;
-  readonly symbols: number;
-}
 
 /** An answer that came, and what the ledger and the rejects are to be told once its rows have landed. */
 export interface Answer<T> {
@@ -117,6 +110,8 @@ export class Run {
   stopped: string | undefined;
   readonly #breaker: CircuitBreaker;
   readonly #freeBytes: FreeBytes;
+  /** Refused requests that were sent again in another way: they are no failures. */
+  healed = 0;
   /** Datasets that the key may not ask for, and why. */
   readonly refused = new Map<string, string>();
   #entries: LedgerEntry[] = [];
@@ -288,6 +283,7 @@ export class Run {
     const reason = fault.hint ? `${fault.message}; ${fault.hint}` : fault.message;
     this.requests[isRefusal(fault) ? "refused" : "failed"] += 1;
     this.enter({ records: [failedRecord(asked, fault, reason, durationMs)], issues: [] });
+    this.healed += Number(isHealed);
     if (isHealed) return;
     const { dataset, requestId, symbols } = asked;
     this.symbols.note(dataset, symbols, new Set(symbols));

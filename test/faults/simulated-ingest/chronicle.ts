@@ -3,14 +3,28 @@ import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import type { Endpoint } from "../../../src/wire/endpoints.js";
 import type { Seen } from "../scripted-server.js";
-import { type Fault, WRONGS, type Wrong } from "./fault-schedule.js";
+import { type Endless, type Fault, MISSING_DAY, WRONGS, type Wrong } from "./fault-schedule.js";
+import type { Act } from "./foreign-writer.js";
+import type { OthersOutcome } from "./other-users.js";
+import type { SymbolTime } from "./symbol-time.js";
 
 /** What the service made of a request. */
-export type Outcome = "answered" | "forbidden" | "over quota" | "too many" | Fault | Wrong;
+export type Outcome =
+  | "answered"
+  | "answered slowly"
+  | "forbidden"
+  | "over quota"
+  | OthersOutcome
+  | "too many"
+  | Fault
+  | Endless
+  | Wrong;
+
+const VALID: ReadonlySet<Outcome> = new Set(["answered", "answered slowly", MISSING_DAY, ...WRONGS]);
 
 /** Whether a response was valid, right or wrong: it is kept. */
 export function isValid(outcome: Outcome): boolean {
-  return outcome === "answered" || (WRONGS as readonly Outcome[]).includes(outcome);
+  return VALID.has(outcome);
 }
 
 /** What happened, in order; times in epoch milliseconds. */
@@ -34,6 +48,21 @@ export type Event =
       /** Bars of the answer, and times at which it was cut: bars before them are left out. */
       readonly bars: number;
       readonly cuts: number;
+      /** What was left out in the midst of the answer. */
+      readonly leftOut?: SymbolTime | undefined;
+    }
+  | {
+      readonly kind: "foreign";
+      readonly life: number;
+      readonly at: number;
+      readonly table: string;
+      readonly act: Act;
+      /** Whether a run went on. */
+      readonly isDuring: boolean;
+      /** Rows of a symbol of its own that the other engine has added. */
+      readonly added?: { readonly symbol: string; readonly rows: number } | undefined;
+      /** Rows that it has deleted. */
+      readonly deleted?: SymbolTime | undefined;
     }
   | {
       readonly kind: "kept";
@@ -50,7 +79,13 @@ export type Event =
       readonly sent: number;
       readonly failures: readonly string[];
       /** What the report says is missing without an explanation, or was set aside. */
-      readonly open: readonly { readonly symbol: string; readonly start: number; readonly end: number }[];
+      readonly open: readonly SymbolTime[];
+      /** Bars that the report says the service has no more. */
+      readonly withdrawn: readonly (SymbolTime & { readonly bars: number })[];
+      /** Sessions that it says are taken for suspensions. */
+      readonly noBar: number;
+      /** Bars that it says came. */
+      readonly received: number;
     }
   | { readonly kind: "dying"; readonly life: number; readonly at: number; readonly of: string };
 
@@ -76,6 +111,7 @@ export class Chronicle {
     outcome,
     bars,
     cuts,
+    leftOut,
   }: {
     readonly index: number;
     readonly at: number;
@@ -84,6 +120,7 @@ export class Chronicle {
     readonly outcome: Outcome;
     readonly bars: number;
     readonly cuts: number;
+    readonly leftOut?: SymbolTime | undefined;
   }): void {
     const { path, query, body } = seen;
     this.note({
@@ -99,6 +136,7 @@ export class Chronicle {
       outcome,
       bars,
       cuts,
+      leftOut,
     });
   }
 }

@@ -1,8 +1,12 @@
 import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
-import { integer, mixText, uniform } from "../../../src/sim/random.js";
+import { mixText } from "../../../src/sim/random.js";
 import type { EndpointGroup } from "../../../src/wire/endpoints.js";
-import { type MarketShape, TrueMarket } from "./true-market.js";
+import { type Draws, drawsOf } from "./draws.js";
+import { ACTS, type Act, INTRUSIONS } from "./foreign-writer.js";
+import type { MarketShape } from "./market-shape.js";
+import type { OtherUsers } from "./other-users.js";
+import { TrueMarket } from "./true-market.js";
 
 /** What a request may meet instead of a right answer. */
 export const FAULTS = [
@@ -17,9 +21,15 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
+/** Bodies that do not end: too slow, fast enough and without an end, and larger than any response. */
+export const ENDLESS = ["trickle", "endless body", "flood"] as const;
+export type Endless = (typeof ENDLESS)[number];
+
 /** Responses that are valid and wrong: nothing tells them from right ones but what they are about. */
 export const WRONGS = ["empty map", "another symbol", "another period", "older window"] as const;
-export type Wrong = (typeof WRONGS)[number];
+/** One that nothing tells from a right one: a symbol has no bars on a day between two days with bars. */
+export const MISSING_DAY = "missing day";
+export type Wrong = (typeof WRONGS)[number] | typeof MISSING_DAY;
 
 /** Where a process dies: at the n-th moment of a kind, from 1, before it, in its midst or once it is over. */
 export interface Kill {
@@ -32,6 +42,20 @@ export interface Kill {
 export interface RateLimit {
   readonly perMinute: number;
   readonly tells: "header" | "text" | "nothing";
+}
+
+/** The pipelines run once more, in the same process and with the same open lake. */
+export interface Round {
+  /** Time since the round before, in milliseconds. */
+  readonly gapMs: number;
+  /** What another engine does to the lake just before. */
+  readonly acts: readonly Act[];
+}
+
+/** What another engine does to the lake when a request arrives: counted from 0 in a life. */
+export interface Intrusion {
+  readonly atRequest: number;
+  readonly act: Act;
 }
 
 /** One process that runs the pipelines, and what the service does to it. */
@@ -48,11 +72,23 @@ export interface Life {
   readonly kill: Kill | undefined;
   /** Part of the right responses about K-lines that are valid and wrong instead. */
   readonly wrongRate: number;
+  /** Part of the right responses about K-lines in which a symbol lacks a day. */
+  readonly missingDayRate: number;
+  /** Part of the requests of which the body does not end. */
+  readonly endlessRate: number;
+  /** Others who use the key: only where there is a limit. */
+  readonly others: OtherUsers | undefined;
+  /** The runs after the first. */
+  readonly rounds: readonly Round[];
+  readonly intrusions: readonly Intrusion[];
   /** Name of the key: caps differ by key. */
   readonly key: string;
   /** Bars of one symbol in one response, at most. */
   readonly rowCap: Readonly<Record<"1d" | "1m", number>>;
 }
+
+/** Faults that are drawn on their own: the rest of a schedule does not depend on them. */
+type OwnDraws = "missingDayRate" | "endlessRate" | "others" | "rounds" | "intrusions";
 
 /** A whole schedule: a market, a service with its limits, and processes one after the other. */
 export interface Schedule {
@@ -82,11 +118,16 @@ const CALM = {
   forbidden: [],
   kill: undefined,
   wrongRate: 0,
+  missingDayRate: 0,
+  endlessRate: 0,
+  others: undefined,
+  rounds: [],
+  intrusions: [],
 };
 
 /** The schedule of a seed: the same each time. */
 export function scheduleOf(seed: number): Schedule {
-  const draw = drawsOf(seed);
+  const draw = drawsOf(seed, "schedule");
   // Noon in UTC: no session runs, and every day that is over has settled.
   const end = Date.parse("2026-03-11T12:00:00Z") + draw.below(7) * DAY_MS;
   const isLarge = draw.below(40) === 0;
@@ -95,6 +136,7 @@ export function scheduleOf(seed: number): Schedule {
     days: draw.of([40, 40, 120, 700]),
     minuteDays: isLarge ? 60 : 2 + draw.below(8),
     end,
+    changesLate: drawsOf(seed, "late changes").below(3) === 0,
   };
   const small = 500 + draw.below(140);
   const rowCap = {
@@ -104,6 +146,7 @@ export function scheduleOf(seed: number): Schedule {
   // What came later is drawn from numbers that the rest of the schedule does not depend on.
   const wrongs = drawsOf(seed, "wrong responses");
   const capOf = capsOf(drawsOf(seed, "caps"), rowCap, isLarge);
+  const ownOf = ownDraws(seed);
   return {
     seed,
     market,
@@ -111,11 +154,48 @@ export function scheduleOf(seed: number): Schedule {
     tellsLimit: draw.below(2) === 0,
     pipelines: pipelinesOf(draw, new TrueMarket(market)),
     start: end - 3 * DAY_MS + draw.below(DAY_MS),
-    lives: [...Array.from({ length: draw.of([1, 1, 1, 2]) }, () => lifeOf(draw)), CALM].map((life) => ({
+    lives: [...Array.from({ length: draw.of([1, 1, 1, 2]) }, () => ownOf(lifeOf(draw))), CALM].map(
+      (life) => ({
+        ...life,
+        ...capOf(),
+        wrongRate: life === CALM ? 0 : wrongs.of([0, 0, 0.1, 0.3]),
+      }),
+    ),
+  };
+}
+
+/** Adds to lives, one after the other, the faults that are drawn on their own. */
+function ownDraws(
+  seed: number,
+): <T extends Pick<Life, "rateLimit" | "kill">>(life: T) => T & Pick<Life, OwnDraws> {
+  const [missing, endless] = [drawsOf(seed, "missing days"), drawsOf(seed, "endless bodies")];
+  const [others, engine] = [drawsOf(seed, "other users"), drawsOf(seed, "another engine")];
+  const acts = <One extends Act>(most: number, choices: readonly One[]): One[] =>
+    Array.from({ length: 1 + engine.below(most) }, () => engine.of(choices));
+  return (life) => {
+    const isShared = others.below(4) === 0;
+    const limit = {
+      perMinute: 6 + others.below(12),
+      tells: others.of(["header", "text", "nothing"] as const),
+    };
+    const use = {
+      perMinute: limit.perMinute * others.of([0.6, 1, 3]),
+      forMs: others.of([1, 3, 8]) * MINUTE_MS,
+    };
+    const hasEngine = engine.below(5) < 2;
+    const gaps = [MINUTE_MS, 40 * MINUTE_MS, 13 * 60 * MINUTE_MS];
+    return {
       ...life,
-      ...capOf(),
-      wrongRate: life === CALM ? 0 : wrongs.of([0, 0, 0.1, 0.3]),
-    })),
+      missingDayRate: missing.of([0, 0, 0.15, 0.5]),
+      endlessRate: endless.of([0, 0, 0, 0.2]),
+      ...(isShared ? { rateLimit: limit, others: use } : { others: undefined }),
+      rounds: hasEngine
+        ? Array.from({ length: 1 + engine.below(3) }, () => ({ gapMs: engine.of(gaps), acts: acts(4, ACTS) }))
+        : [],
+      // A process that dies soon sees little of the other engine.
+      kill: hasEngine && engine.below(3) > 0 ? undefined : life.kill,
+      intrusions: hasEngine ? acts(3, INTRUSIONS).map((act) => ({ atRequest: engine.below(7), act })) : [],
+    };
   };
 }
 
@@ -134,24 +214,9 @@ function capsOf(draw: Draws, rowCap: Life["rowCap"], isLarge: boolean): () => Pi
 export function startOf({ lives, start, market }: Schedule, life: number, before: number): number {
   if (life === lives.length - 1) return market.end;
   const begun = life === 0 ? start : before + (lives[life]?.gapMs ?? 0);
-  return Math.min(begun, market.end - REST_MS + life * 2 * MINUTE_MS);
-}
-
-interface Draws {
-  /** An integer from 0, below `end`. */
-  below(end: number): number;
-  fraction(): number;
-  of<T>(choices: readonly T[]): T;
-}
-
-function drawsOf(seed: number, purpose = "schedule"): Draws {
-  const key = mixText(seed, purpose);
-  let n = 0;
-  return {
-    below: (end) => integer(key, n++, end),
-    fraction: () => uniform(key, n++),
-    of: (choices) => choices[integer(key, n++, choices.length)] as (typeof choices)[number],
-  };
+  const roundsMs = lives.slice(life).flatMap(({ rounds }) => rounds.map(({ gapMs }) => gapMs));
+  const latest = market.end - REST_MS - roundsMs.reduce((sum, gapMs) => sum + gapMs, 0);
+  return Math.max(before, Math.min(begun, latest + life * 2 * MINUTE_MS));
 }
 
 function pipelinesOf(draw: Draws, market: TrueMarket): PipelineDefinition[] {
@@ -183,7 +248,7 @@ function pipelinesOf(draw: Draws, market: TrueMarket): PipelineDefinition[] {
   ]);
 }
 
-function lifeOf(draw: Draws): Omit<Life, "key" | "rowCap" | "wrongRate"> {
+function lifeOf(draw: Draws): Omit<Life, "key" | "rowCap" | "wrongRate" | OwnDraws> {
   const limit = { perMinute: 2 + draw.below(12), tells: draw.of(["header", "text", "nothing"] as const) };
   return {
     gapMs: draw.of([2000, MINUTE_MS, 40 * MINUTE_MS, 5 * 3_600_000, 17 * 3_600_000]),

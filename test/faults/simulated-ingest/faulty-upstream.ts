@@ -1,22 +1,19 @@
 import type { ServerResponse } from "node:http";
+import type { Region } from "../../../src/core/exchange.js";
 import type { LandedPeriod } from "../../../src/core/period.js";
-import { DAY_MS } from "../../../src/core/time.js";
+import { regionOf } from "../../../src/core/symbol.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import { ENDPOINTS, type Endpoint, type EndpointGroup } from "../../../src/wire/endpoints.js";
-import { type Counter, slidingWindow } from "../../client/simulated-service.js";
 import type { EventClock } from "../event-clock.js";
-import {
-  cutAfter,
-  html,
-  json,
-  openScripted,
-  type ScriptedService,
-  type Seen,
-  truncated,
-} from "../scripted-server.js";
+import { json, openScripted, type ScriptedService, type Seen } from "../scripted-server.js";
+import { sendBroken, sendEndlessly, sendSlowly } from "./broken-responses.js";
 import { type Chronicle, isValid, type Outcome } from "./chronicle.js";
-import { FAULTS, type Fault, type Schedule, WRONGS, type Wrong } from "./fault-schedule.js";
+import { ENDLESS, type Endless, FAULTS, type Fault, MISSING_DAY, type Schedule } from "./fault-schedule.js";
+import type { TrueDay } from "./market-shape.js";
+import { type OthersOutcome, sharedQuota } from "./other-users.js";
+import type { SymbolTime } from "./symbol-time.js";
 import type { StatementTable, TrueMarket } from "./true-market.js";
+import { inColumns, type Klines, type ToldBars, WrongResponses, wrongBars } from "./wrong-responses.js";
 
 /** What the service works with. */
 export interface UpstreamParts {
@@ -27,14 +24,28 @@ export interface UpstreamParts {
   readonly chronicle: Chronicle;
   /** Is told of each request that arrives and of each right answer that was sent whole: the process may die of it. */
   readonly passes: (moment: "request" | "answer", when: "before" | "midway" | "after") => void;
+  /** Lets another engine do to the lake what is due when a request arrives. */
+  readonly intrude: (index: number) => Promise<void>;
+}
+
+/** What a response about K-lines has. */
+interface Told {
+  readonly bars: number;
+  /** Times at which it was cut. */
+  readonly cuts: number;
+  readonly leftOut: SymbolTime | undefined;
+}
+const NOTHING: Told = { bars: 0, cuts: 0, leftOut: undefined };
+
+/** What becomes of a request. */
+interface Decision {
+  readonly outcome: Outcome;
+  readonly send: (response: ServerResponse) => void | Promise<void>;
+  readonly leftOut?: SymbolTime | undefined;
 }
 
 /** Most requests of the same content, one after the other, that meet one fault. */
 const MOST_REPEATS = 6;
-/** Requests after a wrong response that are answered rightly. */
-const RIGHT_BETWEEN = 9;
-/** Pieces of a body that comes slowly. */
-const PIECES = 3;
 const FORBIDDEN: Readonly<Record<EndpointGroup, string>> = {
   klines: "NO_KLINE_BATCH_PERMISSION",
   intraday: "NO_INTRADAY_BATCH_PERMISSION",
@@ -53,30 +64,30 @@ export async function openUpstream(parts: UpstreamParts): Promise<ScriptedServic
 class Upstream {
   readonly #parts: UpstreamParts;
   readonly #random: number;
-  readonly #counters = new Map<EndpointGroup, Counter>();
-  /** Bars of the answer at hand, and times at which it was cut. */
-  #bars = 0;
-  readonly #cuts = new Set<number>();
-  /** Requests that were answered wrongly, and the number of the next one that may be. */
-  readonly #wronged = new Set<string>();
-  #rightUntil = 0;
+  readonly #counters = new Map<EndpointGroup, ReturnType<typeof sharedQuota>>();
+  readonly #wrongs: WrongResponses;
+  readonly #began: number;
+  /** Bars of the answer at hand, how often it was cut, and what was left out of it. */
+  #told: Told = NOTHING;
   /** Faults that are still to come for a request's content. */
   readonly #pending = new Map<string, { readonly fault: Fault; left: number }>();
 
   constructor(parts: UpstreamParts) {
     this.#parts = parts;
     this.#random = mixText(parts.schedule.seed, `upstream ${parts.life}`);
+    this.#wrongs = new WrongResponses(this.#random, this.#life);
+    this.#began = parts.clock.now();
   }
 
   async answer(seen: Seen, response: ServerResponse, index: number): Promise<void> {
-    const { clock, passes, chronicle } = this.#parts;
+    const { clock, passes, chronicle, intrude } = this.#parts;
     passes("request", "before");
+    await intrude(index);
     const endpoint = endpointOf(seen);
-    this.#bars = 0;
-    this.#cuts.clear();
-    const { outcome, send } = this.#decide(seen, endpoint, index);
-    const told = { bars: this.#bars, cuts: this.#cuts.size };
-    chronicle.asked({ index, at: clock.now(), endpoint, seen, outcome, ...told });
+    this.#told = NOTHING;
+    const { outcome, send, leftOut } = this.#decide(seen, endpoint, index);
+    const { bars, cuts } = this.#told;
+    chronicle.asked({ index, at: clock.now(), endpoint, seen, outcome, bars, cuts, leftOut });
     passes("request", "after");
     await clock.delay(20 + integer(this.#random, 3 * index, 1500));
     if (isValid(outcome)) passes("answer", "before");
@@ -84,34 +95,43 @@ class Upstream {
     if (isValid(outcome)) response.once("close", () => passes("answer", "after"));
   }
 
-  #decide(
-    seen: Seen,
-    endpoint: Endpoint,
-    index: number,
-  ): { readonly outcome: Outcome; readonly send: (response: ServerResponse) => void | Promise<void> } {
-    const { schedule, clock } = this.#parts;
-    const { rateLimit, forbidden, slowRate } = this.#life;
+  #decide(seen: Seen, endpoint: Endpoint, index: number): Decision {
+    const { schedule, clock, market, passes } = this.#parts;
+    const { forbidden, slowRate } = this.#life;
     const { group } = endpoint;
     if (forbidden.includes(group)) return refused("forbidden", 403, FORBIDDEN[group], "the key lacks it");
-    const waitMs = this.#counter(group)(clock.now());
-    if (waitMs > 0 && rateLimit) return overQuota(waitMs, rateLimit.tells);
+    const refusal = this.#refusal(group);
+    if (refusal !== undefined) return refusal;
     const symbols = symbolsOf(seen);
     if (symbols.length > schedule.symbolLimit) {
       const told = schedule.tellsLimit ? `: at most ${schedule.symbolLimit}` : "";
       return refused("too many", 400, "INVALID_PARAMETER", `too many symbols${told}`);
     }
-    const truth = this.#truth(seen, endpoint);
+    const truth = this.#truth(seen, endpoint, index);
     const body = JSON.stringify(truth);
     const fault = this.#fault(seen, index);
-    if (fault !== undefined) return { outcome: fault, send: this.#broken(fault, body, index) };
-    const wrong = fault === undefined && group === "klines" ? this.#wrong(seen, index) : undefined;
-    if (wrong !== undefined) {
-      const text = JSON.stringify({ data: this.#wrongBars(wrong, seen, truth as { data: object }) });
-      return { outcome: wrong, send: (response) => json(response, 200, text) };
+    if (fault !== undefined) {
+      // From the first byte to the last but one.
+      const bytes = integer(this.#random, 3 * index + 2, Buffer.byteLength(body));
+      return { outcome: fault, send: (response) => sendBroken(response, fault, body, bytes) };
     }
-    if (uniform(this.#random, 3 * index + 1) >= slowRate)
-      return { outcome: "answered", send: (response) => json(response, 200, body) };
-    return { outcome: "answered", send: (response) => this.#slowly(response, body) };
+    const endless = this.#endless(index);
+    if (endless !== undefined)
+      return { outcome: endless, send: (response) => sendEndlessly(response, endless, body, clock) };
+    const { leftOut } = this.#told;
+    const wrong = group === "klines" ? this.#wrongs.kindOf(seen, index) : undefined;
+    if (wrong !== undefined) {
+      const facts = { market, now: clock.now(), truth: (truth as { data: Klines }).data };
+      const text = JSON.stringify({ data: wrongBars(wrong, seen, facts) });
+      return { outcome: wrong, leftOut, send: (response) => json(response, 200, text) };
+    }
+    const isSlow = uniform(this.#random, 3 * index + 1) < slowRate;
+    const onPiece = (): void => passes("answer", "midway");
+    return {
+      outcome: leftOut === undefined ? (isSlow ? "answered slowly" : "answered") : MISSING_DAY,
+      leftOut,
+      send: (response) => (isSlow ? sendSlowly(response, body, clock, onPiece) : json(response, 200, body)),
+    };
   }
 
   get #life() {
@@ -119,13 +139,19 @@ class Upstream {
     return schedule.lives[life] as Schedule["lives"][number];
   }
 
-  #counter(group: EndpointGroup): Counter {
-    const known = this.#counters.get(group);
-    if (known !== undefined) return known;
-    const { rateLimit } = this.#life;
-    const counter = rateLimit === undefined ? () => 0 : slidingWindow(rateLimit.perMinute);
+  /** The refusal of a request for which the quota has no place. */
+  #refusal(group: EndpointGroup): Decision | undefined {
+    const { rateLimit, others } = this.#life;
+    if (rateLimit === undefined) return undefined;
+    let counter = this.#counters.get(group);
+    counter ??= sharedQuota(rateLimit.perMinute, others, this.#began);
     this.#counters.set(group, counter);
-    return counter;
+    const { waitMs, isOthers } = counter(this.#parts.clock.now());
+    if (waitMs === 0) return undefined;
+    const { tells } = rateLimit;
+    const byOthers: OthersOutcome =
+      tells === "nothing" ? "quota used by others, without a wait" : "quota used by others, with a wait";
+    return overQuota(isOthers ? byOthers : "over quota", waitMs, tells);
   }
 
   /** The fault of a request, which the next ones of the same content may meet too. */
@@ -143,99 +169,20 @@ class Upstream {
     return fault;
   }
 
-  /** How a response about K-lines is wrong; the next few are right. */
-  #wrong({ path, query }: Seen, index: number): Wrong | undefined {
-    const content = `${path}?${query.toString()}`;
-    const key = mixText(this.#random, `wrong ${index}`);
-    const isDue = index >= this.#rightUntil && !this.#wronged.has(content);
-    if (!isDue || uniform(key, 0) >= this.#life.wrongRate) return undefined;
-    this.#wronged.add(content);
-    this.#rightUntil = index + RIGHT_BETWEEN;
-    return WRONGS[integer(key, 1, WRONGS.length)];
+  /** The kind of body without an end that a request gets. */
+  #endless(index: number): Endless | undefined {
+    const key = mixText(this.#random, `endless ${index}`);
+    if (uniform(key, 0) >= this.#life.endlessRate) return undefined;
+    return ENDLESS[integer(key, 1, ENDLESS.length)];
   }
 
-  /** What a wrong response holds instead of the truth: the first symbol's bars are not what was asked for. */
-  #wrongBars(wrong: Wrong, seen: Seen, { data }: { readonly data: object }): object {
-    const { market, clock } = this.#parts;
-    const [symbol = ""] = Object.keys(data);
-    const { [symbol]: own, ...others } = data as Record<string, object>;
-    const period = seen.query.get("period") as LandedPeriod;
-    const [first, last] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
-    const tell = (of: LandedPeriod, start: number, end: number): Record<string, object> => {
-      const bars = market.bars(of, symbol, { first: start, last: end, count: 500 }, clock.now());
-      // Of a symbol without such bars those of another name are told: it must not just be left out.
-      return bars.length > 0 ? Object.fromEntries([inColumns([symbol, bars])]) : { "699999.SH": own ?? {} };
-    };
-    if (own === undefined) return {};
-    switch (wrong) {
-      case "empty map":
-        return {};
-      case "another symbol":
-        return { "699999.SH": own, ...others };
-      case "another period":
-        return { ...tell(period === "1d" ? "1m" : "1d", first, last), ...others };
-      case "older window":
-        return { ...tell(period, first - 60 * DAY_MS, first - 1), ...others };
-    }
-  }
-
-  #broken(fault: Fault, body: string, index: number): (response: ServerResponse) => void {
-    // From the first byte to the last but one.
-    const bytes = integer(this.#random, 3 * index + 2, Buffer.byteLength(body));
-    switch (fault) {
-      case "reset":
-        return (response) => void response.destroy();
-      case "cut body":
-        return (response) => cutAfter(response, body, bytes);
-      case "short body":
-        return (response) => truncated(response, body, bytes);
-      case "html 200":
-        return (response) => html(response, 200);
-      case "html 502":
-        return (response) => html(response, 502);
-      case "error 200":
-        return (response) => json(response, 200, { code: "INTERNAL", message: "not well" });
-      case "error 500":
-        return (response) => json(response, 500, { code: "INTERNAL", message: "not well" });
-      case "error 503":
-        return (response) => json(response, 503, { code: "OVERLOADED", message: "later" });
-    }
-  }
-
-  /** Sends a body in pieces, with waits in between. */
-  async #slowly(response: ServerResponse, text: string): Promise<void> {
-    const { clock, passes } = this.#parts;
-    const body = Buffer.from(text);
-    response.writeHead(200, { "content-type": "application/json", "content-length": String(body.length) });
-    for (let piece = 0; piece < PIECES; piece++) {
-      if (piece > 0) await clock.delay(20_000);
-      const [from, to] = [piece, piece + 1].map((n) => Math.floor((body.length * n) / PIECES));
-      response.write(body.subarray(from, to));
-      if (piece === 0) passes("answer", "midway");
-    }
-    response.end();
-  }
-
-  #truth(seen: Seen, endpoint: Endpoint): object {
+  #truth(seen: Seen, endpoint: Endpoint, index: number): object {
     const { market, clock } = this.#parts;
     const now = clock.now();
     switch (endpoint) {
       case ENDPOINTS.klinesBatch: {
         const period = seen.query.get("period") as LandedPeriod;
-        // What is left out counts as the interface says: without a count the newest hundred.
-        const count = Math.min(Number(seen.query.get("count") ?? 100), this.#life.rowCap[period]);
-        const [first, last] = ["start_time", "end_time"].map((name) =>
-          Number(seen.query.get(name) ?? Number.NaN),
-        );
-        const window = { first: first as number, last: last as number, count };
-        const told = symbolsOf(seen).map(
-          (symbol) => [symbol, market.bars(period, symbol, window, now)] as const,
-        );
-        for (const [, bars] of told) {
-          this.#bars += bars.length;
-          if (bars.length === count) this.#cuts.add(bars[0]?.timestamp ?? 0);
-        }
-        return { data: Object.fromEntries(told.filter(([, bars]) => bars.length > 0).map(inColumns)) };
+        return { data: inColumns(this.#klines(seen, period, index)) };
       }
       case ENDPOINTS.intradayUniverse: {
         const days = market.daysOf("CN").filter((day) => day.open <= now);
@@ -247,7 +194,7 @@ class Upstream {
         const told = members.map(
           (symbol) => [symbol, market.bars("1m", symbol, { first, last: end, count }, now)] as const,
         );
-        return { data: Object.fromEntries(told.filter(([, bars]) => bars.length > 0).map(inColumns)) };
+        return { data: inColumns(told) };
       }
       case ENDPOINTS.balanceSheet:
         return { data: this.#statements("balance_sheet", seen) };
@@ -272,6 +219,34 @@ class Upstream {
       default:
         throw new TypeError(`nobody was to ask for ${seen.path}`);
     }
+  }
+
+  /** The bars that a request asks for, without a day that is left out. */
+  #klines(seen: Seen, period: LandedPeriod, index: number): ToldBars {
+    const { market, clock } = this.#parts;
+    const now = clock.now();
+    // What is left out counts as the interface says: without a count the newest hundred.
+    const count = Math.min(Number(seen.query.get("count") ?? 100), this.#life.rowCap[period]);
+    const [first, last] = ["start_time", "end_time"].map((name) =>
+      Number(seen.query.get(name) ?? Number.NaN),
+    );
+    const barsOf = (without?: SymbolTime): ToldBars =>
+      symbolsOf(seen).map((symbol) => {
+        const window = { first: first as number, last: last as number, count };
+        const own = symbol === without?.symbol ? { ...window, without } : window;
+        return [symbol, market.bars(period, symbol, own, now)] as const;
+      });
+    const whole = barsOf();
+    const daysOf = (symbol: string): readonly TrueDay[] => market.daysOf(regionOf(symbol) as Region);
+    const leftOut = this.#wrongs.missingDay(whole, daysOf, index);
+    const told = leftOut === undefined ? whole : barsOf(leftOut);
+    const cuts = told.filter(([, bars]) => bars.length === count);
+    this.#told = {
+      bars: told.reduce((sum, [, bars]) => sum + bars.length, 0),
+      cuts: new Set(cuts.map(([, bars]) => bars[0]?.timestamp ?? 0)).size,
+      leftOut,
+    };
+    return told;
   }
 
   #statements(table: StatementTable, seen: Seen): object {
@@ -306,21 +281,15 @@ function symbolsOf({ query }: Seen): string[] {
   return query.get("symbols")?.split(",") ?? [];
 }
 
-function inColumns([symbol, bars]: readonly [string, ReturnType<TrueMarket["bars"]>]): [string, object] {
-  const names = Object.keys(bars[0] ?? {}) as (keyof (typeof bars)[number])[];
-  const columns = names.map((name) => [name, bars.map((bar) => bar[name])] as const);
-  return [symbol, Object.fromEntries(columns.filter(([, values]) => values[0] !== undefined))];
-}
-
-function refused(outcome: Outcome, status: number, code: string, message: string) {
+function refused(outcome: Outcome, status: number, code: string, message: string): Decision {
   return { outcome, send: (response: ServerResponse) => json(response, status, { code, message }) };
 }
 
-function overQuota(waitMs: number, tells: "header" | "text" | "nothing") {
+function overQuota(outcome: Outcome, waitMs: number, tells: "header" | "text" | "nothing"): Decision {
   const header: Record<string, string> =
     tells === "header" ? { "retry-after": String(Math.ceil(waitMs / 1000)) } : {};
   const message = tells === "text" ? `slow down: try again in ${Math.ceil(waitMs)}ms` : "slow down";
   const send = (response: ServerResponse): void =>
     json(response, 429, { code: "RATE_LIMITED", message }, header);
-  return { outcome: "over quota" as const, send };
+  return { outcome, send };
 }

@@ -1,39 +1,14 @@
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { finalEnd } from "../../../src/calendar/sessions.js";
-import { REGIONS, type Region } from "../../../src/core/exchange.js";
-import type { LandedPeriod } from "../../../src/core/period.js";
-import { regionOf } from "../../../src/core/symbol.js";
-import { parquetRelation } from "../../../src/db/parquet-relation.js";
-import { literal } from "../../../src/db/quote.js";
-import { regionSql } from "../../../src/db/region-sql.js";
-import type { Session } from "../../../src/db/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { isDataFile } from "../../../src/lake/vacuum.js";
-import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
-import { REQUESTS } from "../../../src/schema/requests.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
 import { TABLES } from "../../../src/schema/tables.js";
-import type { Event } from "./chronicle.js";
-import type { Schedule } from "./fault-schedule.js";
-import type { TrueMarket } from "./true-market.js";
-
-/** A lake after a life, and what is true by then. */
-export interface LakeState {
-  readonly session: Session;
-  readonly lake: Lake;
-  readonly market: TrueMarket;
-  readonly schedule: Schedule;
-  /** Epoch milliseconds. */
-  readonly now: number;
-  /** Whether the undisturbed life is over: the lake must equal the truth then. */
-  readonly isLast: boolean;
-  /** What happened so far. */
-  readonly events: readonly Event[];
-}
+import { barFindings } from "./bar-findings.js";
+import { type LakeState, none, rowsOf, tell } from "./lake-state.js";
 
 /** What a lake has that is not true, or has not though it says so, or lacks at the end. */
 export async function lakeFindings(state: LakeState): Promise<string[]> {
@@ -48,9 +23,28 @@ export async function lakeFindings(state: LakeState): Promise<string[]> {
     }
     if (pipeline.kind === "reference" && isLast) findings.push(...(await referenceFindings(state)));
   }
+  findings.push(...(await foreignFindings(state)));
   if (!isLast) return findings;
   const kept = await readdir(join(lake.folder, "answers"), { recursive: true }).catch(() => []);
   if (kept.length > 0) findings.push(`answers/ still holds ${kept.join(", ")}`);
+  return findings;
+}
+
+/** Rows that another engine has added and that are not there any more. */
+async function foreignFindings(state: LakeState): Promise<string[]> {
+  const findings: string[] = [];
+  for (const table of [BARS_1D, BARS_1M]) {
+    for (const event of state.events) {
+      if (event.kind !== "foreign" || event.table !== table.name || event.added === undefined) continue;
+      const { symbol, rows } = event.added;
+      await none(
+        state.session,
+        findings,
+        `${table.name}: rows of another engine`,
+        `SELECT count(*) AS n FROM (${await rowsOf(state, table)}) WHERE symbol = '${symbol}' HAVING n <> ${rows}`,
+      );
+    }
+  }
   return findings;
 }
 
@@ -65,112 +59,6 @@ export async function strayFiles(lake: Lake): Promise<ReadonlySet<string>> {
   }
   for (const { path } of await lake.storage.walk(".staging")) stray.add(`.staging/${path}`);
   return stray;
-}
-
-const BAR_TYPES = {
-  symbol: "VARCHAR",
-  timestamp: "BIGINT",
-  open: "DOUBLE",
-  high: "DOUBLE",
-  low: "DOUBLE",
-  close: "DOUBLE",
-  volume: "BIGINT",
-  amount: "DOUBLE",
-  prev_close: "DOUBLE",
-  lot: "INTEGER",
-};
-const BAR_COLUMNS = Object.keys(BAR_TYPES)
-  .map((name) => (name === "timestamp" ? "epoch_ms(timestamp) AS timestamp" : name))
-  .join(", ");
-
-/** Makes tables of every bar of a market in every version that it will ever have, by period: `truth_1d`, `truth_1m`. */
-export async function tellBars(
-  state: Pick<LakeState, "session" | "lake" | "market" | "schedule">,
-): Promise<void> {
-  const { market, schedule } = state;
-  for (const pipeline of schedule.pipelines) {
-    if (pipeline.kind !== "bars") continue;
-    const rows = market.symbols.flatMap((symbol) =>
-      [...market.versions(pipeline.period, symbol, market.shape.end)].map((bar) => {
-        return { ...bar, symbol, lot: REGIONS[regionOf(symbol) as Region].lot };
-      }),
-    );
-    await tell(state, `truth_${pipeline.period}`, rows, { ...BAR_TYPES, version: "INTEGER" });
-  }
-}
-
-async function barFindings(state: LakeState, name: string, period: LandedPeriod): Promise<string[]> {
-  const { session, now, isLast, events } = state;
-  const table = period === "1d" ? BARS_1D : BARS_1M;
-  const truth = `truth_${period}`;
-  const findings: string[] = [];
-  const compare = (what: string, sql: string): Promise<void> =>
-    none(session, findings, `${table.name}: ${what}`, sql);
-  const versions = `SELECT * EXCLUDE (version) FROM ${truth}`;
-  const landed = `SELECT ${BAR_COLUMNS} FROM (${await rowsOf(state, table)})`;
-  await compare("bars that the service never told", `(${landed}) EXCEPT (${versions})`);
-  await compare(
-    "a bar more than once",
-    `SELECT symbol, timestamp, count(*) AS n FROM (${landed}) GROUP BY ALL HAVING n > 1`,
-  );
-  await compare(
-    "covered and not landed",
-    coveredButAbsent(table, truth, landed, await rowsOf(state, REQUESTS)),
-  );
-  const promised = promiseOf(events, name);
-  // What a report leaves open it does not promise.
-  const open = promised?.open.map(({ symbol, start, end }) => `(${literal(symbol)}, ${start}, ${end})`) ?? [];
-  const isOpen = `EXISTS (FROM (VALUES ${["('', 0, 0)", ...open].join(", ")}) o(s, f, e)
-    WHERE o.s = symbol AND "timestamp" >= o.f AND "timestamp" < o.e)`;
-  if (promised?.kept) {
-    const final = `CASE ${regionSql("symbol")} ${Object.keys(REGIONS)
-      .map((region) => `WHEN ${literal(region)} THEN ${finalEnd(region as Region, promised.began)}`)
-      .join(" ")} END`;
-    await compare(
-      "promised and not landed",
-      `SELECT DISTINCT symbol, timestamp FROM ${truth} ANTI JOIN (${landed}) USING (symbol, timestamp)
-       WHERE timestamp < ${final} AND NOT ${isOpen}`,
-    );
-  }
-  if (!isLast) return findings;
-  const newest = `${versions} QUALIFY version = max(version) OVER (PARTITION BY symbol, timestamp)`;
-  await compare("lacks what is true", `FROM ((${newest}) EXCEPT (${landed})) WHERE NOT ${isOpen}`);
-  await compare("has what is not true", `(${landed}) EXCEPT (${newest})`);
-  const finals = Object.keys(REGIONS).map(
-    (region) => `WHEN ${literal(region)} THEN ${finalEnd(region as Region, now)}`,
-  );
-  await compare(
-    "finality",
-    `SELECT symbol, timestamp, is_final FROM (${await rowsOf(state, table)})
-     WHERE is_final <> (epoch_ms(timestamp) < CASE region ${finals.join(" ")} END)`,
-  );
-  return findings;
-}
-
-/** What the last run of a pipeline promised; undefined where none has ended in the last life. */
-function promiseOf(events: readonly Event[], pipeline: string) {
-  const life = events.at(-1)?.life;
-  const own = events.filter(
-    (event) => event.life === life && "pipeline" in event && event.pipeline === pipeline,
-  );
-  const began = own.find((event) => event.kind === "began")?.at;
-  const ended = own.find((event) => event.kind === "ended");
-  if (began === undefined || ended?.kind !== "ended") return undefined;
-  // A run in which requests failed does not say what it lacks for that.
-  const kept = ended.status === "complete" || (ended.status === "partial" && ended.failures.length === 0);
-  return { began, kept, open: ended.open };
-}
-
-/** Bars that the ledger counts as answered, and as final, and that are not there. */
-function coveredButAbsent(table: TableSchema, truth: string, landed: string, ledger: string): string {
-  return `WITH covered AS (
-      SELECT unnest(symbols) AS symbol, epoch_ms(window_start) AS s, epoch_ms(least(window_end, final_end)) AS e
-      FROM (${ledger})
-      WHERE dataset = ${literal(table.name)} AND status IN ('answered', 'empty') AND window_start IS NOT NULL
-        AND (reason IS NULL OR reason NOT IN (${ASKED_AGAIN_SOON.map(literal).join(", ")}))),
-    bars AS (SELECT DISTINCT symbol, timestamp AS t FROM ${truth})
-    SELECT DISTINCT b.symbol, b.t FROM bars b JOIN covered c ON b.symbol = c.symbol AND b.t >= c.s AND b.t < c.e
-    ANTI JOIN (${landed}) l ON l.symbol = b.symbol AND l.timestamp = b.t`;
 }
 
 async function statementFindings(state: LakeState, table: TableSchema): Promise<string[]> {
@@ -264,33 +152,4 @@ async function referenceFindings(state: LakeState): Promise<string[]> {
     );
   }
   return findings;
-}
-
-/** Makes a table of what is true. */
-async function tell(
-  { session, lake }: Pick<LakeState, "session" | "lake">,
-  name: string,
-  rows: readonly object[],
-  columns: Readonly<Record<string, string>>,
-): Promise<void> {
-  const file = join(lake.folder, "..", "truth.ndjson");
-  await writeFile(file, rows.map((row) => JSON.stringify(row)).join("\n"));
-  const types = Object.entries(columns).map(([column, type]) => `${column}: ${literal(type)}`);
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${name} AS
-    FROM read_json(${literal(file)}, format = 'newline_delimited', columns = {${types.join(", ")}})`);
-}
-
-async function rowsOf({ session, lake }: LakeState, table: TableSchema): Promise<string> {
-  return parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
-}
-
-/** Adds a finding where a query has rows: how many, and the first of them. */
-async function none(session: Session, findings: string[], what: string, sql: string): Promise<void> {
-  const rows = await session.json(`SELECT *, count(*) OVER () AS found FROM (${sql}) LIMIT 1`);
-  if (rows.length > 0) {
-    const text = JSON.stringify(rows[0], (_, value: unknown) =>
-      typeof value === "bigint" ? Number(value) : value,
-    );
-    findings.push(`${what}: ${text}`);
-  }
 }

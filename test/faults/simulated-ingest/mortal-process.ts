@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
@@ -26,6 +27,14 @@ interface Present {
 
 let present: Present | undefined;
 
+/** Whether what goes on is another program's work: it passes no moments. */
+const isOther = new AsyncLocalStorage<true>();
+
+/** Does the work of another program in this process, which does not die of it. */
+export function asOther<T>(work: () => Promise<T>): Promise<T> {
+  return isOther.run(true, work);
+}
+
 /** From now on the process has a clock that its files and queries hold, and dies where the kill says. */
 export function live(clock: EventClock, chronicle: Chronicle, kill: Kill | undefined): void {
   const counts = { request: 0, answer: 0, keep: 0, commit: 0, file: 0, statement: 0 };
@@ -34,7 +43,7 @@ export function live(clock: EventClock, chronicle: Chronicle, kill: Kill | undef
 
 /** The process passes a moment, and may die of it. The n-th of a kind begins with `before`. */
 export function pass(moment: Moment, when: Kill["when"]): void {
-  if (present === undefined) return;
+  if (present === undefined || isOther.getStore()) return;
   const { kill, counts } = present;
   if (when === "before") counts[moment]++;
   if (kill?.at === moment && kill.nth === counts[moment] && kill.when === when)
@@ -44,6 +53,7 @@ export function pass(moment: Moment, when: Kill["when"]): void {
 /** Whether a kill is due in the midst of what has just begun. */
 function isMidway(moment: Moment): boolean {
   const { kill, counts } = present ?? {};
+  if (isOther.getStore()) return false;
   return kill?.at === moment && kill.nth === counts?.[moment] && kill.when === "midway";
 }
 

@@ -47,7 +47,7 @@ export async function outliveMany(
 /** A schedule in which a run threw, or a lake could not be read. */
 function failed(seed: number, error: unknown): Outlived {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { seed, lives: 0, kills: 0, requests: new Map(), findings: [text] };
+  return { seed, lives: 0, kills: 0, met: new Map(), findings: [text] };
 }
 
 /** Says what is wrong, and how to see it again. */

@@ -2,10 +2,11 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Session } from "../../../src/db/session.js";
 import { Lake } from "../../../src/lake/lake.js";
+import { tellBars } from "./bar-findings.js";
 import { readChronicle } from "./chronicle.js";
 import { scheduleOf, startOf } from "./fault-schedule.js";
-import { lakeFindings, strayFiles, tellBars } from "./lake-findings.js";
-import { kindsOfRequests, requestFindings } from "./request-findings.js";
+import { lakeFindings, strayFiles } from "./lake-findings.js";
+import { requestFindings } from "./request-findings.js";
 import { TrueMarket } from "./true-market.js";
 import type { WorkerPool } from "./worker-pool.js";
 
@@ -14,8 +15,8 @@ export interface Outlived {
   readonly seed: number;
   readonly lives: number;
   readonly kills: number;
-  /** Requests by what the service made of them. */
-  readonly requests: ReadonlyMap<string, number>;
+  /** What was met, and how often: requests by what the service made of them, bars, and acts of another engine. */
+  readonly met: ReadonlyMap<string, number>;
   /** What is not as it must be: none, it is hoped. */
   readonly findings: readonly string[];
 }
@@ -40,6 +41,10 @@ export async function outlive(
   await mkdir(folder, { recursive: true });
   await tellBars({ session, lake: lake(), market, schedule });
   const findings: string[] = [];
+  const met = new Map<string, number>();
+  const count = (what: string, times: number): void => {
+    if (times > 0) met.set(what, (met.get(what) ?? 0) + times);
+  };
   let [kills, before] = [0, schedule.start];
   let stray: ReadonlySet<string> = new Set();
   for (const [life] of schedule.lives.entries()) {
@@ -55,14 +60,19 @@ export async function outlive(
     stray = left;
     const isLast = life === schedule.lives.length - 1;
     const told = readChronicle(join(folder, "chronicle.ndjson"));
-    const state = { session, lake: lake(), market, schedule, now: before, isLast, events: told };
+    const state = { session, lake: lake(), market, schedule, now: before, isLast, events: told, met: count };
     const found = await lakeFindings(state);
     findings.push(...found.map((finding) => `after life ${life}: ${finding}`));
   }
   const events = readChronicle(join(folder, "chronicle.ndjson"));
   findings.push(...requestFindings(schedule, events));
+  for (const event of events) {
+    if (event.kind === "asked") count(`request: ${event.outcome}`, 1);
+    if (event.kind === "foreign")
+      count(`another engine ${event.isDuring ? "during" : "between"} runs: ${event.act}`, 1);
+  }
   if (findings.length === 0) await rm(folder, { recursive: true, force: true });
-  return { seed, lives: schedule.lives.length, kills, requests: kindsOfRequests(events), findings };
+  return { seed, lives: schedule.lives.length, kills, met, findings };
 }
 
 /** Lives one life. @returns whether it was killed. */

@@ -1,4 +1,4 @@
-import { addDays, finalEnd, openMinute } from "../../../src/calendar/sessions.js";
+import { addDays, openMinute } from "../../../src/calendar/sessions.js";
 import { daysOverlapped, TradingCalendar, type TradingDay } from "../../../src/calendar/trading-calendar.js";
 import { instantOf, localDate } from "../../../src/calendar/zone.js";
 import { REGIONS, type Region } from "../../../src/core/exchange.js";
@@ -16,8 +16,10 @@ import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
 import { planRequestUnits } from "../../../src/plan/request-units.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import { type Event, isValid, type Outcome } from "./chronicle.js";
-import { LOOKBACK_DAYS, type Schedule } from "./fault-schedule.js";
-import { type MarketShape, TrueMarket } from "./true-market.js";
+import { MISSING_DAY, type Schedule, WRONGS } from "./fault-schedule.js";
+import { earliestRecheck } from "./lookback.js";
+import type { MarketShape } from "./market-shape.js";
+import { TrueMarket } from "./true-market.js";
 
 type Asked = Event & { readonly kind: "asked" };
 
@@ -40,15 +42,6 @@ interface Run {
   readonly kept: (readonly RequestRecord[])[];
   /** Undefined where the run was killed. */
   ended?: Event & { readonly kind: "ended" };
-}
-
-/** Requests by what the service made of them. */
-export function kindsOfRequests(events: readonly Event[]): Map<Outcome, number> {
-  const kinds = new Map<Outcome, number>();
-  for (const event of events) {
-    if (event.kind === "asked") kinds.set(event.outcome, (kinds.get(event.outcome) ?? 0) + 1);
-  }
-  return kinds;
 }
 
 /**
@@ -80,6 +73,8 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
       findings.push(
         `${name}: ended ${run.ended.status} and should ${statusOf(run, run.ended.open.length > 0)}: ${run.ended.failures.join("; ")}`,
       );
+    if (run.ended !== undefined && !run.ended.failures.length) findings.push(...believedFindings(run, name));
+    if (pipeline?.kind === "bars") findings.push(...receivedFindings(run, name));
     if (pipeline?.kind === "bars") {
       const plan = paid.plan(pipeline.period, run.at, run.life);
       const cuts = answered.reduce((sum, { cuts: n }) => sum + n, 0);
@@ -106,6 +101,29 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
     for (const records of run.kept) for (const record of records) paid.add(record);
   }
   return findings;
+}
+
+/** A day that a response leaves out is taken for a suspension: the report must count it as one. */
+function believedFindings({ asked, ended }: Run, name: string): string[] {
+  const left = asked.flatMap(({ outcome, leftOut }) =>
+    outcome === MISSING_DAY && leftOut !== undefined ? [`${leftOut.symbol} ${leftOut.start}`] : [],
+  );
+  const days = new Set(left).size;
+  if (ended === undefined || ended.noBar >= days) return [];
+  return [
+    `${name}: responses left out ${days} days, and the report has ${ended.noBar} sessions without a bar`,
+  ];
+}
+
+/** The report counts the bars that came, where all that came was about what was asked for. Looks bring known bars as well. */
+function receivedFindings({ asked, ended }: Run, name: string): string[] {
+  const isWrong = asked.some(({ outcome }) => (WRONGS as readonly Outcome[]).includes(outcome));
+  const valid = asked.filter(({ outcome }) => isValid(outcome));
+  const countOf = (some: readonly Asked[]): number => some.reduce((sum, { bars }) => sum + bars, 0);
+  const most = countOf(valid);
+  const least = countOf(valid.filter((one, n) => !isLook(one, valid.slice(0, n))));
+  if (ended === undefined || isWrong || (ended.received <= most && ended.received >= least)) return [];
+  return [`${name}: ${least} to ${most} bars came, and the report has ${ended.received}`];
 }
 
 /** Whether a request looks again at a time that its symbols were asked for before in the same run. */
@@ -205,7 +223,7 @@ class Paid {
   }
 
   #of(period: LandedPeriod, symbol: string, now: number): TimeRange[] {
-    const since = recheckSince(this.#market, regionOf(symbol) as Region, now);
+    const since = earliestRecheck(this.#market, regionOf(symbol) as Region, now);
     const kept = this.#ranges.get(`bars_${period} ${symbol}`) ?? [];
     return kept
       .map(({ range, askedAt }) =>
@@ -230,13 +248,4 @@ class Weekdays extends TradingCalendar {
       .slice(first, end)
       .filter(({ start }) => start + openMinute(this.region) * MINUTE_MS <= now);
   }
-}
-
-/** Where the days begin that are checked again, at the earliest: the lake may know fewer holidays than there are. */
-function recheckSince(market: TrueMarket, region: Region, now: number): number {
-  const end = finalEnd(region, now);
-  return (
-    market.daysOf(region).findLast((_, n, days) => (days[n + LOOKBACK_DAYS - 1]?.start ?? end) < end)
-      ?.start ?? end
-  );
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { compareText } from "../../../src/core/text-order.js";
 import { failureOf, outliveMany } from "./outlive-many.js";
 
 const USAGE = `Usage: npm run faults -- [--schedules N] [--seed N]
@@ -24,10 +25,11 @@ async function main(): Promise<number> {
     count(one.findings.length === 0 ? "schedules that held" : "schedules that did not hold", 1);
     count("processes", one.lives);
     count("kills", one.kills);
-    for (const [outcome, n] of one.requests) count(`requests: ${outcome}`, n);
+    for (const [what, n] of one.met) count(what, n);
     if (one.findings.length > 0) console.error(failureOf(one));
   });
-  for (const [what, n] of counts) console.log(`${String(n).padStart(9)} ${what}`);
+  for (const [what, n] of [...counts].sort(([a], [b]) => compareText(a, b)))
+    console.log(`${String(n).padStart(9)} ${what}`);
   if (folder !== undefined) console.error(`their lakes are in ${folder}`);
   return folder === undefined ? 0 : 1;
 }

@@ -3,8 +3,17 @@ import { instantOf } from "../../../src/calendar/zone.js";
 import { REGIONS, type Region } from "../../../src/core/exchange.js";
 import type { LandedPeriod } from "../../../src/core/period.js";
 import { regionOf } from "../../../src/core/symbol.js";
-import { DAY_MS, dateOfEpochDay, epochDay, MINUTE_MS, type TradingDate } from "../../../src/core/time.js";
+import {
+  DAY_MS,
+  dateOfEpochDay,
+  epochDay,
+  MINUTE_MS,
+  type TimeRange,
+  type TradingDate,
+} from "../../../src/core/time.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
+import { type LateChange, lateChange } from "./market-changes.js";
+import type { MarketShape, TrueDay } from "./market-shape.js";
 
 /** A bar as the service tells it; what a market does not tell is undefined. */
 export interface TrueBar {
@@ -19,26 +28,11 @@ export interface TrueBar {
   readonly prev_close: number | undefined;
 }
 
-/** A day of a region's exchanges; times in epoch milliseconds. */
-export interface TrueDay {
-  readonly date: TradingDate;
-  /** Local midnight, and the next one. */
-  readonly start: number;
-  readonly end: number;
-  readonly open: number;
-  /** When the day's bars stop changing, but for corrections. */
-  readonly settled: number;
-}
-
-/** What a market is made from. */
-export interface MarketShape {
-  readonly seed: number;
-  /** Weekdays before the last of the market. */
-  readonly days: number;
-  /** Of these, the last that have minute bars. */
-  readonly minuteDays: number;
-  /** The last moment that is asked about, in epoch milliseconds: no session runs then. */
-  readonly end: number;
+/** A version of a bar, and the time in which the service gives it; epoch milliseconds, the end exclusive. */
+export interface BarVersion extends TrueBar {
+  readonly version: number;
+  readonly since: number;
+  readonly until: number;
 }
 
 export type StatementTable = "balance_sheet" | "cash_flow";
@@ -56,6 +50,8 @@ const QUARTER_MS = 15 * MINUTE_MS;
 /** Days before the end of which bars are corrected. */
 const CORRECTED_DAYS = 2;
 const UNIVERSES = 120;
+/** After all times of a market. */
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 /**
  * A small market that is known at every moment: days, minutes, statements and reference data, with what the service
@@ -66,6 +62,7 @@ export class TrueMarket {
   readonly shape: MarketShape;
   readonly #days: Readonly<Record<Region, readonly TrueDay[]>>;
   readonly #times = new Map<string, readonly { readonly at: number; readonly day: TrueDay }[]>();
+  readonly #lateChanges = new Map<string, LateChange | undefined>();
 
   constructor(shape: MarketShape) {
     this.shape = shape;
@@ -87,25 +84,36 @@ export class TrueMarket {
   bars(
     period: LandedPeriod,
     symbol: string,
-    window: { readonly first: number; readonly last: number; readonly count: number },
+    window: {
+      readonly first: number;
+      readonly last: number;
+      readonly count: number;
+      /** Bars of this time are left out. */
+      readonly without?: TimeRange | undefined;
+    },
     now: number,
   ): TrueBar[] {
+    const { first, last, without } = window;
     const told = this.#timesOf(period, symbol).filter(({ at, day }) => {
-      const begins = period === "1d" ? day.open : at - MINUTE_MS;
-      return at >= window.first && at <= window.last && begins <= now;
+      if (at < first || at > last || beginOf(period, at, day) > now) return false;
+      const isLeftOut = without !== undefined && at >= without.start && at < without.end;
+      return !isLeftOut && now < this.#goneAt(period, symbol, at, day);
     });
     return told.slice(Math.max(0, told.length - window.count)).map(({ at, day }) => {
       return this.#barAt(period, symbol, at, this.#versionOf(period, symbol, at, day, now));
     });
   }
 
-  /** Every bar that can be told of, in each of its versions up to a moment: the oldest first. */
-  *versions(period: LandedPeriod, symbol: string, now: number): Generator<TrueBar & { version: number }> {
+  /** Every bar that was given by a moment, in each of its versions: the oldest first. */
+  *versions(period: LandedPeriod, symbol: string, now: number): Generator<BarVersion> {
     for (const { at, day } of this.#timesOf(period, symbol)) {
-      if ((period === "1d" ? day.open : at - MINUTE_MS) > now) continue;
-      const newest = this.#versionOf(period, symbol, at, day, now);
-      for (let version = 0; version <= newest; version++)
-        yield { ...this.#barAt(period, symbol, at, version), version };
+      const gone = this.#goneAt(period, symbol, at, day);
+      const starts = [beginOf(period, at, day), ...this.#changesOf(period, symbol, at, day)];
+      for (const [version, since] of starts.entries()) {
+        const until = Math.min(gone, starts[version + 1] ?? NEVER);
+        if (since <= now && since < until)
+          yield { ...this.#barAt(period, symbol, at, version), version, since, until };
+      }
     }
   }
 
@@ -200,19 +208,43 @@ export class TrueMarket {
 
   /** How often the bar has changed by a moment. */
   #versionOf(period: LandedPeriod, symbol: string, at: number, day: TrueDay, now: number): number {
-    const most = Math.floor((day.settled - day.open) / QUARTER_MS);
     const formed =
-      period === "1m" ? Number(now >= at) : Math.min(most, Math.floor((now - day.open) / QUARTER_MS));
-    return formed + this.#corrections(period, symbol, day, now);
+      period === "1m"
+        ? Number(now >= at)
+        : Math.min(quartersOf(day), Math.floor((now - day.open) / QUARTER_MS));
+    return formed + versionAt(this.#corrections(period, symbol, at, day), now);
   }
 
-  #corrections(period: LandedPeriod, symbol: string, day: TrueDay, now: number): number {
+  /** When the bar changes, ascending. */
+  #changesOf(period: LandedPeriod, symbol: string, at: number, day: TrueDay): number[] {
+    const quarters = Array.from({ length: quartersOf(day) }, (_, n) => day.open + (n + 1) * QUARTER_MS);
+    return [...(period === "1m" ? [at] : quarters), ...this.#corrections(period, symbol, at, day)];
+  }
+
+  /** When the bar is corrected after its day has settled, ascending. */
+  #corrections(period: LandedPeriod, symbol: string, at: number, day: TrueDay): number[] {
     const { end } = this.shape;
-    const isLate = day.settled <= end && day.start >= end - (CORRECTED_DAYS + 1) * DAY_MS;
+    const isRecent = day.settled <= end && day.start >= end - (CORRECTED_DAYS + 1) * DAY_MS;
     const key = this.#key("correction", period, symbol, day.date);
-    if (!isLate || integer(key, 0, 2) === 0) return 0;
-    const at = day.settled + uniform(key, 1) * (end - day.settled);
-    return Number(now >= at);
+    const corrections =
+      isRecent && integer(key, 0, 2) !== 0 ? [day.settled + uniform(key, 1) * (end - day.settled)] : [];
+    const late = this.#lateChange(period, symbol, day);
+    if (late?.kind === "corrected" && isIn(late, at)) corrections.push(late.at);
+    return corrections.sort((a, b) => a - b);
+  }
+
+  /** From when on the service does not have the bar any more. */
+  #goneAt(period: LandedPeriod, symbol: string, at: number, day: TrueDay): number {
+    const late = this.#lateChange(period, symbol, day);
+    return late?.kind === "withdrawn" && isIn(late, at) ? late.at : NEVER;
+  }
+
+  #lateChange(period: LandedPeriod, symbol: string, day: TrueDay): LateChange | undefined {
+    if (this.shape.changesLate !== true) return undefined;
+    const name = `${period} ${symbol} ${day.date}`;
+    if (!this.#lateChanges.has(name))
+      this.#lateChanges.set(name, lateChange(this.shape, period, symbol, day));
+    return this.#lateChanges.get(name);
   }
 
   #barAt(period: LandedPeriod, symbol: string, timestamp: number, version: number): TrueBar {
@@ -230,6 +262,20 @@ export class TrueMarket {
     const amount = cents(volume * close * (isCn ? 100 : 1));
     return { timestamp, open: cents((low + high) / 2), high, low, close, volume, amount, prev_close };
   }
+}
+
+/** When the service begins to give a bar. */
+function beginOf(period: LandedPeriod, at: number, day: TrueDay): number {
+  return period === "1d" ? day.open : at - MINUTE_MS;
+}
+
+/** How often a day's bar changes while it forms. */
+function quartersOf({ open, settled }: TrueDay): number {
+  return Math.floor((settled - open) / QUARTER_MS);
+}
+
+function isIn({ range }: LateChange, at: number): boolean {
+  return at >= range.start && at < range.end;
 }
 
 function cents(value: number): number {

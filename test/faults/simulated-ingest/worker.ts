@@ -1,17 +1,19 @@
 /** A process that lives one life of a schedule after the other, as orders over IPC tell, until one of them kills it. */
 import { join } from "node:path";
 import { ServiceClient } from "../../../src/client/service-client.js";
-import { runPipeline } from "../../../src/jobs/ingest/run-pipeline.js";
+import { type RunEnvironment, runPipeline } from "../../../src/jobs/ingest/run-pipeline.js";
 import { definePipeline } from "../../../src/jobs/pipeline.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { keepServiceLimits } from "../../../src/lake/service-limits.js";
 import { mixText, uniform } from "../../../src/sim/random.js";
-import { eventClock, holdRequests } from "../event-clock.js";
+import { type EventClock, eventClock, holdRequests } from "../event-clock.js";
+import { CLIENT_LIMITS } from "./broken-responses.js";
 import { Chronicle } from "./chronicle.js";
-import { scheduleOf } from "./fault-schedule.js";
+import { type Life, type Schedule, scheduleOf } from "./fault-schedule.js";
 import { openUpstream } from "./faulty-upstream.js";
+import { type Act, ForeignWriter } from "./foreign-writer.js";
 import type { LifeOrder } from "./life-order.js";
-import { becomeMortal, live, pass } from "./mortal-process.js";
+import { asOther, becomeMortal, live, pass } from "./mortal-process.js";
 import { TrueMarket } from "./true-market.js";
 
 await becomeMortal();
@@ -27,41 +29,41 @@ process.send?.({ ready: true });
 
 async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void> {
   const schedule = scheduleOf(seed);
+  const own = schedule.lives[life] as Life;
   const market = new TrueMarket(schedule.market);
   const clock = eventClock(start);
   const chronicle = new Chronicle(join(folder, "chronicle.ndjson"), life);
   Math.random = randomOf(mixText(seed, `life ${life}`));
-  live(clock, chronicle, schedule.lives[life]?.kill);
+  live(clock, chronicle, own.kill);
   const release = holdRequests(clock);
-  const upstream = await openUpstream({ schedule, life, market, clock, chronicle, passes: pass });
   const lake = new Lake(join(folder, "lake"));
+  const engine = new ForeignWriter(lake.folder, mixText(seed, `engine ${life}`));
+  const act = (one: Act, isDuring: boolean): Promise<void> =>
+    asOther(async () => {
+      for (const done of await engine.act(one, clock.now()))
+        chronicle.note({ kind: "foreign", at: clock.now(), act: one, isDuring, ...done });
+    });
+  const intrude = async (index: number): Promise<void> => {
+    for (const one of own.intrusions) if (one.atRequest === index) await act(one.act, true);
+  };
+  const upstream = await openUpstream({ schedule, life, market, clock, chronicle, passes: pass, intrude });
   // A service keeps its address; that of the test's socket is another one each time.
-  const limits = await keepServiceLimits(
-    lake.storage,
-    { host: "upstream", keyId: schedule.lives[life]?.key ?? "" },
-    clock,
-  );
+  const limits = await keepServiceLimits(lake.storage, { host: "upstream", keyId: own.key }, clock);
   const client = new ServiceClient({
     baseUrl: upstream.url,
     apiKey: "secret-key",
     clock,
+    limits: CLIENT_LIMITS,
     learned: limits.limits.requestsPerMinute,
     onLearned: ({ group, requestsPerMinute }) =>
       limits.learn({ requestsPerMinute: { [group]: requestsPerMinute } }),
   });
   try {
-    for (const definition of schedule.pipelines) {
-      const { name: pipeline } = definition;
-      chronicle.note({ kind: "began", at: clock.now(), pipeline });
-      const report = await runPipeline(definePipeline(definition), {}, { lake, client, clock, limits });
-      const { status, failures, completeness } = report;
-      const open = completeness.flatMap(({ unexplained, setAside }) => [
-        ...unexplained,
-        ...setAside.map(({ symbol, window = { start: 0, end: clock.now() } }) => ({ symbol, ...window })),
-      ]);
-      const reasons = failures.map(({ reason }) => reason);
-      const sent = report.requests.sent;
-      chronicle.note({ kind: "ended", at: clock.now(), pipeline, status, sent, failures: reasons, open });
+    await runAll(schedule, chronicle, { lake, client, clock, limits });
+    for (const { gapMs, acts } of own.rounds) {
+      await clock.sleep(gapMs);
+      for (const one of acts) await act(one, false);
+      await runAll(schedule, chronicle, { lake, client, clock, limits });
     }
     await limits.saved();
   } finally {
@@ -69,6 +71,40 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
     release();
     await client.close();
     await upstream.close();
+  }
+}
+
+/** Runs each pipeline once, and writes down what its report says. */
+async function runAll(
+  { pipelines }: Schedule,
+  chronicle: Chronicle,
+  environment: RunEnvironment & { readonly clock: EventClock },
+): Promise<void> {
+  const { clock } = environment;
+  for (const definition of pipelines) {
+    const { name: pipeline } = definition;
+    chronicle.note({ kind: "began", at: clock.now(), pipeline });
+    const report = await runPipeline(definePipeline(definition), {}, environment);
+    const { status, failures, completeness, requests } = report;
+    const open = completeness.flatMap(({ unexplained, setAside }) => [
+      ...unexplained,
+      ...setAside.map(({ symbol, window = { start: 0, end: clock.now() } }) => ({ symbol, ...window })),
+    ]);
+    const absent = completeness.flatMap((one) => one.absent);
+    chronicle.note({
+      kind: "ended",
+      at: clock.now(),
+      pipeline,
+      status,
+      sent: requests.sent,
+      failures: failures.map(({ reason }) => reason),
+      open,
+      withdrawn: completeness.flatMap(({ withdrawn }) =>
+        withdrawn.map(({ symbol, window, bars }) => ({ symbol, ...window, bars })),
+      ),
+      noBar: absent.reduce((sum, { reason, sessions }) => sum + (reason === "no_bar" ? sessions : 0), 0),
+      received: completeness.reduce((sum, one) => sum + one.received.bars, 0),
+    });
   }
 }
 

@@ -85,3 +85,14 @@ test("of several universes, one that the lake does not know is refused by its na
     /universe NOSUCH, OTHER: the lake knows no members/,
   );
 });
+
+test("a run in which smaller requests fail has failed, and was not refused", async () => {
+  const { run } = await scriptedMarket((seen, response) => {
+    const isMany = (seen.query.get("symbols") ?? "").includes(",");
+    if (isMany) json(response, 400, { code: "INVALID_PARAMETER", message: "too many symbols: at most 1" });
+    else json(response, 500, { code: "INTERNAL", message: "not well" });
+  }, "2024-01-13T00:00:00Z");
+  const report = await run(DAILY, { symbols: ["600519.SH", "000001.SZ"] });
+  expect(report).toMatchObject({ status: "failed", requests: { refused: 1, answered: 0 } });
+  expect(report.failures.every(({ reason }) => reason.includes("not well"))).toBe(true);
+});

@@ -1,0 +1,56 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parquetRelation } from "../../../src/db/parquet-relation.js";
+import { literal } from "../../../src/db/quote.js";
+import type { Session } from "../../../src/db/session.js";
+import type { Lake } from "../../../src/lake/lake.js";
+import type { TableSchema } from "../../../src/schema/column.js";
+import type { Event } from "./chronicle.js";
+import type { Schedule } from "./fault-schedule.js";
+import type { TrueMarket } from "./true-market.js";
+
+/** A lake after a life, and what is true by then. */
+export interface LakeState {
+  readonly session: Session;
+  readonly lake: Lake;
+  readonly market: TrueMarket;
+  readonly schedule: Schedule;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Whether the undisturbed life is over: the lake must equal the truth then. */
+  readonly isLast: boolean;
+  /** What happened so far. */
+  readonly events: readonly Event[];
+  /** Counts that something was met. */
+  readonly met: (what: string, times: number) => void;
+}
+
+/** Makes a table of what is true. */
+export async function tell(
+  { session, lake }: Pick<LakeState, "session" | "lake">,
+  name: string,
+  rows: readonly object[],
+  columns: Readonly<Record<string, string>>,
+): Promise<void> {
+  const file = join(lake.folder, "..", "truth.ndjson");
+  await writeFile(file, rows.map((row) => JSON.stringify(row)).join("\n"));
+  const types = Object.entries(columns).map(([column, type]) => `${column}: ${literal(type)}`);
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${name} AS
+    FROM read_json(${literal(file)}, format = 'newline_delimited', columns = {${types.join(", ")}})`);
+}
+
+/** The live rows of a table, as SQL. */
+export async function rowsOf({ session, lake }: LakeState, table: TableSchema): Promise<string> {
+  return parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
+}
+
+/** Adds a finding where a query has rows: how many, and the first of them. */
+export async function none(session: Session, findings: string[], what: string, sql: string): Promise<void> {
+  const rows = await session.json(`SELECT *, count(*) OVER () AS found FROM (${sql}) LIMIT 1`);
+  if (rows.length > 0) {
+    const text = JSON.stringify(rows[0], (_, value: unknown) =>
+      typeof value === "bigint" ? Number(value) : value,
+    );
+    findings.push(`${what}: ${text}`);
+  }
+}

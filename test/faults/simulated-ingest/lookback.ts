@@ -1,0 +1,23 @@
+import { addDays, finalEnd, isWeekday } from "../../../src/calendar/sessions.js";
+import { instantOf, localDate } from "../../../src/calendar/zone.js";
+import { REGIONS, type Region } from "../../../src/core/exchange.js";
+import { LOOKBACK_DAYS } from "./fault-schedule.js";
+import type { TrueMarket } from "./true-market.js";
+
+/** Where the days begin that are checked again, at the earliest: the lake may know fewer holidays than there are. */
+export function earliestRecheck(market: TrueMarket, region: Region, now: number): number {
+  const end = finalEnd(region, now);
+  return (
+    market.daysOf(region).findLast((_, n, days) => (days[n + LOOKBACK_DAYS - 1]?.start ?? end) < end)
+      ?.start ?? end
+  );
+}
+
+/** Where they begin at the latest: as if every weekday were a trading day. */
+export function latestRecheck(region: Region, now: number): number {
+  const { zone } = REGIONS[region];
+  let date = localDate(finalEnd(region, now) - 1, zone);
+  for (let days = Number(isWeekday(date)); days < LOOKBACK_DAYS; days += Number(isWeekday(date)))
+    date = addDays(date, -1);
+  return instantOf(date, zone);
+}
