@@ -1,8 +1,7 @@
 import type { TableSchema } from "./column.js";
 
 /** How a trading day is known. */
-export const DAY_SOURCES = ["index", "majority"] as const;
-export type DaySource = (typeof DAY_SOURCES)[number];
+const DAY_SOURCES = ["index", "majority"];
 
 export const TRADING_DAYS: TableSchema = {
   name: "trading_days",
