@@ -26,7 +26,7 @@ export interface ServiceTold {
 
 export const API_KEY = "benchmark-key";
 const NOW = Date.UTC(2026, 0, 5);
-export const CLOCK = { ...systemClock, now: () => NOW };
+const CLOCK = { ...systemClock, now: () => NOW };
 
 /** All the bars of the service, in requests as full as they may be: its limits were learned by an earlier run. */
 export const MINUTES = definePipeline({

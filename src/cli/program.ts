@@ -1,11 +1,11 @@
 import { Command, CommanderError } from "commander";
 import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.js";
+import { VERSION } from "../core/version.js";
 import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
 import { tellQueryError } from "./results/query-error-text.js";
 import { StatementError } from "./results/statement-error.js";
 import { paint } from "./text.js";
-import { VERSION } from "./version.js";
 
 interface CommandEntry {
   /** What the command does, in a line. */

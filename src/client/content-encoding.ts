@@ -15,7 +15,7 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
 };
 
 /** The codings that {@link decodedBody} undoes, as a request tells them. */
-export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
+const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
 const THIS_MACHINE = new Set(["localhost", "127.0.0.1", "[::1]"]);
 

@@ -48,7 +48,7 @@ export function writeFaultOf(error: unknown, path: string): FileFault | undefine
  *
  * @returns undefined for any other message.
  */
-export function fileFaultIn(message: string): FileFault | undefined {
+function fileFaultIn(message: string): FileFault | undefined {
   const [first = ""] = message.split("\n");
   return writeFaultIn(first) ?? readFaultIn(first) ?? refusedTableIn(first) ?? namelessFaultIn(first);
 }

@@ -1,8 +1,9 @@
+import { VERSION } from "../core/version.js";
 import type { Action } from "./delta-actions.js";
 import { addActionOf, type DataFile } from "./snapshot.js";
 
 /** Name and version of this program: commits and runs are signed with it. */
-export const ENGINE = "barlake/0.1.0";
+export const ENGINE = `barlake/${VERSION}`;
 
 /** The action that takes a live file out of a table's list; the file itself stays. */
 export function removeAction(

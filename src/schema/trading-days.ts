@@ -1,9 +1,5 @@
 import type { TableSchema } from "./column.js";
 
-/** How a trading day is known. */
-export const DAY_SOURCES = ["index", "majority"] as const;
-export type DaySource = (typeof DAY_SOURCES)[number];
-
 export const TRADING_DAYS: TableSchema = {
   name: "trading_days",
   doc: "The days on which a region traded, from its index's daily bars, else from the days on which most symbols traded. Key: region, trade_date.",

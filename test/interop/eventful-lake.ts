@@ -21,7 +21,7 @@ import { landRun } from "../lake/land-run.js";
 /** A name of which every part is one that some quoting gets wrong. */
 export const ODD_SYMBOL = `O'"B\\r %41ü\u{1f600}.US`;
 /** A partition value that must be escaped in a folder's name, and that name once more in the log. */
-export const ODD_REGION = "N/A & ü %41";
+const ODD_REGION = "N/A & ü %41";
 
 const MINUTE = 60_000;
 export const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };
@@ -37,7 +37,7 @@ export interface OddBar {
 }
 
 /** Lands daily bars, as an ingest does. @param now epoch milliseconds. */
-export async function landDaily(
+async function landDaily(
   session: Session,
   lake: Lake,
   bars: readonly OddBar[],

@@ -42,7 +42,7 @@ export function comparable({ version, columns, rows }: Reading): object {
 }
 
 /** What barlake itself finds, in a whole table or in some of its rows. */
-export async function readingOf(
+async function readingOf(
   session: Session,
   lake: Lake,
   snapshot: Snapshot,

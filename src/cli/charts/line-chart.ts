@@ -102,7 +102,7 @@ export function chartNumber(value: number, digits = decimalsFor(value)): string 
 }
 
 /** Least of many: more than a call takes as parameters. */
-export function least(values: readonly number[]): number {
+function least(values: readonly number[]): number {
   return values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
 }
 

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
+import { VERSION } from "../../core/version.js";
 import type { NamedValues } from "../../db/named-values.js";
 import type { Session } from "../../db/session.js";
 import type { Notebook } from "../../export/notebook/notebook.js";
@@ -11,7 +12,6 @@ import type { Snapshot } from "../../lake/snapshot.js";
 import { EXIT } from "../exit-codes.js";
 import { writeBeside } from "../results/write-beside.js";
 import { paint, plural, size, terminalWidth } from "../text.js";
-import { VERSION } from "../version.js";
 import { cellText } from "./cell-text.js";
 import type { NotebookOptions } from "./notebook-options.js";
 

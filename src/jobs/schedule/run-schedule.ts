@@ -97,7 +97,7 @@ async function scrubWhenDue({ scrub, clock, signal, onEvent }: ScheduleEnvironme
 }
 
 /** When each pipeline is next, soonest first; those that never are again are left out. */
-export function nextRuns(
+function nextRuns(
   states: readonly PipelineState[],
   isTradingDay: IsTradingDay,
 ): { readonly pipeline: string; readonly at: number }[] {

@@ -24,7 +24,7 @@ export interface RowFacts {
 }
 
 /** Reads a Parquet file by itself: only what it holds. */
-export function fileSource(url: string): string {
+function fileSource(url: string): string {
   return `read_parquet(${literalList([url])}, hive_partitioning = false)`;
 }
 

@@ -1,8 +1,8 @@
 /** The powers of ten that a double holds exactly. */
-export const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
+const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
 
 /** Most significant digits for which integer / 10^k is correctly rounded (Clinger 1990, "How to read floating point numbers accurately"). */
-export const EXACT_DIGITS = 15;
+const EXACT_DIGITS = 15;
 
 const MINUS = 0x2d;
 const PLUS = 0x2b;

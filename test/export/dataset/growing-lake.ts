@@ -21,7 +21,7 @@ import { fixtureLake } from "../../lake/fixture-lake.js";
 export const END = "2026-03-31";
 
 /** A market in which everything that the simulation knows of occurs. */
-export const MARKET: Market = simulateMarket({
+const MARKET: Market = simulateMarket({
   seed: 11,
   symbols: 40,
   days: 300,

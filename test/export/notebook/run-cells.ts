@@ -5,7 +5,7 @@ import { parseNotebook } from "../../../src/export/notebook/parse-notebook.js";
 import { type CellRun, computeParameters, runCells } from "../../../src/export/notebook/run-notebook.js";
 
 /** What a test keeps of results. */
-export const KEPT = { table: (asked: number) => asked, chart: 50_000 };
+const KEPT = { table: (asked: number) => asked, chart: 50_000 };
 
 /** Runs a notebook; without a session, in a database of its own. */
 export async function runText(

@@ -4,7 +4,7 @@ import { LEAST_POWER_OF_FIVE, POWER_OF_FIVE, POWER_OF_TEN } from "./layout";
 const EXACT: u64 = 1 << 53;
 
 /** NaN: the digits do not decide between two neighbours, or the result is not a normal double. */
-export const UNDECIDED: f64 = NaN;
+const UNDECIDED: f64 = NaN;
 
 /** The double nearest to `digits * 10^exponent`, ties to even; or {@link UNDECIDED}. */
 export function nearestDouble(digits: u64, exponent: i32): f64 {
