@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { type RunEnvironment, type RunOptions, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
@@ -197,5 +198,30 @@ test("a disk that fills up on the way ends the run; what was received before is 
   expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({
     status: "complete",
   });
+  expect(askedTwice(service.seen)).toEqual([]);
+});
+
+test("what is in flight when a run fails is waited for: the next run of the same process does not ask for it again", async () => {
+  let hasFailed = false;
+  let hasReported = false;
+  const { service, lake, run } = await setUp(async (seen, response, index) => {
+    // Comes a while after the error: a run that does not wait for it lands its report before.
+    if (index === 1) while (!hasFailed) await turn();
+    for (let n = 0; index === 1 && n < 20_000 && !hasReported; n++) {
+      await turn();
+      hasReported = existsSync(join(lake.folder, "runs"));
+    }
+    json(response, 200, { data: answerBars(seen) });
+  });
+  let looks = 0;
+  const freeBytes = async (): Promise<number> => {
+    looks += 1;
+    hasFailed ||= looks === 4;
+    return looks === 4 ? 0 : 1e12;
+  };
+  const report = await run(MINUTE, { symbols: SYMBOLS }, { freeBytes });
+  expect(report).toMatchObject({ status: "failed", stopped: expect.stringMatching(/has 0.0 MB free/) });
+  expect(hasReported).toBe(false);
+  expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({ status: "complete", failures: [] });
   expect(askedTwice(service.seen)).toEqual([]);
 });

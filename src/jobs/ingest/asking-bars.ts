@@ -1,4 +1,3 @@
-import pMap from "p-map";
 import { isTooManySymbols } from "../../client/answer-error.js";
 import type { Region } from "../../core/exchange.js";
 import type { TimeRange } from "../../core/time.js";
@@ -11,6 +10,7 @@ import { ASSUMED_CAP } from "../../plan/row-cap.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import type { SharedAsking } from "./ask-beside-others.js";
+import { askEach } from "./ask-each.js";
 import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-demand.js";
 import { ClosedRanges } from "./closed-ranges.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
@@ -83,7 +83,7 @@ export class AskingBars {
     this.#isStale = measures;
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
-    await pMap(this.#untilStale(units), (unit) => this.#askUnit(unit), { concurrency });
+    await askEach(run, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
     await this.#lookAgain(concurrency);
     await this.#sharing.release();
     if (!this.#sharing.isElsewhere || run.isHalted(this.table.name)) return this.#isStale;
@@ -130,7 +130,7 @@ export class AskingBars {
       const size = run.limits.symbolsPerRequest("klines");
       const isProbed = (region: Region): boolean => this.#mayLackMinutes(region);
       const looks = [...nextLooks(this.#doubts, size).looks, ...this.#absent.takeLooks(size, isProbed)];
-      await pMap(looks, (look) => this.#look(look), { concurrency });
+      await askEach(run, looks, (look) => this.#look(look), concurrency);
     }
   }
 
