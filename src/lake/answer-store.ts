@@ -6,6 +6,7 @@ import { basename, dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { LakeError } from "../core/errors.js";
+import { isRunning } from "../core/running-process.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import type { Lake } from "./lake.js";
 import { STAGING, syncFolder } from "./storage.js";
@@ -203,15 +204,6 @@ async function isAlive(folder: string): Promise<boolean> {
     return owner.host !== hostname() || isRunning(Number(owner.pid));
   } catch {
     return false;
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

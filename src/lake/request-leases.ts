@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { LakeError } from "../core/errors.js";
+import { isRunning } from "../core/running-process.js";
 import type { TimeRange } from "../core/time.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import type { Lake } from "./lake.js";
@@ -180,15 +181,6 @@ function overlap(a: Subject, b: Subject): boolean {
   if (a.symbols.length === 0 || b.symbols.length === 0) return true;
   const symbols = new Set(b.symbols);
   return a.symbols.some((symbol) => symbols.has(symbol));
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
 
 function isMissing(error: unknown): boolean {
