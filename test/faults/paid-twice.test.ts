@@ -228,3 +228,27 @@ test("what is in flight when a run fails is waited for: the next run of the same
   expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({ status: "complete", failures: [] });
   expect(askedTwice(service.seen)).toEqual([]);
 });
+
+test("a window of which nothing came stays leased until the ledger says so", async () => {
+  const old = DAYS.filter((day) => day < Date.parse("2023-06-01"));
+  const { service, lake, run } = await setUp((seen, response) =>
+    json(response, 200, { data: barsOn(old, seen) }),
+  );
+  await run({ ...DAILY, to: "2023-06-01" }, { symbols: SYMBOLS });
+  const before = service.seen.length;
+  const state = { isOver: false };
+  const running = run({ ...DAILY, from: "2023-09-01" }, { symbols: SYMBOLS });
+  void running.finally(() => (state.isOver = true));
+  const commits = (): number => readdirSync(join(lake.folder, "requests", "_delta_log")).length;
+  const folder = join(lake.folder, "leases");
+  const leases = (): string[] => (existsSync(folder) ? readdirSync(folder) : []);
+  let commitsAtRelease: number | undefined;
+  while (!state.isOver) {
+    await turn();
+    if (service.seen.length === before + 2 && leases().length === 0) commitsAtRelease ??= commits();
+  }
+  const report = await running;
+  expect(report.requests.sent).toBe(2);
+  expect(report.completeness[0]?.absent).toMatchObject([{ reason: "suspended", symbols: 3 }]);
+  expect(commitsAtRelease).toBe(commits());
+});

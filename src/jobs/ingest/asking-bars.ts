@@ -15,7 +15,7 @@ import { type BarsDemand, barsTable, type PlanFacts, planBars } from "./bars-dem
 import { ClosedRanges } from "./closed-ranges.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
-import type { Leftovers } from "./leftovers.js";
+import { enterAbsences, type Leftovers } from "./leftovers.js";
 import { RecentWindows } from "./recent-windows.js";
 import { CONCURRENCY, type Run } from "./run.js";
 
@@ -47,7 +47,6 @@ export class AskingBars {
   readonly #closed = new ClosedRanges();
   /** Responses of which it is known whether they were cut. */
   readonly #shown = new Set<string>();
-
   readonly #sharing: SharedAsking;
   /** Windows that were answered in full, by symbol: what the plan leaves out may also have failed, or be in doubt. */
   readonly #answered: Map<string, TimeRange[]>;
@@ -85,10 +84,11 @@ export class AskingBars {
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
     await askEach(run, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
     await this.#lookAgain(concurrency);
-    await this.#sharing.release();
     if (!this.#sharing.isElsewhere || run.isHalted(this.table.name)) return this.#isStale;
-    // What waits to be landed is leased: another run may wait for it in turn.
+    // Another run may wait for what is leased in turn: it sees first that it was asked for.
     await this.landing.finish();
+    await enterAbsences(run, this.#demand, this.leftovers);
+    await this.#sharing.release();
     await this.#sharing.waitForOthers();
     this.#hasMeasured &&= !measures;
     return true;
@@ -236,7 +236,7 @@ export class AskingBars {
 
   /** What is to be explained and compared once everything has landed. */
   get leftovers(): Leftovers {
-    return { table: this.table, facts: this.#facts, unseen: this.#absent.unseen, recent: this.#recent };
+    return { table: this.table, facts: this.#facts, absent: this.#absent, recent: this.#recent };
   }
 
   /** Takes a window for asked, so that a new plan of this run leaves it out. */
