@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { keyIdOf, keyIdSecret } from "../client/key-id.js";
 import { holdKey } from "../client/key-lock.js";
 import { type ByGroup, hostOf, ServiceClient } from "../client/service-client.js";
@@ -40,6 +40,16 @@ export function withQuota<Options extends ServiceOptions>(
 ): Options {
   const { rpm = requestsPerMinute, share: part = share } = options;
   return { ...options, ...(rpm !== undefined && { rpm }), ...(part !== undefined && { share: part }) };
+}
+
+/** Adds the options of commands that ask a service. */
+export function serviceOptions(command: Command): Command {
+  return command
+    .addOption(urlOption())
+    .addOption(rpmOption())
+    .addOption(shareOption())
+    .addOption(minSpeedOption())
+    .addOption(maxResponseOption());
 }
 
 /** `--url URL`, from BARLAKE_URL. The key is taken from the environment alone, so that it stands in no process list. */

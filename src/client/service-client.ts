@@ -8,7 +8,7 @@ import { canHeal, isOverQuota, refusalError, withRequest } from "./answer-error.
 import { decodedBody, encodingsFor } from "./content-encoding.js";
 import { type GroupOptions, KeyQuota, type Pass } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
-import { bounded, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
+import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
 
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
@@ -170,6 +170,7 @@ export class ServiceClient {
       const answer = await request(this.#urlOf(path, ask.query), {
         method: ask.endpoint.method,
         dispatcher: this.#agent,
+        onInfo: interimLimit(),
         headers: {
           [API_KEY_HEADER]: this.#options.apiKey,
           accept: "application/json",
