@@ -50,6 +50,7 @@ export class Session implements Disposable {
   /** Where the database spills; undefined in a session that does not own the database. */
   readonly #spillFolder: string | undefined;
   #interrupts = 0;
+  #isClosed = false;
 
   private constructor(
     instance: DuckDBInstance,
@@ -209,6 +210,8 @@ export class Session implements Disposable {
   }
 
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#connection.closeSync();
     if (this.#spillFolder === undefined) return;
     this.#instance.closeSync();
@@ -233,6 +236,7 @@ export class Session implements Disposable {
   }
 
   async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new QueryError("the session is closed", sql, { hint: "open another one" });
     try {
       return await run();
     } catch (cause) {
