@@ -60,8 +60,10 @@ export function referenceTable(changes: readonly ReferenceChange[]): string[] {
 export function rejectedTable(rejected: readonly RejectCount[], lake: string): string {
   const total = rejected.reduce((sum, r) => sum + r.rows, 0);
   const rows = rejected.slice(0, SHOWN).map((r) => [count(r.rows), r.rule, r.source, r.line ?? "", r.reason]);
+  // A response without one readable row has no number of rows: what was wrong with it is said below.
+  const what = total > 0 ? `${plural(total, "row")} set aside` : "responses were not as they should be";
   return [
-    `${paint("yellow", `${plural(total, "row")} set aside`)} (all of them: barlake sql "from rejects" --lake ${lake})`,
+    `${paint("yellow", what)} (all of them: barlake sql "from rejects" --lake ${lake})`,
     table(["rows", "rule", "source", "first line", "for example"], rows),
     ...(rejected.length > SHOWN ? [`and ${plural(rejected.length - SHOWN, "more kind")}`] : []),
   ].join("\n");

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { InvalidArgumentError, Option } from "commander";
-import { keyIdOf } from "../client/key-id.js";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { keyIdOf, keyIdSecret } from "../client/key-id.js";
 import { holdKey } from "../client/key-lock.js";
 import { type ByGroup, hostOf, ServiceClient } from "../client/service-client.js";
 import { systemClock } from "../client/system-clock.js";
@@ -40,6 +40,16 @@ export function withQuota<Options extends ServiceOptions>(
 ): Options {
   const { rpm = requestsPerMinute, share: part = share } = options;
   return { ...options, ...(rpm !== undefined && { rpm }), ...(part !== undefined && { share: part }) };
+}
+
+/** Adds the options of commands that ask a service. */
+export function serviceOptions(command: Command): Command {
+  return command
+    .addOption(urlOption())
+    .addOption(rpmOption())
+    .addOption(shareOption())
+    .addOption(minSpeedOption())
+    .addOption(maxResponseOption());
 }
 
 /** `--url URL`, from BARLAKE_URL. The key is taken from the environment alone, so that it stands in no process list. */
@@ -85,7 +95,7 @@ export async function openService(
 ): Promise<OpenService> {
   const { host, baseUrl, apiKey } = checkService({ url });
   const clock = systemClock;
-  const limits = await keepServiceLimits(lake.storage, { host, keyId: keyIdOf(host, apiKey) }, clock);
+  const limits = await limitsOf(lake, host, apiKey);
   if (limits.note !== undefined) note(limits.note);
   const lock = await holdKey({ folder: join(stateFolder(), "keys"), host, apiKey, share, purpose, clock });
   const client = new ServiceClient({
@@ -114,6 +124,12 @@ export async function openService(
       await limits.saved().catch((error: unknown) => note(`limits of ${host}: ${messageOf(error)}`));
     },
   };
+}
+
+/** What a lake knows of a service; the caps are those of the key. */
+export async function limitsOf(lake: Lake, host: string, apiKey: string): Promise<LimitsKeeper> {
+  const keyId = keyIdOf(await keyIdSecret(stateFolder()), host, apiKey);
+  return keepServiceLimits(lake.storage, { host, keyId }, systemClock);
 }
 
 /** The service that options and environment name. @throws {UsageError} without an address or a key. */

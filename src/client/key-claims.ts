@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { isRunning } from "../core/running-process.js";
 
 /** A claim without a heartbeat for so long is dead. */
 const STALE_MS = 30_000;
@@ -158,13 +159,7 @@ async function readJson<T>(path: string, shape: z.ZodType<T>): Promise<T | undef
 
 /** Whether a process of this machine has ended; of other machines only the heartbeat tells. */
 function hasEnded({ pid, machine }: Owner): boolean {
-  if (machine !== hostname()) return false;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH";
-  }
+  return machine === hostname() && !isRunning(pid);
 }
 
 function isMissing(error: unknown): boolean {

@@ -1,10 +1,56 @@
-import { createHash } from "node:crypto";
+import { createHmac, randomBytes, randomUUID } from "node:crypto";
+import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+const SECRET_FILE = "key-id-secret";
+const SECRET_BYTES = 32;
 
 /**
- * What identifies an API key of a service in files: the first half of a SHA-256 hash of both. It does not reveal the key.
+ * What identifies an API key of a service in the files of a lake: an HMAC of both. Who has these files, and not the
+ * secret, learns nothing of the key by trying keys, however short it is.
  *
+ * @param secret of {@link keyIdSecret}: with another one the same key has another id.
  * @param host of the service, with its port.
  */
-export function keyIdOf(host: string, apiKey: string): string {
-  return createHash("sha256").update(`${host}\n${apiKey}`).digest("hex").slice(0, 32);
+export function keyIdOf(secret: Uint8Array, host: string, apiKey: string): string {
+  return createHmac("sha256", secret).update(`${host}\n${apiKey}`).digest("hex");
+}
+
+/**
+ * The random secret of this user on this machine, which is made when it is first needed. It is kept outside of lakes:
+ * a lake may be copied and shared.
+ *
+ * @param folder where programs of this user keep their state. Where the secret can be neither read nor kept there, it
+ *   lasts for this call alone: then what was learned of the key is learned again.
+ */
+export async function keyIdSecret(folder: string): Promise<Uint8Array> {
+  const path = join(folder, SECRET_FILE);
+  const kept = await readSecret(path);
+  if (kept?.length === SECRET_BYTES) return kept;
+  const secret = randomBytes(SECRET_BYTES);
+  const draft = join(folder, `${randomUUID()}.draft`);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(draft, secret, { mode: 0o600, flag: "wx" });
+    // Of processes that make it at the same time the first one decides; a file that is no secret is replaced.
+    if (kept === undefined)
+      await link(draft, path).catch((error: unknown) => unlessThere(error, draft, path));
+    else await rename(draft, path);
+  } catch {
+    return (await readSecret(path)) ?? secret;
+  } finally {
+    await rm(draft, { force: true }).catch(() => {});
+  }
+  return secret;
+}
+
+/** Puts the secret in place where the file system knows no links. */
+async function unlessThere(error: unknown, draft: string, path: string): Promise<void> {
+  if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
+  await rename(draft, path);
+}
+
+/** @returns undefined where there is none, or it cannot be read. */
+async function readSecret(path: string): Promise<Uint8Array | undefined> {
+  return readFile(path).catch(() => undefined);
 }

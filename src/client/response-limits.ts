@@ -81,6 +81,22 @@ export async function* bounded(
   }
 }
 
+/** Interim responses (status 1xx) that one request may have; no service of the interface sends any. */
+const MOST_INTERIM = 20;
+
+/**
+ * Counts the interim responses of a request: each one starts the HTTP client's wait for the head anew.
+ *
+ * @throws {TransportError} from the function that is called with each of them, where there are too many.
+ */
+export function interimLimit(): () => void {
+  let count = 0;
+  return () => {
+    if (++count > MOST_INTERIM)
+      throw new TransportError(`more than ${MOST_INTERIM} interim responses, and none that ends the request`);
+  };
+}
+
 function tooSlow(what: string, bound: string): TransportError {
   return new TransportError(`${what}; the ${bound}`, {
     hint: "try again later; on a very slow line use --min-speed and --max-response-minutes",

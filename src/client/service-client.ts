@@ -8,7 +8,7 @@ import { canHeal, isOverQuota, refusalError, withRequest } from "./answer-error.
 import { decodedBody, encodingsFor } from "./content-encoding.js";
 import { type GroupOptions, KeyQuota, type Pass } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
-import { bounded, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
+import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
 
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
@@ -99,7 +99,9 @@ export class ServiceClient {
    * Sends a request, and again while that can heal, and reads its answer.
    *
    * @param read takes the uncompressed body as it arrives; it runs anew with each attempt.
-   * @param onSend is told of each attempt, also of those that fail.
+   * @param signal ends the request, also in flight.
+   * @param onSend is called with each attempt, also with those that fail.
+   * @param unsent ends the request only while it waits to be sent, or to be sent again.
    * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} no right answer.
    */
   async ask<T>(
@@ -107,6 +109,7 @@ export class ServiceClient {
     read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
     signal?: AbortSignal,
     onSend: (attempt: number) => void = () => {},
+    unsent: AbortSignal | undefined = signal,
   ): Promise<Answered<T>> {
     const { clock, retries = 4, backoffMs = 500 } = this.#options;
     const started = ticksOf(clock);
@@ -114,7 +117,7 @@ export class ServiceClient {
     let [attempts, waits] = [0, 0];
     const send = async (): Promise<T> => {
       for (;;) {
-        const pass = await this.#quota.enter(ask.endpoint.group, turn, signal);
+        const pass = await this.#quota.enter(ask.endpoint.group, turn, unsent);
         onSend(++attempts);
         try {
           return await this.#once(ask, read, pass, signal);
@@ -133,7 +136,7 @@ export class ServiceClient {
         if (retriesLeft === 0 || !canHeal(error) || isOverQuota(error)) return;
         const told = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
         const backoff = backoffMs * 2 ** (attemptNumber - 1) * (1 + Math.random());
-        await clock.sleep(Math.max(told, Math.ceil(backoff)), signal);
+        await clock.sleep(Math.max(told, Math.ceil(backoff)), unsent);
       },
     });
     return { value, attempts, durationMs: ticksOf(clock) - started };
@@ -167,6 +170,7 @@ export class ServiceClient {
       const answer = await request(this.#urlOf(path, ask.query), {
         method: ask.endpoint.method,
         dispatcher: this.#agent,
+        onInfo: interimLimit(),
         headers: {
           [API_KEY_HEADER]: this.#options.apiKey,
           accept: "application/json",

@@ -55,6 +55,7 @@ export class Session implements Disposable {
   readonly #spillFolder: string | undefined;
   #interrupts = 0;
   #reads: { readonly files: FileReads; readonly check: ReadCheck } | undefined;
+  #isClosed = false;
 
   private constructor(
     instance: DuckDBInstance,
@@ -231,6 +232,8 @@ export class Session implements Disposable {
   }
 
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#reads?.files.close();
     this.#connection.closeSync();
     if (this.#spillFolder === undefined) return;
@@ -263,6 +266,7 @@ export class Session implements Disposable {
   }
 
   async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new QueryError("the session is closed", sql, { hint: "open another one" });
     try {
       return await run();
     } catch (cause) {

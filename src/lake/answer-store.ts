@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { LakeError } from "../core/errors.js";
+import { isRunning } from "../core/running-process.js";
 import { writeFaultOf } from "../db/file-fault.js";
+import { timeIn, touch } from "./file-clock.js";
 import type { Lake } from "./lake.js";
 import { STAGING, syncFolder } from "./storage.js";
 
@@ -66,7 +68,7 @@ export class AnswerStore {
     const stores: AnswerStore[] = [];
     for (const name of (await namesIn(root)).sort()) {
       const folder = join(root, name);
-      if (await isAlive(folder)) continue;
+      if (await isAlive(folder, join(lake.folder, STAGING))) continue;
       const taken = new AnswerStore(lake, `${name.split("~")[0]}~${runId}`);
       try {
         await rename(folder, taken.#folder);
@@ -168,8 +170,7 @@ export class AnswerStore {
       await rename(draft, this.#folder);
     }
     this.#heartbeat = setInterval(() => {
-      const now = new Date();
-      utimes(owner, now, now).catch(() => undefined);
+      touch(owner).catch(() => undefined);
     }, HEARTBEAT_MS).unref();
   }
 }
@@ -194,24 +195,18 @@ async function writeDurably(
   return written;
 }
 
-/** Whether the process that a folder belongs to gives signs of life. */
-async function isAlive(folder: string): Promise<boolean> {
+/** Whether the process that a folder belongs to gives signs of life. @param staging a folder that takes files. */
+async function isAlive(folder: string, staging: string): Promise<boolean> {
+  const path = join(folder, OWNER);
   try {
-    const { mtimeMs } = await stat(join(folder, OWNER));
-    if (Date.now() - mtimeMs > STALE_MS) return false;
-    const owner = JSON.parse(await readFile(join(folder, OWNER), "utf8")) as { host?: string; pid?: number };
-    return owner.host !== hostname() || isRunning(Number(owner.pid));
+    const { mtimeMs } = await stat(path);
+    const owner = JSON.parse(await readFile(path, "utf8")) as { host?: string; pid?: number };
+    if (owner.host === hostname() && !isRunning(Number(owner.pid))) return false;
+    // Where the disk takes no file nobody can tell how long the silence is.
+    const now = await timeIn(staging).catch(() => mtimeMs);
+    return now - mtimeMs <= STALE_MS;
   } catch {
     return false;
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { LakeError } from "../core/errors.js";
+import { isRunning } from "../core/running-process.js";
 import type { TimeRange } from "../core/time.js";
 import { writeFaultOf } from "../db/file-fault.js";
+import { touch } from "./file-clock.js";
 import type { Lake } from "./lake.js";
 
 /** Folder of what the runs of this lake are asking for, a file a lease. */
@@ -69,7 +71,7 @@ export class RequestLeases {
    */
   async take(subject: Subject): Promise<Lease | undefined> {
     const id = await this.#write(subject);
-    if (await this.#isTaken(subject)) {
+    if (await this.#isTaken(subject, id)) {
       await this.#remove(id);
       return undefined;
     }
@@ -126,8 +128,7 @@ export class RequestLeases {
   }
 
   async #beat(): Promise<void> {
-    const now = new Date();
-    for (const id of this.#own) await utimes(join(this.#folder, id + LEASE), now, now).catch(() => {});
+    for (const id of this.#own) await touch(join(this.#folder, id + LEASE)).catch(() => {});
   }
 
   async #remove(id: string): Promise<void> {
@@ -135,7 +136,8 @@ export class RequestLeases {
     await rm(join(this.#folder, id + LEASE), { force: true });
   }
 
-  async #isTaken(subject: Subject): Promise<boolean> {
+  /** @param ownId of the lease that was written just before: its file has the time of now. */
+  async #isTaken(subject: Subject, ownId: string): Promise<boolean> {
     const names = await readdir(this.#folder).catch((): string[] => []);
     const ids = names.filter((name) => name.endsWith(LEASE)).map((name) => name.slice(0, -LEASE.length));
     for (const id of this.#known.keys()) if (!ids.includes(id)) this.#known.delete(id);
@@ -144,7 +146,7 @@ export class RequestLeases {
       const other = this.#known.get(id) ?? (await this.#read(id));
       if (other === undefined || other.runId === this.#runId) continue;
       this.#known.set(id, other);
-      if (overlap(subject, other) && (await this.#isAlive(id, other))) return true;
+      if (overlap(subject, other) && (await this.#isAlive(id, other, ownId))) return true;
     }
     return false;
   }
@@ -159,10 +161,11 @@ export class RequestLeases {
   }
 
   /** Whether the process of a lease lives; the lease of one that has ended is deleted. */
-  async #isAlive(id: string, { host, pid }: LeaseFile): Promise<boolean> {
+  async #isAlive(id: string, { host, pid }: LeaseFile, ownId: string): Promise<boolean> {
+    const { mtimeMs: now } = await stat(join(this.#folder, ownId + LEASE));
     try {
       const { mtimeMs } = await stat(join(this.#folder, id + LEASE));
-      if (Date.now() - mtimeMs <= STALE_MS && (host !== hostname() || isRunning(pid))) return true;
+      if (now - mtimeMs <= STALE_MS && (host !== hostname() || isRunning(pid))) return true;
     } catch (error) {
       if (!isMissing(error)) throw error;
       return false;
@@ -180,15 +183,6 @@ function overlap(a: Subject, b: Subject): boolean {
   if (a.symbols.length === 0 || b.symbols.length === 0) return true;
   const symbols = new Set(b.symbols);
   return a.symbols.some((symbol) => symbols.has(symbol));
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
 
 function isMissing(error: unknown): boolean {

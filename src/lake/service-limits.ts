@@ -117,6 +117,9 @@ function capsOf(keyId: string, caps: LimitsFile["rowCap"]): ServiceLimits["rowCa
   return Object.fromEntries(own);
 }
 
+/** Names by a plain hash of the key, as they were before: a short key could be guessed from it, so none is kept. */
+const PLAIN_HASH = /^[0-9a-f]{32}\//;
+
 /** What was learned of caps, without what is not below what is known: a cap is only lowered while it lives. */
 function loweredCaps(
   keyId: string,
@@ -174,7 +177,9 @@ function freshOf(file: LimitsFile, now: number): LimitsFile {
   const fresh = (kind: keyof ServiceLimits): LimitsFile[keyof LimitsFile] => {
     const since = now - MAX_AGE_DAYS[kind] * DAY_MS;
     return Object.fromEntries(
-      Object.entries(file[kind]).filter(([, { learnedAt }]) => Date.parse(learnedAt) > since),
+      Object.entries(file[kind]).filter(
+        ([name, { learnedAt }]) => Date.parse(learnedAt) > since && !PLAIN_HASH.test(name),
+      ),
     );
   };
   return {

@@ -41,15 +41,17 @@ export class AbsentSymbols {
   /** To be asked for one and all. */
   #single = new Map<string, AbsentGroup>();
   /** Asked for twice, and nothing came. */
-  #unseen = new Map<string, AbsentGroup>();
+  readonly #unseen = new Map<string, AbsentGroup>();
 
   get isEmpty(): boolean {
     return this.#empty.size + this.#single.size === 0;
   }
 
-  /** The groups of which nothing came at the second time either. */
-  get unseen(): readonly AbsentGroup[] {
-    return [...this.#unseen.values()];
+  /** Takes the groups of which nothing came at the second time either. */
+  takeUnseen(): AbsentGroup[] {
+    const groups = [...this.#unseen.values()];
+    this.#unseen.clear();
+    return groups;
   }
 
   /** Adds symbols of which a response shows nothing. @param hasOthers whether it had bars of others. */

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { bounded, RESPONSE_LIMITS, timely } from "../../src/client/response-limits.js";
@@ -119,4 +121,37 @@ test("what is small as it is sent and large unpacked is not taken, and not asked
   );
   await expect(ask()).rejects.toThrow(/GET \/v1\/exchanges: response is larger than 1000000 bytes/);
   expect(service.seen).toHaveLength(1);
+});
+
+test.each([
+  ["a header of a response that never ends", "HTTP/1.1 200 OK\r\nx-a: ", "a"],
+  ["a head that only interim responses come before", "", "HTTP/1.1 103 Early Hints\r\n\r\n"],
+])("%s is given up", async (_, head, piece) => {
+  let requests = 0;
+  const answer = (socket: Socket): void => {
+    const next = (): void => void (socket.destroyed || socket.write(piece, () => setImmediate(next)));
+    socket
+      .on("error", () => {})
+      .once("data", () => {
+        requests += 1;
+        socket.write(head, next);
+      });
+  };
+  const server = createServer(answer).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  // The HTTP client measures this one by the machine's clock.
+  const client = new ServiceClient({
+    baseUrl,
+    apiKey: "key",
+    clock: virtualClock(0),
+    retries: 1,
+    timeoutMs: 1,
+  });
+  onTestFinished(async () => {
+    await client.close();
+    server.close();
+  });
+  await expect(client.ask({ endpoint: ENDPOINTS.exchanges }, sizeOf)).rejects.toThrow(TransportError);
+  expect(requests).toBe(2);
 });

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { type RunEnvironment, type RunOptions, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
@@ -198,4 +199,56 @@ test("a disk that fills up on the way ends the run; what was received before is 
     status: "complete",
   });
   expect(askedTwice(service.seen)).toEqual([]);
+});
+
+test("what is in flight when a run fails is waited for: the next run of the same process does not ask for it again", async () => {
+  let hasFailed = false;
+  let hasReported = false;
+  // Comes a while after the error: a run that does not wait for it lands its report before.
+  const answerLate = async (seen: Seen, response: Parameters<Script>[1]): Promise<void> => {
+    for (let turns = 0; turns < 20_000 && !hasReported; turns += hasFailed ? 1 : 0) {
+      await turn();
+      hasReported = existsSync(join(lake.folder, "runs"));
+    }
+    json(response, 200, { data: answerBars(seen) });
+  };
+  const { service, lake, run } = await setUp((seen, response, index) => {
+    if (index === 1) void answerLate(seen, response);
+    else json(response, 200, { data: answerBars(seen) });
+  });
+  let looks = 0;
+  const freeBytes = async (): Promise<number> => {
+    looks += 1;
+    hasFailed ||= looks === 4;
+    return looks === 4 ? 0 : 1e12;
+  };
+  const report = await run(MINUTE, { symbols: SYMBOLS }, { freeBytes });
+  expect(report).toMatchObject({ status: "failed", stopped: expect.stringMatching(/has 0.0 MB free/) });
+  expect(hasReported).toBe(false);
+  expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({ status: "complete", failures: [] });
+  expect(askedTwice(service.seen)).toEqual([]);
+});
+
+test("a window of which nothing came stays leased until the ledger says so", async () => {
+  const old = DAYS.filter((day) => day < Date.parse("2023-06-01"));
+  const { service, lake, run } = await setUp((seen, response) =>
+    json(response, 200, { data: barsOn(old, seen) }),
+  );
+  await run({ ...DAILY, to: "2023-06-01" }, { symbols: SYMBOLS });
+  const before = service.seen.length;
+  const state = { isOver: false };
+  const running = run({ ...DAILY, from: "2023-09-01" }, { symbols: SYMBOLS });
+  void running.finally(() => (state.isOver = true));
+  const commits = (): number => readdirSync(join(lake.folder, "requests", "_delta_log")).length;
+  const folder = join(lake.folder, "leases");
+  const leases = (): string[] => (existsSync(folder) ? readdirSync(folder) : []);
+  let commitsAtRelease: number | undefined;
+  while (!state.isOver) {
+    await turn();
+    if (service.seen.length === before + 2 && leases().length === 0) commitsAtRelease ??= commits();
+  }
+  const report = await running;
+  expect(report.requests.sent).toBe(2);
+  expect(report.completeness[0]?.absent).toMatchObject([{ reason: "suspended", symbols: 3 }]);
+  expect(commitsAtRelease).toBe(commits());
 });

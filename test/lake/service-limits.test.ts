@@ -146,3 +146,15 @@ test("a cap is only lowered while it lives, and ends 90 days after it was lowere
   await saveServiceLimits(storage, KEY, { rowCap: { "1m": 5000 } }, T0 + 110 * DAY);
   expect(await capAt(110)).toBe(5000);
 });
+
+test("a name by a plain hash of a key leaves the file with the next thing that is learned", async () => {
+  const { folder, storage } = temporaryLake();
+  await saveServiceLimits(
+    storage,
+    { ...KEY, keyId: "0123456789abcdef".repeat(2) },
+    { rowCap: { "1m": 5000 } },
+    T0,
+  );
+  await saveServiceLimits(storage, KEY, { requestsPerMinute: { klines: 30 } }, T0);
+  expect(readFileSync(join(folder, limitsPath(HOST)), "utf8")).not.toContain("0123456789abcdef");
+});

@@ -23,7 +23,7 @@ import { EXIT } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView } from "../progress.js";
 import { scrubText } from "../scrub-text.js";
-import { openService, rpmOption, type ServiceOptions, shareOption, urlOption } from "../service-option.js";
+import { openService, type ServiceOptions, serviceOptions } from "../service-option.js";
 import { count, paint, plural, size, table } from "../text.js";
 
 interface Options extends ServiceOptions {
@@ -39,25 +39,24 @@ const SEVERITIES: readonly Severity[] = ["error", "warning", "info"];
 const COLOUR = { error: "red", warning: "yellow", info: "dim" } as const;
 
 export function addCheck(cli: Cli): void {
-  cli.program
-    .command("check")
-    .addArgument(
-      new Argument("[tables...]", "tables to check; without one, all").choices(
-        TABLES.map(({ name }) => name),
+  serviceOptions(
+    cli.program
+      .command("check")
+      .addArgument(
+        new Argument("[tables...]", "tables to check; without one, all").choices(
+          TABLES.map(({ name }) => name),
+        ),
+      )
+      .option("--deep", "read every file in full: content, rows, order, statistics, keys")
+      .option("--scrub", "verify the files that were verified longest ago: run once a day, all in four weeks")
+      .option("--audits", "run the audits of sql/audits over the views: what the rows say of one another")
+      .addOption(
+        new Option(
+          "--sample <part>",
+          "ask the service again for a random part of the bars' requests, such as 1%, or for so many, and compare",
+        ).argParser(sampleOf),
       ),
-    )
-    .option("--deep", "read every file in full: content, rows, order, statistics, keys")
-    .option("--scrub", "verify the files that were verified longest ago: run once a day, all in four weeks")
-    .option("--audits", "run the audits of sql/audits over the views: what the rows say of one another")
-    .addOption(
-      new Option(
-        "--sample <part>",
-        "ask the service again for a random part of the bars' requests, such as 1%, or for so many, and compare",
-      ).argParser(sampleOf),
-    )
-    .addOption(urlOption())
-    .addOption(rpmOption())
-    .addOption(shareOption())
+  )
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(

@@ -1,4 +1,3 @@
-import { keyIdOf } from "../../client/key-id.js";
 import { hostOf } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { expectedRows } from "../../jobs/ingest/bars-demand.js";
@@ -6,13 +5,12 @@ import { planPipeline, type RunOptions } from "../../jobs/ingest/run-pipeline.js
 import { loadPipeline } from "../../jobs/load-pipeline.js";
 import type { Pipeline } from "../../jobs/pipeline.js";
 import type { Lake } from "../../lake/lake.js";
-import { keepServiceLimits, type LimitsKeeper } from "../../lake/service-limits.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { Cli } from "../cli.js";
 import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { EXIT } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { rpmOption, type ServiceOptions, urlOption } from "../service-option.js";
+import { limitsOf, rpmOption, type ServiceOptions, urlOption } from "../service-option.js";
 import { count, duration, paint, plural, size, table } from "../text.js";
 
 /** What a bar takes, about: as JSON on the wire, and in a compacted file. */
@@ -49,7 +47,9 @@ export async function printPlan(
   lake: Lake,
   options: PlanOptions,
 ): Promise<number> {
-  const limits = options.url ? await limitsOf(lake, options.url) : undefined;
+  const limits = options.url
+    ? await limitsOf(lake, hostOf(options.url), process.env.BARLAKE_API_KEY ?? "")
+    : undefined;
   const units = await planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
   if (units === undefined || pipeline.kind !== "bars") {
     process.stdout.write(
@@ -108,13 +108,6 @@ export async function printPlan(
     `${table(["region", "requests", "symbols", "windows", "bars at most", "answers", "in the lake"], cells)}\n${quota}\n`,
   );
   return EXIT.done;
-}
-
-/** What the lake knows of a service; the caps are those of the key in the environment, where there is one. */
-async function limitsOf(lake: Lake, url: string): Promise<LimitsKeeper> {
-  const host = hostOf(url);
-  const keyId = keyIdOf(host, process.env.BARLAKE_API_KEY ?? "");
-  return keepServiceLimits(lake.storage, { host, keyId }, systemClock);
 }
 
 function groupByRegion(units: readonly RequestUnit[]): Map<string, RequestUnit[]> {

@@ -10,16 +10,7 @@ import { exitOfRun } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
 import { progressView, showRun } from "../progress.js";
 import { runSummary } from "../report-text.js";
-import {
-  maxResponseOption,
-  minSpeedOption,
-  openService,
-  rpmOption,
-  type ServiceOptions,
-  shareOption,
-  urlOption,
-  withQuota,
-} from "../service-option.js";
+import { openService, type ServiceOptions, serviceOptions, withQuota } from "../service-option.js";
 import { paint } from "../text.js";
 import { printPlan } from "./plan.js";
 
@@ -28,13 +19,9 @@ interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
 }
 
 export function addRun(cli: Cli): void {
-  demandOptions(cli.program.command("run"))
-    .option("--dry-run", "print the plan and send nothing")
-    .addOption(urlOption())
-    .addOption(rpmOption())
-    .addOption(shareOption())
-    .addOption(minSpeedOption())
-    .addOption(maxResponseOption())
+  serviceOptions(
+    demandOptions(cli.program.command("run")).option("--dry-run", "print the plan and send nothing"),
+  )
     .addOption(notifyOption())
     .addOption(lakeOption())
     .addOption(jsonOption())

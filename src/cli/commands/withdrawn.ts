@@ -11,7 +11,7 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { openService, rpmOption, type ServiceOptions, shareOption, urlOption } from "../service-option.js";
+import { openService, type ServiceOptions, serviceOptions } from "../service-option.js";
 import { count, paint, plural, table } from "../text.js";
 
 interface Options extends ServiceOptions {
@@ -24,16 +24,15 @@ interface Options extends ServiceOptions {
 const BARS = [BARS_1D, BARS_1M];
 
 export function addWithdrawn(cli: Cli): void {
-  cli.program
-    .command("withdrawn")
-    .addArgument(new Argument("<table>", "table of bars").choices(BARS.map(({ name }) => name)))
-    .requiredOption("--symbols <list>", "symbols, separated by commas")
-    .requiredOption("--from <date>", "first date")
-    .option("--to <date>", "date after the last one (default: the day after the first)")
-    .option("--accept", "take the bars that are gone out of the current version of the table")
-    .addOption(urlOption())
-    .addOption(rpmOption())
-    .addOption(shareOption())
+  serviceOptions(
+    cli.program
+      .command("withdrawn")
+      .addArgument(new Argument("<table>", "table of bars").choices(BARS.map(({ name }) => name)))
+      .requiredOption("--symbols <list>", "symbols, separated by commas")
+      .requiredOption("--from <date>", "first date")
+      .option("--to <date>", "date after the last one (default: the day after the first)")
+      .option("--accept", "take the bars that are gone out of the current version of the table"),
+  )
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(

@@ -1,4 +1,3 @@
-import pMap from "p-map";
 import { isTooManySymbols } from "../../client/answer-error.js";
 import type { Region } from "../../core/exchange.js";
 import type { TimeRange } from "../../core/time.js";
@@ -12,11 +11,12 @@ import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { SharedAsking } from "./ask-beside-others.js";
+import { askEach } from "./ask-each.js";
 import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBars } from "./bars-demand.js";
 import { ClosedRanges } from "./closed-ranges.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
-import type { Leftovers } from "./leftovers.js";
+import { enterAbsences, type Leftovers } from "./leftovers.js";
 import { RecentWindows } from "./recent-windows.js";
 import { CONCURRENCY, type Run } from "./run.js";
 
@@ -66,8 +66,7 @@ export class AskingBars {
 
   /** Plans, and asks until the plan is done or stale. @returns whether there may be more. */
   async askPlanned(): Promise<boolean> {
-    const { period } = this.#demand;
-    const run = this.#run;
+    const [run, { period }] = [this.#run, this.#demand];
     this.#sharing.planned();
     const planned = planBars(this.#demand, this.#facts, {
       rowCap: this.#cap.known ?? LIMITS.maxCount,
@@ -84,12 +83,13 @@ export class AskingBars {
     this.#isStale = measures;
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
-    await pMap(this.#untilStale(units), (unit) => this.#askUnit(unit), { concurrency });
+    await askEach(run, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
     await this.#lookAgain(concurrency);
-    await this.#sharing.release();
     if (!this.#sharing.isElsewhere || run.isHalted(this.table.name)) return this.#isStale;
-    // What waits to be landed is leased: another run may wait for it in turn.
+    // Another run may wait for what is leased in turn: it sees first that it was asked for.
     await this.landing.finish();
+    await enterAbsences(run, this.#demand, this.leftovers);
+    await this.#sharing.release();
     await this.#sharing.waitForOthers();
     this.#hasMeasured &&= !measures;
     return true;
@@ -131,7 +131,7 @@ export class AskingBars {
       const size = run.limits.symbolsPerRequest("klines");
       const isProbed = (region: Region): boolean => this.#mayLackMinutes(region);
       const looks = [...nextLooks(this.#doubts, size).looks, ...this.#absent.takeLooks(size, isProbed)];
-      await pMap(looks, (look) => this.#look(look), { concurrency });
+      await askEach(run, looks, (look) => this.#look(look), concurrency);
     }
   }
 
@@ -237,7 +237,7 @@ export class AskingBars {
 
   /** What is to be explained and compared once everything has landed. */
   get leftovers(): Leftovers {
-    return { table: this.table, facts: this.#facts, unseen: this.#absent.unseen, recent: this.#recent };
+    return { table: this.table, facts: this.#facts, absent: this.#absent, recent: this.#recent };
   }
 
   /** Takes a window for asked, so that a new plan of this run leaves it out. */

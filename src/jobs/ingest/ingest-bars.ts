@@ -16,11 +16,12 @@ export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   const asking = new AskingBars(run, demand, facts, sharing);
   try {
     while (!run.isHalted(asking.table.name) && (await asking.askPlanned()));
+    await asking.landing.finish();
+    await explainLeftovers(run, demand, asking.leftovers);
   } finally {
     await sharing.release();
     await asking.landing.finish();
   }
-  await explainLeftovers(run, demand, asking.leftovers);
   const hasLanded = run.landed.some(({ table, inserted }) => table === BARS_1D.name && inserted > 0);
   if (hasLanded) run.landed.push(await landTradingDays(run.session, run.lake, run.landOptions()));
 }

@@ -9,7 +9,8 @@ import { leaseInTurn } from "./ask-beside-others.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 import { lastAnswers } from "./ledger.js";
-import type { Answer, Run } from "./run.js";
+import type { Answer } from "./request-records.js";
+import type { Run } from "./run.js";
 
 /** Asks for the latest trading day's minute bars of whole universes; a day that is complete is not asked for twice. */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
@@ -25,24 +26,27 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   run.progress.plan(BARS_1M.name, due.length);
   const known = new Set((await knownUniverses(run)).map(({ id }) => id));
   const landing = new LandingBars(run, BARS_1M);
-  for (const id of due) {
-    if (run.isHalted(BARS_1M.name)) break;
-    run.progress.doing(`minutes of ${id}`);
-    const got = await run.ask(
-      { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
-      { dataset: BARS_1M.name, symbols: [id] },
-      async (body) => {
-        const read = received(await decodeKlines(body, { shape: "map" }, run.buffers));
-        // Told at the end of the run: asked for, and nothing came.
-        return { ...read, absent: read.rows === 0 ? [id] : [] };
-      },
-    );
-    if (got === undefined) continue;
-    // A lake without any universe cannot say which ones there are.
-    if (got.value.rows === 0 && known.size > 0 && !known.has(id)) failUnknown(run, id, got);
-    else await landing.take(got);
+  try {
+    for (const id of due) {
+      if (run.isHalted(BARS_1M.name)) break;
+      run.progress.doing(`minutes of ${id}`);
+      const got = await run.ask(
+        { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
+        { dataset: BARS_1M.name, symbols: [id] },
+        async (body) => {
+          const read = received(await decodeKlines(body, { shape: "map" }, run.buffers));
+          // Told at the end of the run: asked for, and nothing came.
+          return { ...read, absent: read.rows === 0 ? [id] : [] };
+        },
+      );
+      if (got === undefined) continue;
+      // A lake without any universe cannot say which ones there are.
+      if (got.value.rows === 0 && known.size > 0 && !known.has(id)) failUnknown(run, id, got);
+      else await landing.take(got);
+    }
+  } finally {
+    await landing.finish();
   }
-  await landing.finish();
   await run.landLedger();
   await lease.release();
 }

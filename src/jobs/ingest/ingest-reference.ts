@@ -20,8 +20,8 @@ import {
 } from "../../wire/resources.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 import { lastAnswers } from "./ledger.js";
-import type { Received } from "./request-records.js";
-import type { Answer, Run } from "./run.js";
+import type { Answer, Received } from "./request-records.js";
+import type { Run } from "./run.js";
 
 const STAGED = "staged_versions";
 

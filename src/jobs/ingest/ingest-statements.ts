@@ -1,5 +1,4 @@
 import { subHours } from "date-fns/subHours";
-import pMap from "p-map";
 import { z } from "zod";
 import { isTooManySymbols } from "../../client/answer-error.js";
 import type { ServiceError } from "../../core/errors.js";
@@ -10,6 +9,7 @@ import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-rec
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type StatementRecord, statementRecord } from "../../wire/resources.js";
 import { leaseInTurn } from "./ask-beside-others.js";
+import { askEach } from "./ask-each.js";
 import { receivedRecords } from "./ingest-reference.js";
 import { LandingStatements } from "./landing-statements.js";
 import { lastAnswers } from "./ledger.js";
@@ -85,7 +85,7 @@ async function askInBatches(
       return true;
     });
   };
-  await pMap(batches, askOne, { concurrency: CONCURRENCY });
+  await askEach(run, batches, askOne, CONCURRENCY);
   if (left.length > 0) await askInBatches(run, left.sort(), dataset, ask);
 }
 

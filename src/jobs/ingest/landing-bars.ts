@@ -11,7 +11,8 @@ import type { BarSegment } from "../../wire/bar-segment.js";
 import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { RequestRecord } from "./ledger.js";
-import type { Answer, LedgerEntry, Run } from "./run.js";
+import type { Answer, LedgerEntry } from "./request-records.js";
+import type { Run } from "./run.js";
 
 /** Bars that are enough to be landed at once, while as many may wait: both bound the memory. */
 export const GROUP_BARS = 750_000;

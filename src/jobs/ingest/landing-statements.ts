@@ -2,7 +2,8 @@ import { ident } from "../../db/quote.js";
 import { landStatements } from "../../lake/land-statements.js";
 import { stageRows } from "../../lake/stage-rows.js";
 import type { Column, TableSchema } from "../../schema/column.js";
-import type { Answer, LedgerEntry, Run } from "./run.js";
+import type { Answer, LedgerEntry } from "./request-records.js";
+import type { Run } from "./run.js";
 import type { StatementFields } from "./statement-fields.js";
 
 const STAGED = "staged_statements";

@@ -1,5 +1,5 @@
 import { INCOMPLETE } from "../../plan/absence.js";
-import type { AbsentGroup } from "../../plan/absent-symbols.js";
+import type { AbsentSymbols } from "../../plan/absent-symbols.js";
 import type { TableSchema } from "../../schema/column.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type BarsDemand, type PlanFacts, rangeOf } from "./bars-demand.js";
@@ -12,28 +12,33 @@ import type { Run } from "./run.js";
 export interface Leftovers {
   readonly table: TableSchema;
   readonly facts: PlanFacts;
-  /** Symbols of which nothing came, though they were asked for twice. */
-  readonly unseen: readonly AbsentGroup[];
+  /** Symbols of which nothing came. */
+  readonly absent: AbsentSymbols;
   readonly recent: RecentWindows;
 }
 
-/** Explains what is absent, and notes what is missing or was withdrawn: once everything has landed. */
+/**
+ * Explains what is absent, and notes what is missing or was withdrawn: once everything has landed, and before the leases
+ * of the windows are released.
+ */
 export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {
   await enterAbsences(run, demand, leftovers);
   await noteWithdrawn(run, leftovers);
   await noteHoles(run, demand, leftovers);
 }
 
-async function enterAbsences(
+/** Enters in the ledger what is absent, and why, once: other runs see then that it was asked for. */
+export async function enterAbsences(
   run: Run,
   { period }: BarsDemand,
-  { table, facts, unseen }: Leftovers,
+  { table, facts, absent }: Leftovers,
 ): Promise<void> {
   const { session, lake } = run;
   if (run.isHalted(table.name)) return;
   const { calendars, now } = facts;
-  for (const group of await explainAbsences({ session, lake, table, period, calendars, now }, unseen)) {
-    const { region, window, symbols, reason, days } = group;
+  const parts = { session, lake, table, period, calendars, now };
+  const explained = await run.exclusive(() => explainAbsences(parts, absent.takeUnseen()));
+  for (const { region, window, symbols, reason, days } of explained) {
     const finalEnd = run.finalEnds[region];
     run.enterSettled(
       { endpoint: ENDPOINTS.klinesBatch, dataset: table.name, symbols, window, finalEnd },

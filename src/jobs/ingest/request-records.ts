@@ -54,6 +54,22 @@ export interface Failure {
   readonly symbols: number;
 }
 
+/** An answer that came, and what the ledger and the rejects are to be told once its rows have landed. */
+export interface Answer<T> {
+  readonly value: T;
+  readonly requestId: string;
+  /** Identity of the answer among all runs. */
+  readonly source: string;
+  readonly entry: LedgerEntry;
+}
+
+/** What a landing enters beside its rows. */
+export interface LedgerEntry {
+  readonly records: readonly RequestRecord[];
+  /** What was set aside of the answer. */
+  readonly issues: readonly Issue[];
+}
+
 /** Faults of the service or of the way to it: they end a request, and not the run. */
 export type ServiceFault = ServiceError | TransportError | WireError;
 

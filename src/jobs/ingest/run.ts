@@ -2,7 +2,6 @@ import { finalEnd } from "../../calendar/sessions.js";
 import type { Ask, ServiceClient } from "../../client/service-client.js";
 import { LakeError, messageOf, ServiceError } from "../../core/errors.js";
 import type { Region } from "../../core/exchange.js";
-import type { Issue } from "../../core/issue.js";
 import { type Clock, ticksOf } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import { AnswerStore } from "../../lake/answer-store.js";
@@ -18,14 +17,16 @@ import type { Endpoint } from "../../wire/endpoints.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
 import { Completeness } from "./completeness.js";
 import type { LearnedLimits } from "./learned-limits.js";
-import { landRequests, type RequestRecord } from "./ledger.js";
+import { landRequests } from "./ledger.js";
 import {
+  type Answer,
   type Asked,
   answeredRecords,
   type Failure,
   failedRecord,
   isRefusal,
   isServiceFault,
+  type LedgerEntry,
   type Purpose,
   type Received,
   type ServiceFault,
@@ -39,22 +40,6 @@ export const CONCURRENCY = 4;
 
 /** Clocks are adjusted by less than this without being set. */
 const CLOCK_SET_MS = 5000;
-
-/** An answer that came, and what the ledger and the rejects are to be told once its rows have landed. */
-export interface Answer<T> {
-  readonly value: T;
-  readonly requestId: string;
-  /** Identity of the answer among all runs. */
-  readonly source: string;
-  readonly entry: LedgerEntry;
-}
-
-/** What a landing enters beside its rows. */
-export interface LedgerEntry {
-  readonly records: readonly RequestRecord[];
-  /** What was set aside of the answer. */
-  readonly issues: readonly Issue[];
-}
 
 /** What a run is made of. */
 export interface RunParts {
@@ -108,6 +93,10 @@ export class Run {
   changes: readonly ReferenceChange[] = [];
   /** Why the run asks for nothing more, once it does not. */
   stopped: string | undefined;
+  /** Aborts once an error ends the run. */
+  readonly #failed = new AbortController();
+  /** Aborts what waits to be sent, no later than {@link signal}. */
+  readonly #unsent: AbortSignal;
   readonly #breaker: CircuitBreaker;
   readonly #freeBytes: FreeBytes;
   /** Refused requests that were sent again in another way: they are no failures. */
@@ -126,6 +115,7 @@ export class Run {
     this.runId = parts.runId;
     this.pipeline = parts.pipeline;
     this.signal = parts.signal;
+    this.#unsent = AbortSignal.any([parts.signal, this.#failed.signal]);
     this.limits = parts.limits;
     this.answers = AnswerStore.of(parts.lake, parts.runId);
     this.leases = new RequestLeases(parts.lake, parts.runId);
@@ -156,7 +146,12 @@ export class Run {
 
   /** Says whether nothing more of a dataset should be asked for: interrupted, refused, or failing again and again. */
   isHalted(dataset: string): boolean {
-    return this.stopped !== undefined || this.signal.aborted || this.refused.has(dataset);
+    return this.stopped !== undefined || this.#unsent.aborted || this.refused.has(dataset);
+  }
+
+  /** Sends nothing more, as an error ends the run; what is in flight goes on. */
+  stopSending(): void {
+    this.#failed.abort();
   }
 
   /** Runs work on the session; works wait for one another, as a connection takes one statement at a time. */
@@ -181,8 +176,9 @@ export class Run {
     read: (body: AsyncIterable<Uint8Array>, requestId: string) => Promise<T>,
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<Answer<T> | undefined> {
-    await this.#breaker.enter(this.signal);
+    await this.#breaker.enter(this.#unsent);
     await this.#expectSpace(purpose.bars ?? 0);
+    this.#unsent.throwIfAborted();
     const requestId = this.#nextRequestId();
     const endpoint = `${ask.endpoint.method} ${ask.endpoint.path}`;
     const { runId, pipeline } = this;
@@ -200,6 +196,7 @@ export class Run {
         (attempt) => {
           asked.attempts = attempt;
         },
+        this.#unsent,
       );
       this.requests[value.rows === 0 ? "empty" : "answered"] += 1;
       ({ rows, bytes } = value);

@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { messageOf, UsageError } from "../../core/errors.js";
+import { isRunning } from "../../core/running-process.js";
 import type { Clock } from "../../core/time.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Caller, KeyRing } from "./key-ring.js";
@@ -246,14 +247,5 @@ async function isAbandoned(lock: string): Promise<boolean> {
   } catch {
     // It is gone by now.
     return false;
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }

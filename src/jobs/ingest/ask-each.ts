@@ -1,0 +1,26 @@
+import pMap from "p-map";
+import type { Run } from "./run.js";
+
+/**
+ * Asks for several things at once. After the first error nothing more is sent. What is in flight is waited for, as it is
+ * paid for: its responses are kept while the run still owns them. Then the error is thrown.
+ */
+export async function askEach<T>(
+  run: Pick<Run, "stopSending">,
+  subjects: Iterable<T>,
+  ask: (subject: T) => Promise<void>,
+  concurrency: number,
+): Promise<void> {
+  const errors: unknown[] = [];
+  const askOne = async (subject: T): Promise<void> => {
+    if (errors.length > 0) return;
+    try {
+      await ask(subject);
+    } catch (error) {
+      errors.push(error);
+      run.stopSending();
+    }
+  };
+  await pMap(subjects, askOne, { concurrency });
+  if (errors.length > 0) throw errors[0];
+}
