@@ -12,6 +12,7 @@ const NAMED = 5;
 const SAYS: Readonly<Record<string, string>> = {
   others_came: "not in a response that had the others",
   not_yet: "before the first bar",
+  begins_late: "listed, and before the first bar",
   no_bar: "after the first bar, taken for suspended",
   no_session: "no bar of any symbol, taken for a holiday",
   no_minutes: "no minutes of the region",

@@ -5,6 +5,7 @@ import { DAY_MS } from "../core/time.js";
  *
  * - `others_came`: the same response had bars of other symbols, and of none that nobody asked for.
  * - `not_yet`: the symbol, or its region, has bars after the window and none before its end.
+ * - `begins_late`: so has the symbol, though it was listed before the window ends.
  * - `ended`: the service lists the symbol no more.
  * - `as_before`: an earlier response without it, in which others came, covers the window.
  * - `no_minutes`: minutes of a region of which services have daily bars alone, and of which the lake has none either.
@@ -16,6 +17,7 @@ import { DAY_MS } from "../core/time.js";
 export const ABSENCE_REASONS = [
   "others_came",
   "not_yet",
+  "begins_late",
   "ended",
   "as_before",
   "no_minutes",
@@ -28,6 +30,7 @@ export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
 
 /** Reasons that are no more than plausible, or are none: such windows are asked for again after waits that grow. */
 export const ASKED_AGAIN_SOON: readonly AbsenceReason[] = [
+  "begins_late",
   "no_minutes",
   "no_session",
   "suspended",
@@ -71,6 +74,8 @@ export interface AbsenceFacts {
   /** Epoch milliseconds of the symbol's first bar, and of the first one of its region. */
   readonly firstBar: number | undefined;
   readonly firstOfRegion: number | undefined;
+  /** When the symbol was listed, where that is known; epoch milliseconds. */
+  readonly listedAt: number | undefined;
   /** The window, and its trading days as far as the calendar knows. */
   readonly start: number;
   readonly end: number;
@@ -86,7 +91,9 @@ export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   if (facts.hasEnded) return "ended";
   if (facts.wasAbsent) return "as_before";
   if (facts.lacksMinutes) return "no_minutes";
-  if ((firstBar ?? firstOfRegion ?? Number.NEGATIVE_INFINITY) >= end) return "not_yet";
+  const isBefore = (first: number | undefined): boolean => first !== undefined && first >= end;
+  if (isBefore(firstOfRegion)) return "not_yet";
+  if (isBefore(firstBar)) return isBefore(facts.listedAt ?? firstBar) ? "not_yet" : "begins_late";
   const isMany = facts.symbols >= MANY_SYMBOLS || facts.hasIndex;
   if (facts.days <= LONGEST_HOLIDAY && isMany) return "no_session";
   return firstBar !== undefined && firstBar < start ? "suspended" : "unexplained";

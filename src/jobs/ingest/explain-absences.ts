@@ -25,6 +25,8 @@ interface Parts {
   readonly table: TableSchema;
   readonly period: LandedPeriod;
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
+  /** When symbols were listed, where that is known; epoch milliseconds. */
+  readonly listedAt: ReadonlyMap<string, number>;
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -34,7 +36,7 @@ export async function explainAbsences(
   parts: Parts,
   groups: readonly AbsentGroup[],
 ): Promise<ExplainedGroup[]> {
-  const { session, lake, table, period, calendars, now } = parts;
+  const { session, lake, table, period, calendars, listedAt, now } = parts;
   if (groups.length === 0) return [];
   const symbols = [...new Set(groups.flatMap((group) => group.symbols))];
   const [firstBars, firstOfRegion] = await firstBarsOf(parts, symbols);
@@ -53,6 +55,7 @@ export async function explainAbsences(
         lacksMinutes: period === "1m" && region !== "CN" && !firstOfRegion.has(region),
         firstBar: firstBars.get(symbol),
         firstOfRegion: firstOfRegion.get(region),
+        listedAt: listedAt.get(symbol),
         days,
         symbols: own.length,
         hasIndex,

@@ -40,8 +40,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
         },
       );
       if (got === undefined) continue;
-      // A lake without any universe cannot say which ones there are.
-      if (got.value.rows === 0 && known.size > 0 && !known.has(id)) failUnknown(run, id, got);
+      if (got.value.rows === 0 && !known.has(id)) failUnknown(run, id, got);
       else await landing.take(got);
     }
   } finally {

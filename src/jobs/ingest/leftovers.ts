@@ -35,8 +35,8 @@ export async function enterAbsences(
 ): Promise<void> {
   const { session, lake } = run;
   if (run.isHalted(table.name)) return;
-  const { calendars, now } = facts;
-  const parts = { session, lake, table, period, calendars, now };
+  const { calendars, listedAt, now } = facts;
+  const parts = { session, lake, table, period, calendars, listedAt, now };
   const explained = await run.exclusive(() => explainAbsences(parts, absent.takeUnseen()));
   for (const { region, window, symbols, reason, days } of explained) {
     const finalEnd = run.finalEnds[region];

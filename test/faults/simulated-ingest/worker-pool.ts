@@ -42,7 +42,8 @@ export async function openPool(folder: string, size: number): Promise<WorkerPool
 
 /** The worker's program in one file, which node loads in half of the time: where it finds packages and views as in `dist`. */
 async function bundled(folder: string): Promise<string> {
-  for (const name of ["node_modules", "sql", "package.json"]) await symlink(join(ROOT, name), join(folder, name));
+  for (const name of ["node_modules", "sql", "package.json"])
+    await symlink(join(ROOT, name), join(folder, name));
   const outfile = join(folder, "dist", "faults", "worker.mjs");
   await mkdir(join(folder, "dist", "faults"), { recursive: true });
   const require =

@@ -70,13 +70,17 @@ test("intraday of a universe that nobody knows is a failure with its name, and i
   }
 });
 
-test("where the lake knows no universes, one of which nothing came is told as asked for and not returned", async () => {
+test("where the lake knows no universes, a universe of which nothing came makes the run partial, by name", async () => {
   const { run } = await scriptedMarket(
     (_, response) => json(response, 200, { data: {} }),
     "2024-01-12T04:00:00Z",
   );
   const report = await run({ name: "intraday", kind: "intraday", universes: ["NOSUCH"] });
-  expect(report).toMatchObject({ status: "complete", symbols: [{ requested: 1, returned: 0 }] });
+  expect(report).toMatchObject({
+    status: "partial",
+    symbols: [{ requested: 1, returned: 0 }],
+    failures: [{ reason: expect.stringMatching(/^universe NOSUCH: the service gave nothing/) }],
+  });
 });
 
 test("of several universes, one that the lake does not know is refused by its name", async () => {
