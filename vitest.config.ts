@@ -9,7 +9,7 @@ import { TZ } from "./test/seed.js";
 const HANG_MS = 900_000;
 
 /** Folders whose tests compute: no process, no service, no lake. */
-const PURE = ["*.test.ts", "arrow/**", "calendar/**", "core/**", "plan/**", "schema/**", "sim/**", "wire/**"];
+const PURE = ["*.test.ts", "arrow/**", "core/**", "market/**", "plan/**", "schema/**", "sim/**", "wire/**"];
 
 /** Files of which `npm test` runs a part: few cases of a sweep, or what needs no Python. The long tests run all of them. */
 const IN_PART = [

@@ -1,4 +1,4 @@
-import { EXCHANGE_REGION, REGIONS, type Region } from "../core/exchange.js";
+import { EXCHANGE_REGION, REGIONS, type Region } from "../market/regions.js";
 import { literal } from "./quote.js";
 
 /** The region of a symbol, or null where its exchange is not a known one. */

@@ -1,9 +1,9 @@
-import { REGIONS } from "../core/exchange.js";
 import { parquetRelation } from "../db/parquet-relation.js";
 import { ident } from "../db/quote.js";
 import { Session } from "../db/session.js";
 import type { Lake } from "../lake/lake.js";
 import type { Snapshot } from "../lake/snapshot.js";
+import { REGIONS } from "../market/regions.js";
 import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { REQUESTS } from "../schema/requests.js";

@@ -1,6 +1,6 @@
-import type { LocalPeriod } from "../calendar/local-periods.js";
-import type { Region } from "../core/exchange.js";
-import { regionOf } from "../core/symbol.js";
+import type { LocalPeriod } from "../market/local-periods.js";
+import type { Region } from "../market/regions.js";
+import { regionOf } from "../market/symbol.js";
 import type { BarSegment, DeliveredBars } from "../wire/bar-segment.js";
 import { type KlineColumns, OPTIONAL_COLUMNS } from "../wire/kline-columns.js";
 

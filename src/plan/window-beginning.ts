@@ -1,8 +1,8 @@
-import { openMinute } from "../calendar/sessions.js";
-import { daysOverlapped, type TradingDay } from "../calendar/trading-calendar.js";
-import type { Region } from "../core/exchange.js";
-import type { LandedPeriod } from "../core/period.js";
 import { MINUTE_MS, subtractRanges, type TimeRange } from "../core/time.js";
+import type { LandedPeriod } from "../market/period.js";
+import type { Region } from "../market/regions.js";
+import { openMinute } from "../market/sessions.js";
+import { daysOverlapped, type TradingDay } from "../market/trading-calendar.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import type { SymbolRows } from "./row-cap.js";
 

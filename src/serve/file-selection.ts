@@ -1,8 +1,8 @@
-import { addDays } from "../calendar/sessions.js";
-import { instantOf } from "../calendar/zone.js";
-import { isRegion, REGIONS, type Region } from "../core/exchange.js";
 import { parseTradingDate, type TimeRange } from "../core/time.js";
 import type { DataFile } from "../lake/snapshot.js";
+import { isRegion, REGIONS, type Region } from "../market/regions.js";
+import { addDays } from "../market/sessions.js";
+import { instantOf } from "../market/zone.js";
 
 /** What a query wants of a table: symbols of one region, and of bars a range of their timestamps. */
 export interface FileDemand {

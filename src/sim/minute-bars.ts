@@ -1,5 +1,5 @@
-import { REGIONS } from "../core/exchange.js";
 import { MINUTE_MS, type TradingDate } from "../core/time.js";
+import { REGIONS } from "../market/regions.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import { type DayShape, emptyShape, hasAuction, shapeDay } from "./day-shape.js";
 import type { SimInstrument } from "./instrument.js";

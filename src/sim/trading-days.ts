@@ -1,7 +1,7 @@
-import { isWeekday } from "../calendar/sessions.js";
-import { instantOf } from "../calendar/zone.js";
-import { REGIONS, type Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TradingDate } from "../core/time.js";
+import { REGIONS, type Region } from "../market/regions.js";
+import { isWeekday } from "../market/sessions.js";
+import { instantOf } from "../market/zone.js";
 import { bell, mix, mixText } from "./random.js";
 
 /** Days of the year without trading, `MM-DD`, both inclusive: made up, in the manner of the region. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { instantOf } from "../../src/calendar/zone.js";
 import { parseTradingDate } from "../../src/core/time.js";
 import type { DataFile } from "../../src/lake/snapshot.js";
+import { instantOf } from "../../src/market/zone.js";
 import { fileRange, selectFiles } from "../../src/serve/file-selection.js";
 
 interface Facts {

@@ -1,4 +1,4 @@
-import type { Adjustment, Period } from "../../src/core/period.js";
+import type { Adjustment, Period } from "../../src/market/period.js";
 import type { LandedBar } from "./served-lake.js";
 
 /** Compact K-line data, as an answer has it. */

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { dayRange } from "../../src/calendar/sessions.js";
-import type { Region } from "../../src/core/exchange.js";
-import { ADJUSTMENTS, PERIODS } from "../../src/core/period.js";
-import { regionOf } from "../../src/core/symbol.js";
 import { parseTradingDate } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
+import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
+import type { Region } from "../../src/market/regions.js";
+import { dayRange } from "../../src/market/sessions.js";
+import { regionOf } from "../../src/market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { type Klines, referenceKlines } from "../serve/reference-klines.js";
 import { type LandedBar, landRows, newLake, type Served, serve } from "../serve/served-lake.js";

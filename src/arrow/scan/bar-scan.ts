@@ -8,8 +8,8 @@ import {
   TIMESTAMPTZ,
   VARCHAR,
 } from "@duckdb/node-api";
-import { type LocalPeriod, localPeriods } from "../../calendar/local-periods.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
+import { type LocalPeriod, localPeriods } from "../../market/local-periods.js";
+import { REGIONS, type Region } from "../../market/regions.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../wire/kline-columns.js";
 import { copyBits, isAllNull } from "./bitmap.js";

@@ -1,10 +1,10 @@
 import { LakeError, UsageError } from "../../core/errors.js";
-import type { Region } from "../../core/exchange.js";
-import { basePeriod } from "../../core/period.js";
-import { isSymbol } from "../../core/symbol.js";
 import { literal, literalList } from "../../db/quote.js";
 import { regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
+import { basePeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { isSymbol } from "../../market/symbol.js";
 import type { Labels, PanelSymbol } from "./block.js";
 import { type DatasetSpec, isIntraday } from "./spec.js";
 import { universeSql } from "./universe-sql.js";

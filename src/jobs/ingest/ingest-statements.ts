@@ -3,7 +3,7 @@ import pMap from "p-map";
 import { z } from "zod";
 import { isTooManySymbols } from "../../client/answer-error.js";
 import type { ServiceError } from "../../core/errors.js";
-import type { Region } from "../../core/exchange.js";
+import type { Region } from "../../market/regions.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";

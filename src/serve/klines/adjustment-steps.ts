@@ -1,4 +1,4 @@
-import type { Adjustment } from "../../core/period.js";
+import type { Adjustment } from "../../market/period.js";
 import type { ExEvent } from "./ex-events.js";
 
 /** A stretch of days whose prices are all adjusted by the same value. */

@@ -1,8 +1,8 @@
-import { SESSION_HOURS } from "../../calendar/sessions.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
 import { literalList } from "../../db/quote.js";
 import { perRegion } from "../../db/region-sql.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { SESSION_HOURS } from "../../market/sessions.js";
 
 const MIDNIGHT = 1440;
 

@@ -1,5 +1,5 @@
-import type { Adjustment } from "../../core/period.js";
 import { ident } from "../../db/quote.js";
+import type { Adjustment } from "../../market/period.js";
 import { DAYS_SQL, labelSql } from "./bucket-sql.js";
 import type { Bucket } from "./series.js";
 import { wantedSql } from "./wanted-bars.js";

@@ -1,9 +1,9 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
-import { isRegion, REGIONS, type Region } from "../../core/exchange.js";
-import type { Adjustment } from "../../core/period.js";
-import { regionOf } from "../../core/symbol.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
 import type { DataFile, Snapshot } from "../../lake/snapshot.js";
+import type { Adjustment } from "../../market/period.js";
+import { isRegion, REGIONS, type Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";

@@ -1,7 +1,7 @@
-import { SESSION_HOURS } from "../../calendar/sessions.js";
-import type { Region } from "../../core/exchange.js";
-import { basePeriod, type Period } from "../../core/period.js";
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
+import { basePeriod, type Period } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { SESSION_HOURS } from "../../market/sessions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
-import type { LandedPeriod } from "../../../src/core/period.js";
 import { DAY_MS } from "../../../src/core/time.js";
+import type { LandedPeriod } from "../../../src/market/period.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import { ENDPOINTS, type Endpoint, type EndpointGroup } from "../../../src/wire/endpoints.js";
 import { type Counter, slidingWindow } from "../../client/simulated-service.js";

@@ -1,9 +1,9 @@
-import { closeMinute, isWeekday, openMinute, SESSION_HOURS } from "../../../src/calendar/sessions.js";
-import { instantOf } from "../../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../../src/core/exchange.js";
-import type { LandedPeriod } from "../../../src/core/period.js";
-import { regionOf } from "../../../src/core/symbol.js";
 import { DAY_MS, dateOfEpochDay, epochDay, MINUTE_MS, type TradingDate } from "../../../src/core/time.js";
+import type { LandedPeriod } from "../../../src/market/period.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
+import { closeMinute, isWeekday, openMinute, SESSION_HOURS } from "../../../src/market/sessions.js";
+import { regionOf } from "../../../src/market/symbol.js";
+import { instantOf } from "../../../src/market/zone.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 
 /** A bar as the service tells it; what a market does not tell is undefined. */

@@ -1,5 +1,5 @@
-import type { Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import type { Region } from "./regions.js";
 import { dayRange, isWeekday, isWeekdayOf, sessionDates } from "./sessions.js";
 
 /** The days on which a region traded, as far as they are known; elsewhere every weekday counts as one. */

@@ -1,5 +1,5 @@
-import { REGIONS, type Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import { REGIONS, type Region } from "./regions.js";
 import { instantOf, localDate } from "./zone.js";
 
 /** Regular trading hours of a region. */
