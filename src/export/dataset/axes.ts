@@ -1,6 +1,6 @@
 import { LakeError, UsageError } from "../../core/errors.js";
+import { regionSql } from "../../db/market/region-sql.js";
 import { literal, literalList } from "../../db/quote.js";
-import { regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
 import { basePeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";

@@ -1,6 +1,6 @@
 import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
+import { perRegion, regionSql } from "../../db/market/region-sql.js";
 import { literalList } from "../../db/quote.js";
-import { perRegion, regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageRows } from "../../lake/stage-rows.js";

@@ -1,17 +1,8 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
+import type { ExEvent } from "../../market/ex-events.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { LakeVersion } from "../lake-version.js";
 import { demandsOf, wantedSql } from "./wanted-bars.js";
-
-/** A day on which the exchange restated the previous close: a dividend, a split, a rights issue. */
-export interface ExEvent {
-  /** The ex-date, in days since 1970-01-01. */
-  readonly day: number;
-  /** Close of the bar before, divided by the previous close that the exchange states. */
-  readonly factor: number;
-  /** Close of the bar before, less the previous close that the exchange states. */
-  readonly amount: number;
-}
 
 /** Two closes that differ by less than this, relatively, are the same price read through binary fractions. */
 const SAME_PRICE = 1e-9;

@@ -1,6 +1,6 @@
+import { DAYS_SQL, labelSql } from "../../db/market/session-sql.js";
 import { ident } from "../../db/quote.js";
 import type { Adjustment } from "../../market/period.js";
-import { DAYS_SQL, labelSql } from "./bucket-sql.js";
 import type { Bucket } from "./series.js";
 import { wantedSql } from "./wanted-bars.js";
 

@@ -1,6 +1,7 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
 import type { DataFile, Snapshot } from "../../lake/snapshot.js";
+import { adjustmentSteps } from "../../market/adjustment-steps.js";
 import type { Adjustment } from "../../market/period.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
@@ -11,7 +12,6 @@ import { fileRange } from "../file-selection.js";
 import type { LakeView } from "../lake-reader.js";
 import { versionsOf } from "../lake-version.js";
 import { landedSymbols } from "../landed-symbols.js";
-import { adjustmentSteps } from "./adjustment-steps.js";
 import { type BarRun, type KlineRows, runsOf } from "./bar-runs.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { lookBackRanges } from "./look-back.js";

@@ -1,8 +1,8 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { regionSql } from "../../../src/db/market/region-sql.js";
 import { parquetRelation } from "../../../src/db/parquet-relation.js";
 import { literal } from "../../../src/db/quote.js";
-import { regionSql } from "../../../src/db/region-sql.js";
 import type { Session } from "../../../src/db/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { isDataFile } from "../../../src/lake/vacuum.js";

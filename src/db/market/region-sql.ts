@@ -1,5 +1,5 @@
-import { EXCHANGE_REGION, REGIONS, type Region } from "../market/regions.js";
-import { literal } from "./quote.js";
+import { EXCHANGE_REGION, REGIONS, type Region } from "../../market/regions.js";
+import { literal } from "../quote.js";
 
 /** The region of a symbol, or null where its exchange is not a known one. */
 export function regionSql(symbol: string): string {

@@ -1,8 +1,8 @@
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
-import { literalList } from "../../db/quote.js";
-import { perRegion } from "../../db/region-sql.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { SESSION_HOURS } from "../../market/sessions.js";
+import { literalList } from "../quote.js";
+import { perRegion } from "./region-sql.js";
 
 const MIDNIGHT = 1440;
 
