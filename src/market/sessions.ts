@@ -45,6 +45,11 @@ export function closeMinute(region: Region): number {
   return (SESSION_HOURS[region].parts.at(-1) as readonly [number, number])[1];
 }
 
+/** Minutes of the regular session, its auctions not counted. */
+export function sessionMinutes(region: Region): number {
+  return SESSION_HOURS[region].parts.reduce((sum, [open, close]) => sum + close - open, 0);
+}
+
 /** Says whether a date is a Monday to Friday; holidays are not known here, and answer with no bars. */
 export function isWeekday(date: TradingDate): boolean {
   return isWeekdayOf(epochDay(date));
