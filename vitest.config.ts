@@ -28,6 +28,7 @@ const IN_PART = [
   "plan/request-units",
   "serve/klines/read-klines",
   "sim/market",
+  "sql/agreement",
   "sql/look-ahead",
 ].map((path) => `test/${path}.test.ts`);
 
