@@ -1,6 +1,6 @@
 import { barScan } from "../arrow/scan/bar-scan.js";
-import { isAllNull } from "../arrow/scan/bitmap.js";
 import type { Scan } from "../arrow/scan/table-scan.js";
+import { isAllNull } from "../core/bits.js";
 import { regionSql } from "../db/market/region-sql.js";
 import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";

@@ -15,7 +15,7 @@ const isPresent = existsSync(join(DATA, "MANIFEST.csv"));
 if (!isPresent) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDATA to its folder`);
 
 /** Symbols that are compared: more would take long. */
-const MOST_SYMBOLS = 40;
+const MOST_SYMBOLS = 12;
 
 describe.skipIf(!isPresent)("service, view and dataset give the same bars of real data", () => {
   const { lake, remove } = newLake();
@@ -60,7 +60,9 @@ describe.skipIf(!isPresent)("service, view and dataset give the same bars of rea
     expect(new Set(own.map((symbol) => symbol.split(".")[1])).size).toBeGreaterThan(1);
     for (const adjustment of ADJUSTMENTS) {
       const { view, dataset } = await expectAgreement({ served, reader }, own, period, adjustment);
-      expect(Math.min(view, dataset)).toBeGreaterThan(own.length);
+      expect(view).toBeGreaterThan(own.length);
+      // The lake knows trading days from daily bars alone, and has none of the days of most minutes.
+      if (!period.endsWith("m")) expect(dataset).toBeGreaterThan(own.length);
     }
   });
 });

@@ -1,5 +1,6 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
+import { fileRange } from "../../lake/prune.js";
 import type { DataFile, Snapshot } from "../../lake/snapshot.js";
 import { adjustmentSteps } from "../../market/adjustment-steps.js";
 import type { Adjustment } from "../../market/period.js";
@@ -8,7 +9,6 @@ import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
-import { fileRange } from "../file-selection.js";
 import type { LakeView } from "../lake-reader.js";
 import { versionsOf } from "../lake-version.js";
 import { landedSymbols } from "../landed-symbols.js";

@@ -1,8 +1,8 @@
 import type { TimeRange } from "../../core/time.js";
+import { selectFiles } from "../../lake/prune.js";
 import type { DataFile, Snapshot } from "../../lake/snapshot.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
-import { selectFiles } from "../file-selection.js";
 
 /** A symbol that a query wants bars of, as the query gets it: bound, as JSON. */
 interface WantedSymbol {
