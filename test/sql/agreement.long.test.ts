@@ -15,7 +15,7 @@ const isPresent = existsSync(join(DATA, "MANIFEST.csv"));
 if (!isPresent) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDATA to its folder`);
 
 /** Symbols that are compared: more would take long. */
-const MOST_SYMBOLS = 12;
+const MOST_SYMBOLS = 8;
 
 describe.skipIf(!isPresent)("service, view and dataset give the same bars of real data", () => {
   const { lake, remove } = newLake();

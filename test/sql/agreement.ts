@@ -165,7 +165,8 @@ export async function expectAgreement(
       if (labels.has(called.split(" ")[1] as string)) wanted.set(called, known.bars.get(key) as Bar);
     }
     expectSame(cells, wanted, `dataset, ${what}`);
-    expect(cells.size, `dataset, ${what}`).toBe(wanted.size);
+    // The last bar of a week or longer may be of a day that is no trading day: a dataset has none of these.
+    if (BUCKETS[period].kind !== "calendar") expect(cells.size, `dataset, ${what}`).toBe(wanted.size);
     inDataset += cells.size;
   }
   return { view: view.size, dataset: inDataset };
