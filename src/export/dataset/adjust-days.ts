@@ -45,8 +45,8 @@ export function backwardFactors(
     if (s < 0) continue;
     if ((day[row] as number) <= (lastDay[s] as number)) return false;
     lastDay[s] = day[row] as number;
-    const ratio = exFactor(lastClose[s] as number, prevClose[row] as number);
-    factor[s] = (factor[s] as number) * ratio;
+    const last = factor[s] as number;
+    factor[s] = last * exFactor(lastClose[s] as number, prevClose[row] as number);
     lastClose[s] = close[row] as number;
     factors[row] = factor[s] as number;
   }
