@@ -48,7 +48,7 @@ export function backwardFactors(
     const last = factor[s] as number;
     factor[s] = last * exFactor(lastClose[s] as number, prevClose[row] as number);
     lastClose[s] = close[row] as number;
-    factors[row] = factor[s] as number;
+    factors[row] = factor[s];
   }
   return true;
 }
