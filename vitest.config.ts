@@ -9,7 +9,7 @@ import { TZ } from "./test/seed.js";
 const HANG_MS = 900_000;
 
 /** Folders whose tests compute: no process, no service, no lake. */
-const PURE = ["*.test.ts", "arrow/**", "calendar/**", "core/**", "plan/**", "schema/**", "sim/**", "wire/**"];
+const PURE = ["*.test.ts", "arrow/**", "core/**", "market/**", "plan/**", "schema/**", "sim/**", "wire/**"];
 
 /** Files of which `npm test` runs a part: few cases of a sweep, or what needs no Python. The long tests run all of them. */
 const IN_PART = [
@@ -28,6 +28,7 @@ const IN_PART = [
   "plan/request-units",
   "serve/klines/read-klines",
   "sim/market",
+  "sql/agreement",
   "sql/look-ahead",
 ].map((path) => `test/${path}.test.ts`);
 
@@ -47,6 +48,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/interop/delta-readers.long.test.ts": "three engines read every version of every table",
   "test/interop/delta-writers.long.test.ts": "two engines write, and three read after each write",
   "test/interop/schemathesis.long.test.ts": "some 2,000 generated requests",
+  "test/sql/agreement.long.test.ts": "55 times the bars of service, view and dataset, of real data",
 };
 
 process.env.TZ = TZ;

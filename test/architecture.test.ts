@@ -4,13 +4,13 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
 /** What each folder of `src` may import besides itself. `src/index.ts` may import everything; nothing imports it. */
-const BASE = ["core", "schema", "calendar"] as const;
+const BASE = ["core", "market", "schema"] as const;
 const EDGES = [...BASE, "wire", "arrow", "plan", "db"] as const;
 const USES = [...EDGES, "client", "lake"] as const;
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  schema: ["core"],
-  calendar: ["core", "schema"],
+  market: ["core"],
+  schema: ["core", "market"],
   wire: BASE,
   arrow: [...BASE, "wire"],
   plan: [...BASE, "wire"],

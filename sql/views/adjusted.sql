@@ -1,7 +1,7 @@
 -- Bars of any period and adjustment, as the service answers them: adjusted first, aggregated after. Minutes aggregate
 -- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year.
 -- With as_of, nothing later is seen: neither bars nor ex-events, so that forward prices are those of that day's charts.
--- In a bar without trades some feeds set prices to 0: in an aggregate its close stands for them.
+-- In an aggregate the close of a bar without trades stands for prices that its feed set to 0 (stated_price).
 -- Grain: one row a symbol and bar. Inputs: raw.bars_1m, raw.bars_1d, adjustment_steps.
 -- Conditions on symbol reach the files for every period; those on trade_date for minutes and days, while weeks and longer
 -- are made of whole spans first.
@@ -24,9 +24,9 @@ priced AS NOT MATERIALIZED (
     landed.symbol,
     "timestamp",
     trade_date,
-    adjusted_price(open, adjustment, value) AS open,
-    adjusted_price(high, adjustment, value) AS high,
-    adjusted_price(low, adjustment, value) AS low,
+    adjusted_price(CASE WHEN period IN ('1m', '1d') THEN open ELSE stated_price(open, close) END, adjustment, value) AS open,
+    adjusted_price(CASE WHEN period IN ('1m', '1d') THEN high ELSE stated_price(high, close) END, adjustment, value) AS high,
+    adjusted_price(CASE WHEN period IN ('1m', '1d') THEN low ELSE stated_price(low, close) END, adjustment, value) AS low,
     adjusted_price(close, adjustment, value) AS close,
     volume,
     CAST(volume AS HUGEINT) * lot AS shares,
@@ -35,7 +35,7 @@ priced AS NOT MATERIALIZED (
     adjusted_price(prev_close, adjustment, value) AS prev_close,
     adjusted_price(settlement_price, adjustment, value) AS settlement_price,
     lot,
-    CASE region WHEN 'CN' THEN 100 ELSE 1 END AS unit,
+    region_lot(region) AS unit,
     is_final,
     region
   FROM landed
@@ -54,34 +54,26 @@ bucketed AS NOT MATERIALIZED (
   SELECT *, midnight + session_bar_end(region, local_ms, step_ms) AS label FROM placed
 )
 SELECT symbol, trade_date, "timestamp", open, high, low, close,
-  CASE WHEN lot = unit THEN volume ELSE CAST((shares * 2 + unit) // (2 * unit) AS BIGINT) END AS volume,
-  amount, prev_close, open_interest, settlement_price, unit AS lot, CAST(shares AS BIGINT) AS shares, 1::BIGINT AS landed_bars,
+  CASE WHEN lot = unit THEN volume ELSE units_of(shares, unit) END AS volume,
+  amount, prev_close, open_interest, settlement_price, unit AS lot, units_of(shares, 1) AS shares, 1::BIGINT AS landed_bars,
   is_final, region
 FROM priced
 WHERE period IN ('1m', '1d')
 UNION ALL
 SELECT symbol, trade_date, make_timestamptz(label * 1000),
-  arg_min(CASE WHEN open = 0 THEN close ELSE open END, "timestamp"),
-  max(CASE WHEN high = 0 THEN close ELSE high END),
-  min(CASE WHEN low = 0 THEN close ELSE low END),
-  arg_max(close, "timestamp"),
-  CAST((sum(shares) * 2 + unit) // (2 * unit) AS BIGINT),
-  sum(amount),
-  arg_min_null(prev_close, "timestamp"), arg_max_null(open_interest, "timestamp"),
-  arg_max_null(settlement_price, "timestamp"), unit, CAST(sum(shares) AS BIGINT), count(*), bool_and(is_final), region
+  arg_min(open, "timestamp"), max(high), min(low), arg_max(close, "timestamp"),
+  units_of(sum(shares), unit),
+  sum(amount), arg_min_null(prev_close, "timestamp"), arg_max_null(open_interest, "timestamp"),
+  arg_max_null(settlement_price, "timestamp"), unit, units_of(sum(shares), 1), count(*), bool_and(is_final), region
 FROM bucketed
 WHERE period IN ('5m', '10m', '15m', '30m', '60m')
 GROUP BY symbol, region, unit, trade_date, label
 UNION ALL
 SELECT symbol, max(trade_date), max("timestamp"),
-  arg_min(CASE WHEN open = 0 THEN close ELSE open END, "timestamp"),
-  max(CASE WHEN high = 0 THEN close ELSE high END),
-  min(CASE WHEN low = 0 THEN close ELSE low END),
-  arg_max(close, "timestamp"),
-  CAST((sum(shares) * 2 + unit) // (2 * unit) AS BIGINT),
-  sum(amount),
-  arg_min_null(prev_close, "timestamp"), arg_max_null(open_interest, "timestamp"),
-  arg_max_null(settlement_price, "timestamp"), unit, CAST(sum(shares) AS BIGINT), count(*), bool_and(is_final), region
+  arg_min(open, "timestamp"), max(high), min(low), arg_max(close, "timestamp"),
+  units_of(sum(shares), unit),
+  sum(amount), arg_min_null(prev_close, "timestamp"), arg_max_null(open_interest, "timestamp"),
+  arg_max_null(settlement_price, "timestamp"), unit, units_of(sum(shares), 1), count(*), bool_and(is_final), region
 FROM priced
 WHERE period IN ('1w', '1M', '1Q', '1Y')
 GROUP BY symbol, region, unit,

@@ -2,10 +2,13 @@
 -- Grain: one value a price. Inputs: a value of adjustment_steps, null where there is none.
 CREATE OR REPLACE MACRO adjusted_price(price, adjustment, step) AS
   CASE
-    WHEN step IS NULL OR price = 0 THEN price
+    WHEN step IS NULL THEN price
     WHEN adjustment = 'forward' THEN price / step
     WHEN adjustment = 'backward' THEN price * step
-    ELSE price + step
+    ELSE CASE
+      WHEN price = 0 THEN price
+      ELSE price + step
+    END
   END;
 
 COMMENT ON MACRO adjusted_price IS 'A price, adjusted by the value of its day''s stretch. [currency]

@@ -15,8 +15,8 @@ SELECT
   open_interest,
   settlement_price,
   lot,
-  volume * lot AS shares,
-  CASE WHEN volume > 0 AND amount > 0 THEN amount / (volume * lot) END AS vwap,
+  shares_of(volume, lot) AS shares,
+  CASE WHEN volume > 0 AND amount > 0 THEN amount / shares_of(volume, lot) END AS vwap,
   is_final,
   region,
   year

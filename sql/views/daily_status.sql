@@ -6,7 +6,7 @@
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_status AS
 WITH days AS NOT MATERIALIZED (
-  SELECT symbol, trade_date, open, high, low, close, prev_close, volume, volume * lot AS shares, region, true AS has_bar
+  SELECT symbol, trade_date, open, high, low, close, prev_close, volume, shares_of(volume, lot) AS shares, region, true AS has_bar
   FROM raw.bars_1d
   UNION ALL
   SELECT s.symbol, d.trade_date, NULL, NULL, NULL, NULL, NULL, 0, 0, s.region, false
@@ -41,11 +41,9 @@ SELECT
   limit_up_price,
   limit_down_price,
   CASE WHEN is_told THEN 'observed' WHEN limit_up_price IS NOT NULL THEN 'rule' END AS limit_source,
-  volume > 0 AND coalesce(close >= limit_up_price - 0.0005, false) AS limit_up,
-  volume > 0 AND coalesce(close <= limit_down_price + 0.0005, false) AS limit_down,
-  volume > 0
-    AND NOT coalesce(low >= limit_up_price - 0.0005, false)
-    AND NOT coalesce(high <= limit_down_price + 0.0005, false) AS tradable,
+  volume > 0 AND at_limit_up(close, limit_up_price) AS limit_up,
+  volume > 0 AND at_limit_down(close, limit_down_price) AS limit_down,
+  is_tradable(volume, low, high, limit_up_price, limit_down_price) AS tradable,
   shares,
   float_shares,
   total_shares,

@@ -1,7 +1,7 @@
 -- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. A bar's prev_close that
 -- differs from the close of the bar before, by more than binary fractions do, tells of one. A day without trades counts
 -- as a bar with its close; a close of 0 tells nothing.
--- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d.
+-- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d, is_ex_event.
 CREATE OR REPLACE VIEW ex_events AS
 SELECT
   symbol,
@@ -16,8 +16,7 @@ FROM (
     lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") AS last_close
   FROM raw.bars_1d
 )
-WHERE prev_close > 0 AND last_close > 0 AND isfinite(last_close / prev_close)
-  AND abs(last_close / prev_close - 1) >= 1e-9;
+WHERE is_ex_event(last_close, prev_close);
 
 COMMENT ON VIEW ex_events IS 'Days on which the exchange restated the previous close (dividend, split, rights issue), derived from prev_close. One row a symbol and ex-date.';
 COMMENT ON COLUMN ex_events.symbol IS 'Instrument symbol.';

@@ -5,13 +5,11 @@
 CREATE OR REPLACE MACRO local_midnight(trade_date, region) AS
   CASE
     WHEN region IN ('CN', 'HK') AND trade_date >= DATE '1992-01-01' THEN epoch_ms(trade_date) - 28800000
-    ELSE epoch_ms(
-      CASE region
-        WHEN 'CN' THEN timezone('Asia/Shanghai', trade_date + INTERVAL 12 HOUR)
-        WHEN 'HK' THEN timezone('Asia/Hong_Kong', trade_date + INTERVAL 12 HOUR)
-        WHEN 'US' THEN timezone('America/New_York', trade_date + INTERVAL 12 HOUR)
-      END
-    ) - 43200000
+    ELSE epoch_ms(CASE region
+      WHEN 'CN' THEN timezone('Asia/Shanghai', trade_date + INTERVAL 12 HOUR)
+      WHEN 'HK' THEN timezone('Asia/Hong_Kong', trade_date + INTERVAL 12 HOUR)
+      WHEN 'US' THEN timezone('America/New_York', trade_date + INTERVAL 12 HOUR)
+    END) - 43200000
   END;
 
 COMMENT ON MACRO local_midnight IS 'Noon in the exchange''s zone less twelve hours, since 1970-01-01 UTC. [ms]

@@ -12,11 +12,8 @@ days AS NOT MATERIALIZED (
   FROM raw.bars_1d
   UNION ALL
   SELECT 'bars_1m', symbol, region, trade_date,
-    greatest(0, CASE region WHEN 'CN' THEN 240 WHEN 'HK' THEN 330 ELSE 0 END - count(*) FILTER (
-      CASE region
-        WHEN 'CN' THEN local_time > TIME '09:30' AND (local_time <= TIME '11:30' OR local_time > TIME '13:00') AND local_time <= TIME '15:00'
-        WHEN 'HK' THEN local_time > TIME '09:30' AND (local_time <= TIME '12:00' OR local_time > TIME '13:00') AND local_time <= TIME '16:00'
-      END))
+    CASE WHEN region IN ('CN', 'HK')
+      THEN greatest(0, session_minutes(region) - count(*) FILTER (is_session_minute(region, local_time))) ELSE 0 END
   FROM (
     -- Both exchanges have kept eight hours before UTC since they have had minute bars.
     SELECT symbol, region, trade_date, CAST(timezone('UTC', "timestamp") + INTERVAL 8 HOUR AS TIME) AS local_time

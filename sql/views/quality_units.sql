@@ -4,20 +4,20 @@
 CREATE OR REPLACE VIEW quality_units AS
 WITH bars AS NOT MATERIALIZED (
   SELECT 'bars_1d' AS dataset, symbol, trade_date, "timestamp", low, high, close, volume, lot, amount, region,
-    0.5 * CASE region WHEN 'CN' THEN 100 ELSE lot END AS slack
+    0.5 * greatest(region_lot(region), lot) AS slack
   FROM raw.bars_1d
   UNION ALL
   SELECT 'bars_1m', symbol, trade_date, "timestamp", low, high, close, volume, lot, amount, region,
-    0.5 * CASE region WHEN 'CN' THEN 100 ELSE lot END
+    0.5 * greatest(region_lot(region), lot)
   FROM raw.bars_1m
 )
 SELECT dataset, symbol, trade_date, "timestamp", low, high, volume, lot, amount,
-  amount / (volume * lot) AS vwap,
-  amount / (volume * lot) / close AS ratio,
+  amount / shares_of(volume, lot) AS vwap,
+  amount / shares_of(volume, lot) / close AS ratio,
   region
 FROM bars
-WHERE volume * lot > slack AND amount > 0 AND low > 0 AND close > 0
-  AND ((amount + 0.5) / (volume * lot - slack) < low * (1 - 1e-6) OR (amount - 0.5) / (volume * lot + slack) > high * (1 + 1e-6));
+WHERE shares_of(volume, lot) > slack AND amount > 0 AND low > 0 AND close > 0
+  AND ((amount + 0.5) / (shares_of(volume, lot) - slack) < low * (1 - 1e-6) OR (amount - 0.5) / (shares_of(volume, lot) + slack) > high * (1 + 1e-6));
 
 COMMENT ON VIEW quality_units IS 'Bars whose amount / (volume x lot) lies outside of low to high, with half a unit of volume (of 100 shares in CN) and of currency left for rounding. One row a bar.';
 COMMENT ON COLUMN quality_units.dataset IS 'Table of the bar: bars_1d or bars_1m.';

@@ -10,6 +10,7 @@ import {
   tableToIPC,
   Vector,
 } from "apache-arrow";
+import { copyBits } from "../core/bits.js";
 import { messageOf } from "../core/errors.js";
 import { BARS_1D } from "../schema/bars.js";
 import { columnOf } from "../schema/column.js";
@@ -274,10 +275,8 @@ function readValidity(chunks: readonly Data[], rows: number): Uint8Array | undef
   const validity = new Uint8Array(bytes);
   let at = 0;
   for (const { nullBitmap, nullCount, length } of chunks) {
-    for (let row = 0; row < length; row++, at++) {
-      const present = nullCount === 0 || ((nullBitmap[row >> 3] as number) & (1 << (row & 7))) !== 0;
-      if (present) validity[at >> 3] = (validity[at >> 3] as number) | (1 << (at & 7));
-    }
+    copyBits(nullCount === 0 ? undefined : nullBitmap, 0, length, validity, at);
+    at += length;
   }
   return validity;
 }

@@ -15,6 +15,7 @@ import {
   type Vector,
   vectorFromArray,
 } from "apache-arrow";
+import { setBit } from "../core/bits.js";
 
 /** A column in a typed array, as a record batch is to hold it. */
 export type TypedColumn = { readonly name: string } & (
@@ -71,7 +72,7 @@ function nanBitmap(
   for (let row = 0; row < length; row++) {
     const value = values[row] as number;
     if (Number.isNaN(value)) nullCount++;
-    else nullBitmap[row >> 3] = (nullBitmap[row >> 3] as number) | (1 << (row & 7));
+    else setBit(nullBitmap, row);
   }
   return nullCount === 0 ? undefined : { nullBitmap, nullCount };
 }
@@ -79,7 +80,7 @@ function nanBitmap(
 function packBits(values: Uint8Array, length: number): Uint8Array {
   const bits = new Uint8Array(Math.ceil(length / 64) * 8);
   for (let row = 0; row < length; row++) {
-    if (values[row] !== 0) bits[row >> 3] = (bits[row >> 3] as number) | (1 << (row & 7));
+    if (values[row] !== 0) setBit(bits, row);
   }
   return bits;
 }

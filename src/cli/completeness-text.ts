@@ -1,8 +1,8 @@
-import { localDate } from "../calendar/zone.js";
-import { REGIONS } from "../core/exchange.js";
-import { regionOf } from "../core/symbol.js";
 import type { TimeRange } from "../core/time.js";
 import type { TableCompleteness } from "../jobs/ingest/completeness.js";
+import { REGIONS } from "../market/regions.js";
+import { regionOf } from "../market/symbol.js";
+import { localDate } from "../market/zone.js";
 import { count, paint, plural } from "./text.js";
 
 /** Symbols that are named. */

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { type Command, InvalidArgumentError } from "commander";
-import { isRegion, type Region } from "../core/exchange.js";
-import { splitList } from "../core/symbol.js";
 import { parseTradingDate } from "../core/time.js";
 import type { RunOptions } from "../jobs/ingest/run-pipeline.js";
+import { isRegion, type Region } from "../market/regions.js";
+import { splitList } from "../market/symbol.js";
 
 /** Options that say what a pipeline asks for. */
 export interface DemandOptions {

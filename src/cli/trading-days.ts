@@ -1,8 +1,8 @@
-import { isWeekday } from "../calendar/sessions.js";
 import { systemClock } from "../client/system-clock.js";
 import { Session } from "../db/session.js";
 import { regionCalendars } from "../jobs/ingest/region-calendars.js";
 import type { Lake } from "../lake/lake.js";
+import { isWeekday } from "../market/sessions.js";
 import type { IsTradingDay } from "../plan/due-times.js";
 
 /** Days to come on which a region trades, as far as is known of them. */

@@ -1,7 +1,7 @@
 import type { ServiceClient } from "../client/service-client.js";
 import { WireError } from "../core/errors.js";
-import type { LandedPeriod } from "../core/period.js";
 import type { TimeRange } from "../core/time.js";
+import type { LandedPeriod } from "../market/period.js";
 import { symbolSpans } from "../plan/window-beginning.js";
 import { decodeKlines, type KlineAnswer } from "../wire/decode/decode-klines.js";
 import { ENDPOINTS } from "../wire/endpoints.js";

@@ -1,11 +1,11 @@
 import type { ServiceClient } from "../client/service-client.js";
 import { messageOf, ServiceError } from "../core/errors.js";
-import type { LandedPeriod } from "../core/period.js";
 import type { Clock } from "../core/time.js";
 import { literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import type { Lake } from "../lake/lake.js";
 import { openReader } from "../lake/publish.js";
+import type { LandedPeriod } from "../market/period.js";
 import { BARS_1D, BARS_1M } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { ENDPOINTS } from "../wire/endpoints.js";

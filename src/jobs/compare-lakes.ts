@@ -1,4 +1,5 @@
-import { REGIONS } from "../core/exchange.js";
+import { volumeSql } from "../db/market/bar-sql.js";
+import { lotSql } from "../db/market/region-sql.js";
 import { parquetRelation } from "../db/parquet-relation.js";
 import { ident } from "../db/quote.js";
 import { Session } from "../db/session.js";
@@ -66,14 +67,13 @@ export async function compareLakes(left: Lake, right: Lake): Promise<TableCompar
 
 /** What a table says, in a form that does not depend on the lake: see {@link compareLakes}. */
 function contentSql(table: TableSchema, columns: readonly string[], rows: string): string {
-  const lots = Object.values(REGIONS).map(({ region, lot }) => `WHEN '${region}' THEN ${lot}`);
-  const unit = `(CASE region ${lots.join(" ")} END)`;
+  const unit = `(${lotSql("region")})`;
   const volume = KLINE_COLUMNS.find((c) => c.name === "volume")?.name;
   const select = columns
     .filter((name) => !OWN_TO_A_LAKE.has(name))
     .map((name) =>
       name === volume && table.name.startsWith("bars_")
-        ? `(2 * volume * lot + ${unit}) // (2 * ${unit}) AS volume`
+        ? `${volumeSql("volume", "lot", unit)} AS volume`
         : ident(name),
     );
   const current = table.columns.some((c) => c.name === "valid_to") ? "WHERE valid_to IS NULL" : "";

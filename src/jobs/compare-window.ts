@@ -1,9 +1,9 @@
 import { barScan } from "../arrow/scan/bar-scan.js";
-import { finalEnd } from "../calendar/sessions.js";
 import { ident, literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
 import { ROW_GROUP_ROWS } from "../lake/data-file.js";
 import { isLoss } from "../lake/rejects.js";
+import { finalEnd } from "../market/sessions.js";
 import { planBars } from "../plan/bar-partitions.js";
 import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";

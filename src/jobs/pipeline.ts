@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { UsageError } from "../core/errors.js";
-import { REGIONS, type Region } from "../core/exchange.js";
-import { isSymbol } from "../core/symbol.js";
 import { parseTradingDate } from "../core/time.js";
+import { REGIONS, type Region } from "../market/regions.js";
+import { isSymbol } from "../market/symbol.js";
 import { cronFault } from "../plan/due-times.js";
 import { pipelineFaults } from "./pipeline-faults.js";
 

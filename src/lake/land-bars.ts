@@ -1,8 +1,8 @@
-import type { Region } from "../core/exchange.js";
 import { MINUTE_MS } from "../core/time.js";
+import { perRegion, regionSql, tradeDateSql } from "../db/market/region-sql.js";
 import { ident } from "../db/quote.js";
-import { perRegion, regionSql, tradeDateSql } from "../db/region-sql.js";
 import type { Session } from "../db/session.js";
+import type { Region } from "../market/regions.js";
 import { KLINE_COLUMNS } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import type { BarSegment } from "../wire/bar-segment.js";

@@ -1,10 +1,10 @@
 import { barScan } from "../arrow/scan/bar-scan.js";
-import { isAllNull } from "../arrow/scan/bitmap.js";
 import type { Scan } from "../arrow/scan/table-scan.js";
-import { REGIONS } from "../core/exchange.js";
+import { isAllNull } from "../core/bits.js";
+import { regionSql } from "../db/market/region-sql.js";
 import { ident, literal } from "../db/quote.js";
-import { regionSql } from "../db/region-sql.js";
 import type { Session } from "../db/session.js";
+import { REGIONS } from "../market/regions.js";
 import { type BarPartition, planBars } from "../plan/bar-partitions.js";
 import { DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../wire/bar-segment.js";

@@ -1,6 +1,6 @@
+import { regionSql } from "../db/market/region-sql.js";
 import { parquetRelation } from "../db/parquet-relation.js";
 import { ident } from "../db/quote.js";
-import { regionSql } from "../db/region-sql.js";
 import type { Session } from "../db/session.js";
 import type { TableSchema } from "../schema/column.js";
 import { evolvedColumns } from "./evolve-columns.js";

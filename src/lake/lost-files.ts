@@ -1,5 +1,6 @@
 import type { TimeRange } from "../core/time.js";
 import type { Lake } from "./lake.js";
+import { statedBounds, statedTimes } from "./prune.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
 import { damageOf, type FileDamage } from "./verify-content.js";
 
@@ -32,13 +33,11 @@ export async function lostFiles(
   return lost;
 }
 
-function contentByLog({ stats }: DataFile): Pick<LostFile, "rows" | "symbols" | "range"> {
-  const { symbol: first, timestamp: start } = stats?.minValues ?? {};
-  const { symbol: last, timestamp: end } = stats?.maxValues ?? {};
-  const [from, to] = [Date.parse(start ?? ""), Date.parse(end ?? "")];
+function contentByLog(file: DataFile): Pick<LostFile, "rows" | "symbols" | "range"> {
+  const symbols = statedBounds(file, "symbol");
   return {
-    rows: stats?.numRecords,
-    symbols: first === undefined || last === undefined ? undefined : { first, last },
-    range: Number.isFinite(from) && Number.isFinite(to) ? { start: from, end: to + 1 } : undefined,
+    rows: file.stats?.numRecords,
+    symbols: symbols && { first: symbols.min, last: symbols.max },
+    range: statedTimes(file, "timestamp"),
   };
 }

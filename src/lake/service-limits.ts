@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Period } from "../core/period.js";
 import { type Clock, DAY_MS } from "../core/time.js";
+import type { Period } from "../market/period.js";
 import type { EndpointGroup } from "../wire/endpoints.js";
 import type { Storage } from "./storage.js";
 

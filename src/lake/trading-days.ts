@@ -1,10 +1,10 @@
-import { finalEnd } from "../calendar/sessions.js";
-import { localDate } from "../calendar/zone.js";
-import { REGIONS, type Region } from "../core/exchange.js";
 import type { TradingDate } from "../core/time.js";
 import { parquetRelation } from "../db/parquet-relation.js";
 import { literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
+import { REGIONS, type Region } from "../market/regions.js";
+import { finalEnd } from "../market/sessions.js";
+import { localDate } from "../market/zone.js";
 import { BARS_1D } from "../schema/bars.js";
 import { TRADING_DAYS } from "../schema/trading-days.js";
 import type { Lake } from "./lake.js";

@@ -12,7 +12,7 @@ import type { Action } from "./delta-actions.js";
 import { schemaActions } from "./delta-log.js";
 import { evolvedColumns } from "./evolve-columns.js";
 import type { Lake } from "./lake.js";
-import { overlappingFiles } from "./overlap.js";
+import { overlappingFiles } from "./prune.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
 import { verifyContent } from "./verify-content.js";

@@ -1,5 +1,6 @@
 import { ident, literal } from "../db/quote.js";
 import { columnOf, DUCKDB_TYPE, type PartitionSpan, type TableSchema } from "../schema/column.js";
+import { partitionDates, statedTimes } from "./prune.js";
 import type { DataFile, Snapshot } from "./snapshot.js";
 
 /** Some of a table's live files, and what the log and the partition say of all their rows. */
@@ -27,12 +28,17 @@ const MOST_BRANCHES = 24;
 export function viewBranches({ table, files }: Snapshot): FileBranch[] | undefined {
   const { span } = table;
   if (span === undefined || files.size < LEAST_FILES) return undefined;
-  const byStart = new Map<string, DataFile[]>();
+  const byStart = new Map<string, { next: string; members: DataFile[] }>();
   const unknown: DataFile[] = [];
   for (const file of files.values()) {
-    const start = startOf(span, file);
-    if (start === undefined) unknown.push(file);
-    else byStart.set(start, [...(byStart.get(start) ?? []), file]);
+    const dates = partitionDates(span, file);
+    if (dates === undefined) {
+      unknown.push(file);
+      continue;
+    }
+    const part = byStart.get(dates.first);
+    if (part === undefined) byStart.set(dates.first, { next: dates.next, members: [file] });
+    else part.members.push(file);
   }
   const starts = [...byStart.keys()].sort();
   const most = Math.min(MOST_BRANCHES, Math.floor(files.size / FILES_A_BRANCH));
@@ -40,28 +46,16 @@ export function viewBranches({ table, files }: Snapshot): FileBranch[] | undefin
   const branches: FileBranch[] = [];
   for (let at = 0; at < starts.length; at += step) {
     const own = starts.slice(at, at + step);
-    const members = own.flatMap((start) => byStart.get(start) ?? []);
-    const days = daysSql(span, own[0] as string, own.at(-1) as string);
+    const members = own.flatMap((start) => byStart.get(start)?.members ?? []);
+    const days = daysSql(span, own[0] as string, byStart.get(own.at(-1) as string)?.next as string);
     branches.push({ files: members, where: [days, ...statsSql(table, members)].join(" AND ") });
   }
   if (unknown.length > 0) branches.push({ files: unknown, where: undefined });
   return branches.length > 1 ? branches : undefined;
 }
 
-/** First day of a file's partition; undefined where its value is null or another writer's own. */
-function startOf({ partition, unit }: PartitionSpan, { partitionValues }: DataFile): string | undefined {
-  const value = partitionValues[partition] ?? "";
-  if (unit === "month") return /^\d{4}-\d{2}-01$/.test(value) ? value : undefined;
-  return /^\d{4}$/.test(value) ? `${value}-01-01` : undefined;
-}
-
-/** @param last first day of the last partition. */
-function daysSql({ unit, date }: PartitionSpan, first: string, last: string): string {
-  const end = new Date(last);
-  if (unit === "month") end.setUTCMonth(end.getUTCMonth() + 1);
-  else end.setUTCFullYear(end.getUTCFullYear() + 1);
-  const [name, day] = [ident(date), end.toISOString().slice(0, 10)];
-  return `${name} >= DATE ${literal(first)} AND ${name} < DATE ${literal(day)}`;
+function daysSql({ date }: PartitionSpan, first: string, end: string): string {
+  return `${ident(date)} >= DATE ${literal(first)} AND ${ident(date)} < DATE ${literal(end)}`;
 }
 
 /** The ranges of the timestamps that the log keeps statistics of; none where a file has no statistics. */
@@ -69,11 +63,11 @@ function statsSql(table: TableSchema, files: readonly DataFile[]): string[] {
   return table.stats
     .filter((name) => columnOf(table, name).type === "timestamp")
     .flatMap((name) => {
-      const min = Math.min(...files.map(({ stats }) => Date.parse(stats?.minValues?.[name] ?? "")));
-      const max = Math.max(...files.map(({ stats }) => Date.parse(stats?.maxValues?.[name] ?? "")));
-      if (!Number.isFinite(min) || !Number.isFinite(max)) return [];
-      // The protocol allows writers to cut microseconds off.
-      return [`${ident(name)} >= ${instantSql(min)} AND ${ident(name)} < ${instantSql(max + 1)}`];
+      const ranges = files.flatMap((file) => statedTimes(file, name) ?? []);
+      if (ranges.length < files.length) return [];
+      const start = Math.min(...ranges.map((range) => range.start));
+      const end = Math.max(...ranges.map((range) => range.end));
+      return [`${ident(name)} >= ${instantSql(start)} AND ${ident(name)} < ${instantSql(end)}`];
     });
 }
 

@@ -1,5 +1,5 @@
-import type { Region } from "../core/exchange.js";
 import type { TimeRange } from "../core/time.js";
+import type { Region } from "../market/regions.js";
 import type { Page } from "./older-bars.js";
 import { inBatches } from "./request-units.js";
 

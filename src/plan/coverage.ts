@@ -1,5 +1,5 @@
-import { daysOverlapped, type TradingCalendar, type TradingDay } from "../calendar/trading-calendar.js";
 import { subtractRanges, type TimeRange, type TradingDate } from "../core/time.js";
+import { daysOverlapped, type TradingCalendar, type TradingDay } from "../market/trading-calendar.js";
 
 /** Trading days that were never asked for, of symbols that were asked for otherwise. */
 export interface CoverageGap {

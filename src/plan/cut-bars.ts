@@ -1,10 +1,11 @@
-import type { LocalPeriod } from "../calendar/local-periods.js";
-import type { Region } from "../core/exchange.js";
-import { regionOf } from "../core/symbol.js";
+import { isSet } from "../core/bits.js";
+import { int64At, int64Words } from "../core/int64-words.js";
+import { lowerBound } from "../core/lower-bound.js";
+import type { LocalPeriod } from "../market/local-periods.js";
+import type { Region } from "../market/regions.js";
+import { regionOf } from "../market/symbol.js";
 import type { BarSegment, DeliveredBars } from "../wire/bar-segment.js";
 import { type KlineColumns, OPTIONAL_COLUMNS } from "../wire/kline-columns.js";
-
-const TWO_32 = 2 ** 32;
 
 /** Rows searched for one rule before they are for the next: what breaks one is not searched to the end for others. */
 const SEARCHED_ROWS = 64;
@@ -70,11 +71,11 @@ function cutSymbol(
     broken.push(whole);
     return;
   }
-  const words = new Uint32Array(columns.timestamp.buffer, columns.timestamp.byteOffset, columns.rows * 2);
+  const words = int64Words(columns.timestamp);
   checkAscent(words, whole, symbol);
   for (let from = start, to = start; from < end; from = to) {
-    const period = periodOf[region](timeAt(words, from));
-    const isFinal = timeAt(words, from) < finalEnd[region];
+    const period = periodOf[region](int64At(words, from));
+    const isFinal = int64At(words, from) < finalEnd[region];
     to = firstNotBefore(words, from, end, isFinal ? Math.min(period.end, finalEnd[region]) : period.end);
     for (let row = from; row < to; row++) {
       const bad = nextBroken(row, to);
@@ -85,15 +86,10 @@ function cutSymbol(
   }
 }
 
-/** Epoch milliseconds of a row, from the two words of its 64-bit integer, the low one first. */
-function timeAt(words: Uint32Array, row: number): number {
-  return ((words[row * 2 + 1] as number) | 0) * TWO_32 + (words[row * 2] as number);
-}
-
 function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: string): void {
   let last = Number.NEGATIVE_INFINITY;
   for (let row = start; row < end; row++) {
-    const at = timeAt(words, row);
+    const at = int64At(words, row);
     if (at <= last) throw new TypeError(`bars of ${symbol}: do not ascend in time at row ${row}`);
     last = at;
   }
@@ -101,13 +97,7 @@ function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: str
 
 /** The first row from `start` on, up to `end`, that is not before an instant; the rows ascend. */
 function firstNotBefore(words: Uint32Array, start: number, end: number, ms: number): number {
-  let [low, high] = [start, end];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (timeAt(words, middle) < ms) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return lowerBound(start, end, (row) => int64At(words, row) >= ms);
 }
 
 /** Makes the search for bars that break a rule. Which one, and in which words, the rejects say. */
@@ -148,7 +138,6 @@ function brokenSearch({ rows, volume, doubles }: KlineColumns): BrokenSearch {
 }
 
 function firstNull(bits: Uint8Array, start: number, end: number): number {
-  for (let row = start; row < end; row++)
-    if (((bits[row >> 3] as number) & (1 << (row & 7))) === 0) return row;
+  for (let row = start; row < end; row++) if (!isSet(bits, row)) return row;
   return end;
 }

@@ -1,9 +1,9 @@
 import { Cron } from "croner";
-import { addDays } from "../calendar/sessions.js";
-import { instantOf, localDate } from "../calendar/zone.js";
 import { messageOf } from "../core/errors.js";
-import { REGIONS, type Region } from "../core/exchange.js";
 import type { TradingDate } from "../core/time.js";
+import { REGIONS, type Region } from "../market/regions.js";
+import { addDays } from "../market/sessions.js";
+import { instantOf, localDate } from "../market/zone.js";
 
 /** Days on which a rule holds: those of an exchange's sessions, or every day. */
 export type DayRule = "trading" | "daily";

@@ -1,8 +1,8 @@
-import { daysOverlapped, type TradingCalendar, type TradingDay } from "../calendar/trading-calendar.js";
-import { instantOf, localDate } from "../calendar/zone.js";
-import { REGIONS, type Region } from "../core/exchange.js";
-import type { LandedPeriod } from "../core/period.js";
 import { DAY_MS, subtractRanges, type TimeRange } from "../core/time.js";
+import type { LandedPeriod } from "../market/period.js";
+import { REGIONS, type Region } from "../market/regions.js";
+import { daysOverlapped, type TradingCalendar, type TradingDay } from "../market/trading-calendar.js";
+import { instantOf, localDate } from "../market/zone.js";
 import type { KlineAnswer } from "../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
 import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";

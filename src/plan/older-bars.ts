@@ -1,5 +1,5 @@
-import type { Region } from "../core/exchange.js";
 import { subtractRanges, type TimeRange } from "../core/time.js";
+import type { Region } from "../market/regions.js";
 import type { RowCap } from "./row-cap.js";
 import type { SymbolBeginning } from "./window-beginning.js";
 

@@ -1,9 +1,9 @@
-import { SESSION_HOURS } from "../calendar/sessions.js";
-import { daysOverlapped, type TradingCalendar, type TradingDay } from "../calendar/trading-calendar.js";
-import type { Region } from "../core/exchange.js";
-import type { LandedPeriod } from "../core/period.js";
 import { compareText } from "../core/text-order.js";
 import { subtractRanges, type TimeRange } from "../core/time.js";
+import type { LandedPeriod } from "../market/period.js";
+import type { Region } from "../market/regions.js";
+import { SESSION_HOURS } from "../market/sessions.js";
+import { daysOverlapped, type TradingCalendar, type TradingDay } from "../market/trading-calendar.js";
 import { LIMITS } from "../wire/endpoints.js";
 
 /** One request for K-lines: symbols of one region, one window. */

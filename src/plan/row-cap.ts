@@ -1,4 +1,4 @@
-import type { LandedPeriod } from "../core/period.js";
+import type { LandedPeriod } from "../market/period.js";
 import { LIMITS } from "../wire/endpoints.js";
 
 /**

@@ -1,3 +1,4 @@
+import { isSet, setBit } from "../core/bits.js";
 import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../wire/kline-columns.js";
 
 /** The bars for which a condition holds, in the order in which they are; copied, unless it holds for all. */
@@ -26,8 +27,7 @@ function someNumbers({ values, validity }: NumberColumn, rows: readonly number[]
   if (validity === undefined) return { values: some, validity };
   const bits = new Uint8Array(Math.ceil(rows.length / 8));
   for (const [to, row] of rows.entries()) {
-    const isPresent = ((validity[row >> 3] as number) >> (row & 7)) & 1;
-    bits[to >> 3] = (bits[to >> 3] as number) | (isPresent << (to & 7));
+    if (isSet(validity, row)) setBit(bits, to);
   }
   return { values: some, validity: bits };
 }

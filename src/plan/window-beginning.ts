@@ -1,8 +1,9 @@
-import { openMinute } from "../calendar/sessions.js";
-import { daysOverlapped, type TradingDay } from "../calendar/trading-calendar.js";
-import type { Region } from "../core/exchange.js";
-import type { LandedPeriod } from "../core/period.js";
+import { lowerBound } from "../core/lower-bound.js";
 import { MINUTE_MS, subtractRanges, type TimeRange } from "../core/time.js";
+import type { LandedPeriod } from "../market/period.js";
+import type { Region } from "../market/regions.js";
+import { openMinute } from "../market/sessions.js";
+import { daysOverlapped, type TradingDay } from "../market/trading-calendar.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import type { SymbolRows } from "./row-cap.js";
 
@@ -37,7 +38,7 @@ export function symbolSpans({ rows, symbols, symbolIndex }: KlineColumns): Symbo
   const spans: SymbolSpan[] = [];
   for (let start = 0, end = 0; start < rows; start = end) {
     const index = symbolIndex[start] as number;
-    end = firstRow(start + 1, rows, (row) => symbolIndex[row] !== index);
+    end = lowerBound(start + 1, rows, (row) => symbolIndex[row] !== index);
     spans.push({ symbol: symbols[index] as string, start, end });
   }
   return spans;
@@ -79,7 +80,7 @@ function firstBarMs(
   const oldest = Number(timestamp[start]);
   const today = days[daysOverlapped(days, { start: oldest, end: oldest + 1 }).first];
   if (today === undefined) return open + MINUTE_MS;
-  const next = firstRow(start, end, (row) => Number(timestamp[row]) >= today.end);
+  const next = lowerBound(start, end, (row) => Number(timestamp[row]) >= today.end);
   if (next === end) return open + MINUTE_MS;
   const at = Number(timestamp[next]);
   const day = days[daysOverlapped(days, { start: at, end: at + 1 }).first];
@@ -98,7 +99,7 @@ export function daysWithBars(
     const { first, end: after } = daysOverlapped(days, { start: at, end: at + 1 });
     if (first < after) found.push(first);
     const limit = first < after ? (days[first] as TradingDay).end : (days[first]?.start ?? Infinity);
-    row = firstRow(row + 1, end, (one) => Number(timestamp[one]) >= limit);
+    row = lowerBound(row + 1, end, (one) => Number(timestamp[one]) >= limit);
   }
   return found;
 }
@@ -109,17 +110,6 @@ export function rowsBetween(
   { timestamp }: Pick<KlineColumns, "timestamp">,
   range: TimeRange,
 ): number {
-  const before = (at: number): number => firstRow(start, end, (row) => Number(timestamp[row]) >= at);
+  const before = (at: number): number => lowerBound(start, end, (row) => Number(timestamp[row]) >= at);
   return before(range.end) - before(range.start);
-}
-
-/** The first row from `start` to `end` at which a condition that stays true once it is true holds. */
-function firstRow(start: number, end: number, holds: (row: number) => boolean): number {
-  let [low, high] = [start, end];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

@@ -1,13 +1,14 @@
 import { LakeError } from "../core/errors.js";
 import type { Lake, Moment } from "../lake/lake.js";
 import type { Snapshot } from "../lake/snapshot.js";
+import type { ExEvent } from "../market/ex-events.js";
 import { BARS_1D } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { FileVerifier } from "./file-verifier.js";
 import type { Caller } from "./keys/key-ring.js";
 import { type Scope, scopeOf } from "./keys/scope.js";
-import { type ExEvent, readExEvents } from "./klines/ex-events.js";
+import { readExEvents } from "./klines/ex-events.js";
 import { HeldBars } from "./klines/held-bars.js";
 import { LoadsUnderWay } from "./klines/loads-under-way.js";
 import { NewestBars } from "./klines/newest-bars.js";

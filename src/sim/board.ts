@@ -1,5 +1,5 @@
 import { UsageError } from "../core/errors.js";
-import type { Region } from "../core/exchange.js";
+import type { Region } from "../market/regions.js";
 
 /** Name of a {@link Board}. */
 export type BoardId = "SH_MAIN" | "SZ_MAIN" | "SZ_GROWTH" | "BJ" | "SH_ETF" | "HK_MAIN" | "US_LISTED";

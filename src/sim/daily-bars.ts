@@ -1,9 +1,10 @@
-import { REGIONS } from "../core/exchange.js";
+import { setInt64 } from "../core/int64-words.js";
 import type { TradingDate } from "../core/time.js";
+import { REGIONS } from "../market/regions.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import { type DayShape, emptyShape, shapeDay } from "./day-shape.js";
 import type { SimInstrument } from "./instrument.js";
-import { type KlineWriter, klineWriter, writeInt64 } from "./kline-writer.js";
+import { type KlineWriter, klineWriter } from "./kline-writer.js";
 import { type DayRange, daysBetween, instrumentsOf, type MarketState } from "./market-state.js";
 import { DAY_KIND, type PricePath } from "./price-path.js";
 
@@ -35,7 +36,7 @@ export function makeDailyBars(
       if (path.kind[day - instrument.start] === DAY_KIND.suspendedAbsent) continue;
       shapeDay(shape, instrument, path, calendar, day);
       writer.columns.symbolIndex[row] = index;
-      writeInt64(writer.timestampWords, row, calendar.midnights[day] as number);
+      setInt64(writer.timestampWords, row, calendar.midnights[day] as number);
       writeDay(writer, row++, shape, instrument);
     }
   }
@@ -60,5 +61,5 @@ function writeDay(writer: KlineWriter, row: number, shape: DayShape, instrument:
   doubles.close.values[row] = (shape.close * tickMilli) / 1000;
   doubles.prev_close.values[row] = shape.referenceMilli / 1000;
   doubles.amount.values[row] = (shape.amount * ((tickMilli * boardLot) / 10)) / 100;
-  writeInt64(writer.volumeWords, row, shape.volume * (boardLot / REGIONS[region].lot));
+  setInt64(writer.volumeWords, row, shape.volume * (boardLot / REGIONS[region].lot));
 }

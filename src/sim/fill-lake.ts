@@ -1,6 +1,3 @@
-import { dayRange, finalEnd } from "../calendar/sessions.js";
-import { instantOf } from "../calendar/zone.js";
-import { REGIONS, type Region } from "../core/exchange.js";
 import type { TradingDate } from "../core/time.js";
 import { Session } from "../db/session.js";
 import type { Lake } from "../lake/lake.js";
@@ -11,6 +8,9 @@ import { openRejects } from "../lake/rejects.js";
 import { stageRows } from "../lake/stage-rows.js";
 import { landTradingDays } from "../lake/trading-days.js";
 import { type LandOptions, upsert } from "../lake/upsert.js";
+import { REGIONS, type Region } from "../market/regions.js";
+import { dayRange, finalEnd } from "../market/sessions.js";
+import { instantOf } from "../market/zone.js";
 import { inBatches } from "../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../schema/bars.js";
 import type { Column, TableSchema } from "../schema/column.js";

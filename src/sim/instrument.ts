@@ -1,5 +1,5 @@
-import type { Region } from "../core/exchange.js";
 import { dateOfEpochDay, type TradingDate } from "../core/time.js";
+import type { Region } from "../market/regions.js";
 import { apportion, BOARDS, type Board } from "./board.js";
 import { americanName, chineseName, fundName, type InventedName } from "./names.js";
 import { onGrid } from "./price-grid.js";

@@ -1,10 +1,11 @@
+import { int64Words } from "../core/int64-words.js";
 import type { KlineColumns, NumberColumn } from "../wire/kline-columns.js";
 
 /** Columns under construction, of a known number of rows; `timestamp` and `volume` as pairs of 32-bit words. */
 export interface KlineWriter {
   readonly columns: KlineColumns;
-  readonly timestampWords: Int32Array;
-  readonly volumeWords: Int32Array;
+  readonly timestampWords: Uint32Array;
+  readonly volumeWords: Uint32Array;
 }
 
 /**
@@ -37,14 +38,7 @@ export function klineWriter(symbols: readonly string[], rows: number, prevClose:
         settlement_price: absent(),
       },
     },
-    timestampWords: new Int32Array(timestamp.buffer),
-    volumeWords: new Int32Array(volume.buffer),
+    timestampWords: int64Words(timestamp),
+    volumeWords: int64Words(volume),
   };
-}
-
-/** Writes a safe integer of 0 or more into a 64-bit column, without a BigInt on the way: low word first. */
-export function writeInt64(words: Int32Array, row: number, value: number): void {
-  const low = value >>> 0;
-  words[row * 2] = low;
-  words[row * 2 + 1] = (value - low) / 4294967296;
 }

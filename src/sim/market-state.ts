@@ -1,6 +1,6 @@
 import { UsageError } from "../core/errors.js";
-import type { Region } from "../core/exchange.js";
 import { epochDay, parseTradingDate, type TradingDate } from "../core/time.js";
+import type { Region } from "../market/regions.js";
 import { makeInstruments, type SimInstrument } from "./instrument.js";
 import { type PricePath, walkPrices } from "./price-path.js";
 import { mix } from "./random.js";

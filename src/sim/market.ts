@@ -1,5 +1,5 @@
-import type { Region } from "../core/exchange.js";
 import type { TradingDate } from "../core/time.js";
+import type { Region } from "../market/regions.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import type { ExchangeSummary, Instrument, StatementRecord, UniverseDetail } from "../wire/resources.js";
 import { makeDailyBars } from "./daily-bars.js";

@@ -1,9 +1,10 @@
-import { REGIONS } from "../core/exchange.js";
+import { setInt64 } from "../core/int64-words.js";
 import { MINUTE_MS, type TradingDate } from "../core/time.js";
+import { REGIONS } from "../market/regions.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import { type DayShape, emptyShape, hasAuction, shapeDay } from "./day-shape.js";
 import type { SimInstrument } from "./instrument.js";
-import { type KlineWriter, klineWriter, writeInt64 } from "./kline-writer.js";
+import { type KlineWriter, klineWriter } from "./kline-writer.js";
 import { type DayRange, daysBetween, instrumentsOf, type MarketState } from "./market-state.js";
 import { bridgeMinutes } from "./minute-bridge.js";
 import { type MinuteBuffer, minuteBuffer } from "./minute-buffer.js";
@@ -74,7 +75,7 @@ function writeLabels(
   first: number,
 ): void {
   for (let i = first; i < labels.length; i++) {
-    writeInt64(timestampWords, row + i - first, midnight + (labels[i] as number) * MINUTE_MS);
+    setInt64(timestampWords, row + i - first, midnight + (labels[i] as number) * MINUTE_MS);
   }
 }
 
@@ -102,6 +103,6 @@ function writeMinutes(
     low[r] = ((buffer.low[i] as number) * tickMilli) / 1000;
     close[r] = ((buffer.close[i] as number) * tickMilli) / 1000;
     amount[r] = ((buffer.amount[i] as number) * centsPerStep) / 100;
-    writeInt64(volumeWords, r, (buffer.volume[i] as number) * unitsPerLot);
+    setInt64(volumeWords, r, (buffer.volume[i] as number) * unitsPerLot);
   }
 }

@@ -1,5 +1,5 @@
-import { SESSION_HOURS } from "../calendar/sessions.js";
-import type { Region } from "../core/exchange.js";
+import type { Region } from "../market/regions.js";
+import { SESSION_HOURS } from "../market/sessions.js";
 
 /** The minute bars that a day of a region can have. */
 export interface SessionMinutes {

@@ -1,7 +1,8 @@
-import { isWeekday } from "../calendar/sessions.js";
-import { instantOf } from "../calendar/zone.js";
-import { REGIONS, type Region } from "../core/exchange.js";
+import { lowerBound } from "../core/lower-bound.js";
 import { dateOfEpochDay, epochDay, type TradingDate } from "../core/time.js";
+import { REGIONS, type Region } from "../market/regions.js";
+import { isWeekday } from "../market/sessions.js";
+import { instantOf } from "../market/zone.js";
 import { bell, mix, mixText } from "./random.js";
 
 /** Days of the year without trading, `MM-DD`, both inclusive: made up, in the manner of the region. */
@@ -72,12 +73,6 @@ export function regionCalendar(region: Region, seed: number, days: number, end: 
 
 /** Index of the first trading day at or after a day since 1970-01-01; the number of days where there is none. */
 export function dayIndexAtOrAfter(calendar: RegionCalendar, day: number): number {
-  let low = 0;
-  let high = calendar.epochDays.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((calendar.epochDays[middle] as number) < day) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  const { epochDays } = calendar;
+  return lowerBound(0, epochDays.length, (at) => (epochDays[at] as number) >= day);
 }

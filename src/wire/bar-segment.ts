@@ -1,4 +1,4 @@
-import type { Region } from "../core/exchange.js";
+import type { Region } from "../market/regions.js";
 import type { KlineColumns } from "./kline-columns.js";
 
 /** Columns of bars, and where they came from. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { ADJUSTMENTS, type Adjustment, basePeriod, PERIODS, type Period } from "../core/period.js";
-import { splitList } from "../core/symbol.js";
+import { ADJUSTMENTS, type Adjustment, basePeriod, PERIODS, type Period } from "../market/period.js";
+import { splitList } from "../market/symbol.js";
 import { LIMITS } from "./endpoints.js";
 import type { ErrorCode } from "./error-body.js";
 

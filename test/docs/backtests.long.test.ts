@@ -9,11 +9,11 @@ import { Broker, type Fill, type Quote, RULES } from "../../docs/examples/broker
 import { lowPriceToBook } from "../../docs/examples/low-price-to-book.js";
 import { movingAverageCross } from "../../docs/examples/moving-average.js";
 import type { Backtest } from "../../docs/examples/report.js";
-import { dayRange } from "../../src/calendar/sessions.js";
 import { parseTradingDate } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader, publish } from "../../src/lake/publish.js";
+import { dayRange } from "../../src/market/sessions.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
 

@@ -4,13 +4,13 @@ import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { exitOfImport } from "../../src/cli/exit-codes.js";
-import { canonicalSymbol, isSymbol, parseSymbol } from "../../src/core/symbol.js";
+import { canonicalSymbolSql, isSymbolSql } from "../../src/db/market/symbol-sql.js";
 import { Session } from "../../src/db/session.js";
-import { canonicalSymbolSql, isSymbolSql } from "../../src/db/symbol-sql.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
+import { canonicalSymbol, isSymbol, parseSymbol } from "../../src/market/symbol.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 

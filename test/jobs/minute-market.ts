@@ -1,4 +1,4 @@
-import { SESSION_HOURS } from "../../src/calendar/sessions.js";
+import { SESSION_HOURS } from "../../src/market/sessions.js";
 import type { Seen } from "../faults/scripted-service.js";
 import type { Bars } from "./scripted-market.js";
 

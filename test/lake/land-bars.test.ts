@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { REGIONS } from "../../src/core/exchange.js";
 import { DAY_MS } from "../../src/core/time.js";
+import { REGIONS } from "../../src/market/regions.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { cases } from "../sweep.js";
 import { land, liveRows, openSession, temporaryLake } from "./temporary-lake.js";

@@ -3,8 +3,6 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { klineBatch } from "../../src/arrow/kline-batch.js";
-import { REGIONS } from "../../src/core/exchange.js";
-import { regionOf } from "../../src/core/symbol.js";
 import { DAY_MS, MINUTE_MS } from "../../src/core/time.js";
 import { ident, literal } from "../../src/db/quote.js";
 import type { Session } from "../../src/db/session.js";
@@ -13,6 +11,8 @@ import { type LandBarsOptions, landBars, stageBars } from "../../src/lake/land-b
 import { landKlines } from "../../src/lake/land-klines.js";
 import { openRejects } from "../../src/lake/rejects.js";
 import type { LandReport } from "../../src/lake/upsert.js";
+import { REGIONS } from "../../src/market/regions.js";
+import { regionOf } from "../../src/market/symbol.js";
 import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../../src/schema/bars.js";
 import type { TableSchema } from "../../src/schema/column.js";
 import type { DeliveredBars } from "../../src/wire/bar-segment.js";

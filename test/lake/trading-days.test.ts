@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Region } from "../../src/core/exchange.js";
 import { landTradingDays, readTradingDays } from "../../src/lake/trading-days.js";
+import type { Region } from "../../src/market/regions.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, T0, type TestBar, temporaryLake } from "./temporary-lake.js";
 

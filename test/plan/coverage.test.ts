@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { TradingCalendar } from "../../src/calendar/trading-calendar.js";
 import { parseTradingDate, type TimeRange } from "../../src/core/time.js";
+import { TradingCalendar } from "../../src/market/trading-calendar.js";
 import { measureCoverage } from "../../src/plan/coverage.js";
 
 const NOW = Date.parse("2024-01-20T00:00:00Z");

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { localPeriods } from "../../src/calendar/local-periods.js";
-import { REGIONS, type Region } from "../../src/core/exchange.js";
 import { DAY_MS } from "../../src/core/time.js";
+import { localPeriods } from "../../src/market/local-periods.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
 import { type CutBars, type CutRules, cutBars } from "../../src/plan/cut-bars.js";
 import type { BarSegment } from "../../src/wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../src/wire/kline-columns.js";

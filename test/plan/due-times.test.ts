@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addDays, isWeekday } from "../../src/calendar/sessions.js";
-import { instantOf, localDate } from "../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../src/core/exchange.js";
 import type { TradingDate } from "../../src/core/time.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
+import { addDays, isWeekday } from "../../src/market/sessions.js";
+import { instantOf, localDate } from "../../src/market/zone.js";
 import { cronFault, type IsTradingDay, nextDue, type ScheduleRule } from "../../src/plan/due-times.js";
 
 const weekdays: IsTradingDay = (_, date) => isWeekday(date);

@@ -1,7 +1,5 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isWeekday, SESSION_HOURS } from "../../src/calendar/sessions.js";
-import { TradingCalendar, type TradingDay } from "../../src/calendar/trading-calendar.js";
 import {
   DAY_MS,
   dateOfEpochDay,
@@ -10,6 +8,8 @@ import {
   subtractRanges,
   type TimeRange,
 } from "../../src/core/time.js";
+import { isWeekday, SESSION_HOURS } from "../../src/market/sessions.js";
+import { TradingCalendar, type TradingDay } from "../../src/market/trading-calendar.js";
 import { daysPerWindow, expectedBars, inBatches, planRequestUnits } from "../../src/plan/request-units.js";
 import { cases } from "../sweep.js";
 

@@ -1,4 +1,4 @@
-import type { Adjustment, Period } from "../../src/core/period.js";
+import type { Adjustment, Period } from "../../src/market/period.js";
 import type { LandedBar } from "./served-lake.js";
 
 /** Compact K-line data, as an answer has it. */
@@ -99,6 +99,11 @@ function localBar(bar: LandedBar): Bar {
   };
 }
 
+/** A bar after adjustment. */
+interface AdjustedBar extends Bar {
+  readonly stated: Readonly<Record<"open" | "high" | "low", number>>;
+}
+
 interface Event {
   readonly date: string;
   readonly factor: number;
@@ -117,7 +122,7 @@ function eventsOf(daily: readonly Bar[]): Event[] {
   return events;
 }
 
-function adjust(bar: Bar, events: readonly Event[], kind: Adjustment): Bar {
+function adjust(bar: Bar, events: readonly Event[], kind: Adjustment): AdjustedBar {
   const later = events.filter((event) => event.date > bar.date);
   const sofar = events.filter((event) => event.date <= bar.date);
   const product = (list: readonly Event[]): number => list.reduce((value, event) => value * event.factor, 1);
@@ -134,6 +139,12 @@ function adjust(bar: Bar, events: readonly Event[], kind: Adjustment): Bar {
     high: price(bar.high),
     low: price(bar.low),
     close: price(bar.close),
+    // What stands for a price that was landed as 0, in an aggregate.
+    stated: {
+      open: price(bar.open || bar.close),
+      high: price(bar.high || bar.close),
+      low: price(bar.low || bar.close),
+    },
     prev_close: bar.prev_close == null ? null : price(bar.prev_close),
     settlement_price: bar.settlement_price == null ? null : price(bar.settlement_price),
   };
@@ -141,18 +152,21 @@ function adjust(bar: Bar, events: readonly Event[], kind: Adjustment): Bar {
 
 const sharesOf = (bar: LandedBar): bigint => BigInt(bar.volume) * BigInt(bar.lot ?? marketOf(bar.symbol).lot);
 
+const MAX_INT64 = 2n ** 63n - 1n;
+
 function inUnits(shares: bigint, symbol: string): number {
   const lot = BigInt(marketOf(symbol).lot);
   const rest = shares % lot;
-  return Number(shares / lot + (rest * 2n >= lot ? 1n : 0n));
+  const units = shares / lot + (rest * 2n >= lot ? 1n : 0n);
+  return Number(units < MAX_INT64 ? units : MAX_INT64);
 }
 
 function served(bar: LandedBar): LandedBar {
   return { ...bar, volume: inUnits(sharesOf(bar), bar.symbol) };
 }
 
-function aggregate(bars: readonly Bar[], period: Period): LandedBar[] {
-  const groups = new Map<string, { label: number; bars: Bar[] }>();
+function aggregate(bars: readonly AdjustedBar[], period: Period): LandedBar[] {
+  const groups = new Map<string, { label: number; bars: AdjustedBar[] }>();
   for (const bar of bars) {
     const { key, label } = period.endsWith("m")
       ? minuteGroup(bar, Number.parseInt(period, 10))
@@ -165,8 +179,8 @@ function aggregate(bars: readonly Bar[], period: Period): LandedBar[] {
     }
   }
   return [...groups.values()].map(({ label, bars: members }) => {
-    const [first, last] = [members[0] as Bar, members.at(-1) as Bar];
-    const stated = (name: "open" | "high" | "low"): number[] => members.map((bar) => bar[name] || bar.close);
+    const [first, last] = [members[0] as AdjustedBar, members.at(-1) as AdjustedBar];
+    const stated = (name: "open" | "high" | "low"): number[] => members.map((bar) => bar.stated[name]);
     return {
       symbol: first.symbol,
       timestamp: label,

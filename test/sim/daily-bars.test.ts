@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { instantOf } from "../../src/calendar/zone.js";
-import { REGIONS } from "../../src/core/exchange.js";
+import { REGIONS } from "../../src/market/regions.js";
+import { instantOf } from "../../src/market/zone.js";
 import type { SimInstrument } from "../../src/sim/instrument.js";
 import { dayTick, highestTicks, hkTick, lowestTicks } from "../../src/sim/price-grid.js";
 import { DAYS_WITHOUT_LIMIT } from "../../src/sim/price-path.js";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { REGIONS, type Region } from "../../src/core/exchange.js";
-import { exchangeOf, regionOf } from "../../src/core/symbol.js";
 import { MINUTE_MS } from "../../src/core/time.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
+import { exchangeOf, regionOf } from "../../src/market/symbol.js";
 import { type Bar, barsOf, date, dateOf, MARKET, SYMBOLS } from "./sample-market.js";
 
 const FROM = date("2026-10-26");

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Region } from "../../src/core/exchange.js";
+import type { Region } from "../../src/market/regions.js";
 import { type DayShape, emptyShape } from "../../src/sim/day-shape.js";
 import { bridgeMinutes } from "../../src/sim/minute-bridge.js";
 import { minuteBuffer } from "../../src/sim/minute-buffer.js";

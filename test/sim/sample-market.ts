@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { localDate } from "../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../src/core/exchange.js";
-import { regionOf } from "../../src/core/symbol.js";
 import type { TradingDate } from "../../src/core/time.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
+import { regionOf } from "../../src/market/symbol.js";
+import { localDate } from "../../src/market/zone.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { isWeekday } from "../../src/calendar/sessions.js";
-import { localDate } from "../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../src/core/exchange.js";
 import { epochDay } from "../../src/core/time.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
+import { isWeekday } from "../../src/market/sessions.js";
+import { localDate } from "../../src/market/zone.js";
 import { dayIndexAtOrAfter, isTradingDay, regionCalendar } from "../../src/sim/trading-days.js";
 import { date, END, MARKET, SPEC } from "./sample-market.js";
 

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { dayRange } from "../../src/calendar/sessions.js";
-import type { Region } from "../../src/core/exchange.js";
-import { ADJUSTMENTS, PERIODS } from "../../src/core/period.js";
-import { regionOf } from "../../src/core/symbol.js";
 import { parseTradingDate } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
+import type { Region } from "../../src/market/regions.js";
+import { dayRange } from "../../src/market/sessions.js";
+import { regionOf } from "../../src/market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { type Klines, referenceKlines } from "../serve/reference-klines.js";
-import { type LandedBar, landRows, newLake, type Served, serve } from "../serve/served-lake.js";
+import { type LandedBar, landRows, newLake } from "../serve/served-lake.js";
 import { fillSimulated } from "./simulated-lake.js";
 
 const COLUMNS = ["open", "high", "low", "close", "volume", "amount", "prev_close"] as const;
@@ -50,44 +49,19 @@ function expectSame(found: Klines, wanted: Klines, exact: readonly string[], wha
 
 describe("bars of a simulated market", () => {
   const { lake, remove } = newLake();
-  let served: Served;
   let reader: Session;
   let symbols: string[];
 
   beforeAll(async () => {
     await fillSimulated(lake.folder, { symbols: SYMBOLS, days: 400, end: "2026-03-31", minuteDays: 8 });
-    served = await serve(lake);
     reader = (await openReader(lake, { threads: 2 })).session;
     symbols = (
       await reader.json<{ symbol: string }>("SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol")
     ).map(({ symbol }) => symbol);
   });
-  afterAll(async () => {
+  afterAll(() => {
     reader.close();
-    await served.service.close();
     remove();
-  });
-
-  test.each(PERIODS)("%s equal the service's to the bit under every adjustment", async (period) => {
-    for (const adjustment of ADJUSTMENTS) {
-      const path = `/v1/klines/batch?symbols=${symbols.join()}&period=${period}&adjust=${adjustment}&count=10000`;
-      const { body } = await served.ask<{ data: Record<string, Klines> }>(path);
-      const found = await klines(reader, `adjusted('${period}', '${adjustment}')`, symbols);
-      let bars = 0;
-      for (const symbol of symbols) {
-        const wanted = body.data[symbol];
-        if (wanted === undefined || wanted.timestamp.length === 0) continue;
-        bars += wanted.timestamp.length;
-        // Amounts are sums, and a sum's order is the engine's own.
-        expectSame(
-          found.get(symbol) as Klines,
-          wanted,
-          COLUMNS.filter((name) => name !== "amount"),
-          `${symbol} ${period} ${adjustment}`,
-        );
-      }
-      expect(bars).toBeGreaterThan(symbols.length);
-    }
   });
 
   test("equal a slow reference, and as of a date the reference without what came later", async () => {

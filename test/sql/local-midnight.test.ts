@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { REGIONS, type Region } from "../../src/core/exchange.js";
 import { Session } from "../../src/db/session.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
 
 let session: Session;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
-import { dayRange } from "../../src/calendar/sessions.js";
 import { parseTradingDate } from "../../src/core/time.js";
 import type { Lake } from "../../src/lake/lake.js";
+import { dayRange } from "../../src/market/sessions.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { type Market, simulateMarket } from "../../src/sim/market.js";
 import { fixtureLake } from "../lake/fixture-lake.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ADJUSTMENTS, PERIODS } from "../../src/core/period.js";
+import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
 import { ERROR_STATUS } from "../../src/wire/error-body.js";
 import { PARAMETERS, ParameterError, parseParameters } from "../../src/wire/parameters.js";
 

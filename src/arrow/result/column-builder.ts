@@ -1,6 +1,6 @@
 import duckdb, { type Vector } from "@duckdb/node-bindings";
 import { type Vector as ArrowVector, type Data, type DataType, makeData } from "apache-arrow";
-import { copyBits } from "../scan/bitmap.js";
+import { copyBits } from "../../core/bits.js";
 
 /** Appends rows `from` to `from + count` of the vector that was opened. */
 export type Append = (from: number, count: number) => void;
@@ -16,16 +16,12 @@ export interface ColumnBuilder {
   finish(): Data;
 }
 
-/** Which rows of a vector are there: bit `i & 7` of byte `i >> 3` is 1. Undefined: all are. */
+/** The validity bitmap of a vector; undefined where all rows have a value. */
 export type Validity = Uint8Array | undefined;
 
 export function validityOf(vector: Vector, rows: number): Validity {
   const bits: Uint8Array | null = duckdb.vector_get_validity(vector, Math.ceil(rows / 64) * 8);
   return bits ?? undefined;
-}
-
-export function isPresent(validity: Validity, row: number): boolean {
-  return validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0;
 }
 
 /** Collects which rows of a column are there. */

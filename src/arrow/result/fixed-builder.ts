@@ -1,11 +1,10 @@
 import duckdb, { type Vector } from "@duckdb/node-bindings";
 import { type Vector as ArrowVector, Bool, type Data, type DataType, Null } from "apache-arrow";
-import { isAllNull } from "../scan/bitmap.js";
+import { isAllNull, isPresent, setBit } from "../../core/bits.js";
 import {
   type Append,
   type ColumnBuilder,
   dataOf,
-  isPresent,
   type Validity,
   ValidityBuilder,
   validityOf,
@@ -109,8 +108,7 @@ export class BooleanBuilder implements ColumnBuilder {
       const target = this.#bits.bytes;
       for (let row = 0; row < count; row++) {
         if (source[from + row] === 0 || !isPresent(validity, from + row)) continue;
-        const bit = first + row;
-        target[bit >> 3] = (target[bit >> 3] as number) | (1 << (bit & 7));
+        setBit(target, first + row);
       }
       this.#validity.append(validity, from, count);
     };

@@ -1,13 +1,7 @@
 import duckdb, { type Vector } from "@duckdb/node-bindings";
 import type { Data, DataType } from "apache-arrow";
-import {
-  type Append,
-  type ColumnBuilder,
-  dataOf,
-  isPresent,
-  ValidityBuilder,
-  validityOf,
-} from "./column-builder.js";
+import { isPresent } from "../../core/bits.js";
+import { type Append, type ColumnBuilder, dataOf, ValidityBuilder, validityOf } from "./column-builder.js";
 import { checkReach, OffsetsBuilder } from "./text-builder.js";
 
 /** 32-bit words of a list in a vector: where its elements begin among all, and their number, 64 bits each. */

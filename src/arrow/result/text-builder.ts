@@ -1,15 +1,9 @@
 import duckdb, { type Vector } from "@duckdb/node-bindings";
 import type { Data, DataType } from "apache-arrow";
+import { isPresent } from "../../core/bits.js";
 import { UsageError } from "../../core/errors.js";
 import { INLINE_TEXT_BYTES } from "../scan/vector-copy.js";
-import {
-  type Append,
-  type ColumnBuilder,
-  dataOf,
-  isPresent,
-  ValidityBuilder,
-  validityOf,
-} from "./column-builder.js";
+import { type Append, type ColumnBuilder, dataOf, ValidityBuilder, validityOf } from "./column-builder.js";
 import { GrowingBytes } from "./growing-bytes.js";
 
 /** Most bytes, and most elements, that 32-bit offsets reach. */

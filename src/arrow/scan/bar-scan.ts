@@ -8,16 +8,16 @@ import {
   TIMESTAMPTZ,
   VARCHAR,
 } from "@duckdb/node-api";
-import { type LocalPeriod, localPeriods } from "../../calendar/local-periods.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
+import { copyBits, isAllNull } from "../../core/bits.js";
+import { int64At, TWO_32 } from "../../core/int64-words.js";
+import { lowerBound } from "../../core/lower-bound.js";
+import { type LocalPeriod, localPeriods } from "../../market/local-periods.js";
+import { REGIONS, type Region } from "../../market/regions.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../wire/kline-columns.js";
-import { copyBits, isAllNull } from "./bitmap.js";
 import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
 import { TextVector } from "./text-vector.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
-
-const TWO_32 = 2 ** 32;
 
 /** Does something with rows `start` to `end`, exclusive, of a segment; they are rows `at` and on of the vector. */
 type Visit = (segment: BarSegment, start: number, end: number, at: number) => void;
@@ -73,7 +73,7 @@ function lotOf({ region }: BarSegment): number {
 /** @param ends row after the last of each segment, of all rows. */
 function walkOver(segments: readonly BarSegment[], ends: Float64Array): Walk {
   return (from, rows, visit) => {
-    let index = firstAfter(ends, from);
+    let index = lowerBound(0, ends.length, (segment) => (ends[segment] as number) > from);
     for (let at = 0; at < rows; index++) {
       const segment = segments[index] as BarSegment;
       const start = segment.end - ((ends[index] as number) - from - at);
@@ -82,17 +82,6 @@ function walkOver(segments: readonly BarSegment[], ends: Float64Array): Walk {
       at += end - start;
     }
   };
-}
-
-/** The first index whose value is larger. */
-function firstAfter(ascending: Float64Array, value: number): number {
-  let [low, high] = [0, ascending.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((ascending[middle] as number) > value) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function fillDoubles(walk: Walk, name: DoubleColumn, segments: readonly BarSegment[]): Fill {
@@ -156,7 +145,7 @@ function fillDates(walk: Walk): Fill {
       const given = new Uint32Array(timestamp.buffer, timestamp.byteOffset + start * 8, (end - start) * 2);
       let day: LocalPeriod = { first: "" as LocalPeriod["first"], epochDay: 0, start: 0, end: 0 };
       for (let i = 0; i < given.length; i += 2) {
-        const ms = ((given[i + 1] as number) | 0) * TWO_32 + (given[i] as number);
+        const ms = int64At(given, i / 2);
         if (ms < day.start || ms >= day.end) day = dayOf[region](ms);
         values[at + i / 2] = day.epochDay;
       }

@@ -12,6 +12,7 @@ import {
 } from "@duckdb/node-api";
 import duckdb from "@duckdb/node-bindings";
 import { type Data, DataType, DateUnit, type RecordBatch, TimeUnit, Type } from "apache-arrow";
+import { isSet } from "../../core/bits.js";
 import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
 
@@ -83,10 +84,7 @@ function fillStrings(data: Data): Fill {
 function fillBooleans(data: Data): Fill {
   const bits = data.values as Uint8Array;
   return (target, from, rows) => {
-    const bytes = Uint8Array.from({ length: rows }, (_, row) => {
-      const bit = from + row;
-      return ((bits[bit >> 3] as number) >> (bit & 7)) & 1;
-    });
+    const bytes = Uint8Array.from({ length: rows }, (_, row) => Number(isSet(bits, from + row)));
     copyValues(target, bytes, 0, rows);
   };
 }

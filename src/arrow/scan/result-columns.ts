@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { type DuckDBMaterializedResult, type DuckDBResult, DuckDBTypeId } from "@duckdb/node-api";
 import duckdb, { type DataChunk, type Vector } from "@duckdb/node-bindings";
-import { copyBits, isAllNull } from "./bitmap.js";
+import { copyBits, isAllNull } from "../../core/bits.js";
 
 /** The arrays that a column of fixed width is read into, by its type in SQL: INTEGER, BIGINT, DOUBLE. */
 interface ArrayOf {

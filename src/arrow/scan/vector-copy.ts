@@ -1,5 +1,5 @@
 import duckdb from "@duckdb/node-bindings";
-import { copyBits } from "./bitmap.js";
+import { copyBits } from "../../core/bits.js";
 
 /** Rows of a DuckDB vector: the most that one call of a table function may fill. */
 export const VECTOR_ROWS = 2048;

@@ -1,9 +1,5 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
-import { addDays } from "../../calendar/sessions.js";
-import { localDate } from "../../calendar/zone.js";
 import { systemClock } from "../../client/system-clock.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { regionOf } from "../../core/symbol.js";
 import { DAY_MS, type TradingDate } from "../../core/time.js";
 import { auditLake } from "../../jobs/audit-lake.js";
 import { type CheckReport, checkLake } from "../../jobs/check-lake.js";
@@ -15,6 +11,10 @@ import {
 } from "../../jobs/check-sample.js";
 import { type ScrubReport, scrubLake } from "../../jobs/scrub-lake.js";
 import type { Finding, Severity } from "../../lake/check/finding.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { addDays } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { localDate } from "../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { TABLES } from "../../schema/tables.js";
 import { auditText } from "../audit-text.js";

@@ -2,7 +2,6 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Option } from "commander";
 import { subHours } from "date-fns/subHours";
-import { localDate } from "../../calendar/zone.js";
 import { ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
@@ -11,6 +10,7 @@ import { newRunId, type RunOptions, type RunReport, runPipeline } from "../../jo
 import { definePipeline, type Pipeline } from "../../jobs/pipeline.js";
 import { byteCount, Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
+import { localDate } from "../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { plainKeys } from "../../serve/keys/key-ring.js";
 import { startService } from "../../serve/service.js";

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
-import { splitList } from "../../core/symbol.js";
+import { splitList } from "../../market/symbol.js";
 import { addKey, type KeyGrant, type KeyRecord, readKeys, revokeKey } from "../../serve/keys/key-file.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Cli } from "../cli.js";

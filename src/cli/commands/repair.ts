@@ -1,10 +1,10 @@
 import { Argument } from "commander";
-import { localDate } from "../../calendar/zone.js";
 import { systemClock } from "../../client/system-clock.js";
-import { isRegion, REGIONS } from "../../core/exchange.js";
 import { newRunId } from "../../jobs/ingest/run-pipeline.js";
 import { type RepairedFile, type RepairReport, repairLake } from "../../jobs/repair-lake.js";
 import { Lake } from "../../lake/lake.js";
+import { isRegion, REGIONS } from "../../market/regions.js";
+import { localDate } from "../../market/zone.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";

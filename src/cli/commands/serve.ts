@@ -3,7 +3,7 @@ import { Option } from "commander";
 import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
-import { splitList } from "../../core/symbol.js";
+import { splitList } from "../../market/symbol.js";
 import { KeyFile } from "../../serve/keys/key-file.js";
 import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
 import { startService } from "../../serve/service.js";

@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from "commander";
 import { subHours } from "date-fns/subHours";
-import { localDate } from "../../calendar/zone.js";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { parseTradingDate } from "../../core/time.js";
 import { newRunId } from "../../jobs/ingest/run-pipeline.js";
+import { localDate } from "../../market/zone.js";
 import { fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
 import type { Cli } from "../cli.js";

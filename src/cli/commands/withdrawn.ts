@@ -1,12 +1,12 @@
 import { Argument } from "commander";
-import { addDays } from "../../calendar/sessions.js";
-import { instantOf } from "../../calendar/zone.js";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { parseSymbol, regionOf } from "../../core/symbol.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import { type WithdrawnReport, withdrawnBars } from "../../jobs/withdrawn-bars.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { addDays } from "../../market/sessions.js";
+import { parseSymbol, regionOf } from "../../market/symbol.js";
+import { instantOf } from "../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";

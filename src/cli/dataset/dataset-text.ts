@@ -1,11 +1,11 @@
-import type { Region } from "../../core/exchange.js";
-import { regionOf } from "../../core/symbol.js";
 import type { BuildReport } from "../../export/dataset/build-dataset.js";
 import { changeText, isOfPast } from "../../export/dataset/lake-changes.js";
 import type { FoundDataset } from "../../export/dataset/list-datasets.js";
 import type { DatasetPlan } from "../../export/dataset/plan-dataset.js";
 import type { DatasetFormat } from "../../export/dataset/spec.js";
 import { type DatasetCheck, isSound } from "../../export/dataset/verify-dataset.js";
+import type { Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
 import { count, paint, plural, size, table } from "../text.js";
 
 /** Parts of a field's cells without a value that are shown as a share. */

@@ -1,3 +1,5 @@
+import { exFactor } from "../../market/ex-events.js";
+
 /** How far symbols' factors have come: what each has after its last row so far. */
 export interface FactorState {
   readonly lastDay: Int32Array;
@@ -14,9 +16,6 @@ export interface DailyPrices {
   readonly close: Float64Array;
   readonly prevClose: Float64Array;
 }
-
-/** The least relative difference that makes an ex-event: less is binary fractions. As the view `ex_events` has it. */
-const LEAST_STEP = 1e-9;
 
 /** The state of symbols before their first row. */
 export function firstFactors(symbols: number): FactorState {
@@ -46,15 +45,10 @@ export function backwardFactors(
     if (s < 0) continue;
     if ((day[row] as number) <= (lastDay[s] as number)) return false;
     lastDay[s] = day[row] as number;
-    const last = lastClose[s] as number;
-    const base = prevClose[row] as number;
-    if (base > 0 && last > 0) {
-      const ratio = last / base;
-      if (Number.isFinite(ratio) && Math.abs(ratio - 1) >= LEAST_STEP)
-        factor[s] = (factor[s] as number) * ratio;
-    }
+    const last = factor[s] as number;
+    factor[s] = last * exFactor(lastClose[s] as number, prevClose[row] as number);
     lastClose[s] = close[row] as number;
-    factors[row] = factor[s] as number;
+    factors[row] = factor[s];
   }
   return true;
 }

@@ -1,10 +1,10 @@
 import { LakeError, UsageError } from "../../core/errors.js";
-import type { Region } from "../../core/exchange.js";
-import { basePeriod } from "../../core/period.js";
-import { isSymbol } from "../../core/symbol.js";
+import { regionSql } from "../../db/market/region-sql.js";
 import { literal, literalList } from "../../db/quote.js";
-import { regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
+import { BUCKETS, basePeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { isSymbol } from "../../market/symbol.js";
 import type { Labels, PanelSymbol } from "./block.js";
 import { type DatasetSpec, isIntraday } from "./spec.js";
 import { universeSql } from "./universe-sql.js";
@@ -112,7 +112,8 @@ async function layDays(
       UNION ALL
       SELECT DISTINCT trade_date FROM ${table}
       WHERE list_contains(${literalList(guessed)}::VARCHAR[], region) AND volume > 0 AND is_final)`);
-  const span = BUCKETS[spec.period];
+  const ofPeriod = BUCKETS[spec.period];
+  const span = ofPeriod.kind === "calendar" ? ofPeriod.unit : undefined;
   const bucket = span === undefined ? "day" : `date_trunc('${span}', day)::DATE`;
   // A bucket is whole when a session after it is known, or its last weekday was one.
   const whole =
@@ -131,13 +132,6 @@ async function layDays(
     SELECT day, label, l FROM (SELECT day, ${bucket} AS bucket FROM panel_sessions) JOIN labelled USING (bucket)`);
   return { calendar, guessed };
 }
-
-const BUCKETS: Partial<Readonly<Record<string, string>>> = {
-  "1w": "WEEK",
-  "1M": "MONTH",
-  "1Q": "QUARTER",
-  "1Y": "YEAR",
-};
 
 async function readDays(session: Session): Promise<Labels> {
   const rows = await session.json<{ day: number }>(

@@ -1,3 +1,5 @@
+import { sharesSql, volumeSql } from "../../db/market/bar-sql.js";
+import { lotSql } from "../../db/market/region-sql.js";
 import type { FillKind } from "./spec.js";
 
 /** A column of a dataset's bars, as fields may name it. */
@@ -28,9 +30,7 @@ const told = (name: string, doc: string, fill: FillKind): BarColumn => ({
   factor: "none",
 });
 
-/** Shares that a unit of a region's volume stands for, in the services' units. */
-const UNIT = "CASE region WHEN 'CN' THEN 100 ELSE 1 END";
-const RAW_VWAP = "CASE WHEN volume * lot > 0 AND amount > 0 THEN amount / (volume * lot) END";
+const SHARES = sharesSql("volume", "lot");
 
 /** Columns that every bar of a dataset has, prices adjusted as the spec says. */
 export const BAR_COLUMNS = {
@@ -42,7 +42,7 @@ export const BAR_COLUMNS = {
   settlement_price: price("settlement_price", "Settlement price (futures)."),
   vwap: {
     ...price("vwap", "amount / shares, adjusted; none where no amount is reported."),
-    raw: RAW_VWAP,
+    raw: `CASE WHEN volume > 0 AND amount > 0 THEN amount / (${SHARES}) END`,
     adjusted:
       "adjusted_price(CASE WHEN shares > 0 AND amount > 0 THEN amount / shares END, adjustment, step)",
   },
@@ -53,12 +53,12 @@ export const BAR_COLUMNS = {
   },
   volume: {
     ...told("volume", "Traded volume in the region's unit, not adjusted.", "zero"),
-    raw: `CASE WHEN lot = ${UNIT} THEN volume ELSE (volume * lot * 2 + ${UNIT}) // (2 * ${UNIT}) END`,
+    raw: volumeSql("volume", "lot", `(${lotSql("region")})`),
   },
-  shares: { ...told("shares", "Traded volume in shares, not adjusted.", "zero"), raw: "volume * lot" },
+  shares: { ...told("shares", "Traded volume in shares, not adjusted.", "zero"), raw: SHARES },
   adjusted_volume: {
     ...told("adjusted_volume", "shares / factor: what goes with adjusted prices.", "zero"),
-    raw: "volume * lot",
+    raw: SHARES,
     adjusted: "shares / factor",
     factor: "over",
   },

@@ -1,4 +1,5 @@
 import type { RecordBatch } from "apache-arrow";
+import { isSet } from "../../core/bits.js";
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
 
 /** Rows of one date, or of one end of a bar: `start` inclusive, `end` exclusive. */
@@ -43,10 +44,7 @@ export function batchRows(
   const times = isIntraday ? (own(2) as BigInt64Array) : undefined;
   const masks = names.slice(KEYS + fields).map((name, i) => {
     const bits = own(KEYS + fields + i) as Uint8Array;
-    return [
-      name,
-      Uint8Array.from({ length: rows }, (_, row) => ((bits[row >> 3] as number) >> (row & 7)) & 1),
-    ];
+    return [name, Uint8Array.from({ length: rows }, (_, row) => Number(isSet(bits, row)))];
   });
   return {
     rows,

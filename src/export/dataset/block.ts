@@ -1,4 +1,4 @@
-import type { Region } from "../../core/exchange.js";
+import type { Region } from "../../market/regions.js";
 import type { FillKind, Mask } from "./spec.js";
 
 /** One column of a dataset. */

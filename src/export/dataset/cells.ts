@@ -1,4 +1,5 @@
 import type { ResultRows } from "../../arrow/scan/result-columns.js";
+import { isPresent } from "../../core/bits.js";
 import type { PanelShape, PanelSymbol } from "./block.js";
 
 /** Some symbols' cells as a source gives them: what traded, before gaps are filled. */
@@ -75,9 +76,4 @@ export function scatter(rows: ResultRows, column: number, target: Int32Array, ce
     if (cell < 0) continue;
     cells[cell] = isPresent(validity, row) ? (values[row] as number) : Number.NaN;
   }
-}
-
-/** Whether a row has a value. */
-export function isPresent(validity: Uint8Array | undefined, row: number): boolean {
-  return validity === undefined || (((validity[row >> 3] as number) >> (row & 7)) & 1) === 1;
 }

@@ -1,4 +1,5 @@
 import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
+import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
@@ -10,7 +11,6 @@ import {
   type CellRoom,
   type CellSource,
   type Cells,
-  isPresent,
   type SymbolRange,
   scatter,
   symbolsSql,

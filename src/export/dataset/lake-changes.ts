@@ -1,11 +1,11 @@
 import { messageOf } from "../../core/errors.js";
-import { basePeriod } from "../../core/period.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake, Moment } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
 import type { DataFile, Snapshot } from "../../lake/snapshot.js";
+import { basePeriod } from "../../market/period.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Manifest } from "./manifest.js";

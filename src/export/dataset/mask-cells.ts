@@ -44,10 +44,9 @@ function statusSql(spec: DatasetSpec, days: Int32Array, where: string): string {
   const [first, last] = [days[0], days.at(-1)].map((day) => `DATE '1970-01-01' + ${day}`);
   const window = `${where} AND trade_date BETWEEN ${first} AND ${last}`;
   if (isIntraday(spec)) {
-    return `SELECT b.symbol, l, b.shares > 0
-          AND NOT coalesce(b.low >= limit_up_price - 0.0005, false) AND NOT coalesce(b.high <= limit_down_price + 0.0005, false) AS tradable,
-        b.shares > 0 AND coalesce(b.close >= limit_up_price - 0.0005, false) AS limit_up,
-        b.shares > 0 AND coalesce(b.close <= limit_down_price + 0.0005, false) AS limit_down
+    return `SELECT b.symbol, l, is_tradable(b.shares, b.low, b.high, limit_up_price, limit_down_price) AS tradable,
+        b.shares > 0 AND at_limit_up(b.close, limit_up_price) AS limit_up,
+        b.shares > 0 AND at_limit_down(b.close, limit_down_price) AS limit_down
       FROM (FROM bars(${literal(spec.period)}) WHERE ${window} AND is_final) AS b
       JOIN panel_times AS t ON t.ts = b."timestamp"
       LEFT JOIN (FROM daily_status WHERE ${window} AND has_bar) AS d ON d.symbol = b.symbol AND d.trade_date = b.trade_date`;

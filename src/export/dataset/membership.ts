@@ -1,3 +1,4 @@
+import { lowerBound } from "../../core/lower-bound.js";
 import type { Block, Labels } from "./block.js";
 
 /**
@@ -14,8 +15,8 @@ export function markMembers(
   for (const [s, { spells }] of symbols.entries()) {
     const base = s * width;
     for (const { start, end } of spells) {
-      for (let label = lowerBound(days, start); label < width && (days[label] as number) < end; label++)
-        mask[base + label] = 1;
+      const from = lowerBound(0, days.length, (label) => (days[label] as number) >= start);
+      for (let label = from; label < width && (days[label] as number) < end; label++) mask[base + label] = 1;
     }
     if (minHistory === 0) continue;
     let bars = before[s] as number;
@@ -24,15 +25,4 @@ export function markMembers(
       if (bars < minHistory) mask[base + label] = 0;
     }
   }
-}
-
-/** The first label on or after a day. */
-function lowerBound(days: Int32Array, day: number): number {
-  let [low, high] = [0, days.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((days[middle] as number) >= day) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

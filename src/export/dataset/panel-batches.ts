@@ -1,8 +1,8 @@
 import type { RecordBatch } from "apache-arrow";
 import { type TypedColumn, typedBatch, wordList } from "../../arrow/typed-batch.js";
-import { dayRange } from "../../calendar/sessions.js";
-import type { Region } from "../../core/exchange.js";
 import { dateOfEpochDay } from "../../core/time.js";
+import type { Region } from "../../market/regions.js";
+import { dayRange } from "../../market/sessions.js";
 import type { PanelShape } from "./block.js";
 import { type PanelSpool, type Slice, slicesOf } from "./panel-spool.js";
 

@@ -1,6 +1,6 @@
-import { basePeriod } from "../../core/period.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
+import { basePeriod } from "../../market/period.js";
 import type { LakePanel } from "./lake-panel.js";
 
 /** Symbols that a warning names. */

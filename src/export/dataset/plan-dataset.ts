@@ -1,8 +1,8 @@
-import { basePeriod } from "../../core/period.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import type { Lake, Moment } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
+import { basePeriod } from "../../market/period.js";
 import type { Block } from "./block.js";
 import { folderOf } from "./dataset-folder.js";
 import { type LakePanel, openPanel } from "./lake-panel.js";

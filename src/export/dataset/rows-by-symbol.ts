@@ -1,6 +1,6 @@
 import type { RecordBatch } from "apache-arrow";
 import { type TypedColumn, typedBatch, wordList } from "../../arrow/typed-batch.js";
-import type { Region } from "../../core/exchange.js";
+import type { Region } from "../../market/regions.js";
 import type { Block, PanelShape } from "./block.js";
 import type { LabelTimes } from "./panel-batches.js";
 import type { Slice } from "./panel-spool.js";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { UsageError } from "../../core/errors.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { ADJUSTMENTS, basePeriod, PERIODS } from "../../core/period.js";
-import { isSymbol } from "../../core/symbol.js";
 import { parseTradingDate } from "../../core/time.js";
+import { ADJUSTMENTS, basePeriod, PERIODS } from "../../market/period.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { isSymbol } from "../../market/symbol.js";
 
 /** Every format that a dataset can be written in. */
 export const DATASET_FORMATS = [

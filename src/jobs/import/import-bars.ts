@@ -1,10 +1,10 @@
 import { UsageError } from "../../core/errors.js";
-import { canonicalSymbol, isSymbol } from "../../core/symbol.js";
+import { perRegion, regionSql } from "../../db/market/region-sql.js";
+import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
-import { perRegion, regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
-import { canonicalSymbolSql, isSymbolSql } from "../../db/symbol-sql.js";
 import { rejectRows } from "../../lake/rejects.js";
+import { canonicalSymbol, isSymbol } from "../../market/symbol.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { ImportOptions } from "./import-options.js";

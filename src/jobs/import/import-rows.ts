@@ -1,8 +1,8 @@
 import { UsageError } from "../../core/errors.js";
+import { regionSql } from "../../db/market/region-sql.js";
+import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
-import { regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
-import { canonicalSymbolSql, isSymbolSql } from "../../db/symbol-sql.js";
 import { rejectRows } from "../../lake/rejects.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { INSTRUMENT_EXT } from "../../schema/reference.js";

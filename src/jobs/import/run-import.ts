@@ -1,4 +1,3 @@
-import { finalEnd } from "../../calendar/sessions.js";
 import { BarlakeError, QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
@@ -12,6 +11,7 @@ import { openRejects, type RejectCount, saveRejects } from "../../lake/rejects.j
 import { stageRows } from "../../lake/stage-rows.js";
 import { landTradingDays } from "../../lake/trading-days.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
+import { finalEnd } from "../../market/sessions.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";

@@ -1,8 +1,8 @@
-import { regionOf } from "../../core/symbol.js";
 import { compareText } from "../../core/text-order.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { LostFile } from "../../lake/lost-files.js";
+import { regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";

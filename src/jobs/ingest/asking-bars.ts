@@ -1,7 +1,7 @@
 import { isTooManySymbols } from "../../client/answer-error.js";
-import type { Region } from "../../core/exchange.js";
 import type { TimeRange } from "../../core/time.js";
 import type { Lease } from "../../lake/request-leases.js";
+import type { Region } from "../../market/regions.js";
 import { AbsentSymbols } from "../../plan/absent-symbols.js";
 import { judgeResponse, type ResponseVerdict } from "../../plan/judge-response.js";
 import { type Doubt, nextLooks, type Page, type Verdict } from "../../plan/older-bars.js";

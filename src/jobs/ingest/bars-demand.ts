@@ -1,11 +1,11 @@
-import { addDays, finalEnd } from "../../calendar/sessions.js";
-import type { TradingCalendar } from "../../calendar/trading-calendar.js";
-import { instantOf, localDate } from "../../calendar/zone.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import type { LandedPeriod } from "../../core/period.js";
-import { regionOf } from "../../core/symbol.js";
 import { DAY_MS, parseTradingDate, type TimeRange, unionRanges } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
+import type { LandedPeriod } from "../../market/period.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { addDays, finalEnd } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import type { TradingCalendar } from "../../market/trading-calendar.js";
+import { instantOf, localDate } from "../../market/zone.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../plan/request-units.js";
 import { ASSUMED_CAP, type RowCap } from "../../plan/row-cap.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";

@@ -1,10 +1,10 @@
 import { UsageError } from "../../core/errors.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { parseSymbol, regionOf } from "../../core/symbol.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { parseSymbol, regionOf } from "../../market/symbol.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
 /**

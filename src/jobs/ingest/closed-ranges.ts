@@ -1,6 +1,6 @@
-import type { Region } from "../../core/exchange.js";
 import type { TimeRange } from "../../core/time.js";
 import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../lake/trading-days.js";
+import type { Region } from "../../market/regions.js";
 import { type Doubt, isExplained, type Page, type Verdict } from "../../plan/older-bars.js";
 
 /** Ranges in which a region did not trade, as looks for older bars have shown. A class because it learns. */

@@ -1,11 +1,11 @@
-import type { TradingCalendar } from "../../calendar/trading-calendar.js";
-import type { Region } from "../../core/exchange.js";
-import type { LandedPeriod } from "../../core/period.js";
 import { subtractRanges } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { CALENDAR_SYMBOLS } from "../../lake/trading-days.js";
+import type { LandedPeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { type AbsenceReason, explainAbsence } from "../../plan/absence.js";
 import type { AbsentGroup } from "../../plan/absent-symbols.js";
 import type { TableSchema } from "../../schema/column.js";

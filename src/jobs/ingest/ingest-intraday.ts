@@ -1,6 +1,6 @@
-import { finalEnd, sessionDates } from "../../calendar/sessions.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { finalEnd, sessionDates } from "../../market/sessions.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";

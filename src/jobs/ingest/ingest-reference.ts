@@ -1,10 +1,10 @@
 import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
-import { exchangeOf, isSymbol } from "../../core/symbol.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { literal } from "../../db/quote.js";
 import { landVersions } from "../../lake/land-versions.js";
 import { stageRows } from "../../lake/stage-rows.js";
+import { exchangeOf, isSymbol } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";

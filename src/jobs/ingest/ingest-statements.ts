@@ -2,7 +2,7 @@ import { subHours } from "date-fns/subHours";
 import { z } from "zod";
 import { isTooManySymbols } from "../../client/answer-error.js";
 import type { ServiceError } from "../../core/errors.js";
-import type { Region } from "../../core/exchange.js";
+import type { Region } from "../../market/regions.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";

@@ -1,5 +1,5 @@
-import type { LandedPeriod } from "../../core/period.js";
 import type { TimeRange } from "../../core/time.js";
+import type { LandedPeriod } from "../../market/period.js";
 import type { ResponseVerdict } from "../../plan/judge-response.js";
 import type { Page } from "../../plan/older-bars.js";
 import { someBars } from "../../plan/some-bars.js";

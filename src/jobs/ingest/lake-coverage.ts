@@ -1,11 +1,11 @@
-import { finalEnd } from "../../calendar/sessions.js";
-import type { TradingCalendar } from "../../calendar/trading-calendar.js";
-import type { Region } from "../../core/exchange.js";
-import type { LandedPeriod } from "../../core/period.js";
-import { regionOf } from "../../core/symbol.js";
 import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
+import type { LandedPeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { finalEnd } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { type AbsenceReason, ASKED_AGAIN_SOON } from "../../plan/absence.js";
 import { type Coverage, type CoverageFacts, measureCoverage } from "../../plan/coverage.js";
 import { barsTable, readPlanFacts } from "./bars-demand.js";

@@ -1,11 +1,11 @@
 import { klinesToIpcPieces } from "../../arrow/kline-ipc.js";
-import { dayRange } from "../../calendar/sessions.js";
-import { localDate } from "../../calendar/zone.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { regionOf } from "../../core/symbol.js";
 import type { TimeRange } from "../../core/time.js";
 import { landKlines } from "../../lake/land-klines.js";
 import type { Lease } from "../../lake/request-leases.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { dayRange } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { localDate } from "../../market/zone.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import type { KlineAnswer } from "../../wire/decode/decode-klines.js";

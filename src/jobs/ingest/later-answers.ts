@@ -1,8 +1,8 @@
-import { dayRange } from "../../calendar/sessions.js";
-import { localDate } from "../../calendar/zone.js";
-import { REGIONS } from "../../core/exchange.js";
-import { regionOf } from "../../core/symbol.js";
 import type { TimeRange } from "../../core/time.js";
+import { REGIONS } from "../../market/regions.js";
+import { dayRange } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { localDate } from "../../market/zone.js";
 import type { RequestRecord } from "./ledger.js";
 import { answersSince } from "./ledger.js";
 import type { Run } from "./run.js";

@@ -1,5 +1,5 @@
 import { symbolLimitOf } from "../../client/answer-error.js";
-import type { LandedPeriod } from "../../core/period.js";
+import type { LandedPeriod } from "../../market/period.js";
 import { RowCap } from "../../plan/row-cap.js";
 import { type EndpointGroup, LIMITS } from "../../wire/endpoints.js";
 

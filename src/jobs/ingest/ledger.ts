@@ -1,11 +1,11 @@
-import type { Region } from "../../core/exchange.js";
 import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
+import { perRegion, regionSql } from "../../db/market/region-sql.js";
 import { literalList } from "../../db/quote.js";
-import { perRegion, regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageRows } from "../../lake/stage-rows.js";
 import { type LandOptions, upsert } from "../../lake/upsert.js";
+import type { Region } from "../../market/regions.js";
 import { type AbsenceReason, REVISIT_DAYS } from "../../plan/absence.js";
 import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
 import { type Hole, readHoles, withoutHoles } from "./ledger-holes.js";

@@ -1,11 +1,11 @@
-import { dayRange } from "../../calendar/sessions.js";
-import { TradingCalendar } from "../../calendar/trading-calendar.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { regionOf } from "../../core/symbol.js";
 import type { TimeRange, TradingDate } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS, readTradingDays } from "../../lake/trading-days.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { dayRange } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { TradingCalendar } from "../../market/trading-calendar.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { coveredWindows } from "./ledger.js";
 

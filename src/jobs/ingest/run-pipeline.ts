@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { TZDate } from "@date-fns/tz";
 import { format } from "date-fns/format";
-import { localDate } from "../../calendar/zone.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session.js";
 import { type FreeBytes, freeBytesOf } from "../../lake/free-space.js";
@@ -14,6 +12,8 @@ import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/re
 import { openRejects, saveRejects } from "../../lake/rejects.js";
 import type { LimitsKeeper } from "../../lake/service-limits.js";
 import { CALENDAR_SYMBOLS } from "../../lake/trading-days.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { Pipeline } from "../pipeline.js";
 import { type BarsDemand, planBars, plannedCap, readPlanFacts } from "./bars-demand.js";

@@ -1,7 +1,5 @@
-import { finalEnd } from "../../calendar/sessions.js";
 import type { Ask, ServiceClient } from "../../client/service-client.js";
 import { LakeError, messageOf, ServiceError } from "../../core/errors.js";
-import type { Region } from "../../core/exchange.js";
 import { type Clock, ticksOf } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import { AnswerStore } from "../../lake/answer-store.js";
@@ -11,6 +9,8 @@ import type { ReferenceChange } from "../../lake/reference-changes.js";
 import { type RejectCount, rejectIssues } from "../../lake/rejects.js";
 import { RequestLeases } from "../../lake/request-leases.js";
 import type { LandOptions, LandReport } from "../../lake/upsert.js";
+import type { Region } from "../../market/regions.js";
+import { finalEnd } from "../../market/sessions.js";
 import type { AbsenceReason } from "../../plan/absence.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
 import type { Endpoint } from "../../wire/endpoints.js";

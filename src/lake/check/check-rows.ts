@@ -1,5 +1,5 @@
+import { regionSql } from "../../db/market/region-sql.js";
 import { ident, literal, literalList } from "../../db/quote.js";
-import { regionSql } from "../../db/region-sql.js";
 import type { Session } from "../../db/session.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";

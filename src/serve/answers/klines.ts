@@ -1,8 +1,8 @@
-import { addDays } from "../../calendar/sessions.js";
-import { instantOf } from "../../calendar/zone.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { regionOf } from "../../core/symbol.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { addDays } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { instantOf } from "../../market/zone.js";
 import { BARS_1M } from "../../schema/bars.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";

@@ -1,8 +1,8 @@
-import { closeMinute, finalEnd } from "../../calendar/sessions.js";
-import { instantOf, localDate } from "../../calendar/zone.js";
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { regionOf } from "../../core/symbol.js";
 import type { TimeRange, TradingDate } from "../../core/time.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { closeMinute, finalEnd } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { instantOf, localDate } from "../../market/zone.js";
 import { BARS_1M } from "../../schema/bars.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";

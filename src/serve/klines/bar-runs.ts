@@ -1,5 +1,7 @@
-import { copyBits, isAllNull } from "../../arrow/scan/bitmap.js";
 import type { ResultColumn, ResultColumns } from "../../arrow/scan/result-columns.js";
+import { copyBits, isAllNull, isSet, setBit } from "../../core/bits.js";
+import { int64At, int64Words } from "../../core/int64-words.js";
+import { lowerBound } from "../../core/lower-bound.js";
 import {
   DOUBLE_COLUMNS,
   type KlineRun,
@@ -31,7 +33,7 @@ interface Stretch {
  */
 export function runsOf(rows: KlineRows, symbols: readonly string[], count: number): Map<string, BarRun> {
   const all = valuesOf(rows);
-  const words = new Int32Array(all.timestamp.buffer, all.timestamp.byteOffset, all.timestamp.length * 2);
+  const words = int64Words(all.timestamp);
   const runs = new Map<string, BarRun>();
   for (const [position, stretches] of stretchesOf(rows)) {
     const symbol = symbols[position] as string;
@@ -47,7 +49,7 @@ export function runsOf(rows: KlineRows, symbols: readonly string[], count: numbe
       });
       continue;
     }
-    const parts = [...stretches].sort((a, b) => at(words, a.start) - at(words, b.start));
+    const parts = [...stretches].sort((a, b) => int64At(words, a.start) - int64At(words, b.start));
     if (parts.every((part, k) => follows(words, part, parts[k - 1]))) {
       runs.set(symbol, {
         symbol,
@@ -97,13 +99,7 @@ export function bytesOf({ values }: KlineRun): number {
 
 /** The first row from `start` up to `end` whose timestamp is not below a bound, in epoch milliseconds. */
 export function firstNotBefore({ values, start, end }: KlineRun, bound: number): number {
-  let [low, high] = [start, end];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (Number(values.timestamp[middle]) < bound) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return lowerBound(start, end, (row) => Number(values.timestamp[row]) >= bound);
 }
 
 function valuesOf({ columns }: KlineRows): KlineValues {
@@ -132,19 +128,18 @@ function stretchesOf({ rows, columns }: KlineRows): Map<number, Stretch[]> {
   return stretches;
 }
 
-/** A 64-bit integer as a double, from its two words, the low one first: reading it as a bigint would allocate. */
-function at(words: Int32Array, row: number): number {
-  return (words[row * 2 + 1] as number) * 2 ** 32 + ((words[row * 2] as number) >>> 0);
-}
-
-function ascends(words: Int32Array, { start, end }: Stretch): boolean {
-  for (let row = start + 1; row < end; row++) if (at(words, row) <= at(words, row - 1)) return false;
+function ascends(words: Uint32Array, { start, end }: Stretch): boolean {
+  for (let row = start + 1; row < end; row++)
+    if (int64At(words, row) <= int64At(words, row - 1)) return false;
   return true;
 }
 
 /** Whether a stretch ascends, and begins after another's end. */
-function follows(words: Int32Array, part: Stretch, before: Stretch | undefined): boolean {
-  return (before === undefined || at(words, part.start) > at(words, before.end - 1)) && ascends(words, part);
+function follows(words: Uint32Array, part: Stretch, before: Stretch | undefined): boolean {
+  return (
+    (before === undefined || int64At(words, part.start) > int64At(words, before.end - 1)) &&
+    ascends(words, part)
+  );
 }
 
 /** Stretches behind one another. */
@@ -181,10 +176,10 @@ function joined(
 }
 
 /** The rows of stretches that meet, ascending by timestamp. */
-function inOrder(words: Int32Array, stretches: readonly Stretch[]): number[] {
+function inOrder(words: Uint32Array, stretches: readonly Stretch[]): number[] {
   return stretches
     .flatMap(({ start, end }) => Array.from({ length: end - start }, (_, k) => start + k))
-    .sort((a, b) => at(words, a) - at(words, b));
+    .sort((a, b) => int64At(words, a) - int64At(words, b));
 }
 
 function taken({ timestamp, volume, doubles }: KlineValues, rows: readonly number[]): KlineValues {
@@ -199,18 +194,10 @@ function taken({ timestamp, volume, doubles }: KlineValues, rows: readonly numbe
       const own = Float64Array.from(rows, (row) => values[row] as number);
       if (validity === undefined) return { values: own, validity };
       const bits = new Uint8Array(Math.ceil(rows.length / 8));
-      for (const [k, row] of rows.entries()) if (isSet(validity, row)) set(bits, k);
+      for (const [k, row] of rows.entries()) if (isSet(validity, row)) setBit(bits, k);
       return { values: own, validity: bits };
     }),
   };
-}
-
-function isSet(bits: Uint8Array, row: number): boolean {
-  return ((bits[row >> 3] as number) & (1 << (row & 7))) !== 0;
-}
-
-function set(bits: Uint8Array, row: number): void {
-  bits[row >> 3] = (bits[row >> 3] as number) | (1 << (row & 7));
 }
 
 const NO_VALUES = new Float64Array(0);

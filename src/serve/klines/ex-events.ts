@@ -1,20 +1,9 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
+import { isExEventSql } from "../../db/market/ex-event-sql.js";
+import type { ExEvent } from "../../market/ex-events.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { LakeVersion } from "../lake-version.js";
 import { demandsOf, wantedSql } from "./wanted-bars.js";
-
-/** A day on which the exchange restated the previous close: a dividend, a split, a rights issue. */
-export interface ExEvent {
-  /** The ex-date, in days since 1970-01-01. */
-  readonly day: number;
-  /** Close of the bar before, divided by the previous close that the exchange states. */
-  readonly factor: number;
-  /** Close of the bar before, less the previous close that the exchange states. */
-  readonly amount: number;
-}
-
-/** Two closes that differ by less than this, relatively, are the same price read through binary fractions. */
-const SAME_PRICE = 1e-9;
 
 /**
  * Derives the ex-events of symbols from all of their daily bars: where `prev_close` differs from the close of the bar
@@ -35,8 +24,7 @@ export async function readExEvents(version: LakeVersion, symbols: readonly strin
       SELECT position, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day,
         last_close / prev_close AS factor, last_close - prev_close AS amount
       FROM closes
-      WHERE prev_close > 0 AND last_close > 0 AND isfinite(last_close / prev_close)
-        AND abs(last_close / prev_close - 1) >= ${SAME_PRICE}
+      WHERE ${isExEventSql("last_close", "prev_close")}
       ORDER BY position, day`;
     const result = await session.run(sql, { wanted: JSON.stringify(wanted) });
     return readColumns(result, { position: "int32", day: "int32", factor: "double", amount: "double" });

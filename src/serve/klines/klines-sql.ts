@@ -1,7 +1,17 @@
-import type { Adjustment } from "../../core/period.js";
-import { ident } from "../../db/quote.js";
-import { DAYS_SQL, labelSql } from "./bucket-sql.js";
-import type { Bucket } from "./series.js";
+import { MINUTE_MS } from "../../core/time.js";
+import {
+  adjustedPriceSql,
+  BAR_AGGREGATES,
+  exactSharesSql,
+  statedPriceSql,
+  unitsSql,
+  volumeSql,
+} from "../../db/market/bar-sql.js";
+import { localMidnightSql } from "../../db/market/region-sql.js";
+import { sessionBarEndSql } from "../../db/market/session-sql.js";
+import { ident, literalList } from "../../db/quote.js";
+import type { Adjustment, Bucket } from "../../market/period.js";
+import { REGIONS } from "../../market/regions.js";
 import { wantedSql } from "./wanted-bars.js";
 
 /** The columns of a query of {@link klinesSql}, in its order, as typed arrays. */
@@ -28,7 +38,24 @@ export interface KlinesSqlParts {
   readonly adjustment: Adjustment;
 }
 
-const MAX_INT64 = "9223372036854775807";
+/** The columns of a bar that adjustment changes. */
+const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"] as const;
+/** Those of them that some feeds set to 0 in a bar without trades. */
+const STATED: ReadonlySet<string> = new Set(["open", "high", "low"]);
+
+/**
+ * The CTE `days`: for each region and date that a wanted bar can have, `day_start`: the instant, epoch milliseconds,
+ * that local times of the day count from. It is worked out once a day and not for each bar.
+ */
+const DAYS_SQL = `days AS (
+    SELECT region AS day_region, CAST(day AS DATE) AS day, ${localMidnightSql("day", "region")} AS day_start
+    FROM (
+      SELECT unnest(generate_series(
+        date_trunc('day', min(range_start) AT TIME ZONE 'UTC') - INTERVAL 1 DAY,
+        max(range_end) AT TIME ZONE 'UTC' + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day
+      FROM wanted)
+    CROSS JOIN (SELECT unnest(${literalList(Object.keys(REGIONS))}) AS region))`;
+
 const STEPS = '[{"position":"INTEGER","start":"INTEGER","end":"INTEGER","value":"DOUBLE"}]';
 
 /**
@@ -42,15 +69,17 @@ export function klinesSql({ relation, bucket, adjustment }: KlinesSqlParts): str
       SELECT s.position AS step_position, s."start" AS step_start, s."end" AS step_end, s."value" AS step
       FROM (SELECT unnest(from_json($steps, '${STEPS}')) AS s))`);
   }
-  ctes.push(`bars AS (${barsSql(relation, adjustment)})`);
+  ctes.push(`bars AS (${barsSql(relation, adjustment, bucket)})`);
   if (bucket.kind === "minutes") ctes.push(DAYS_SQL);
   return `WITH ${ctes.join(", ")} ${bucket.kind === "landed" ? LANDED : `${aggregatedSql(bucket)} ORDER BY position, "timestamp"`}`;
 }
 
-function barsSql(relation: string, adjustment: Adjustment): string {
-  const prices = ["open", "high", "low", "close", "prev_close", "settlement_price"].map(
-    (name) => `${priceSql(name, adjustment)} AS ${name}`,
-  );
+function barsSql(relation: string, adjustment: Adjustment, bucket: Bucket): string {
+  const prices = PRICES.map((name) => {
+    const isStated = bucket.kind !== "landed" && STATED.has(name);
+    const price = isStated ? statedPriceSql(ident(name), "close") : ident(name);
+    return `${adjustedPriceSql(isStated ? `(${price})` : price, adjustment, "step")} AS ${name}`;
+  });
   const steps =
     adjustment === "none"
       ? ""
@@ -62,39 +91,16 @@ function barsSql(relation: string, adjustment: Adjustment): string {
     WHERE "timestamp" >= range_start AND "timestamp" < range_end`;
 }
 
-/** A price of 0 is a feed's way to say "none", and stays so. */
-function priceSql(name: string, adjustment: Adjustment): string {
-  const price = ident(name);
-  switch (adjustment) {
-    case "none":
-      return price;
-    case "forward":
-      return `CASE WHEN step IS NULL THEN ${price} ELSE ${price} / step END`;
-    case "backward":
-      return `CASE WHEN step IS NULL THEN ${price} ELSE ${price} * step END`;
-    case "forward_additive":
-    case "backward_additive":
-      return `CASE WHEN step IS NULL OR ${price} = 0 THEN ${price} ELSE ${price} + step END`;
-  }
-}
-
-/** Shares in the region's unit, rounded half up: exact, in 128 bits. */
-function unitsSql(shares: string): string {
-  return `CAST(least((${shares} * 2 + unit) // (2 * unit), ${MAX_INT64}) AS BIGINT)`;
-}
-
-const SHARES = "CAST(volume AS HUGEINT) * lot";
-
 const LANDED = `
   SELECT position, epoch_ms("timestamp") AS "timestamp", open, high, low, close,
-    CASE WHEN lot = unit THEN volume ELSE ${unitsSql(SHARES)} END AS volume,
+    ${volumeSql("volume", "lot", "unit")} AS volume,
     amount, open_interest, prev_close, settlement_price
   FROM bars`;
 
 function aggregatedSql(bucket: Exclude<Bucket, { kind: "landed" }>): string {
   const key =
     bucket.kind === "minutes"
-      ? `${labelSql("local_ms", bucket.minutes)} - local_ms + epoch_ms("timestamp")`
+      ? `${sessionBarEndSql("region", "local_ms", String(bucket.minutes * MINUTE_MS))} - local_ms + epoch_ms("timestamp")`
       : `date_trunc('${bucket.unit}', trade_date)`;
   const label = bucket.kind === "minutes" ? "bucket" : 'max(epoch_ms("timestamp"))';
   const source =
@@ -102,14 +108,12 @@ function aggregatedSql(bucket: Exclude<Bucket, { kind: "landed" }>): string {
       ? `(SELECT *, epoch_ms("timestamp") - day_start AS local_ms
           FROM bars JOIN days ON day = trade_date AND day_region = region)`
       : "bars";
-  // In a bar without trades some feeds set prices to 0: its close stands for them.
-  const stated = (name: string): string => `CASE WHEN ${name} = 0 THEN close ELSE ${name} END`;
+  const columns = { ...BAR_AGGREGATES, volume: unitsSql(`sum(${exactSharesSql("volume", "lot")})`, "unit") };
+  const select = Object.keys(KLINE_SHAPE).flatMap((name) =>
+    Object.hasOwn(columns, name) ? `${columns[name as keyof typeof columns]} AS ${name}` : [],
+  );
   return `
-  SELECT position, ${label} AS "timestamp",
-    arg_min(${stated("open")}, "timestamp") AS open, max(${stated("high")}) AS high, min(${stated("low")}) AS low,
-    arg_max(close, "timestamp") AS close, ${unitsSql(`sum(${SHARES})`)} AS volume, sum(amount) AS amount,
-    arg_max_null(open_interest, "timestamp") AS open_interest, arg_min_null(prev_close, "timestamp") AS prev_close,
-    arg_max_null(settlement_price, "timestamp") AS settlement_price
+  SELECT position, ${label} AS "timestamp", ${select.join(", ")}
   FROM (SELECT *, ${key} AS bucket FROM ${source})
   GROUP BY position, unit, bucket, label_start, label_end
   HAVING ${label} >= label_start AND ${label} < label_end`;

@@ -1,3 +1,4 @@
+import { isPresent } from "../../core/bits.js";
 import type { KlineRun, KlineValues } from "../../wire/kline-columns.js";
 
 /** One bar as an object: for the few that a quote is made of. */
@@ -19,7 +20,6 @@ export function barsOf({ values, start, end }: KlineRun): LastBar[] {
 
 function barOf({ timestamp, volume, doubles }: KlineValues, row: number): LastBar {
   const { values, validity } = doubles.prev_close;
-  const hasPrevClose = validity === undefined || ((validity[row >> 3] as number) & (1 << (row & 7))) !== 0;
   return {
     timestamp: Number(timestamp[row]),
     open: doubles.open.values[row] as number,
@@ -28,6 +28,6 @@ function barOf({ timestamp, volume, doubles }: KlineValues, row: number): LastBa
     close: doubles.close.values[row] as number,
     volume: Number(volume[row]),
     amount: doubles.amount.values[row] as number,
-    prevClose: hasPrevClose ? (values[row] as number) : null,
+    prevClose: isPresent(validity, row) ? (values[row] as number) : null,
   };
 }

@@ -1,8 +1,8 @@
-import { dayRange } from "../../calendar/sessions.js";
-import { localDate } from "../../calendar/zone.js";
-import { isRegion, REGIONS, type Region } from "../../core/exchange.js";
 import type { TimeRange } from "../../core/time.js";
 import type { DataFile, Snapshot } from "../../lake/snapshot.js";
+import { isRegion, REGIONS, type Region } from "../../market/regions.js";
+import { dayRange } from "../../market/sessions.js";
+import { localDate } from "../../market/zone.js";
 import type { LakeVersion } from "../lake-version.js";
 
 /** The latest trading day of each region that a table has bars of: local midnight to midnight. */

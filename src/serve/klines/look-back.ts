@@ -1,5 +1,5 @@
-import type { Region } from "../../core/exchange.js";
 import { DAY_MS, MINUTE_MS, type TimeRange } from "../../core/time.js";
+import type { Region } from "../../market/regions.js";
 import { reachMs, type Series } from "./series.js";
 
 /** How much further each look back goes than the one before. */

@@ -1,15 +1,9 @@
-import { SESSION_HOURS } from "../../calendar/sessions.js";
-import type { Region } from "../../core/exchange.js";
-import { basePeriod, type Period } from "../../core/period.js";
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
+import { BUCKETS, type Bucket, basePeriod, type Period } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { SESSION_HOURS } from "../../market/sessions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-
-/** What a bar is made of: one landed bar, the bars of some session minutes, or those of a stretch of the calendar. */
-export type Bucket =
-  | { readonly kind: "landed" }
-  | { readonly kind: "minutes"; readonly minutes: number }
-  | { readonly kind: "calendar"; readonly unit: "day" | "week" | "month" | "quarter" | "year" };
 
 /** How bars of a period are made. */
 export interface Series {
@@ -20,24 +14,16 @@ export interface Series {
   readonly bucketDays: number;
 }
 
-const BUCKETS: Readonly<Record<Period, readonly [bucket: Bucket, days: number]>> = {
-  "1m": [{ kind: "landed" }, 0],
-  "5m": [{ kind: "minutes", minutes: 5 }, 1],
-  "10m": [{ kind: "minutes", minutes: 10 }, 1],
-  "15m": [{ kind: "minutes", minutes: 15 }, 1],
-  "30m": [{ kind: "minutes", minutes: 30 }, 1],
-  "60m": [{ kind: "minutes", minutes: 60 }, 1],
-  "1d": [{ kind: "landed" }, 0],
-  "1w": [{ kind: "calendar", unit: "week" }, 7],
-  "1M": [{ kind: "calendar", unit: "month" }, 31],
-  "1Q": [{ kind: "calendar", unit: "quarter" }, 92],
-  "1Y": [{ kind: "calendar", unit: "year" }, 366],
-};
+/** The longest stretch of time that a bar of a bucket can be made of, in days. */
+function daysOf(bucket: Bucket): number {
+  if (bucket.kind === "landed") return 0;
+  return bucket.kind === "minutes" ? 1 : { day: 1, week: 7, month: 31, quarter: 92, year: 366 }[bucket.unit];
+}
 
 /** How bars of a period of the interface are made. */
 export function seriesOf(period: Period): Series {
-  const [bucket, bucketDays] = BUCKETS[period];
-  return { table: basePeriod(period) === "1m" ? BARS_1M : BARS_1D, bucket, bucketDays };
+  const bucket = BUCKETS[period];
+  return { table: basePeriod(period) === "1m" ? BARS_1M : BARS_1D, bucket, bucketDays: daysOf(bucket) };
 }
 
 /** Minute bars, each trading date's as one bar. */

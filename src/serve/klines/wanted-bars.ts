@@ -1,8 +1,8 @@
-import { REGIONS, type Region } from "../../core/exchange.js";
-import { regionOf } from "../../core/symbol.js";
 import type { TimeRange } from "../../core/time.js";
+import { selectFiles } from "../../lake/prune.js";
 import type { DataFile, Snapshot } from "../../lake/snapshot.js";
-import { selectFiles } from "../file-selection.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
 
 /** A symbol that a query wants bars of, as the query gets it: bound, as JSON. */
 interface WantedSymbol {

@@ -1,7 +1,8 @@
+import { isSet, putBit } from "../../core/bits.js";
+import { int64At, setInt64 } from "../../core/int64-words.js";
 import type { NumberColumn } from "../kline-columns.js";
 
 const FIRST_CAPACITY = 4096;
-const TWO_32 = 2 ** 32;
 
 /** What columns without a value lie in, all of them: as long as the longest. */
 let nothing = new Float64Array(0);
@@ -93,8 +94,7 @@ export class GrowingDoubles {
   }
 
   #isPresent(index: number): boolean {
-    const byte = (this.#bitmap as Uint8Array)[index >> 3] as number;
-    return (byte & (1 << (index & 7))) !== 0;
+    return isSet(this.#bitmap as Uint8Array, index);
   }
 
   /** Stores the nulls that were only counted: what follows is a value. */
@@ -125,13 +125,13 @@ export class GrowingDoubles {
   #mark(start: number, end: number, present: boolean): void {
     const bitmap = this.#bitmap as Uint8Array;
     let bit = start;
-    for (; bit < end && (bit & 7) !== 0; bit++) setBit(bitmap, bit, present);
+    for (; bit < end && (bit & 7) !== 0; bit++) putBit(bitmap, bit, present);
     const whole = end & ~7;
     if (bit < whole) {
       bitmap.fill(present ? 0xff : 0, bit >> 3, whole >> 3);
       bit = whole;
     }
-    for (; bit < end; bit++) setBit(bitmap, bit, present);
+    for (; bit < end; bit++) putBit(bitmap, bit, present);
   }
 
   #grow(atLeast: number): void {
@@ -150,9 +150,7 @@ export class GrowingInt64 {
   /** Appends an integer that a double holds exactly. */
   pushSmall(value: number): void {
     if (this.length === this.values.length) this.#grow(this.length + 1);
-    const high = Math.floor(value / TWO_32);
-    this.#words[this.length * 2] = value - high * TWO_32;
-    this.#words[this.length * 2 + 1] = high >>> 0;
+    setInt64(this.#words, this.length, value);
     this.length += 1;
   }
 
@@ -175,15 +173,15 @@ export class GrowingInt64 {
 
   /** The entry as a double; exact where it is at most 2^53. */
   at(index: number): number {
-    return ((this.#words[index * 2 + 1] as number) | 0) * TWO_32 + (this.#words[index * 2] as number);
+    return int64At(this.#words, index);
   }
 
   /** Whether the entries from `start` on ascend strictly, from `least` to `most`: as timestamps nearly always do. */
   ascendsWithin(start: number, least: number, most: number): boolean {
     const words = this.#words;
     let last = least - 1;
-    for (let word = start * 2; word < this.length * 2; word += 2) {
-      const value = ((words[word + 1] as number) | 0) * TWO_32 + (words[word] as number);
+    for (let row = start; row < this.length; row++) {
+      const value = int64At(words, row);
       if (value <= last) return false;
       last = value;
     }
@@ -206,12 +204,6 @@ export class GrowingInt64 {
     this.values = resized(this.values, new BigInt64Array(Math.max(atLeast, this.values.length * 2)));
     this.#words = new Uint32Array(this.values.buffer);
   }
-}
-
-function setBit(bitmap: Uint8Array, bit: number, present: boolean): void {
-  const mask = 1 << (bit & 7);
-  const byte = bitmap[bit >> 3] as number;
-  bitmap[bit >> 3] = present ? byte | mask : byte & ~mask;
 }
 
 function resized<T extends Float64Array | BigInt64Array | Uint8Array>(from: T, to: T): T {

@@ -1,6 +1,6 @@
 import { ServiceError, WireError } from "../../core/errors.js";
 import type { IssueLog } from "../../core/issue.js";
-import { isSymbol } from "../../core/symbol.js";
+import { isSymbol } from "../../market/symbol.js";
 import type { KlineColumns } from "../kline-columns.js";
 import type { JsonSink, NumberRuns } from "./json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";

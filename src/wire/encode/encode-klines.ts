@@ -1,3 +1,4 @@
+import { isPresent } from "../../core/bits.js";
 import {
   DOUBLE_COLUMNS,
   type DoubleColumn,
@@ -121,15 +122,11 @@ function isDouble(name: string): name is DoubleColumn {
   return name !== "timestamp" && name !== "volume";
 }
 
-function isPresent(column: NumberColumn, index: number): boolean {
-  const { validity } = column;
-  return validity === undefined || ((validity[index >> 3] as number) & (1 << (index & 7))) !== 0;
-}
-
 /** The first row from `start` on that has a value; `end` where none before it has. */
 function nextPresent(column: NumberColumn, start: number, end: number): number {
   let row = start;
-  while (row < end && !isPresent(column, row)) row += column.validity?.[row >> 3] === 0 ? 8 - (row & 7) : 1;
+  while (row < end && !isPresent(column.validity, row))
+    row += column.validity?.[row >> 3] === 0 ? 8 - (row & 7) : 1;
   return Math.min(row, end);
 }
 
@@ -137,6 +134,6 @@ function nextPresent(column: NumberColumn, start: number, end: number): number {
 function nextAbsent(column: NumberColumn, start: number, end: number): number {
   if (column.validity === undefined) return end;
   let row = start;
-  while (row < end && isPresent(column, row)) row += 1;
+  while (row < end && isPresent(column.validity, row)) row += 1;
   return row;
 }

@@ -1,6 +1,3 @@
-import { dayRange, finalEnd } from "../../../src/calendar/sessions.js";
-import { instantOf } from "../../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../../src/core/exchange.js";
 import { parseTradingDate, type TradingDate } from "../../../src/core/time.js";
 import { Session } from "../../../src/db/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
@@ -10,6 +7,9 @@ import { openRejects } from "../../../src/lake/rejects.js";
 import { stageRows } from "../../../src/lake/stage-rows.js";
 import { landTradingDays } from "../../../src/lake/trading-days.js";
 import { upsert } from "../../../src/lake/upsert.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
+import { dayRange, finalEnd } from "../../../src/market/sessions.js";
+import { instantOf } from "../../../src/market/zone.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";

@@ -1,9 +1,9 @@
-import { finalEnd } from "../../../src/calendar/sessions.js";
-import { REGIONS, type Region } from "../../../src/core/exchange.js";
-import type { LandedPeriod } from "../../../src/core/period.js";
-import { regionOf } from "../../../src/core/symbol.js";
 import { MINUTE_MS } from "../../../src/core/time.js";
 import { literal } from "../../../src/db/quote.js";
+import type { LandedPeriod } from "../../../src/market/period.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
+import { finalEnd } from "../../../src/market/sessions.js";
+import { regionOf } from "../../../src/market/symbol.js";
 import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
-import type { Region } from "../../../src/core/exchange.js";
-import type { LandedPeriod } from "../../../src/core/period.js";
-import { regionOf } from "../../../src/core/symbol.js";
+import type { LandedPeriod } from "../../../src/market/period.js";
+import type { Region } from "../../../src/market/regions.js";
+import { regionOf } from "../../../src/market/symbol.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import { ENDPOINTS, type Endpoint, type EndpointGroup } from "../../../src/wire/endpoints.js";
 import type { EventClock } from "../event-clock.js";

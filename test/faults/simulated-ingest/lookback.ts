@@ -1,6 +1,6 @@
-import { addDays, finalEnd, isWeekday } from "../../../src/calendar/sessions.js";
-import { instantOf, localDate } from "../../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../../src/core/exchange.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
+import { addDays, finalEnd, isWeekday } from "../../../src/market/sessions.js";
+import { instantOf, localDate } from "../../../src/market/zone.js";
 import { LOOKBACK_DAYS } from "./fault-schedule.js";
 import type { TrueMarket } from "./true-market.js";
 

@@ -1,5 +1,5 @@
-import type { LandedPeriod } from "../../../src/core/period.js";
 import { MINUTE_MS, type TimeRange } from "../../../src/core/time.js";
+import type { LandedPeriod } from "../../../src/market/period.js";
 import { drawsOf } from "./draws.js";
 import type { MarketShape, TrueDay } from "./market-shape.js";
 

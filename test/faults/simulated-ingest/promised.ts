@@ -1,6 +1,6 @@
-import { REGIONS, type Region } from "../../../src/core/exchange.js";
+import { regionSql } from "../../../src/db/market/region-sql.js";
 import { literal } from "../../../src/db/quote.js";
-import { regionSql } from "../../../src/db/region-sql.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
 import type { Event } from "./chronicle.js";
 import type { SymbolTime } from "./symbol-time.js";
 

@@ -1,9 +1,3 @@
-import { addDays, openMinute } from "../../../src/calendar/sessions.js";
-import { daysOverlapped, TradingCalendar, type TradingDay } from "../../../src/calendar/trading-calendar.js";
-import { instantOf, localDate } from "../../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../../src/core/exchange.js";
-import type { LandedPeriod } from "../../../src/core/period.js";
-import { regionOf } from "../../../src/core/symbol.js";
 import {
   DAY_MS,
   MINUTE_MS,
@@ -12,6 +6,12 @@ import {
   type TimeRange,
 } from "../../../src/core/time.js";
 import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
+import type { LandedPeriod } from "../../../src/market/period.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
+import { addDays, openMinute } from "../../../src/market/sessions.js";
+import { regionOf } from "../../../src/market/symbol.js";
+import { daysOverlapped, TradingCalendar, type TradingDay } from "../../../src/market/trading-calendar.js";
+import { instantOf, localDate } from "../../../src/market/zone.js";
 import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
 import { planRequestUnits } from "../../../src/plan/request-units.js";
 import type { RunStatus } from "../../../src/schema/runs.js";

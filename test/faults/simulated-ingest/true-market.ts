@@ -1,8 +1,3 @@
-import { closeMinute, isWeekday, openMinute, SESSION_HOURS } from "../../../src/calendar/sessions.js";
-import { instantOf } from "../../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../../src/core/exchange.js";
-import type { LandedPeriod } from "../../../src/core/period.js";
-import { regionOf } from "../../../src/core/symbol.js";
 import {
   DAY_MS,
   dateOfEpochDay,
@@ -11,6 +6,11 @@ import {
   type TimeRange,
   type TradingDate,
 } from "../../../src/core/time.js";
+import type { LandedPeriod } from "../../../src/market/period.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
+import { closeMinute, isWeekday, openMinute, SESSION_HOURS } from "../../../src/market/sessions.js";
+import { regionOf } from "../../../src/market/symbol.js";
+import { instantOf } from "../../../src/market/zone.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import { type LateChange, lateChange } from "./market-changes.js";
 import type { MarketShape, TrueDay } from "./market-shape.js";

@@ -1,5 +1,5 @@
-import { finalEnd } from "../../../src/calendar/sessions.js";
 import { literal } from "../../../src/db/quote.js";
+import { finalEnd } from "../../../src/market/sessions.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { type LakeState, none } from "./lake-state.js";
 import { latestRecheck } from "./lookback.js";

@@ -1,5 +1,5 @@
-import type { LandedPeriod } from "../../../src/core/period.js";
 import { DAY_MS } from "../../../src/core/time.js";
+import type { LandedPeriod } from "../../../src/market/period.js";
 import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import type { Seen } from "../scripted-server.js";
 import { type Life, WRONGS, type Wrong } from "./fault-schedule.js";

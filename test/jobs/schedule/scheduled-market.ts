@@ -1,4 +1,3 @@
-import { isWeekday } from "../../../src/calendar/sessions.js";
 import { runPipeline } from "../../../src/jobs/ingest/run-pipeline.js";
 import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline.js";
 import { lastRuns } from "../../../src/jobs/run-history.js";
@@ -8,6 +7,7 @@ import {
   type PipelineState,
 } from "../../../src/jobs/schedule/pipeline-state.js";
 import type { ScheduleEnvironment, ScheduleEvent } from "../../../src/jobs/schedule/run-schedule.js";
+import { isWeekday } from "../../../src/market/sessions.js";
 import type { IsTradingDay } from "../../../src/plan/due-times.js";
 import type { Script } from "../../faults/scripted-service.js";
 import { scriptedMarket } from "../scripted-market.js";

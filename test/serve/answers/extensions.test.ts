@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ADJUSTMENTS } from "../../../src/core/period.js";
+import { ADJUSTMENTS } from "../../../src/market/period.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { type LandedBar, landReference, landRows, newLake, type Served, serve } from "../served-lake.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { adjustmentSteps } from "../../../src/market/adjustment-steps.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
-import { adjustmentSteps } from "../../../src/serve/klines/adjustment-steps.js";
 import type { Klines } from "../reference-klines.js";
 import { type LandedBar, landRows, serveForTest } from "../served-lake.js";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Region } from "../../../src/core/exchange.js";
-import { PERIODS } from "../../../src/core/period.js";
+import { PERIODS } from "../../../src/market/period.js";
+import type { Region } from "../../../src/market/regions.js";
 import { lookBackRanges } from "../../../src/serve/klines/look-back.js";
 import { seriesOf } from "../../../src/serve/klines/series.js";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../src/core/period.js";
+import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../src/market/period.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { cases } from "../../sweep.js";
 import { type Klines, type Question, referenceKlines } from "../reference-klines.js";

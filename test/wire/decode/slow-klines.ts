@@ -1,5 +1,5 @@
 import type { Issue, IssueRule } from "../../../src/core/issue.js";
-import { isSymbol } from "../../../src/core/symbol.js";
+import { isSymbol } from "../../../src/market/symbol.js";
 import type { KlineExpectation } from "../../../src/wire/decode/kline-expectation.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.js";
 import type { PlainBar } from "../any-kline-columns.js";

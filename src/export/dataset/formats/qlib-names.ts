@@ -1,4 +1,4 @@
-import { codeOf, exchangeOf, regionOf } from "../../../core/symbol.js";
+import { codeOf, exchangeOf, regionOf } from "../../../market/symbol.js";
 
 /** Names that Windows keeps for devices: qlib puts a prefix before them. */
 const DEVICES = /^(con|prn|aux|nul|com\d|lpt\d)$/;

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import { type FixedType, type ResultColumn, readColumns } from "../../../arrow/scan/result-columns.js";
+import { isPresent } from "../../../core/bits.js";
 import { UsageError } from "../../../core/errors.js";
 import { dateOfEpochDay } from "../../../core/time.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
 import type { Session } from "../../../db/session.js";
 import type { PanelSymbol } from "../block.js";
-import { isPresent } from "../cells.js";
 import type { DatasetWriter, WriterPlace } from "../dataset-writer.js";
 import { qlibFolder } from "./qlib-names.js";
 import { pitFiles } from "./qlib-pit.js";

@@ -1,3 +1,29 @@
+/**
+ * Bits as Arrow and DuckDB pack them: bit `i & 7` of byte `i >> 3` belongs to row `i`. In a validity bitmap 1 says that the
+ * row has a value; without a bitmap all rows have one.
+ */
+
+export function isSet(bits: Uint8Array, row: number): boolean {
+  return ((bits[row >> 3] as number) & (1 << (row & 7))) !== 0;
+}
+
+/** Whether a row has a value. */
+export function isPresent(validity: Uint8Array | undefined, row: number): boolean {
+  return validity === undefined || isSet(validity, row);
+}
+
+/** Makes a bit 1. */
+export function setBit(bits: Uint8Array, row: number): void {
+  bits[row >> 3] = (bits[row >> 3] as number) | (1 << (row & 7));
+}
+
+/** Makes a bit 1 or 0. */
+export function putBit(bits: Uint8Array, row: number, isOne: boolean): void {
+  const mask = 1 << (row & 7);
+  const byte = bits[row >> 3] as number;
+  bits[row >> 3] = isOne ? byte | mask : byte & ~mask;
+}
+
 /** Says whether the first `rows` bits of an Arrow validity bitmap are all 0: every value is null. */
 export function isAllNull(bitmap: Uint8Array, rows: number): boolean {
   const whole = rows >> 3;
@@ -8,7 +34,7 @@ export function isAllNull(bitmap: Uint8Array, rows: number): boolean {
 /**
  * Copies `count` bits of a bitmap, from bit `from` on, to bit `at` of another one, and leaves its other bits as they are.
  *
- * @param bitmap bit `i & 7` of byte `i >> 3` belongs to row `i`. Undefined: all bits are 1.
+ * @param bitmap undefined: all bits are 1.
  */
 export function copyBits(
   bitmap: Uint8Array | undefined,
@@ -33,8 +59,5 @@ export function copyBits(
 }
 
 function copyBit(bitmap: Uint8Array | undefined, from: number, target: Uint8Array, at: number): void {
-  const mask = 1 << (at & 7);
-  const byte = target[at >> 3] as number;
-  const isSet = bitmap === undefined || ((bitmap[from >> 3] as number) & (1 << (from & 7))) !== 0;
-  target[at >> 3] = isSet ? byte | mask : byte & ~mask;
+  putBit(target, at, isPresent(bitmap, from));
 }

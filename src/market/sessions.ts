@@ -1,5 +1,5 @@
-import { REGIONS, type Region } from "../core/exchange.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import { REGIONS, type Region } from "./regions.js";
 import { instantOf, localDate } from "./zone.js";
 
 /** Regular trading hours of a region. */
@@ -43,6 +43,11 @@ export function openMinute(region: Region): number {
 /** Minute of the local day at which the regular session closes. */
 export function closeMinute(region: Region): number {
   return (SESSION_HOURS[region].parts.at(-1) as readonly [number, number])[1];
+}
+
+/** Minutes of the regular session, its auctions not counted. */
+export function sessionMinutes(region: Region): number {
+  return SESSION_HOURS[region].parts.reduce((sum, [open, close]) => sum + close - open, 0);
 }
 
 /** Says whether a date is a Monday to Friday; holidays are not known here, and answer with no bars. */

@@ -1,5 +1,5 @@
-import { UsageError } from "./errors.js";
-import { EXCHANGE_REGION, type Region } from "./exchange.js";
+import { UsageError } from "../core/errors.js";
+import { EXCHANGE_REGION, type Region } from "./regions.js";
 
 /** An instrument's symbol, `<code>.<exchange suffix>`, such as `600519.SH`. Only {@link parseSymbol} makes one. */
 export type MarketSymbol = string & { readonly __brand: "MarketSymbol" };

@@ -1,5 +1,5 @@
-import { MAX_SYMBOL_LENGTH, SYMBOL_FORM } from "../core/symbol.js";
-import { literal } from "./quote.js";
+import { MAX_SYMBOL_LENGTH, SYMBOL_FORM } from "../../market/symbol.js";
+import { literal } from "../quote.js";
 
 /** Whether a text has the form of a symbol, by the same expression as `isSymbol`; null for null. */
 export function isSymbolSql(text: string): string {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { localPeriods } from "../../src/calendar/local-periods.js";
-import { REGIONS, type Region } from "../../src/core/exchange.js";
 import { DAY_MS, epochDay } from "../../src/core/time.js";
+import { localPeriods } from "../../src/market/local-periods.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
 
 /** The date in a zone, as the platform knows it. */
 function platformDate(ms: number, zone: string): string {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../src/core/errors.js";
-import { EXCHANGE_REGION, isRegion } from "../../src/core/exchange.js";
+import { EXCHANGE_REGION, isRegion } from "../../src/market/regions.js";
 import {
   codeOf,
   exchangeOf,
@@ -10,7 +10,7 @@ import {
   parseSymbol,
   regionOf,
   splitList,
-} from "../../src/core/symbol.js";
+} from "../../src/market/symbol.js";
 
 describe("symbols", () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { basePeriod, PERIODS } from "../../src/core/period.js";
+import { basePeriod, PERIODS } from "../../src/market/period.js";
 
 test("minutes come from 1m, days and longer from 1d", () => {
   const minutes = PERIODS.filter((period) => basePeriod(period) === "1m");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { instantOf, localDate } from "../../src/calendar/zone.js";
 import { dateOfEpochDay, MINUTE_MS, parseTradingDate } from "../../src/core/time.js";
+import { instantOf, localDate } from "../../src/market/zone.js";
 
 const ZONES = ["Asia/Shanghai", "Asia/Hong_Kong", "America/New_York"] as const;
 

@@ -1,5 +1,6 @@
-import type { Region } from "../core/exchange.js";
+import { lowerBound } from "../core/lower-bound.js";
 import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import type { Region } from "./regions.js";
 import { dayRange, isWeekday, isWeekdayOf, sessionDates } from "./sessions.js";
 
 /** The days on which a region traded, as far as they are known; elsewhere every weekday counts as one. */
@@ -58,18 +59,7 @@ export function daysOverlapped(
   days: readonly TradingDay[],
   range: TimeRange,
 ): { readonly first: number; readonly end: number } {
-  const first = lowerBound(days.length, (i) => (days[i] as TradingDay).end > range.start);
-  const end = lowerBound(days.length, (i) => (days[i] as TradingDay).start >= range.end);
+  const first = lowerBound(0, days.length, (i) => (days[i] as TradingDay).end > range.start);
+  const end = lowerBound(0, days.length, (i) => (days[i] as TradingDay).start >= range.end);
   return { first, end: Math.max(first, end) };
-}
-
-/** The first index from 0 to `length` at which a condition that stays true once it is true holds. */
-function lowerBound(length: number, holds: (index: number) => boolean): number {
-  let [low, high] = [0, length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

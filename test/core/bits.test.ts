@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { copyBits, isAllNull } from "../../../src/arrow/scan/bitmap.js";
+import { copyBits, isAllNull, isPresent, isSet, putBit, setBit } from "../../src/core/bits.js";
 
 const bit = (bitmap: Uint8Array, at: number): number => ((bitmap[at >> 3] as number) >> (at & 7)) & 1;
 const anyBitmap = fc.uint8Array({ minLength: 8, maxLength: 8 });
@@ -35,4 +35,21 @@ test("a bitmap is all null if each of its rows is; bits behind them do not count
     }),
   );
   expect(isAllNull(Uint8Array.of(0, 0b1111_1000), 11)).toBe(true);
+});
+
+test("a bit is read and written, and those beside it stay", () => {
+  fc.assert(
+    fc.property(anyBitmap, fc.nat(63), fc.boolean(), (bitmap, at, isOne) => {
+      const [put, set] = [bitmap.slice(), bitmap.slice()];
+      putBit(put, at, isOne);
+      setBit(set, at);
+      for (let i = 0; i < 64; i++) {
+        expect(isSet(bitmap, i)).toBe(bit(bitmap, i) === 1);
+        expect(isPresent(bitmap, i)).toBe(isSet(bitmap, i));
+        expect(isSet(put, i)).toBe(i === at ? isOne : isSet(bitmap, i));
+        expect(isSet(set, i)).toBe(i === at || isSet(bitmap, i));
+      }
+      expect(isPresent(undefined, at)).toBe(true);
+    }),
+  );
 });

@@ -6,14 +6,19 @@ export interface RegionFacts {
   readonly region: Region;
   /** IANA zone in which the region's trading dates and session times are read. */
   readonly zone: string;
+  /** An offset of the zone from UTC that has held since a date; undefined where clocks still change. */
+  readonly steady: { readonly since: string; readonly offsetMs: number } | undefined;
   /** Shares that one unit of a service's `volume` stands for: CN counts in lots of 100, HK and US in shares. */
   readonly lot: number;
 }
 
+/** Mainland China and Hong Kong have not changed their clocks since 1992. */
+const EIGHT_HOURS = { since: "1992-01-01", offsetMs: 28_800_000 };
+
 export const REGIONS: Readonly<Record<Region, RegionFacts>> = {
-  CN: { region: "CN", zone: "Asia/Shanghai", lot: 100 },
-  HK: { region: "HK", zone: "Asia/Hong_Kong", lot: 1 },
-  US: { region: "US", zone: "America/New_York", lot: 1 },
+  CN: { region: "CN", zone: "Asia/Shanghai", steady: EIGHT_HOURS, lot: 100 },
+  HK: { region: "HK", zone: "Asia/Hong_Kong", steady: EIGHT_HOURS, lot: 1 },
+  US: { region: "US", zone: "America/New_York", steady: undefined, lot: 1 },
 };
 
 /** Exchange suffix of a symbol -> region. Includes the Chinese futures exchanges. */

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { DAY_MS, dateOfEpochDay, epochDay, parseTradingDate } from "../../src/core/time.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
 import {
   addDays,
   closeMinute,
@@ -9,10 +11,8 @@ import {
   openMinute,
   SESSION_HOURS,
   sessionDates,
-} from "../../src/calendar/sessions.js";
-import { instantOf, localDate } from "../../src/calendar/zone.js";
-import { REGIONS, type Region } from "../../src/core/exchange.js";
-import { DAY_MS, dateOfEpochDay, epochDay, parseTradingDate } from "../../src/core/time.js";
+} from "../../src/market/sessions.js";
+import { instantOf, localDate } from "../../src/market/zone.js";
 
 const anyRegion = fc.constantFrom<Region>("CN", "HK", "US");
 const anyInstant = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2030, 0, 1) });

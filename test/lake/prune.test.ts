@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { instantOf } from "../../src/calendar/zone.js";
 import { parseTradingDate } from "../../src/core/time.js";
+import { fileRange, selectFiles, statedTimes } from "../../src/lake/prune.js";
 import type { DataFile } from "../../src/lake/snapshot.js";
-import { fileRange, selectFiles } from "../../src/serve/file-selection.js";
+import { instantOf } from "../../src/market/zone.js";
 
 interface Facts {
   readonly region?: string;
@@ -77,10 +77,23 @@ test("knows a partition's range in the exchange's own zone where there are no st
     start: date("2021-01-01", "America/New_York"),
     end: date("2022-01-01", "America/New_York"),
   });
-  expect(fileRange(file("x", { region: "MARS" }))).toEqual({ start: -Infinity, end: Infinity });
+  const anyTime = { start: -Infinity, end: Infinity };
+  expect(fileRange(file("x", { region: "MARS" }))).toEqual(anyTime);
+  // Another writer's own values say nothing.
+  for (const month of ["2024-12", "2024-12-02", "2024-13-01", "December", "9999-12-01"])
+    expect(fileRange(file("m", { month })), month).toEqual(anyTime);
+  for (const year of ["24", "2024-01-01", "9999"])
+    expect(fileRange(file("y", { year })), year).toEqual(anyTime);
 });
 
 test("includes the last instant that the statistics tell", () => {
   const times = ["2024-01-02T01:30:00.000Z", "2024-01-02T07:00:00.000Z"] as const;
   expect(fileRange(file("t", { times }))).toEqual({ start: at(times[0]), end: at(times[1]) + 1 });
+});
+
+test("statistics that are no instants say nothing", () => {
+  expect(
+    statedTimes(file("t", { times: ["soon", "2024-01-02T07:00:00.000Z"] }), "timestamp"),
+  ).toBeUndefined();
+  expect(statedTimes(file("t", {}), "timestamp")).toBeUndefined();
 });

@@ -1,0 +1,8 @@
+-- Whether a price is at the upper limit of its day. Prices are binary fractions, so half a tick is allowed for.
+-- Grain: one value a price. Inputs: price, limit_price.
+CREATE OR REPLACE MACRO at_limit_up(price, limit_price) AS
+  coalesce(price >= limit_price - 0.0005, false);
+
+COMMENT ON MACRO at_limit_up IS 'Whether a price is at the upper limit of its day; false where there is no price or no limit.
+price: Any price of the day. [currency]
+limit_price: Highest price permitted; null: none is known. [currency]';

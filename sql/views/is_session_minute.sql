@@ -1,0 +1,13 @@
+-- Whether a bar that ends at a time of day is one of the regular session's minutes. The bar of the opening auction is
+-- none.
+-- Grain: one value a minute bar. Inputs: region, local_time.
+CREATE OR REPLACE MACRO is_session_minute(region, local_time) AS
+  CASE region
+    WHEN 'CN' THEN ((local_time > TIME '09:30' AND local_time <= TIME '11:30') OR (local_time > TIME '13:00' AND local_time <= TIME '15:00'))
+    WHEN 'HK' THEN ((local_time > TIME '09:30' AND local_time <= TIME '12:00') OR (local_time > TIME '13:00' AND local_time <= TIME '16:00'))
+    WHEN 'US' THEN ((local_time > TIME '09:30' AND local_time <= TIME '16:00'))
+  END;
+
+COMMENT ON MACRO is_session_minute IS 'Whether a minute bar that ends at a local time lies within the regular session.
+region: Region: CN, HK or US.
+local_time: End of the bar on a clock at the exchange.';

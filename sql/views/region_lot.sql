@@ -1,0 +1,11 @@
+-- How many shares one unit of volume stands for where a region's volume is served.
+-- Grain: one value a region. Inputs: region.
+CREATE OR REPLACE MACRO region_lot(region) AS
+  CASE region
+    WHEN 'CN' THEN 100
+    WHEN 'HK' THEN 1
+    WHEN 'US' THEN 1
+  END;
+
+COMMENT ON MACRO region_lot IS 'Shares of one unit of volume that a region is served in: 100 in CN, else 1. [shares]
+region: Region: CN, HK or US.';

@@ -1,0 +1,11 @@
+-- How many one-minute bars a region's regular session has. The bar of the opening auction is not counted.
+-- Grain: one value a region. Inputs: region.
+CREATE OR REPLACE MACRO session_minutes(region) AS
+  CASE region
+    WHEN 'CN' THEN 240
+    WHEN 'HK' THEN 330
+    WHEN 'US' THEN 390
+  END;
+
+COMMENT ON MACRO session_minutes IS 'Minutes of a region''s regular session. [minutes]
+region: Region: CN, HK or US.';

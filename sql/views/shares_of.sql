@@ -1,0 +1,11 @@
+-- The shares of a volume. More than an int64 has become its largest value, so that one such bar fails no query.
+-- Grain: one value a volume. Inputs: volume, lot.
+CREATE OR REPLACE MACRO shares_of(volume, lot) AS
+  CASE
+    WHEN volume < 4294967296 THEN volume * lot
+    ELSE CAST(least(CAST(volume AS HUGEINT) * lot, 9223372036854775807) AS BIGINT)
+  END;
+
+COMMENT ON MACRO shares_of IS 'volume * lot; the largest int64 where it is more. [shares]
+volume: Volume in units of lot. [lot shares]
+lot: Shares of one unit. [shares]';

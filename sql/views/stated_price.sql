@@ -1,0 +1,12 @@
+-- The price of a bar as an aggregate takes it: some feeds set open, high and low of a bar without trades to 0, and its
+-- close stands for them. It takes unadjusted prices: an additive adjustment can make a price 0.
+-- Grain: one value a price. Inputs: price, close.
+CREATE OR REPLACE MACRO stated_price(price, close) AS
+  CASE
+    WHEN price = 0 THEN close
+    ELSE price
+  END;
+
+COMMENT ON MACRO stated_price IS 'The price, or the close where it is 0. [currency]
+price: Open, high or low, unadjusted. [currency]
+close: Close of the same bar, unadjusted. [currency]';

@@ -1,0 +1,68 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/client/system-clock.js";
+import type { Session } from "../../src/db/session.js";
+import { runImport } from "../../src/jobs/import/run-import.js";
+import { openReader } from "../../src/lake/publish.js";
+import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
+import { newLake, type Served, serve } from "../serve/served-lake.js";
+import { expectAgreement } from "./agreement.js";
+
+/** Real market data: see its SOURCES.md for where it is from and which defects it has. */
+const DATA = resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata");
+const isPresent = existsSync(join(DATA, "MANIFEST.csv"));
+if (!isPresent) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDATA to its folder`);
+
+/** Symbols that are compared: more would take long. */
+const MOST_SYMBOLS = 8;
+
+describe.skipIf(!isPresent)("service, view and dataset give the same bars of real data", () => {
+  const { lake, remove } = newLake();
+  let served: Served;
+  let reader: Session;
+  const symbols: Record<"1d" | "1m", string[]> = { "1d": [], "1m": [] };
+
+  beforeAll(async () => {
+    const options = { map: {}, volumeUnit: "shares" } as const;
+    for (const [table, folder] of [
+      ["bars_1d", "bars_1d"],
+      ["bars_1m", "bars_1m"],
+    ] as const) {
+      for (const isUs of [false, true]) {
+        const files = readdirSync(join(DATA, folder))
+          .filter((file) => /\.US\.csv/.test(file) === isUs)
+          .map((file) => join(DATA, folder, file));
+        const runId = `${table} ${isUs}`;
+        const barLabel = isUs ? "start" : "end";
+        if (files.length > 0)
+          await runImport(lake, table, files, { ...options, barLabel, runId }, systemClock);
+      }
+    }
+    served = await serve(lake);
+    reader = (await openReader(lake, { threads: 2 })).session;
+    for (const period of ["1d", "1m"] as const) {
+      const rows = await reader.json<{ symbol: string }>(
+        `SELECT symbol FROM raw.bars_${period} GROUP BY symbol HAVING count(*) <= 10000
+         ORDER BY row_number() OVER (PARTITION BY any_value(region) ORDER BY symbol) LIMIT ${MOST_SYMBOLS}`,
+      );
+      symbols[period] = rows.map(({ symbol }) => symbol);
+    }
+  });
+  afterAll(async () => {
+    reader.close();
+    await served.service.close();
+    remove();
+  });
+
+  test.each(PERIODS)("%s with every adjustment", async (period) => {
+    const own = symbols[period.endsWith("m") ? "1m" : "1d"];
+    expect(new Set(own.map((symbol) => symbol.split(".")[1])).size).toBeGreaterThan(1);
+    for (const adjustment of ADJUSTMENTS) {
+      const { view, dataset } = await expectAgreement({ served, reader }, own, period, adjustment);
+      expect(view).toBeGreaterThan(own.length);
+      // The lake knows trading days from daily bars alone, and has none of the days of most minutes.
+      if (!period.endsWith("m")) expect(dataset).toBeGreaterThan(own.length);
+    }
+  });
+});

@@ -1,0 +1,242 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Session } from "../../src/db/session.js";
+import { openReader } from "../../src/lake/publish.js";
+import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
+import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
+import { type LandedBar, landRows, newLake, type Served, serve } from "../serve/served-lake.js";
+import { cases, pickCases } from "../sweep.js";
+import { type Compared, expectAgreement, type Sources } from "./agreement.js";
+import { fillSimulated } from "./simulated-lake.js";
+
+/** Every period with every adjustment. */
+const KINDS = PERIODS.flatMap((period) =>
+  ADJUSTMENTS.map((adjustment) => ({ period, adjustment, name: `${period} ${adjustment}` })),
+);
+const kindOf = (name: string): number => KINDS.findIndex((kind) => kind.name === name);
+
+describe("service, view and dataset give the same bars of a simulated market", () => {
+  const { lake, remove } = newLake();
+  let served: Served;
+  let reader: Session;
+  let symbols: string[];
+
+  beforeAll(async () => {
+    await fillSimulated(lake.folder, { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 8 });
+    served = await serve(lake);
+    reader = (await openReader(lake, { threads: 2 })).session;
+    symbols = (
+      await reader.json<{ symbol: string }>("SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol")
+    ).map(({ symbol }) => symbol);
+  });
+  afterAll(async () => {
+    reader.close();
+    await served.service.close();
+    remove();
+  });
+
+  const pinned = ["1d none", "1d backward", "60m forward", "1w forward_additive"].map(kindOf);
+  const picked = pickCases(KINDS.length, cases({ few: 6, more: 55, all: 55 }), pinned);
+  test.each(picked.map((n) => KINDS[n] as (typeof KINDS)[number]))(
+    "$period $adjustment",
+    async ({ period, adjustment }) => {
+      const { view, dataset } = await expectAgreement({ served, reader }, symbols, period, adjustment);
+      expect(view).toBeGreaterThan(symbols.length);
+      expect(dataset).toBeGreaterThan(symbols.length);
+    },
+  );
+});
+
+const DAY = 86_400_000;
+const MAX_INT64 = 2n ** 63n - 1n;
+
+/** Prices of few values, so that an additive adjustment makes some of them 0 or less. */
+const anyPrice = fc.integer({ min: 1, max: 6 });
+/** Small volumes are rounded to a region's unit; with large ones shares, or a sum, do not fit into 64 bits. */
+const anyVolume = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 0, max: 200 }).map(BigInt) },
+  fc.constantFrom(
+    2n ** 32n - 1n,
+    2n ** 32n,
+    2n ** 53n + 1n,
+    MAX_INT64 / 100n,
+    MAX_INT64 / 100n + 1n,
+    MAX_INT64,
+  ),
+);
+
+const anyDay = fc.record({
+  /** none: no bar; zeros, empty: no trades, with prices of 0, or with a close of 0 as well. */
+  kind: fc.constantFrom("traded", "traded", "traded", "traded", "none", "zeros", "empty"),
+  prev: fc.constantFrom("none", "same", "same", "noise", "zero", "ex", "ex"),
+  exPrice: anyPrice,
+  prices: fc.tuple(anyPrice, anyPrice, anyPrice, anyPrice),
+  volume: anyVolume,
+  amount: fc.integer({ min: 0, max: 1_000_000 }),
+  /** Minutes after midnight that have a bar too. */
+  minutes: fc.uniqueArray(
+    fc.constantFrom(
+      560,
+      570,
+      571,
+      599,
+      600,
+      630,
+      631,
+      690,
+      691,
+      720,
+      721,
+      780,
+      781,
+      900,
+      901,
+      960,
+      961,
+      1439,
+    ),
+    { maxLength: 4 },
+  ),
+});
+type Day = typeof anyDay extends fc.Arbitrary<infer T> ? T : never;
+
+/** Daily bars of the weekdays that follow 2023-11-20, a Monday, and minutes of some of them. */
+function landedBars(
+  symbol: string,
+  lot: number,
+  days: readonly Day[],
+): { daily: LandedBar[]; minute: LandedBar[] } {
+  const offset = symbol.endsWith(".US") ? -5 : 8;
+  const first = Date.parse("2023-11-20T00:00:00Z") - offset * 3_600_000;
+  const [daily, minute]: LandedBar[][] = [[], []];
+  let last = 3;
+  for (const [n, { kind, prev, exPrice, prices, volume, amount, minutes }] of days.entries()) {
+    if (n % 7 > 4 || kind === "none") continue;
+    const stated = { none: null, same: last, noise: last * (1 + 1e-12), zero: 0, ex: exPrice }[prev];
+    const timestamp = first + n * DAY;
+    const [open, other, settlement, close] = prices;
+    const bar =
+      kind === "traded"
+        ? { open, high: Math.max(...prices), low: Math.min(...prices), close, volume, amount }
+        : { open: 0, high: 0, low: 0, close: kind === "zeros" ? last : 0, volume: 0n, amount: 0 };
+    const more = { symbol, lot, prev_close: stated, open_interest: other, settlement_price: settlement };
+    daily?.push({ ...bar, ...more, timestamp });
+    for (const at of minutes) minute?.push({ ...bar, ...more, timestamp: timestamp + at * 60_000 });
+    if (bar.close > 0) last = bar.close;
+  }
+  return { daily: daily as LandedBar[], minute: minute as LandedBar[] };
+}
+
+test("service, view and dataset give the same bars where prices and volumes are extreme", async () => {
+  const seen: Compared[] = [];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.record({
+          exchange: fc.constantFrom("SH", "HK", "US"),
+          lot: fc.constantFrom(1, 100),
+          days: fc.array(anyDay, { minLength: 20, maxLength: 120 }),
+        }),
+        { minLength: 3, maxLength: 5 },
+      ),
+      fc.shuffledSubarray(KINDS, { minLength: 4, maxLength: 4 }),
+      async (instruments, asked) => {
+        const { lake, remove } = newLake();
+        const market = instruments.map(({ exchange, lot, days }, n) => {
+          const symbol = `${600_000 + n}.${exchange}`;
+          return { symbol, ...landedBars(symbol, lot, days) };
+        });
+        const [daily, minute] = [market.flatMap((one) => one.daily), market.flatMap((one) => one.minute)];
+        await landRows(lake, BARS_1D, daily);
+        await landRows(lake, BARS_1M, minute);
+        const served = await serve(lake);
+        const { session: reader } = await openReader(lake, { threads: 2 });
+        try {
+          const symbols = market.map(({ symbol }) => symbol);
+          for (const { period, adjustment } of asked)
+            seen.push(await expectAgreement({ served, reader }, symbols, period, adjustment));
+        } finally {
+          reader.close();
+          await served.service.close();
+          remove();
+        }
+      },
+    ),
+    { numRuns: cases({ few: 2, more: 12, all: 80 }), endOnFailure: true },
+  );
+  const sum = (of: keyof Compared): number => seen.reduce((total, one) => total + one[of], 0);
+  expect(Math.min(sum("view"), sum("dataset"))).toBeGreaterThan(0);
+});
+
+/** Bars of a week from Monday, 2024-03-04, on. */
+async function withWeek<T>(
+  bars: readonly Partial<LandedBar>[],
+  use: (sources: Sources) => Promise<T>,
+): Promise<T> {
+  const { lake, remove } = newLake();
+  const monday = Date.parse("2024-03-03T16:00:00Z");
+  const flat = { symbol: SYMBOL, open: 5, high: 5, low: 5, close: 5, volume: 1, amount: 1 };
+  await landRows(
+    lake,
+    BARS_1D,
+    bars.map((bar, n) => ({ ...flat, ...bar, timestamp: monday + n * DAY })),
+  );
+  const served = await serve(lake);
+  const { session: reader } = await openReader(lake, { threads: 1 });
+  try {
+    return await use({ reader, served });
+  } finally {
+    reader.close();
+    await served.service.close();
+    remove();
+  }
+}
+
+const SYMBOL = "600519.SH";
+
+test("a price that an additive adjustment makes 0 is a price, and one that was landed as 0 is none", async () => {
+  const days = [
+    { open: 5, high: 12, low: 4, close: 10 },
+    { open: 5, high: 7, low: 5, close: 6, prev_close: 5 },
+    { open: 0, high: 0, low: 0, close: 6, volume: 0, prev_close: 6 },
+    { open: 6, high: 6, low: 6, close: 6 },
+    { open: 6, high: 6, low: 6, close: 6 },
+  ];
+  await withWeek(days, async (sources) => {
+    for (const period of ["1d", "1w"] as const)
+      for (const adjustment of ADJUSTMENTS) await expectAgreement(sources, [SYMBOL], period, adjustment);
+    const prices = (call: string): Promise<unknown[]> =>
+      sources.reader.json(`SELECT open, high, low, close FROM ${call} ORDER BY trade_date`);
+    expect(await prices("adjusted('1w', 'forward_additive')")).toEqual([
+      { open: 0, high: 7, low: -1, close: 6 },
+    ]);
+    expect((await prices("adjusted('1d', 'forward_additive')"))[2]).toEqual({
+      open: 0,
+      high: 0,
+      low: 0,
+      close: 6,
+    });
+    expect(await prices("adjusted('1w', 'none')")).toEqual([{ open: 5, high: 12, low: 4, close: 6 }]);
+  });
+});
+
+test("a volume, or shares, beyond 64 bits are the largest int64, and fail no query", async () => {
+  const days = [{ volume: MAX_INT64 }, { volume: MAX_INT64, lot: 1 }, { volume: 2n ** 32n }, {}, {}];
+  await withWeek(days, async (sources) => {
+    for (const period of ["1d", "1w", "1Y"] as const)
+      for (const adjustment of ["none", "backward"] as const)
+        await expectAgreement(sources, [SYMBOL], period, adjustment);
+    const rows = await sources.reader.json(
+      "SELECT volume, lot, shares FROM bars_1d ORDER BY trade_date LIMIT 3",
+    );
+    expect(rows).toEqual([
+      { volume: MAX_INT64, lot: 100, shares: MAX_INT64 },
+      { volume: MAX_INT64, lot: 1, shares: MAX_INT64 },
+      { volume: 2n ** 32n, lot: 100, shares: 100n * 2n ** 32n },
+    ]);
+    expect(await sources.reader.json("SELECT volume, shares FROM bars('1w')")).toEqual([
+      { volume: MAX_INT64, shares: MAX_INT64 },
+    ]);
+    for (const view of ["daily_status", "quality_units"]) await sources.reader.json(`FROM ${view}`);
+  });
+});

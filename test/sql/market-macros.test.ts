@@ -1,0 +1,103 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import {
+  adjustedPriceSql,
+  BAR_AGGREGATES,
+  sharesSql,
+  statedPriceSql,
+  unitsSql,
+} from "../../src/db/market/bar-sql.js";
+import { isExEventSql } from "../../src/db/market/ex-event-sql.js";
+import { isAtLimitDownSql, isAtLimitUpSql, isTradableSql } from "../../src/db/market/limit-sql.js";
+import { localMidnightSql, lotSql, tradeDateSql } from "../../src/db/market/region-sql.js";
+import { isSessionMinuteSql, sessionBarEndSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
+import { ADJUSTMENTS, BUCKETS, PERIODS } from "../../src/market/period.js";
+import { SESSION_HOURS } from "../../src/market/sessions.js";
+
+/** The macros of market rules: their parameters, and the expression that the rule gives for these. */
+const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...names: string[]) => string]>> = {
+  adjusted_price: ["price, adjustment, step", (price, sql, step) => adjustedPriceSql(price, { sql }, step)],
+  at_limit_down: ["price, limit_price", isAtLimitDownSql],
+  at_limit_up: ["price, limit_price", isAtLimitUpSql],
+  is_ex_event: ["last_close, prev_close", isExEventSql],
+  is_session_minute: ["region, local_time", isSessionMinuteSql],
+  is_tradable: [
+    "volume, low, high, limit_up_price, limit_down_price",
+    (volume, low, high, limitUp, limitDown) => isTradableSql({ volume, low, high, limitUp, limitDown }),
+  ],
+  local_date: ["instant, region", tradeDateSql],
+  local_midnight: ["trade_date, region", localMidnightSql],
+  region_lot: ["region", lotSql],
+  session_bar_end: ["region, local_ms, step_ms", sessionBarEndSql],
+  session_minutes: ["region", sessionMinutesSql],
+  shares_of: ["volume, lot", sharesSql],
+  stated_price: ["price, close", statedPriceSql],
+  units_of: ["shares, unit", unitsSql],
+};
+
+const pathOf = (path: string): string => new URL(`../../sql/${path}`, import.meta.url).pathname;
+const textOf = (path: string): string => readFileSync(pathOf(path), "utf8");
+
+/** An expression with a line for each branch of a CASE. */
+function layout(sql: string): string {
+  let depth = 1;
+  return sql.replaceAll(/\bCASE\b| (WHEN|ELSE|END)\b/g, (word, branch?: string) => {
+    if (branch === undefined) depth++;
+    if (branch === "END") depth--;
+    return branch === undefined ? word : `\n${"  ".repeat(depth)}${branch}`;
+  });
+}
+
+test.each(Object.entries(MACROS))(
+  "sql/views/%s.sql has the expression of its rule; vitest -u writes it",
+  async (name, [parameters, sql]) => {
+    const text = textOf(`views/${name}.sql`);
+    const statement = `CREATE OR REPLACE MACRO ${name}(${parameters}) AS\n  ${layout(sql(...parameters.split(", ")))};`;
+    const wanted = text.replace(/^CREATE OR REPLACE MACRO [^;]*;/m, () => statement);
+    expect(wanted).toContain(statement);
+    await expect(wanted).toMatchFileSnapshot(pathOf(`views/${name}.sql`));
+  },
+);
+
+const flat = (sql: string): string => sql.replaceAll(/\s+/g, " ");
+
+test("adjusted aggregates minutes and days as the service does", () => {
+  const sql = flat(textOf("views/adjusted.sql"));
+  const { open, high, low, close, amount, prev_close, open_interest, settlement_price } = BAR_AGGREGATES;
+  const prices = [open, high, low, close].join(", ");
+  const rest = [amount, prev_close, open_interest, settlement_price].join(", ");
+  const wanted = `${prices}, units_of(sum(shares), unit), ${rest}, unit`;
+  expect(sql.split(wanted)).toHaveLength(3);
+});
+
+test("adjusted knows every period and adjustment, and says so", () => {
+  const sql = flat(textOf("views/adjusted.sql"));
+  const list = (names: readonly string[]): string => `(${names.map((name) => `'${name}'`).join(", ")})`;
+  for (const names of [PERIODS, ADJUSTMENTS]) {
+    expect(sql).toContain(`NOT IN ${list(names)}`);
+    expect(sql).toContain(` is none of ${names.join(", ")}')`);
+  }
+  const ofKind = (kind: string): string => list(PERIODS.filter((period) => BUCKETS[period].kind === kind));
+  for (const kind of ["landed", "minutes", "calendar"]) expect(sql).toContain(`period IN ${ofKind(kind)}`);
+});
+
+test("the midday break of the audit of minute labels is the one of the sessions", () => {
+  const time = (minute = 0): string =>
+    `TIME '${[Math.floor(minute / 60), minute % 60].map((part) => String(part).padStart(2, "0")).join(":")}'`;
+  const [cn, hk] = [SESSION_HOURS.CN.parts, SESSION_HOURS.HK.parts];
+  expect(cn[1]?.[0]).toBe(hk[1]?.[0]);
+  expect(textOf("audits/minute_labels.sql")).toContain(
+    `local_time > CASE region WHEN 'CN' THEN ${time(cn[0]?.[1])} ELSE ${time(hk[0]?.[1])} END AND local_time <= ${time(cn[1]?.[0])}`,
+  );
+});
+
+test("no other file states a lot, a tolerance or the threshold of an ex-event", () => {
+  const others = readdirSync(pathOf("."), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".sql"))
+    .filter((file) => !Object.hasOwn(MACROS, file.replace(/^views\/(.*)\.sql$/, "$1")));
+  expect(others.length).toBeGreaterThan(40);
+  for (const file of others) {
+    const code = textOf(file).replaceAll(/--.*|COMMENT ON [^;]*;/g, "");
+    expect(code, file).not.toMatch(/0\.0005|1e-9|WHEN 'CN' THEN 100|volume \* (\w+\.)?lot|Asia\/Shanghai/);
+  }
+});
