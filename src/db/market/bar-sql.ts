@@ -15,7 +15,7 @@ export function sharesSql(volume: string, lot: string): string {
 }
 
 /** A sum of volumes as the interface has them: an int64, the largest one where the sum is more. */
-export function int64Sql(sum: string): string {
+function int64Sql(sum: string): string {
   return `CAST(least(${sum}, ${MAX_INT64}) AS BIGINT)`;
 }
 
