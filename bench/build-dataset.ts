@@ -1,6 +1,6 @@
 import { text } from "node:stream/consumers";
-import { buildDataset } from "../src/export/dataset/build-dataset.js";
-import { defineDataset } from "../src/export/dataset/spec.js";
+import { buildDataset } from "../src/dataset/build-dataset.js";
+import { defineDataset } from "../src/dataset/spec.js";
 import { Lake } from "../src/lake/lake.js";
 import { type DatasetOrder, FIELDS, LAYOUTS } from "./dataset-layout.js";
 import { plainDataset } from "./plain-dataset.js";

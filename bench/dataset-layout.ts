@@ -1,4 +1,4 @@
-import type { DatasetFormat } from "../src/export/dataset/spec.js";
+import type { DatasetFormat } from "../src/dataset/spec.js";
 
 /** Columns of the datasets that are compared. */
 export const FIELDS = ["open", "high", "low", "close", "volume", "amount", "vwap", "factor"] as const;

@@ -1,8 +1,8 @@
 import { Session } from "../src/db/session.js";
 import { Lake, rowCount } from "../src/lake/lake.js";
 import { BARS_1M } from "../src/schema/bars.js";
+import { startService } from "../src/serve/http/service.js";
 import { plainKeys } from "../src/serve/keys/key-ring.js";
-import { startService } from "../src/serve/service.js";
 import type { ServiceOrder, ServiceTold } from "./minute-service.js";
 import { temporaryFolder } from "./temporary-folder.js";
 import { writeYear } from "./year-of-minutes.js";

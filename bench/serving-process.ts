@@ -1,6 +1,6 @@
 import { Lake } from "../src/lake/lake.js";
+import { startService } from "../src/serve/http/service.js";
 import { plainKeys } from "../src/serve/keys/key-ring.js";
-import { startService } from "../src/serve/service.js";
 import { startPlainService } from "./plain-service.js";
 import type { ServingCommand, ServingMessage } from "./serving.js";
 

@@ -1,9 +1,9 @@
 import type { Session } from "../src/db/session.js";
-import { commitInfoAction } from "../src/lake/commit-actions.js";
-import { writeDataFile } from "../src/lake/data-file.js";
-import type { AddFile } from "../src/lake/delta-actions.js";
-import { commit, schemaActions } from "../src/lake/delta-log.js";
+import { writeDataFile } from "../src/lake/files/data-file.js";
 import type { Lake } from "../src/lake/lake.js";
+import { commitInfoAction } from "../src/lake/log/commit-actions.js";
+import type { AddFile } from "../src/lake/log/delta-actions.js";
+import { commit, schemaActions } from "../src/lake/log/delta-log.js";
 import type { TableSchema } from "../src/schema/column.js";
 
 /** A data file that is to be. */

@@ -19,9 +19,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   lake: [...EDGES, "client"],
   jobs: USES,
   serve: USES,
-  export: USES,
+  dataset: USES,
+  notebook: USES,
   sim: USES,
-  cli: [...USES, "jobs", "serve", "export", "sim"],
+  cli: [...USES, "jobs", "serve", "dataset", "notebook", "sim"],
 };
 
 /** Packages that have one home. `types`: whether `import type` is permitted elsewhere. */

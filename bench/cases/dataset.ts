@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
-import { landTradingDays } from "../../src/lake/trading-days.js";
+import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import type { Benchmark, Case } from "../benchmark.js";
 import { FIELDS, type Layout } from "../dataset-layout.js";

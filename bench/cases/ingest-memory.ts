@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { Session } from "../../src/db/session.js";
-import { runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
+import { runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { Benchmark, Case } from "../benchmark.js";

@@ -1,9 +1,9 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Action, AddFile } from "../../src/lake/delta-actions.js";
-import { commit, schemaActions } from "../../src/lake/delta-log.js";
 import { Lake } from "../../src/lake/lake.js";
-import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/snapshot.js";
+import type { Action, AddFile } from "../../src/lake/log/delta-actions.js";
+import { commit, schemaActions } from "../../src/lake/log/delta-log.js";
+import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { Benchmark, Case, Outcome } from "../benchmark.js";
 import { temporaryFolder } from "../temporary-folder.js";

@@ -1,8 +1,8 @@
 import { Option } from "commander";
 import { UsageError } from "../core/errors.js";
-import { noticeOf, sendNotice } from "../jobs/notify.js";
-import { type Pipeline, TOLD_ENDS } from "../jobs/pipeline.js";
-import type { RunOutcome } from "../jobs/run-outcome.js";
+import { type Pipeline, TOLD_ENDS } from "../jobs/pipeline/definition.js";
+import { noticeOf, sendNotice } from "../jobs/run/notify.js";
+import type { RunOutcome } from "../jobs/run/run-outcome.js";
 import type { RunStatus } from "../schema/runs.js";
 
 /** What {@link notifyOption} gives. */

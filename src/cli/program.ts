@@ -5,7 +5,7 @@ import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
 import { tellQueryError } from "./results/query-error-text.js";
 import { StatementError } from "./results/statement-error.js";
-import { paint } from "./text.js";
+import { paint } from "./text/text.js";
 
 interface CommandEntry {
   /** What the command does, in a line. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/time.js";
-import { KeyScope, type ScopeEvidence } from "../plan/key-scope.js";
-import type { Send } from "../plan/send-log.js";
+import { KeyScope, type ScopeEvidence } from "../plan/quota/key-scope.js";
+import type { Send } from "../plan/quota/send-log.js";
 import type { EndpointGroup } from "../wire/endpoints.js";
 import { QuotaGate, type QuotaGateOptions, type QuotaState } from "./quota-gate.js";
 

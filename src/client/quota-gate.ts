@@ -7,8 +7,8 @@ import {
   type Rate,
   tryAt,
   tryHigher,
-} from "../plan/rate.js";
-import { countedAt, recentSends, roomAt, type Send, usedInMinute } from "../plan/send-log.js";
+} from "../plan/quota/rate.js";
+import { countedAt, recentSends, roomAt, type Send, usedInMinute } from "../plan/quota/send-log.js";
 
 /** Part of a wait that is added to it, as the clocks of two machines run apart: 25 ms in a minute. */
 const CLOCK_DRIFT = 25 / MINUTE_MS;

@@ -4,10 +4,10 @@ import { Agent, request } from "undici";
 import { ServiceError, UsageError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
-import { canHeal, isOverQuota, refusalError, withRequest } from "./answer-error.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
 import { type GroupOptions, KeyQuota, type Pass } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
+import { canHeal, isOverQuota, refusalError, withRequest } from "./response-error.js";
 import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
 
 export interface ServiceClientOptions {

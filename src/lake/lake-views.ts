@@ -5,8 +5,8 @@ import { createViews, type ViewedTable, viewFault } from "../db/views.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { byteCount, type Lake, type Moment, rowCount } from "./lake.js";
-import { rejectsSql } from "./rejects.js";
-import { emptySnapshot, type Snapshot } from "./snapshot.js";
+import { rejectsSql } from "./land/rejects.js";
+import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { viewBranches } from "./view-branches.js";
 
 /** A table that cannot be read, and why. */

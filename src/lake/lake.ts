@@ -4,11 +4,11 @@ import { LakeError } from "../core/errors.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
-import { hashInName } from "./data-file.js";
-import { hasMixedFiles, readLog } from "./delta-log.js";
-import { isInItsFolder } from "./partition-folder.js";
-import { type DataFile, emptySnapshot, type Snapshot } from "./snapshot.js";
-import { localStorage, STAGING, type Storage } from "./storage.js";
+import { hashInName } from "./files/data-file.js";
+import { isInItsFolder } from "./files/partition-folder.js";
+import { hasMixedFiles, readLog } from "./log/delta-log.js";
+import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
+import { localStorage, STAGING, type Storage } from "./storage/storage.js";
 
 /** A moment of a lake's past; a table that has neither stands as it does now. */
 export interface Moment {

@@ -6,9 +6,9 @@ import { BarlakeError, LakeError, messageOf } from "../core/errors.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import { Session, type SessionOptions } from "../db/session.js";
 import { createUserViews } from "../db/views.js";
+import { verifyReads } from "./files/verify-reads.js";
 import type { Lake, Moment } from "./lake.js";
 import { createLakeViews, type ReadableTables, readableTables } from "./lake-views.js";
-import { verifyReads } from "./verify-reads.js";
 
 /** How a lake is read. */
 export interface ReaderOptions extends SessionOptions {

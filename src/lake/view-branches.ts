@@ -1,7 +1,7 @@
 import { ident, literal } from "../db/quote.js";
 import { columnOf, DUCKDB_TYPE, type PartitionSpan, type TableSchema } from "../schema/column.js";
-import { partitionDates, statedTimes } from "./prune.js";
-import type { DataFile, Snapshot } from "./snapshot.js";
+import { partitionDates, statedTimes } from "./files/prune.js";
+import type { DataFile, Snapshot } from "./log/snapshot.js";
 
 /** Some of a table's live files, and what the log and the partition say of all their rows. */
 export interface FileBranch {

@@ -2,7 +2,7 @@ import { dateOfEpochDay, type TradingDate } from "../core/time.js";
 import type { Region } from "../market/regions.js";
 import { apportion, BOARDS, type Board } from "./board.js";
 import { americanName, chineseName, fundName, type InventedName } from "./names.js";
-import { onGrid } from "./price-grid.js";
+import { onGrid } from "./prices/price-grid.js";
 import { integer, logUniform, mix, mixText, uniform } from "./random.js";
 import type { RegionCalendar } from "./trading-days.js";
 

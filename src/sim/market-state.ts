@@ -2,7 +2,7 @@ import { UsageError } from "../core/errors.js";
 import { epochDay, parseTradingDate, type TradingDate } from "../core/time.js";
 import type { Region } from "../market/regions.js";
 import { makeInstruments, type SimInstrument } from "./instrument.js";
-import { type PricePath, walkPrices } from "./price-path.js";
+import { type PricePath, walkPrices } from "./prices/price-path.js";
 import { mix } from "./random.js";
 import { dayIndexAtOrAfter, type RegionCalendar, regionCalendar } from "./trading-days.js";
 

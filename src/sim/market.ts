@@ -2,13 +2,18 @@ import type { TradingDate } from "../core/time.js";
 import type { Region } from "../market/regions.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import type { ExchangeSummary, Instrument, StatementRecord, UniverseDetail } from "../wire/resources.js";
-import { makeDailyBars } from "./daily-bars.js";
-import { type ExFactor, listExFactors } from "./ex-factors.js";
 import type { SimInstrument } from "./instrument.js";
 import { type MarketSpec, marketState } from "./market-state.js";
-import { makeMinuteBars } from "./minute-bars.js";
+import { makeMinuteBars } from "./minutes/minute-bars.js";
+import { makeDailyBars } from "./prices/daily-bars.js";
+import { type ExFactor, listExFactors } from "./prices/ex-factors.js";
 import { listExchanges, listInstruments } from "./reference-data.js";
-import { latestVersions, listVersions, type StatementKind, type StatementVersion } from "./statements.js";
+import {
+  latestVersions,
+  listVersions,
+  type StatementKind,
+  type StatementVersion,
+} from "./statements/statements.js";
 import { listUniverses } from "./universe.js";
 
 export type { ExFactor, MarketSpec, SimInstrument, StatementKind, StatementVersion };

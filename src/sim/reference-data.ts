@@ -3,7 +3,7 @@ import type { ExchangeSummary, Instrument } from "../wire/resources.js";
 import { BOARDS } from "./board.js";
 import type { SimInstrument } from "./instrument.js";
 import { isListed, type MarketState } from "./market-state.js";
-import { dayTick, highestTicks, lowestTicks } from "./price-grid.js";
+import { dayTick, highestTicks, lowestTicks } from "./prices/price-grid.js";
 import { dayIndexAtOrAfter } from "./trading-days.js";
 
 /** The limit_up that stands for "no limit" in the first days after a listing. */

@@ -7,7 +7,7 @@
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { runCli } from "../../dist/cli/program.js";
-import { importDefinition } from "../../dist/jobs/import-definition.js";
+import { importDefinition } from "../../dist/jobs/pipeline/import-definition.js";
 
 // The loader of TypeScript starts its process in the folder in which it was first asked for: that of a test is deleted.
 await importDefinition("pipeline", fileURLToPath(new URL("../../pipelines/daily.ts", import.meta.url)));

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { PipelineDefinition } from "../../src/jobs/pipeline.js";
+import type { PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
 import { html } from "../faults/scripted-service.js";
 import { right, scriptedMarket } from "../jobs/scripted-market.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { holdKey } from "../../src/client/key-lock.js";
 import { systemClock } from "../../src/client/system-clock.js";
-import { limitsPath } from "../../src/lake/service-limits.js";
+import { limitsPath } from "../../src/lake/requests/service-limits.js";
 import { json, startScripted } from "../faults/scripted-service.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { runCli } from "./run-cli.js";

@@ -1,15 +1,10 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { UsageError } from "../../src/core/errors.js";
+import { BAR_COLUMNS } from "../../src/dataset/cells/bar-columns.js";
+import { checkExpression } from "../../src/dataset/expression/check-expression.js";
+import { DATASET_FORMATS, type DatasetDefinition, defineDataset, MASKS } from "../../src/dataset/spec.js";
 import { Session } from "../../src/db/session.js";
-import { BAR_COLUMNS } from "../../src/export/dataset/bar-columns.js";
-import { checkExpression } from "../../src/export/dataset/check-expression.js";
-import {
-  DATASET_FORMATS,
-  type DatasetDefinition,
-  defineDataset,
-  MASKS,
-} from "../../src/export/dataset/spec.js";
 
 const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const GUIDE = textOf("docs/datasets.md");
@@ -33,7 +28,7 @@ const namesOf = (header: string): string[] =>
 
 test("the table of a spec's fields has each of them, with its default", () => {
   const [, shape = ""] =
-    /const spec = z\.strictObject\(\{\n(.*?)^\}\);/ms.exec(textOf("src/export/dataset/spec.ts")) ?? [];
+    /const spec = z\.strictObject\(\{\n(.*?)^\}\);/ms.exec(textOf("src/dataset/spec.ts")) ?? [];
   const fields = [...shape.matchAll(/^ {2}(\w+)[:,]/gm)].map(([, name]) => name as string);
   expect(fields).toContain("universe");
   expect(namesOf("field")).toEqual(fields);

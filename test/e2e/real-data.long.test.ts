@@ -4,17 +4,17 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { Session } from "../../src/db/session.js";
-import { auditLake } from "../../src/jobs/audit-lake.js";
-import { compareLakes } from "../../src/jobs/compare-lakes.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportReport, type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
-import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
-import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import { auditLake } from "../../src/jobs/maintenance/audit-lake.js";
+import { compareLakes } from "../../src/jobs/maintenance/compare-lakes.js";
+import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
+import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
 import { RUNS } from "../../src/schema/runs.js";
+import { type Service, startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
-import { type Service, startService } from "../../src/serve/service.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 
 /** Real market data: see its SOURCES.md for where it is from and which defects it has. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
-import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
-import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
+import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { RUNS } from "../../src/schema/runs.js";
 import { queryLake, temporaryLake } from "../lake/temporary-lake.js";

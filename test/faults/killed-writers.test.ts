@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { vacuum } from "../../src/lake/vacuum.js";
+import { vacuum } from "../../src/lake/maintenance/vacuum.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import {
   anyDelivery,

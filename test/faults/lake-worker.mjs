@@ -4,12 +4,12 @@
  */
 import { systemClock } from "../../dist/client/system-clock.js";
 import { Session } from "../../dist/db/session.js";
-import { writeCheckpoint } from "../../dist/lake/checkpoint.js";
 import { Lake } from "../../dist/lake/lake.js";
-import { landBars, stageBars } from "../../dist/lake/land-bars.js";
-import { optimize } from "../../dist/lake/optimize.js";
-import { openRejects } from "../../dist/lake/rejects.js";
-import { vacuum } from "../../dist/lake/vacuum.js";
+import { landBars, stageBars } from "../../dist/lake/land/land-bars.js";
+import { openRejects } from "../../dist/lake/land/rejects.js";
+import { writeCheckpoint } from "../../dist/lake/log/checkpoint.js";
+import { optimize } from "../../dist/lake/maintenance/optimize.js";
+import { vacuum } from "../../dist/lake/maintenance/vacuum.js";
 import { BARS_1D } from "../../dist/schema/bars.js";
 
 const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };

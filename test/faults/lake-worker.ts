@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { LandReport } from "../../src/lake/upsert.js";
+import type { LandReport } from "../../src/lake/land/upsert.js";
 import { startWorker, type WorkerProcess } from "./worker-process.js";
 
 const WORKER = fileURLToPath(new URL("lake-worker.mjs", import.meta.url));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PipelineDefinition } from "../../src/jobs/pipeline.js";
+import type { PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
 import { openReader } from "../../src/lake/publish.js";
 import { barsOn, scriptedMarket } from "../jobs/scripted-market.js";
 import { json, type Script } from "./scripted-service.js";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { marketLake } from "../export/dataset/market-lake.js";
+import { marketLake } from "../dataset/market-lake.js";
 import { pythonHas, runPython } from "./python.js";
 
 const FROM = "2025-06-02";

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { DatasetFormat } from "../../src/export/dataset/spec.js";
-import { marketLake } from "../export/dataset/market-lake.js";
+import type { DatasetFormat } from "../../src/dataset/spec.js";
+import { marketLake } from "../dataset/market-lake.js";
 import { pythonHas, runPython } from "./python.js";
 
 const FROM = "2025-06-02";

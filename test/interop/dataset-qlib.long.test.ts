@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { qlibInstrument } from "../../src/export/dataset/formats/qlib-names.js";
-import { marketLake } from "../export/dataset/market-lake.js";
+import { qlibInstrument } from "../../src/dataset/formats/qlib-names.js";
+import { marketLake } from "../dataset/market-lake.js";
 import { pythonHas, runPython } from "./python.js";
 
 const FROM = "2025-06-02";

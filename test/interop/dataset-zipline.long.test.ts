@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { marketLake } from "../export/dataset/market-lake.js";
+import { marketLake } from "../dataset/market-lake.js";
 import { interpreterHas, runScript, ZIPLINE_PYTHON } from "./python.js";
 
 const FROM = "2025-06-02";

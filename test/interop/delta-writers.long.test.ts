@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Lake, rowCount } from "../../src/lake/lake.js";
-import { optimize } from "../../src/lake/optimize.js";
+import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { openSession, T0, temporaryFolder } from "../lake/temporary-lake.js";

@@ -1,8 +1,8 @@
 import { parquetRelation } from "../../src/db/parquet-relation.js";
 import type { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { landBars, stageBars } from "../../src/lake/land-bars.js";
-import type { LandReport } from "../../src/lake/upsert.js";
+import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
+import type { LandReport } from "../../src/lake/land/upsert.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { FINAL } from "./eventful-lake.js";
 

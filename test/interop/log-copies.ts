@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { writeCheckpoint } from "../../src/lake/checkpoint.js";
 import { Lake } from "../../src/lake/lake.js";
+import { writeCheckpoint } from "../../src/lake/log/checkpoint.js";
 import { TABLES } from "../../src/schema/tables.js";
 
 const isCheckpoint = (name: string): boolean => name.includes(".checkpoint.") || name === "_last_checkpoint";

@@ -3,7 +3,7 @@ import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { ident, literal } from "../../src/db/quote.js";
 import type { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
-import type { Snapshot } from "../../src/lake/snapshot.js";
+import type { Snapshot } from "../../src/lake/log/snapshot.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import type { Column, ColumnType } from "../../src/schema/column.js";
 

@@ -1,9 +1,9 @@
 import { onTestFinished } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
-import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/ingest/run-pipeline.js";
-import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline.js";
+import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
+import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import type { Lake } from "../../src/lake/lake.js";
-import type { ServiceLimits } from "../../src/lake/service-limits.js";
+import type { ServiceLimits } from "../../src/lake/requests/service-limits.js";
 import { json, type Script, type Seen, startScripted } from "../faults/scripted-service.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 import { temporaryLake } from "../lake/temporary-lake.js";

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { contentHash, hashInName } from "../../src/lake/data-file.js";
+import { contentHash, hashInName } from "../../src/lake/files/data-file.js";
 import { Lake } from "../../src/lake/lake.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

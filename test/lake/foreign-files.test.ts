@@ -3,13 +3,13 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { literal } from "../../src/db/quote.js";
 import type { Session } from "../../src/db/session.js";
-import { checkTable } from "../../src/lake/check/check-table.js";
-import type { Action } from "../../src/lake/delta-actions.js";
-import { commit, schemaActions } from "../../src/lake/delta-log.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { optimize } from "../../src/lake/optimize.js";
+import type { Action } from "../../src/lake/log/delta-actions.js";
+import { commit, schemaActions } from "../../src/lake/log/delta-log.js";
+import { encodePath, type Snapshot } from "../../src/lake/log/snapshot.js";
+import { checkTable } from "../../src/lake/maintenance/check/check-table.js";
+import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../src/lake/publish.js";
-import { encodePath, type Snapshot } from "../../src/lake/snapshot.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
 

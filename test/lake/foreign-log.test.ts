@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LakeError } from "../../src/core/errors.js";
 import type { Session } from "../../src/db/session.js";
-import { writeCheckpoint } from "../../src/lake/checkpoint.js";
-import type { Action } from "../../src/lake/delta-actions.js";
-import { commit, readLog } from "../../src/lake/delta-log.js";
-import { readHistory } from "../../src/lake/history.js";
 import { Lake } from "../../src/lake/lake.js";
-import { emptySnapshot } from "../../src/lake/snapshot.js";
+import { writeCheckpoint } from "../../src/lake/log/checkpoint.js";
+import type { Action } from "../../src/lake/log/delta-actions.js";
+import { commit, readLog } from "../../src/lake/log/delta-log.js";
+import { readHistory } from "../../src/lake/log/history.js";
+import { emptySnapshot } from "../../src/lake/log/snapshot.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
 

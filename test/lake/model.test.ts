@@ -4,9 +4,9 @@ import { LakeError } from "../../src/core/errors.js";
 import type { Clock } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { optimize } from "../../src/lake/optimize.js";
-import type { Storage } from "../../src/lake/storage.js";
-import { vacuum } from "../../src/lake/vacuum.js";
+import { optimize } from "../../src/lake/maintenance/optimize.js";
+import { vacuum } from "../../src/lake/maintenance/vacuum.js";
+import type { Storage } from "../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { cases } from "../sweep.js";
 import {

@@ -5,10 +5,10 @@ import { onTestFinished } from "vitest";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { landBars, stageBars } from "../../src/lake/land-bars.js";
+import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
+import { openRejects } from "../../src/lake/land/rejects.js";
+import type { LandReport } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
-import { openRejects } from "../../src/lake/rejects.js";
-import type { LandReport } from "../../src/lake/upsert.js";
 import type { TableSchema } from "../../src/schema/column.js";
 
 /** A folder that is deleted when the test is over. */

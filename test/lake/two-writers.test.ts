@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { landStatements } from "../../src/lake/land-statements.js";
-import { landVersions } from "../../src/lake/land-versions.js";
-import { openRejects } from "../../src/lake/rejects.js";
-import { stageRows } from "../../src/lake/stage-rows.js";
-import type { LandReport } from "../../src/lake/upsert.js";
+import { landStatements } from "../../src/lake/land/land-statements.js";
+import { landVersions } from "../../src/lake/land/land-versions.js";
+import { openRejects } from "../../src/lake/land/rejects.js";
+import { stageRows } from "../../src/lake/land/stage-objects.js";
+import type { LandReport } from "../../src/lake/land/upsert.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { UNIVERSES } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";

@@ -2,10 +2,10 @@ import { type RecordBatch, tableFromIPC } from "apache-arrow";
 import { expect, test } from "vitest";
 import { batchesToIpc } from "../../src/arrow/batches-ipc.js";
 import { type Lake, rowCount } from "../../src/lake/lake.js";
-import { landBars, stageBars } from "../../src/lake/land-bars.js";
-import { optimize } from "../../src/lake/optimize.js";
+import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
+import { optimize } from "../../src/lake/maintenance/optimize.js";
+import { vacuum } from "../../src/lake/maintenance/vacuum.js";
 import { queryArrow } from "../../src/lake/query-arrow.js";
-import { vacuum } from "../../src/lake/vacuum.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { FINAL, openSession, T0, temporaryLake } from "./temporary-lake.js";
 

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { landBars, stageBars } from "../../src/lake/land-bars.js";
-import { optimize } from "../../src/lake/optimize.js";
+import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
+import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
+import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../src/lake/publish.js";
-import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/snapshot.js";
 import { viewBranches } from "../../src/lake/view-branches.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { EXCHANGES } from "../../src/schema/reference.js";

@@ -3,7 +3,7 @@ import { request } from "undici";
 import { describe, expect, test } from "vitest";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
-import { acceptsGzip } from "../../src/serve/compression.js";
+import { acceptsGzip } from "../../src/serve/http/compression.js";
 import { addKey, KeyFile } from "../../src/serve/keys/key-file.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { KEY, landReference, landRows, NOW, serveForTest } from "./served-lake.js";

@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { landBars, stageBars } from "../../src/lake/land-bars.js";
-import { landStatements } from "../../src/lake/land-statements.js";
-import { landVersions } from "../../src/lake/land-versions.js";
-import { openRejects } from "../../src/lake/rejects.js";
-import { stageRows } from "../../src/lake/stage-rows.js";
+import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
+import { landStatements } from "../../src/lake/land/land-statements.js";
+import { landVersions } from "../../src/lake/land/land-versions.js";
+import { openRejects } from "../../src/lake/land/rejects.js";
+import { stageRows } from "../../src/lake/land/stage-objects.js";
 import { KLINE_COLUMNS } from "../../src/schema/bars.js";
 import type { TableSchema } from "../../src/schema/column.js";
+import { type Service, type ServiceOptions, startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
-import { type Service, type ServiceOptions, startService } from "../../src/serve/service.js";
 
 /** A landed bar of a test, by column; `timestamp` in epoch milliseconds. */
 export interface LandedBar {

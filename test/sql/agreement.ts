@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { dateOfEpochDay, epochDay, type TradingDate } from "../../src/core/time.js";
+import { openPanel } from "../../src/dataset/panel/lake-panel.js";
+import { defineDataset } from "../../src/dataset/spec.js";
 import type { Session } from "../../src/db/session.js";
-import { openPanel } from "../../src/export/dataset/lake-panel.js";
-import { defineDataset } from "../../src/export/dataset/spec.js";
 import { type Adjustment, BUCKETS, basePeriod, type Period } from "../../src/market/period.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";
 import { regionOf } from "../../src/market/symbol.js";

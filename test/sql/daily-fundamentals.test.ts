@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
-import { stageRows } from "../../src/lake/stage-rows.js";
-import { upsert } from "../../src/lake/upsert.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../src/schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
+import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
-import { stageRows } from "../../src/lake/stage-rows.js";
-import { upsert } from "../../src/lake/upsert.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
 import { TRADING_DAYS } from "../../src/schema/trading-days.js";

@@ -1,6 +1,6 @@
 import stringWidth from "string-width";
 import { cut } from "../results/result-table.js";
-import { paint } from "../text.js";
+import { paint } from "../text/text.js";
 import { chartNumber, decimalsFor } from "./line-chart.js";
 
 /** A bar of a chart. */

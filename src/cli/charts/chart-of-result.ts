@@ -1,8 +1,8 @@
 import { UsageError } from "../../core/errors.js";
 import type { PlainValue, ResultColumn } from "../../db/row-reader.js";
-import { type Candle, candleChart } from "../candles.js";
 import { cellText, isNumeric, isTemporal } from "../results/cell-text.js";
-import { paint } from "../text.js";
+import { type Candle, candleChart } from "../text/candles.js";
+import { paint } from "../text/text.js";
 import { barChart } from "./bar-chart.js";
 import { type ChartSize, lineChart, most } from "./line-chart.js";
 

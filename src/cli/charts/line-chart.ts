@@ -1,4 +1,4 @@
-import { paint } from "../text.js";
+import { paint } from "../text/text.js";
 
 /** A point of a line. */
 export interface ChartPoint {

@@ -1,30 +1,30 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { DAY_MS, type TradingDate } from "../../core/time.js";
-import { auditLake } from "../../jobs/audit-lake.js";
-import { type CheckReport, checkLake } from "../../jobs/check-lake.js";
+import { auditLake } from "../../jobs/maintenance/audit-lake.js";
+import { type CheckReport, checkLake } from "../../jobs/maintenance/check-lake.js";
 import {
   checkSample,
   type DeviatingBar,
   type SampleReport,
   type SampleSize,
-} from "../../jobs/check-sample.js";
-import { type ScrubReport, scrubLake } from "../../jobs/scrub-lake.js";
-import type { Finding, Severity } from "../../lake/check/finding.js";
+} from "../../jobs/maintenance/check-sample.js";
+import { type ScrubReport, scrubLake } from "../../jobs/maintenance/scrub-lake.js";
+import type { Finding, Severity } from "../../lake/maintenance/check/finding.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { addDays } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { TABLES } from "../../schema/tables.js";
-import { auditText } from "../audit-text.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { progressView } from "../progress.js";
-import { scrubText } from "../scrub-text.js";
-import { openService, type ServiceOptions, serviceOptions } from "../service-option.js";
-import { count, paint, plural, size, table } from "../text.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { openService, type ServiceOptions, serviceOptions } from "../options/service-option.js";
+import { auditText } from "../text/audit-text.js";
+import { progressView } from "../text/progress.js";
+import { scrubText } from "../text/scrub-text.js";
+import { count, paint, plural, size, table } from "../text/text.js";
 
 interface Options extends ServiceOptions {
   readonly deep?: boolean;

@@ -2,19 +2,19 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { UsageError } from "../../core/errors.js";
-import { buildDataset } from "../../export/dataset/build-dataset.js";
-import { listDatasets } from "../../export/dataset/list-datasets.js";
-import { planDataset } from "../../export/dataset/plan-dataset.js";
-import { DATASET_FORMATS, type DatasetFormat, type DatasetSpec } from "../../export/dataset/spec.js";
-import { isSound, verifyDataset } from "../../export/dataset/verify-dataset.js";
+import { buildDataset } from "../../dataset/build-dataset.js";
+import { planDataset } from "../../dataset/plan-dataset.js";
+import { DATASET_FORMATS, type DatasetFormat, type DatasetSpec } from "../../dataset/spec.js";
+import { listDatasets } from "../../dataset/store/list-datasets.js";
+import { isSound, verifyDataset } from "../../dataset/store/verify-dataset.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Cli } from "../cli.js";
 import { buildText, checkText, listText, planText } from "../dataset/dataset-text.js";
 import { loadSpec, shippedSpecs } from "../dataset/load-spec.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../moment-option.js";
-import { progressView } from "../progress.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../options/moment-option.js";
+import { progressView } from "../text/progress.js";
 
 interface SpecOptions extends CommonOptions, MomentOptions {
   readonly format?: DatasetFormat;

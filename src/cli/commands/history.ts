@@ -1,12 +1,12 @@
 import { Argument } from "commander";
 import { UsageError } from "../../core/errors.js";
-import { type HistoryEntry, readHistory } from "../../lake/history.js";
+import { type HistoryEntry, readHistory } from "../../lake/log/history.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { count, size, table } from "../text.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { count, size, table } from "../text/text.js";
 
 interface Options extends CommonOptions {
   readonly limit: string;

@@ -2,13 +2,13 @@ import { Argument, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { IMPORTABLE, type ImportReport, type ImportTable, runImport } from "../../jobs/import/run-import.js";
-import { newRunId } from "../../jobs/ingest/run-pipeline.js";
+import { newRunId } from "../../jobs/run/run-pipeline.js";
 import type { Cli } from "../cli.js";
 import { exitOfImport } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { progressView } from "../progress.js";
-import { changesTable, landedTable, rejectedTable } from "../report-text.js";
-import { paint, plural } from "../text.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { progressView } from "../text/progress.js";
+import { changesTable, landedTable, rejectedTable } from "../text/report-text.js";
+import { paint, plural } from "../text/text.js";
 
 interface Options extends CommonOptions {
   readonly map: Record<string, string>;

@@ -5,10 +5,10 @@ import { addKey, type KeyGrant, type KeyRecord, readKeys, revokeKey } from "../.
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { keysOption } from "../keys-option.js";
-import { jsonOption, printJson } from "../lake-option.js";
-import { wholeNumber } from "../number-option.js";
-import { paint, table } from "../text.js";
+import { keysOption } from "../options/keys-option.js";
+import { jsonOption, printJson } from "../options/lake-option.js";
+import { wholeNumber } from "../options/number-option.js";
+import { paint, table } from "../text/text.js";
 
 interface Options {
   readonly keys: string;

@@ -1,14 +1,14 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
-import { newRunId } from "../../jobs/ingest/run-pipeline.js";
-import { optimizeLake } from "../../jobs/optimize-lake.js";
-import { type OptimizeReport, TARGET_BYTES } from "../../lake/optimize.js";
+import { optimizeLake } from "../../jobs/maintenance/optimize-lake.js";
+import { newRunId } from "../../jobs/run/run-pipeline.js";
+import { type OptimizeReport, TARGET_BYTES } from "../../lake/maintenance/optimize.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { progressView } from "../progress.js";
-import { count, paint, plural, size, table } from "../text.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { progressView } from "../text/progress.js";
+import { count, paint, plural, size, table } from "../text/text.js";
 
 interface Options extends CommonOptions {
   readonly targetMb: number;

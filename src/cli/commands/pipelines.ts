@@ -1,13 +1,13 @@
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError } from "../../core/errors.js";
-import { loadPipeline, pipelineFiles } from "../../jobs/load-pipeline.js";
-import type { Pipeline } from "../../jobs/pipeline.js";
+import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
 import { nextDue } from "../../plan/due-times.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { jsonOption, printJson } from "../lake-option.js";
-import { instantText, scheduleText, windowText } from "../schedule-text.js";
-import { paint, table } from "../text.js";
+import { jsonOption, printJson } from "../options/lake-option.js";
+import { instantText, scheduleText, windowText } from "../text/schedule-text.js";
+import { paint, table } from "../text/text.js";
 import { isLikelyTradingDay } from "../trading-days.js";
 
 /** A pipeline's file, and what came of loading it. */

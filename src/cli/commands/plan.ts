@@ -1,17 +1,17 @@
 import { hostOf } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { expectedRows } from "../../jobs/ingest/bars-demand.js";
-import { planPipeline, type RunOptions } from "../../jobs/ingest/run-pipeline.js";
-import { loadPipeline } from "../../jobs/load-pipeline.js";
-import type { Pipeline } from "../../jobs/pipeline.js";
+import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
+import { planPipeline, type RunOptions } from "../../jobs/run/run-pipeline.js";
 import type { Lake } from "../../lake/lake.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import type { Cli } from "../cli.js";
-import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { EXIT } from "../exit-codes.js";
-import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { limitsOf, rpmOption, type ServiceOptions, urlOption } from "../service-option.js";
-import { count, duration, paint, plural, size, table } from "../text.js";
+import { type DemandOptions, demandOf, demandOptions } from "../options/demand-options.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { limitsOf, rpmOption, type ServiceOptions, urlOption } from "../options/service-option.js";
+import { count, duration, paint, plural, size, table } from "../text/text.js";
 
 /** What a bar takes, about: as JSON on the wire, and in a compacted file. */
 const WIRE_BYTES_PER_BAR = 58;

@@ -1,16 +1,16 @@
 import { Argument } from "commander";
 import { systemClock } from "../../client/system-clock.js";
-import { newRunId } from "../../jobs/ingest/run-pipeline.js";
-import { type RepairedFile, type RepairReport, repairLake } from "../../jobs/repair-lake.js";
+import { type RepairedFile, type RepairReport, repairLake } from "../../jobs/maintenance/repair-lake.js";
+import { newRunId } from "../../jobs/run/run-pipeline.js";
 import { Lake } from "../../lake/lake.js";
 import { isRegion, REGIONS } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { progressView } from "../progress.js";
-import { count, plural, table } from "../text.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { progressView } from "../text/progress.js";
+import { count, plural, table } from "../text/text.js";
 
 interface Options extends CommonOptions {
   readonly from?: string;

@@ -1,17 +1,17 @@
 import { systemClock } from "../../client/system-clock.js";
-import { type RunReport, runPipeline } from "../../jobs/ingest/run-pipeline.js";
-import { loadPipeline } from "../../jobs/load-pipeline.js";
-import { lastRuns } from "../../jobs/run-history.js";
-import { settleRun } from "../../jobs/run-outcome.js";
+import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
+import { lastRuns } from "../../jobs/run/run-history.js";
+import { settleRun } from "../../jobs/run/run-outcome.js";
+import { type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
 import { announce, type NotifyOptions, notifyOption, webhookOf } from "../announce.js";
 import type { Cli } from "../cli.js";
-import { type DemandOptions, demandOf, demandOptions } from "../demand-options.js";
 import { exitOfRun } from "../exit-codes.js";
-import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { progressView, showRun } from "../progress.js";
-import { runSummary } from "../report-text.js";
-import { openService, type ServiceOptions, serviceOptions, withQuota } from "../service-option.js";
-import { paint } from "../text.js";
+import { type DemandOptions, demandOf, demandOptions } from "../options/demand-options.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { openService, type ServiceOptions, serviceOptions, withQuota } from "../options/service-option.js";
+import { progressView, showRun } from "../text/progress.js";
+import { runSummary } from "../text/report-text.js";
+import { paint } from "../text/text.js";
 import { printPlan } from "./plan.js";
 
 interface Options extends ServiceOptions, DemandOptions, NotifyOptions {

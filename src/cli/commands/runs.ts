@@ -1,13 +1,13 @@
 import { Option } from "commander";
-import { listRuns, type RunDetails, type RunRow, runDetails } from "../../jobs/run-history.js";
+import { listRuns, type RunDetails, type RunRow, runDetails } from "../../jobs/run/run-history.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { wholeNumber } from "../number-option.js";
-import { referenceTable } from "../report-text.js";
-import { instantText } from "../schedule-text.js";
-import { count, duration, paint, plural, size, table } from "../text.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { wholeNumber } from "../options/number-option.js";
+import { referenceTable } from "../text/report-text.js";
+import { instantText } from "../text/schedule-text.js";
+import { count, duration, paint, plural, size, table } from "../text/text.js";
 
 interface ListOptions extends CommonOptions {
   readonly limit: number;

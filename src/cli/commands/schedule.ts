@@ -1,24 +1,22 @@
 import { Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
-import { type RunReport, runPipeline } from "../../jobs/ingest/run-pipeline.js";
-import { loadPipeline, pipelineFiles } from "../../jobs/load-pipeline.js";
-import { damageNotice, type Notice, sendNotice } from "../../jobs/notify.js";
-import type { Pipeline } from "../../jobs/pipeline.js";
-import { lastRuns } from "../../jobs/run-history.js";
+import { dailyScrub } from "../../jobs/maintenance/scrub-lake.js";
+import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
+import { damageNotice, type Notice, sendNotice } from "../../jobs/run/notify.js";
+import { lastRuns } from "../../jobs/run/run-history.js";
+import { type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
 import { scheduleMetrics } from "../../jobs/schedule/metrics.js";
 import { startMonitor } from "../../jobs/schedule/monitor.js";
 import { initialStates } from "../../jobs/schedule/pipeline-state.js";
 import { runDue, runSchedule, type ScheduleEvent } from "../../jobs/schedule/run-schedule.js";
-import { dailyScrub } from "../../jobs/scrub-lake.js";
 import type { Lake } from "../../lake/lake.js";
 import { announce, type NotifyOptions, notifyOption, webhookOf } from "../announce.js";
 import type { Cli } from "../cli.js";
 import { EXIT, exitOfRun } from "../exit-codes.js";
-import { lakeOption, openLake } from "../lake-option.js";
-import { portOption } from "../port-option.js";
-import { progressView, showRun } from "../progress.js";
-import { scheduleLog } from "../schedule-log.js";
+import { lakeOption, openLake } from "../options/lake-option.js";
+import { portOption } from "../options/port-option.js";
 import {
   checkService,
   maxResponseOption,
@@ -29,7 +27,9 @@ import {
   shareOption,
   urlOption,
   withQuota,
-} from "../service-option.js";
+} from "../options/service-option.js";
+import { progressView, showRun } from "../text/progress.js";
+import { scheduleLog } from "../text/schedule-log.js";
 import { scheduleDays } from "../trading-days.js";
 
 interface Options extends ServiceOptions, NotifyOptions {

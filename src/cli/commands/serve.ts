@@ -4,17 +4,17 @@ import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { splitList } from "../../market/symbol.js";
+import { startService } from "../../serve/http/service.js";
 import { KeyFile } from "../../serve/keys/key-file.js";
 import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
-import { startService } from "../../serve/service.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { keysOption } from "../keys-option.js";
-import { type CommonOptions, lakeOption, openLake } from "../lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../moment-option.js";
-import { wholeNumber } from "../number-option.js";
-import { portOption } from "../port-option.js";
-import { paint } from "../text.js";
+import { keysOption } from "../options/keys-option.js";
+import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../options/moment-option.js";
+import { wholeNumber } from "../options/number-option.js";
+import { portOption } from "../options/port-option.js";
+import { paint } from "../text/text.js";
 
 interface Options extends CommonOptions, MomentOptions {
   readonly keys: string;

@@ -3,15 +3,15 @@ import { subHours } from "date-fns/subHours";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { parseTradingDate } from "../../core/time.js";
-import { newRunId } from "../../jobs/ingest/run-pipeline.js";
+import { newRunId } from "../../jobs/run/run-pipeline.js";
 import { localDate } from "../../market/zone.js";
 import { fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { progressView } from "../progress.js";
-import { count, duration, paint } from "../text.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { progressView } from "../text/progress.js";
+import { count, duration, paint } from "../text/text.js";
 
 interface Options extends CommonOptions {
   readonly symbols: number;

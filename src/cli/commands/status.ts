@@ -1,15 +1,15 @@
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError } from "../../core/errors.js";
-import { lakeCoverage, type TableCoverage } from "../../jobs/ingest/lake-coverage.js";
+import { lakeCoverage, type TableCoverage } from "../../jobs/ledger/lake-coverage.js";
+import { verifiedSince } from "../../lake/files/verified-files.js";
 import type { Lake } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";
-import type { Snapshot } from "../../lake/snapshot.js";
-import { verifiedSince } from "../../lake/verified-files.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../moment-option.js";
-import { count, paint, size, table } from "../text.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../options/moment-option.js";
+import { count, paint, size, table } from "../text/text.js";
 
 interface TableRow {
   readonly name: string;

@@ -3,13 +3,13 @@ import { millisecondsInHour } from "date-fns/constants";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
-import { STAGING } from "../../lake/storage.js";
-import { type VacuumReport, vacuum, vacuumStaging } from "../../lake/vacuum.js";
+import { type VacuumReport, vacuum, vacuumStaging } from "../../lake/maintenance/vacuum.js";
+import { STAGING } from "../../lake/storage/storage.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { count, size, table } from "../text.js";
+import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { count, size, table } from "../text/text.js";
 
 interface Options extends CommonOptions {
   readonly retention: string;

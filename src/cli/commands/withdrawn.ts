@@ -2,7 +2,7 @@ import { Argument } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
-import { type WithdrawnReport, withdrawnBars } from "../../jobs/withdrawn-bars.js";
+import { type WithdrawnReport, withdrawnBars } from "../../jobs/maintenance/withdrawn-bars.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { addDays } from "../../market/sessions.js";
 import { parseSymbol, regionOf } from "../../market/symbol.js";
@@ -10,9 +10,9 @@ import { instantOf } from "../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { jsonOption, lakeOption, openLake, printJson } from "../lake-option.js";
-import { openService, type ServiceOptions, serviceOptions } from "../service-option.js";
-import { count, paint, plural, table } from "../text.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { openService, type ServiceOptions, serviceOptions } from "../options/service-option.js";
+import { count, paint, plural, table } from "../text/text.js";
 
 interface Options extends ServiceOptions {
   readonly symbols: string;

@@ -1,12 +1,12 @@
-import type { BuildReport } from "../../export/dataset/build-dataset.js";
-import { changeText, isOfPast } from "../../export/dataset/lake-changes.js";
-import type { FoundDataset } from "../../export/dataset/list-datasets.js";
-import type { DatasetPlan } from "../../export/dataset/plan-dataset.js";
-import type { DatasetFormat } from "../../export/dataset/spec.js";
-import { type DatasetCheck, isSound } from "../../export/dataset/verify-dataset.js";
+import type { BuildReport } from "../../dataset/build-dataset.js";
+import type { DatasetPlan } from "../../dataset/plan-dataset.js";
+import type { DatasetFormat } from "../../dataset/spec.js";
+import { changeText, isOfPast } from "../../dataset/store/lake-changes.js";
+import type { FoundDataset } from "../../dataset/store/list-datasets.js";
+import { type DatasetCheck, isSound } from "../../dataset/store/verify-dataset.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
-import { count, paint, plural, size, table } from "../text.js";
+import { count, paint, plural, size, table } from "../text/text.js";
 
 /** Parts of a field's cells without a value that are shown as a share. */
 const percent = (part: number): string => (part === 0 ? "" : `${(part * 100).toFixed(1)} %`);

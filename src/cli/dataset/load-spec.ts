@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { messageOf, UsageError } from "../../core/errors.js";
-import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../export/dataset/spec.js";
-import { importDefinition } from "../../jobs/import-definition.js";
+import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../dataset/spec.js";
+import { importDefinition } from "../../jobs/pipeline/import-definition.js";
 
 /** The specs that come with barlake. */
 const OWN_SPECS = fileURLToPath(new URL("../../../pipelines/datasets", import.meta.url));

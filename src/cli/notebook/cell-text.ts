@@ -1,8 +1,8 @@
 import type { StatementResult } from "../../db/statement-result.js";
-import { formatValues } from "../../export/notebook/format-values.js";
-import type { View } from "../../export/notebook/notebook.js";
-import type { CellRun } from "../../export/notebook/run-notebook.js";
-import { count, paint, plural, table } from "../text.js";
+import { formatValues } from "../../notebook/format-values.js";
+import type { View } from "../../notebook/notebook.js";
+import type { CellRun } from "../../notebook/run-notebook.js";
+import { count, paint, plural, table } from "../text/text.js";
 import { chartText } from "./chart-text.js";
 
 /** A cell for a terminal: its prose, tables and charts. @param width columns of the terminal. */

@@ -1,7 +1,7 @@
-import type { ChartColumn, ChartData } from "../../export/notebook/chart-data.js";
-import { formatValues } from "../../export/notebook/format-values.js";
-import { type Candle, candleChart } from "../candles.js";
-import { type Cell, count, paint, table } from "../text.js";
+import type { ChartColumn, ChartData } from "../../notebook/chart-data.js";
+import { formatValues } from "../../notebook/format-values.js";
+import { type Candle, candleChart } from "../text/candles.js";
+import { type Cell, count, paint, table } from "../text/text.js";
 import { BrailleCanvas } from "./braille-canvas.js";
 
 const LINES = 14;

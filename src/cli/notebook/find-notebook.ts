@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { UsageError } from "../../core/errors.js";
-import type { Notebook } from "../../export/notebook/notebook.js";
-import { parseNotebook } from "../../export/notebook/parse-notebook.js";
-import { shippedNotebooks } from "../../export/notebook/shipped-notebooks.js";
+import type { Notebook } from "../../notebook/notebook.js";
+import { parseNotebook } from "../../notebook/parse-notebook.js";
+import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 
 /** A notebook, and the text that it was read from. */
 export interface FoundNotebook {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import { shippedNotebooks } from "../../export/notebook/shipped-notebooks.js";
+import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 
 /** What {@link notebookOptions} give. */
 export interface NotebookOptions {

@@ -1,6 +1,6 @@
 import stringWidth from "string-width";
 import type { QueryError } from "../../core/errors.js";
-import { paint } from "../text.js";
+import { paint } from "../text/text.js";
 
 /** What a failed query is told as. */
 export interface QueryErrorText {

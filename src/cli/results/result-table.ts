@@ -1,6 +1,6 @@
 import stringWidth from "string-width";
 import type { PlainValue, ResultColumn } from "../../db/row-reader.js";
-import { paint } from "../text.js";
+import { paint } from "../text/text.js";
 import { cellText, isNumeric } from "./cell-text.js";
 
 /** `table`: columns that do not fit are left out. `wide`: all of them. `lines`: a line for each value. */

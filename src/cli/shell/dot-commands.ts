@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { UsageError } from "../../core/errors.js";
 import { CHART_KINDS } from "../charts/chart-of-result.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
-import { table } from "../text.js";
+import { table } from "../text/text.js";
 import type { Catalog } from "./catalog.js";
 import type { CommandChoices } from "./completion.js";
 import { describeName, listTables } from "./describe.js";

@@ -3,7 +3,7 @@ import { callbackify } from "node:util";
 import { BarlakeError, messageOf, QueryError } from "../../core/errors.js";
 import type { Session } from "../../db/session.js";
 import { tellQueryError } from "../results/query-error-text.js";
-import { paint } from "../text.js";
+import { paint } from "../text/text.js";
 import { type Completions, completeCommand, completeSql } from "./completion.js";
 import { commandChoices } from "./dot-commands.js";
 import { EntryReader } from "./entries.js";

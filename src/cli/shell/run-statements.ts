@@ -9,7 +9,7 @@ import { resultTable, type TableMode } from "../results/result-table.js";
 import { StatementError } from "../results/statement-error.js";
 import { writeBeside } from "../results/write-beside.js";
 import { writeResult } from "../results/write-result.js";
-import { count, duration, paint, plural, size, terminalWidth } from "../text.js";
+import { count, duration, paint, plural, size, terminalWidth } from "../text/text.js";
 
 /** What becomes of the results of statements. */
 export interface StatementsOptions {

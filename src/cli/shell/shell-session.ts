@@ -9,7 +9,7 @@ import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
 import { formatOfFile, type ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
 import { writeResult } from "../results/write-result.js";
-import { count, duration, paint, plural, terminalWidth } from "../text.js";
+import { count, duration, paint, plural, terminalWidth } from "../text/text.js";
 import { type Catalog, readCatalog } from "./catalog.js";
 
 /** What a shell does with results; commands change it. */

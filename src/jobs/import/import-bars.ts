@@ -3,7 +3,7 @@ import { perRegion, regionSql } from "../../db/market/region-sql.js";
 import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
-import { rejectRows } from "../../lake/rejects.js";
+import { rejectRows } from "../../lake/land/rejects.js";
 import { canonicalSymbol, isSymbol } from "../../market/symbol.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";

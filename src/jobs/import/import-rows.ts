@@ -3,7 +3,7 @@ import { regionSql } from "../../db/market/region-sql.js";
 import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
-import { rejectRows } from "../../lake/rejects.js";
+import { rejectRows } from "../../lake/land/rejects.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { INSTRUMENT_EXT } from "../../schema/reference.js";
 import type { ImportOptions } from "./import-options.js";

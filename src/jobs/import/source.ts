@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
-import { rejectRows } from "../../lake/rejects.js";
+import { rejectRows } from "../../lake/land/rejects.js";
 import { expectWhole } from "./check-text-file.js";
 
 /** A user's file, as DuckDB sees it. */

@@ -1,11 +1,11 @@
 import { randomInt } from "node:crypto";
 import { unionRanges } from "../../core/time.js";
-import type { Lease, Subject } from "../../lake/request-leases.js";
+import type { Lease, Subject } from "../../lake/requests/request-leases.js";
 import type { RequestUnit } from "../../plan/request-units.js";
+import { ledgerVersion } from "../ledger/ledger.js";
+import type { Run } from "../run/run.js";
+import { recoverAnswers } from "../spool/recover-responses.js";
 import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars-demand.js";
-import { ledgerVersion } from "./ledger.js";
-import { recoverAnswers } from "./recover-answers.js";
-import type { Run } from "./run.js";
 
 /** Bounds of the time between two looks at what other runs have leased, in milliseconds. */
 const LOOK_AGAIN_MS = [500, 1500] as const;

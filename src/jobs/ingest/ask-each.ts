@@ -1,5 +1,5 @@
 import pMap from "p-map";
-import type { Run } from "./run.js";
+import type { Run } from "../run/run.js";
 
 /**
  * Asks for several things at once. After the first error nothing more is sent. What is in flight is waited for, as it is

@@ -1,24 +1,24 @@
-import { isTooManySymbols } from "../../client/answer-error.js";
+import { isTooManySymbols } from "../../client/response-error.js";
 import type { TimeRange } from "../../core/time.js";
-import type { Lease } from "../../lake/request-leases.js";
+import type { Lease } from "../../lake/requests/request-leases.js";
 import type { Region } from "../../market/regions.js";
-import { AbsentSymbols } from "../../plan/absent-symbols.js";
-import { judgeResponse, type ResponseVerdict } from "../../plan/judge-response.js";
-import { type Doubt, nextLooks, type Page, type Verdict } from "../../plan/older-bars.js";
+import { AbsentSymbols } from "../../plan/absence/absent-symbols.js";
+import { judgeResponse, type ResponseVerdict } from "../../plan/absence/judge-response.js";
+import { type Doubt, nextLooks, type Page, type Verdict } from "../../plan/absence/older-bars.js";
+import { ASSUMED_CAP } from "../../plan/absence/row-cap.js";
 import { barsPerDay, expectedBars, type RequestUnit } from "../../plan/request-units.js";
-import { ASSUMED_CAP } from "../../plan/row-cap.js";
 import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
+import { ClosedRanges } from "../ledger/closed-ranges.js";
+import { RecentWindows } from "../ledger/recent-windows.js";
+import { enterAbsences, type Leftovers } from "../run/leftovers.js";
+import { CONCURRENCY, type Run } from "../run/run.js";
 import type { SharedAsking } from "./ask-beside-others.js";
 import { askEach } from "./ask-each.js";
 import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBars } from "./bars-demand.js";
-import { ClosedRanges } from "./closed-ranges.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
-import { enterAbsences, type Leftovers } from "./leftovers.js";
-import { RecentWindows } from "./recent-windows.js";
-import { CONCURRENCY, type Run } from "./run.js";
 
 /** Most bars, as planned, that may be on their way at once: their columns are in memory. */
 const BARS_UNDER_WAY = 2_000_000;

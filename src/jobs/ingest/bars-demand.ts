@@ -6,14 +6,14 @@ import { addDays, finalEnd } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { instantOf, localDate } from "../../market/zone.js";
+import { ASSUMED_CAP, type RowCap } from "../../plan/absence/row-cap.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../plan/request-units.js";
-import { ASSUMED_CAP, type RowCap } from "../../plan/row-cap.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
-import { coveredWindows } from "./ledger.js";
+import { coveredWindows } from "../ledger/ledger.js";
+import type { Run } from "../run/run.js";
 import { regionCalendars } from "./region-calendars.js";
-import type { Run } from "./run.js";
 
 /** What was asked for no longer ago than this is not checked again. */
 const RECHECK_AFTER_MS = 12 * 3_600_000;

@@ -2,15 +2,15 @@ import { subtractRanges } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
-import { CALENDAR_SYMBOLS } from "../../lake/trading-days.js";
+import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
 import type { LandedPeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
-import { type AbsenceReason, explainAbsence } from "../../plan/absence.js";
-import type { AbsentGroup } from "../../plan/absent-symbols.js";
+import { type AbsenceReason, explainAbsence } from "../../plan/absence/absence.js";
+import type { AbsentGroup } from "../../plan/absence/absent-symbols.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
-import { absentBefore } from "./ledger.js";
+import { absentBefore } from "../ledger/ledger.js";
 
 /** Symbols that are absent in a window for the same reason. */
 export interface ExplainedGroup extends AbsentGroup {

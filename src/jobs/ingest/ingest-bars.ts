@@ -1,10 +1,10 @@
-import { landTradingDays } from "../../lake/trading-days.js";
+import { landTradingDays } from "../../lake/land/trading-days.js";
 import { BARS_1D } from "../../schema/bars.js";
+import { explainLeftovers } from "../run/leftovers.js";
+import type { Run } from "../run/run.js";
 import { SharedAsking } from "./ask-beside-others.js";
 import { AskingBars } from "./asking-bars.js";
 import type { BarsDemand } from "./bars-demand.js";
-import { explainLeftovers } from "./leftovers.js";
-import type { Run } from "./run.js";
 
 /**
  * Asks for the bars that are not covered, in the order of their windows; answers land while others are asked for.

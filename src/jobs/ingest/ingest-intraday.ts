@@ -5,12 +5,12 @@ import { BARS_1M } from "../../schema/bars.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
+import { lastAnswers } from "../ledger/ledger.js";
+import type { Answer } from "../run/request-records.js";
+import type { Run } from "../run/run.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
-import { lastAnswers } from "./ledger.js";
-import type { Answer } from "./request-records.js";
-import type { Run } from "./run.js";
 
 /** Asks for the latest trading day's minute bars of whole universes; a day that is complete is not asked for twice. */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {

@@ -2,8 +2,8 @@ import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { literal } from "../../db/quote.js";
-import { landVersions } from "../../lake/land-versions.js";
-import { stageRows } from "../../lake/stage-rows.js";
+import { landVersions } from "../../lake/land/land-versions.js";
+import { stageRows } from "../../lake/land/stage-objects.js";
 import { exchangeOf, isSymbol } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
@@ -18,10 +18,10 @@ import {
   universeDetail,
   universeSummary,
 } from "../../wire/resources.js";
+import { lastAnswers } from "../ledger/ledger.js";
+import type { Answer, Received } from "../run/request-records.js";
+import type { Run } from "../run/run.js";
 import { leaseInTurn } from "./ask-beside-others.js";
-import { lastAnswers } from "./ledger.js";
-import type { Answer, Received } from "./request-records.js";
-import type { Run } from "./run.js";
 
 const STAGED = "staged_versions";
 

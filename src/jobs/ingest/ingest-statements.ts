@@ -1,6 +1,6 @@
 import { subHours } from "date-fns/subHours";
 import { z } from "zod";
-import { isTooManySymbols } from "../../client/answer-error.js";
+import { isTooManySymbols } from "../../client/response-error.js";
 import type { ServiceError } from "../../core/errors.js";
 import type { Region } from "../../market/regions.js";
 import { inBatches } from "../../plan/request-units.js";
@@ -8,12 +8,12 @@ import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type StatementRecord, statementRecord } from "../../wire/resources.js";
+import { lastAnswers } from "../ledger/ledger.js";
+import { CONCURRENCY, type Run } from "../run/run.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 import { askEach } from "./ask-each.js";
 import { receivedRecords } from "./ingest-reference.js";
 import { LandingStatements } from "./landing-statements.js";
-import { lastAnswers } from "./ledger.js";
-import { CONCURRENCY, type Run } from "./run.js";
 import { StatementFields } from "./statement-fields.js";
 
 const STATEMENTS = {

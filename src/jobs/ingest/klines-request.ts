@@ -1,11 +1,11 @@
 import type { TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
-import type { ResponseVerdict } from "../../plan/judge-response.js";
-import type { Page } from "../../plan/older-bars.js";
-import { someBars } from "../../plan/some-bars.js";
+import type { ResponseVerdict } from "../../plan/absence/judge-response.js";
+import type { Page } from "../../plan/absence/older-bars.js";
+import { someBars } from "../../plan/filtered-bars.js";
 import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
 import { LIMITS } from "../../wire/endpoints.js";
-import type { AbsentPart, Received } from "./request-records.js";
+import type { AbsentPart, Received } from "../run/request-records.js";
 
 /** The query of a request for all bars of a window, as the exchange reported them. */
 export function klinesQuery(symbols: readonly string[], { start, end }: TimeRange, period: LandedPeriod) {

@@ -1,7 +1,7 @@
 import { klinesToIpcPieces } from "../../arrow/kline-ipc.js";
 import type { TimeRange } from "../../core/time.js";
-import { landKlines } from "../../lake/land-klines.js";
-import type { Lease } from "../../lake/request-leases.js";
+import { landKlines } from "../../lake/land/land-klines.js";
+import type { Lease } from "../../lake/requests/request-leases.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { dayRange } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
@@ -10,9 +10,9 @@ import type { TableSchema } from "../../schema/column.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
-import type { RequestRecord } from "./ledger.js";
-import type { Answer, LedgerEntry } from "./request-records.js";
-import type { Run } from "./run.js";
+import type { RequestRecord } from "../ledger/ledger.js";
+import type { Answer, LedgerEntry } from "../run/request-records.js";
+import type { Run } from "../run/run.js";
 
 /** Bars that are enough to be landed at once, while as many may wait: both bound the memory. */
 export const GROUP_BARS = 750_000;

@@ -1,9 +1,9 @@
 import { ident } from "../../db/quote.js";
-import { landStatements } from "../../lake/land-statements.js";
-import { stageRows } from "../../lake/stage-rows.js";
+import { landStatements } from "../../lake/land/land-statements.js";
+import { stageRows } from "../../lake/land/stage-objects.js";
 import type { Column, TableSchema } from "../../schema/column.js";
-import type { Answer, LedgerEntry } from "./request-records.js";
-import type { Run } from "./run.js";
+import type { Answer, LedgerEntry } from "../run/request-records.js";
+import type { Run } from "../run/run.js";
 import type { StatementFields } from "./statement-fields.js";
 
 const STAGED = "staged_statements";

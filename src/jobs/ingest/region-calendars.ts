@@ -1,13 +1,13 @@
 import type { TimeRange, TradingDate } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
-import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS, readTradingDays } from "../../lake/trading-days.js";
+import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS, readTradingDays } from "../../lake/land/trading-days.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { dayRange } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { BARS_1D } from "../../schema/bars.js";
-import { coveredWindows } from "./ledger.js";
+import { coveredWindows } from "../ledger/ledger.js";
 
 /**
  * The calendar of every region, as the lake knows it. A weekday without a bar was a holiday only where one was asked for:

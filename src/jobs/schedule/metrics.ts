@@ -2,8 +2,8 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Clock } from "../../core/time.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
-import type { RunOutcome } from "../run-outcome.js";
-import type { ScrubReport } from "../scrub-lake.js";
+import type { ScrubReport } from "../maintenance/scrub-lake.js";
+import type { RunOutcome } from "../run/run-outcome.js";
 import { complaintOf, type PipelineState } from "./pipeline-state.js";
 
 /** What a schedule's runs come to, for Prometheus. */

@@ -1,8 +1,8 @@
 import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { DAY_MS } from "../../core/time.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
-import type { Pipeline } from "../pipeline.js";
-import type { LastRun } from "../run-history.js";
+import type { Pipeline } from "../pipeline/definition.js";
+import type { LastRun } from "../run/run-history.js";
 
 /** What is known of a scheduled pipeline while the schedule goes on; times in epoch milliseconds. */
 export interface PipelineState {

@@ -1,5 +1,5 @@
-import type { ReferenceData } from "../reference-data.js";
-import { RequestError } from "../request-error.js";
+import { RequestError } from "../http/request-error.js";
+import type { ReferenceData } from "../read/reference-data.js";
 import type { Caller } from "./key-ring.js";
 
 /** The symbols and universes that a request may ask for. */

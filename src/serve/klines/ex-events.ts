@@ -2,8 +2,8 @@ import { readColumns } from "../../arrow/scan/result-columns.js";
 import { isExEventSql } from "../../db/market/ex-event-sql.js";
 import type { ExEvent } from "../../market/ex-events.js";
 import { BARS_1D } from "../../schema/bars.js";
-import type { LakeVersion } from "../lake-version.js";
-import { demandsOf, wantedSql } from "./wanted-bars.js";
+import type { LakeVersion } from "../read/lake-version.js";
+import { demandsOf, wantedSql } from "./requested-bars.js";
 
 /**
  * Derives the ex-events of symbols from all of their daily bars: where `prev_close` differs from the close of the bar

@@ -12,7 +12,7 @@ import { sessionBarEndSql } from "../../db/market/session-sql.js";
 import { ident, literalList } from "../../db/quote.js";
 import type { Adjustment, Bucket } from "../../market/period.js";
 import { REGIONS } from "../../market/regions.js";
-import { wantedSql } from "./wanted-bars.js";
+import { wantedSql } from "./requested-bars.js";
 
 /** The columns of a query of {@link klinesSql}, in its order, as typed arrays. */
 export const KLINE_SHAPE = {

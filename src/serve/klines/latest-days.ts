@@ -1,9 +1,9 @@
 import type { TimeRange } from "../../core/time.js";
-import type { DataFile, Snapshot } from "../../lake/snapshot.js";
+import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
 import { dayRange } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";
-import type { LakeVersion } from "../lake-version.js";
+import type { LakeVersion } from "../read/lake-version.js";
 
 /** The latest trading day of each region that a table has bars of: local midnight to midnight. */
 export async function latestDays(version: LakeVersion, snapshot: Snapshot): Promise<Map<Region, TimeRange>> {

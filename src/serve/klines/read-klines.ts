@@ -1,7 +1,7 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { DAY_MS, type TimeRange } from "../../core/time.js";
-import { fileRange } from "../../lake/prune.js";
-import type { DataFile, Snapshot } from "../../lake/snapshot.js";
+import { fileRange } from "../../lake/files/prune.js";
+import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { adjustmentSteps } from "../../market/adjustment-steps.js";
 import type { Adjustment } from "../../market/period.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
@@ -9,14 +9,14 @@ import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
-import type { LakeView } from "../lake-reader.js";
-import { versionsOf } from "../lake-version.js";
-import { landedSymbols } from "../landed-symbols.js";
+import type { LakeView } from "../read/lake-reader.js";
+import { versionsOf } from "../read/lake-version.js";
+import { landedSymbols } from "../read/landed-symbols.js";
 import { type BarRun, type KlineRows, runsOf } from "./bar-runs.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { lookBackRanges } from "./look-back.js";
+import { ALL_TIME, demandsOf } from "./requested-bars.js";
 import type { Series } from "./series.js";
-import { ALL_TIME, demandsOf } from "./wanted-bars.js";
 
 const NO_TIME: TimeRange = { start: 0, end: 0 };
 const REGION_NAMES = Object.keys(REGIONS) as Region[];

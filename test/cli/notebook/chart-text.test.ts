@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { BrailleCanvas } from "../../../src/cli/notebook/braille-canvas.js";
 import { cellText } from "../../../src/cli/notebook/cell-text.js";
-import { runText } from "../../export/notebook/run-cells.js";
+import { runText } from "../../notebook/run-cells.js";
 
 async function shown(text: string, width = 60): Promise<string> {
   const { runs } = await runText(text);

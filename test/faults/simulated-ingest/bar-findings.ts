@@ -4,7 +4,7 @@ import type { LandedPeriod } from "../../../src/market/period.js";
 import { REGIONS, type Region } from "../../../src/market/regions.js";
 import { finalEnd } from "../../../src/market/sessions.js";
 import { regionOf } from "../../../src/market/symbol.js";
-import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
+import { ASKED_AGAIN_SOON } from "../../../src/plan/absence/absence.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { REQUESTS } from "../../../src/schema/requests.js";

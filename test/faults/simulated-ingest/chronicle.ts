@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync } from "node:fs";
-import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
+import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import type { Endpoint } from "../../../src/wire/endpoints.js";
 import type { Seen } from "../scripted-server.js";

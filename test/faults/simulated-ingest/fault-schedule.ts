@@ -1,5 +1,5 @@
 import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
-import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { mixText } from "../../../src/sim/random.js";
 import type { EndpointGroup } from "../../../src/wire/endpoints.js";
 import { type Draws, drawsOf } from "./draws.js";

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Lake } from "../../../src/lake/lake.js";
-import { isDataFile } from "../../../src/lake/vacuum.js";
+import { isDataFile } from "../../../src/lake/maintenance/vacuum.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 import { Session } from "../../../src/db/session.js";
 import type { BarsNote } from "../../../src/jobs/ingest/landing-bars.js";
-import { AnswerStore } from "../../../src/lake/answer-store.js";
+import { AnswerStore } from "../../../src/lake/requests/response-spool.js";
 import type { EventClock } from "../event-clock.js";
 import type { Chronicle } from "./chronicle.js";
 import type { Kill } from "./fault-schedule.js";

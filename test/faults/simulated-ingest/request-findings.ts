@@ -5,14 +5,14 @@ import {
   subtractRanges,
   type TimeRange,
 } from "../../../src/core/time.js";
-import type { RequestRecord } from "../../../src/jobs/ingest/ledger.js";
+import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";
 import type { LandedPeriod } from "../../../src/market/period.js";
 import { REGIONS, type Region } from "../../../src/market/regions.js";
 import { addDays, openMinute } from "../../../src/market/sessions.js";
 import { regionOf } from "../../../src/market/symbol.js";
 import { daysOverlapped, TradingCalendar, type TradingDay } from "../../../src/market/trading-calendar.js";
 import { instantOf, localDate } from "../../../src/market/zone.js";
-import { ASKED_AGAIN_SOON } from "../../../src/plan/absence.js";
+import { ASKED_AGAIN_SOON } from "../../../src/plan/absence/absence.js";
 import { planRequestUnits } from "../../../src/plan/request-units.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import { type Event, isValid, type Outcome } from "./chronicle.js";

@@ -1,10 +1,10 @@
 /** A process that lives one life of a schedule after the other, as orders over IPC tell, until one of them kills it. */
 import { join } from "node:path";
 import { ServiceClient } from "../../../src/client/service-client.js";
-import { type RunEnvironment, runPipeline } from "../../../src/jobs/ingest/run-pipeline.js";
-import { definePipeline } from "../../../src/jobs/pipeline.js";
+import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
+import { type RunEnvironment, runPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { keepServiceLimits } from "../../../src/lake/service-limits.js";
+import { keepServiceLimits } from "../../../src/lake/requests/service-limits.js";
 import { mixText, uniform } from "../../../src/sim/random.js";
 import { type EventClock, eventClock, holdRequests } from "../event-clock.js";
 import { CLIENT_LIMITS } from "./broken-responses.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { planPipeline } from "../../../src/jobs/ingest/run-pipeline.js";
-import { definePipeline } from "../../../src/jobs/pipeline.js";
+import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
+import { planPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { json } from "../../faults/scripted-service.js";
 import { newestBars, weekdays } from "../minute-market.js";

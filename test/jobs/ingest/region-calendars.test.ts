@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { TradingDate } from "../../../src/core/time.js";
 import { Session } from "../../../src/db/session.js";
 import { regionCalendars } from "../../../src/jobs/ingest/region-calendars.js";
-import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { json, type Script } from "../../faults/scripted-service.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { RunReport } from "../../../src/jobs/ingest/run-pipeline.js";
-import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import type { RunReport } from "../../../src/jobs/run/run-pipeline.js";
 import { json, type Script } from "../../faults/scripted-service.js";
 import { type BarTimes, newestBars, weekdays } from "../minute-market.js";
 import { type Bars, scriptedMarket } from "../scripted-market.js";

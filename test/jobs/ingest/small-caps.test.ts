@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { json } from "../../faults/scripted-service.js";
 import { type BarTimes, minutes, newestBars, weekdays } from "../minute-market.js";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { runSummary } from "../../../src/cli/report-text.js";
-import { duration } from "../../../src/cli/text.js";
-import type { PipelineDefinition } from "../../../src/jobs/pipeline.js";
-import { settleRun } from "../../../src/jobs/run-outcome.js";
+import { runSummary } from "../../../src/cli/text/report-text.js";
+import { duration } from "../../../src/cli/text/text.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { settleRun } from "../../../src/jobs/run/run-outcome.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { json } from "../../faults/scripted-service.js";
 import { right, scriptedMarket } from "../scripted-market.js";

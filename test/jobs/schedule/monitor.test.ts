@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { definePipeline } from "../../../src/jobs/pipeline.js";
-import type { LastRun } from "../../../src/jobs/run-history.js";
-import type { RunOutcome } from "../../../src/jobs/run-outcome.js";
+import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
+import type { LastRun } from "../../../src/jobs/run/run-history.js";
+import type { RunOutcome } from "../../../src/jobs/run/run-outcome.js";
 import { scheduleMetrics } from "../../../src/jobs/schedule/metrics.js";
 import { startMonitor } from "../../../src/jobs/schedule/monitor.js";
 import { initialStates } from "../../../src/jobs/schedule/pipeline-state.js";

@@ -1,6 +1,6 @@
-import { runPipeline } from "../../../src/jobs/ingest/run-pipeline.js";
-import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline.js";
-import { lastRuns } from "../../../src/jobs/run-history.js";
+import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { lastRuns } from "../../../src/jobs/run/run-history.js";
+import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import {
   type CatchUp,
   initialStates,

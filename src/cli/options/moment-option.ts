@@ -1,0 +1,45 @@
+import { InvalidArgumentError, Option } from "commander";
+import { parseISO } from "date-fns/parseISO";
+import type { Moment } from "../../lake/lake.js";
+import { TABLES } from "../../schema/tables.js";
+
+/** What {@link momentOptions} give. */
+export interface MomentOptions {
+  readonly asOf?: number;
+  readonly version?: ReadonlyMap<string, number>;
+}
+
+/** `--as-of TIME` and `--version TABLE=N`: the lake as it stood. */
+export function momentOptions(): [asOf: Option, version: Option] {
+  return [
+    new Option(
+      "--as-of <time>",
+      "the lake as it stood then (ISO 8601; UTC where no zone is given)",
+    ).argParser(instant),
+    new Option("--version <table=n>", "a table as its version n had it; may be given for several").argParser(
+      versionOf,
+    ),
+  ];
+}
+
+/** The moment that the options name. */
+export function momentOf({ asOf, version }: MomentOptions): Moment {
+  return { asOf, ...(version ? { versions: version } : {}) };
+}
+
+function instant(text: string): number {
+  const hasZone = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i.test(text.replace(/^\d{4}-?\d{2}-?\d{2}/, ""));
+  const isDate = /^\d{4}-?\d{2}-?\d{2}$/.test(text);
+  const ms = parseISO(hasZone ? text : `${text}${isDate ? "T00:00:00Z" : "Z"}`).getTime();
+  if (Number.isFinite(ms)) return ms;
+  throw new InvalidArgumentError("It is no time; write it like 2026-11-20 or 2026-11-20T08:30:00Z.");
+}
+
+function versionOf(text: string, earlier?: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  const [, table = "", version = ""] = /^([a-z0-9_]+)=(\d{1,15})$/.exec(text) ?? [];
+  const names = TABLES.map(({ name }) => name);
+  if (!names.includes(table)) {
+    throw new InvalidArgumentError(`Write it like bars_1d=12; tables: ${names.join(", ")}.`);
+  }
+  return new Map([...(earlier ?? []), [table, Number(version)]]);
+}

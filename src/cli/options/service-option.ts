@@ -1,0 +1,178 @@
+import { join } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { keyIdOf, keyIdSecret } from "../../client/key-id.js";
+import { holdKey } from "../../client/key-lock.js";
+import { type ByGroup, hostOf, ServiceClient } from "../../client/service-client.js";
+import { systemClock } from "../../client/system-clock.js";
+import { messageOf, UsageError } from "../../core/errors.js";
+import { MINUTE_MS } from "../../core/time.js";
+import type { Pipeline } from "../../jobs/pipeline/definition.js";
+import type { Lake } from "../../lake/lake.js";
+import { keepServiceLimits, type LimitsKeeper } from "../../lake/requests/service-limits.js";
+import { ENDPOINTS, type EndpointGroup } from "../../wire/endpoints.js";
+import { stateFolder } from "../state-folder.js";
+import { paint } from "../text/text.js";
+import type { CommonOptions } from "./lake-option.js";
+
+/** Options of commands that ask a service. */
+export interface ServiceOptions extends CommonOptions {
+  readonly url?: string;
+  readonly rpm?: number | ByGroup<number>;
+  readonly share?: number;
+  readonly minSpeed?: number;
+  readonly maxResponseMinutes?: number;
+}
+
+/** A service that a command asks, with a key that no other process of this machine uses beyond its share. */
+export interface OpenService {
+  readonly client: ServiceClient;
+  /** What the lake knows of the service, and where a run puts what it learns. */
+  readonly limits: LimitsKeeper;
+  /** Aborts, with the reason, once the key was given to another process. */
+  readonly lost: AbortSignal;
+  close(): Promise<void>;
+}
+
+/** The options, with a pipeline's quota where they say nothing of it. */
+export function withQuota<Options extends ServiceOptions>(
+  options: Options,
+  { requestsPerMinute, share }: NonNullable<Pipeline["quota"]> = {},
+): Options {
+  const { rpm = requestsPerMinute, share: part = share } = options;
+  return { ...options, ...(rpm !== undefined && { rpm }), ...(part !== undefined && { share: part }) };
+}
+
+/** Adds the options of commands that ask a service. */
+export function serviceOptions(command: Command): Command {
+  return command
+    .addOption(urlOption())
+    .addOption(rpmOption())
+    .addOption(shareOption())
+    .addOption(minSpeedOption())
+    .addOption(maxResponseOption());
+}
+
+/** `--url URL`, from BARLAKE_URL. The key is taken from the environment alone, so that it stands in no process list. */
+export function urlOption(): Option {
+  return new Option("--url <url>", "address of the service").env("BARLAKE_URL");
+}
+
+/** `--rpm`: what the key's quota is, where the user knows it. */
+export function rpmOption(): Option {
+  const says = "requests a minute that the key permits, or by group: klines=60,quotes=10 (default: learned)";
+  return new Option("--rpm <n>", says).argParser(rpmOf);
+}
+
+/** `--share`: for several processes with one key. */
+export function shareOption(): Option {
+  const says = "part of the key's quota to use, where another process has the rest (default: 1)";
+  return new Option("--share <part>", says).argParser(shareOf);
+}
+
+/** `--min-speed`: for lines that are slower than any that the defaults think of. */
+export function minSpeedOption(): Option {
+  const says =
+    "bytes a second, over a minute, below which a response is given up, and asked for again (default: 1024)";
+  return new Option("--min-speed <bytes>", says).argParser(positive);
+}
+
+/** `--max-response-minutes`: how long one response is waited for at most. */
+export function maxResponseOption(): Option {
+  const says = "minutes after which a response that is not complete is given up (default: 30)";
+  return new Option("--max-response-minutes <n>", says).argParser(positive);
+}
+
+/**
+ * The service that options and environment name, with what the lake knows of it.
+ *
+ * @param purpose what the key is used for, as others are told who want it, too.
+ * @throws {UsageError} without an address or a key, and where another process uses the key.
+ */
+export async function openService(
+  { url, rpm, share, minSpeed, maxResponseMinutes }: ServiceOptions,
+  lake: Lake,
+  purpose: string,
+): Promise<OpenService> {
+  const { host, baseUrl, apiKey } = checkService({ url });
+  const clock = systemClock;
+  const limits = await limitsOf(lake, host, apiKey);
+  if (limits.note !== undefined) note(limits.note);
+  const lock = await holdKey({ folder: join(stateFolder(), "keys"), host, apiKey, share, purpose, clock });
+  const client = new ServiceClient({
+    baseUrl,
+    apiKey,
+    clock,
+    share,
+    requestsPerMinute: rpm,
+    learned: limits.limits.requestsPerMinute,
+    sentBefore: lock.sentBefore,
+    limits: {
+      ...(minSpeed !== undefined && { minBytesPerSecond: minSpeed }),
+      ...(maxResponseMinutes !== undefined && { maxResponseMs: maxResponseMinutes * MINUTE_MS }),
+    },
+    onLearned: ({ group, requestsPerMinute }) =>
+      limits.learn({ requestsPerMinute: { [group]: requestsPerMinute } }),
+  });
+  lock.report(() => client.sentLately());
+  return {
+    client,
+    limits,
+    lost: lock.lost,
+    async close() {
+      await client.close();
+      await lock.release();
+      await limits.saved().catch((error: unknown) => note(`limits of ${host}: ${messageOf(error)}`));
+    },
+  };
+}
+
+/** What a lake knows of a service; the caps are those of the key. */
+export async function limitsOf(lake: Lake, host: string, apiKey: string): Promise<LimitsKeeper> {
+  const keyId = keyIdOf(await keyIdSecret(stateFolder()), host, apiKey);
+  return keepServiceLimits(lake.storage, { host, keyId }, systemClock);
+}
+
+/** The service that options and environment name. @throws {UsageError} without an address or a key. */
+export function checkService({ url }: { readonly url?: string | undefined }): {
+  readonly host: string;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+} {
+  const apiKey = process.env.BARLAKE_API_KEY;
+  if (!url) {
+    throw new UsageError("no service to ask", {
+      hint: "set BARLAKE_URL, or give --url; barlake serve is such a service",
+    });
+  }
+  if (!apiKey) throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY" });
+  return { host: hostOf(url), baseUrl: url, apiKey };
+}
+
+function note(text: string): void {
+  process.stderr.write(`${paint("yellow", "note:")}  ${text}\n`);
+}
+
+function rpmOf(text: string): number | ByGroup<number> {
+  if (!text.includes("=")) return positive(text);
+  const groups = [...new Set<EndpointGroup>(Object.values(ENDPOINTS).map(({ group }) => group))];
+  return Object.fromEntries(
+    text.split(",").map((part) => {
+      const [name = "", n = ""] = part.split("=").map((side) => side.trim());
+      const group = groups.find((one) => one === name);
+      if (group === undefined) throw new InvalidArgumentError(`${name} is not one of ${groups.join(", ")}`);
+      return [group, positive(n)];
+    }),
+  );
+}
+
+function shareOf(text: string): number {
+  const share = positive(text);
+  if (share > 1) throw new InvalidArgumentError("must be a number above 0, up to 1");
+  return share;
+}
+
+function positive(text: string): number {
+  const n = Number(text);
+  if (!(n > 0 && Number.isFinite(n))) throw new InvalidArgumentError("must be a number above 0");
+  return n;
+}

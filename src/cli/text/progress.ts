@@ -1,0 +1,157 @@
+import { MultiBar, type SingleBar } from "cli-progress";
+import { pino } from "pino";
+import type { QuotaState } from "../../client/quota-gate.js";
+import { systemClock } from "../../client/system-clock.js";
+import { MINUTE_MS } from "../../core/time.js";
+import type { Progress as RunProgress } from "../../jobs/run/run-progress.js";
+import { count, duration, size } from "./text.js";
+
+/** How far a command has come. */
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+  /** What is counted: requests, files, steps. */
+  readonly unit: string;
+  readonly rows: number;
+  readonly bytes?: number;
+  /** What is being done, in a few words. */
+  readonly doing: string;
+  /** Parts that are shown each by itself where there are several. */
+  readonly parts?: readonly {
+    readonly name: string;
+    readonly done: number;
+    readonly total: number;
+    readonly rows: number;
+  }[];
+  /** How a key's quota stands. */
+  readonly quota?: QuotaState | undefined;
+}
+
+/** Shows how a command goes on. */
+export interface ProgressView {
+  update(progress: Progress): void;
+  stop(): void;
+}
+
+/** Time between two lines of a log. */
+const LINE_EVERY_MS = 5000;
+/** Time after which a bar is drawn anew though nothing was told: its times go on. */
+const DRAW_EVERY_MS = 1000;
+const BAR_WIDTH = 24;
+
+/** A bar with rate and time left on a terminal; JSON lines on standard error otherwise. */
+export function progressView(title: string): ProgressView {
+  return process.stderr.isTTY ? barView(title) : logView(title);
+}
+
+function barView(title: string): ProgressView {
+  const startedAt = performance.now();
+  const bars = new MultiBar({
+    stream: process.stderr,
+    hideCursor: true,
+    clearOnComplete: true,
+    format: (_, __, { text = "" }: { text?: string }) => text,
+  });
+  const lines: SingleBar[] = [];
+  const draw = (texts: readonly string[]): void => {
+    for (const [index, text] of texts.entries()) {
+      const bar = (lines[index] ??= bars.create(1, 0));
+      bar.update(0, { text });
+    }
+  };
+  let latest: Progress | undefined;
+  const show = (): void => {
+    if (latest === undefined) return;
+    const elapsedMs = performance.now() - startedAt;
+    const { parts = [] } = latest;
+    draw([
+      progressLine(title, latest, elapsedMs, systemClock.now()),
+      ...(parts.length > 1 ? parts.map((part) => partLine(part)) : []),
+    ]);
+  };
+  const timer = setInterval(show, DRAW_EVERY_MS).unref();
+  return {
+    update: (progress) => {
+      latest = progress;
+      show();
+    },
+    stop: () => {
+      if (latest === undefined) return;
+      latest = undefined;
+      clearInterval(timer);
+      bars.stop();
+    },
+  };
+}
+
+/**
+ * The line that a terminal shows.
+ *
+ * @param elapsedMs since the command began. @param now epoch milliseconds.
+ */
+export function progressLine(title: string, progress: Progress, elapsedMs: number, now: number): string {
+  const { done, total, unit, rows, bytes = 0, quota, doing } = progress;
+  const facts = [`${count(done)}/${count(total)} ${unit}`];
+  const left = timeLeft(progress, elapsedMs);
+  if (left !== undefined) facts.push(`${duration(left)} left`);
+  if (rows > 0) facts.push(`${count(rows)} rows`, `${count((rows / elapsedMs) * 1000)} rows/s`);
+  if (bytes > 0) facts.push(size(bytes));
+  if (quota !== undefined) facts.push(quotaText(quota, now));
+  facts.push(doing);
+  return `   ${title.padEnd(10)} ${barText(done, total)} ${facts.join(" · ")}`;
+}
+
+function partLine({ name, done, total, rows }: NonNullable<Progress["parts"]>[number]): string {
+  return `   ${name.padEnd(18)} ${barText(done, total)} ${count(done)}/${count(total)} · ${count(rows)} rows`;
+}
+
+function barText(done: number, total: number): string {
+  const full = total > 0 ? Math.round(Math.min(1, done / total) * BAR_WIDTH) : 0;
+  return "█".repeat(full) + "░".repeat(BAR_WIDTH - full);
+}
+
+/** As fast as it went so far, and no faster than the quota permits; undefined where nothing can be said. */
+function timeLeft({ done, total, quota }: Progress, elapsedMs: number): number | undefined {
+  if (done === 0 || done >= total) return undefined;
+  const permitted = quota?.limit === undefined ? 0 : ((total - done) / quota.limit) * MINUTE_MS;
+  return Math.max(permitted, (elapsedMs / done) * (total - done));
+}
+
+function quotaText({ limit, usedLastMinute, waitingUntil }: QuotaState, now: number): string {
+  const used =
+    limit === undefined
+      ? `${usedLastMinute} in the last minute`
+      : `quota ${usedLastMinute} used, ${Math.max(0, limit - usedLastMinute)} left`;
+  const wait = (waitingUntil ?? 0) - now;
+  return wait > 0 ? `${used}, next in ${duration(wait)}` : used;
+}
+
+function logView(title: string): ProgressView {
+  const log = pino({ name: "barlake", base: { run: title } }, pino.destination({ dest: 2, sync: true }));
+  let last = performance.now();
+  return {
+    update: (progress) => {
+      if (performance.now() - last < LINE_EVERY_MS) return;
+      last = performance.now();
+      log.info(progress, "progress");
+    },
+    stop: () => {},
+  };
+}
+
+/** Shows the progress of an ingest. */
+export function showRun(view: ProgressView | undefined): (progress: RunProgress) => void {
+  return ({ requestsDone, requestsTotal, tables, ...rest }) =>
+    view?.update({
+      ...rest,
+      done: requestsDone,
+      total: requestsTotal,
+      unit: "requests",
+      parts: tables.map((one) => ({
+        name: one.table,
+        done: one.requestsDone,
+        total: one.requestsTotal,
+        rows: one.rows,
+      })),
+    });
+}

@@ -1,0 +1,19 @@
+import type { ScrubReport } from "../../jobs/maintenance/scrub-lake.js";
+import { paint, plural, size } from "./text.js";
+
+/** What a verification of a part of the lake found, in a line; a further line for each damaged file. */
+export function scrubText({ files, bytes, damaged, verifiedSince }: ScrubReport): string {
+  const found =
+    damaged.length === 0
+      ? paint("green", "as they were written")
+      : paint("red", `${plural(damaged.length, "file")} damaged`);
+  const since =
+    verifiedSince === undefined
+      ? ""
+      : `; all verified since ${new Date(verifiedSince).toISOString().slice(0, 10)}`;
+  return [
+    `verified ${plural(files, "file")} (${size(bytes)}): ${found}${damaged.length === 0 ? since : ""}`,
+    ...damaged.map((what) => `  ${what}`),
+    ...(damaged.length === 0 ? [] : ["  barlake repair restores them, or has their rows asked for again"]),
+  ].join("\n");
+}

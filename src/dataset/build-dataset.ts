@@ -1,0 +1,194 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, open, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { UsageError } from "../core/errors.js";
+import { dateOfEpochDay } from "../core/time.js";
+import { OWN_VIEWS, readViewFiles } from "../db/view-files.js";
+import type { Lake, Moment } from "../lake/lake.js";
+import { ENGINE } from "../lake/log/commit-actions.js";
+import type { Snapshot } from "../lake/log/snapshot.js";
+import { openReader } from "../lake/publish.js";
+import { REGIONS } from "../market/regions.js";
+import type { Block } from "./panel/block.js";
+import { type LakePanel, openPanel } from "./panel/lake-panel.js";
+import { warningsOf } from "./panel/panel-warnings.js";
+import type { DatasetSpec } from "./spec.js";
+import { DatasetFiles } from "./store/dataset-files.js";
+import { alreadyThere, folderOf, makeFolder, recoverFolder } from "./store/dataset-folder.js";
+import type { WriterPlace } from "./store/dataset-writer.js";
+import { DIGESTS, MANIFEST, type Manifest, manifestOf } from "./store/manifest.js";
+import { refuseChangedPast } from "./store/refuse-changed-past.js";
+import { verifySources } from "./store/verify-sources.js";
+import { WRITERS } from "./store/writers.js";
+
+/** How far a build has come. */
+export interface BuildProgress {
+  readonly symbols: number;
+  readonly of: number;
+  readonly rows: number;
+}
+
+export interface BuildOptions {
+  /** The lake as it stood then. @default as it stands now */
+  readonly moment?: Moment;
+  /** What to do with a dataset that is there: `refuse`, `append` days to it, or `replace` it. @default "refuse" */
+  readonly existing?: "refuse" | "append" | "replace";
+  /** Most memory that DuckDB takes, as it writes it. @default "1GB" */
+  readonly memoryLimit?: string;
+  /** Compares the content of the lake's files with the hashes in their names before they are read. @default true */
+  readonly verify?: boolean;
+  readonly onProgress?: (progress: BuildProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** What was built. */
+export interface BuildReport extends Manifest {
+  readonly folder: string;
+  /** Rows that were not there before. */
+  readonly newRows: number;
+}
+
+/**
+ * Builds a dataset: its files, their digests, and a manifest. It shows when it is whole, in the place of one that was there.
+ *
+ * @throws {UsageError} for what the spec asks for and the lake has not; for a dataset that is there and may not be
+ * replaced; for appending where days that it has would change. @throws {LakeError} for a file of the lake that is missing or
+ * damaged.
+ */
+export async function buildDataset(
+  lake: Lake,
+  spec: DatasetSpec,
+  options: BuildOptions = {},
+): Promise<BuildReport> {
+  const folder = folderOf(lake, spec);
+  const { existing = "refuse", moment = {} } = options;
+  await recoverFolder(folder);
+  const isThere = existsSync(join(folder, MANIFEST));
+  if (existsSync(folder) && !isThere)
+    throw new UsageError(`dataset ${spec.name}: ${folder} is there, and no dataset`, {
+      hint: "name another place with --output",
+    });
+  if (isThere && existing === "refuse") throw alreadyThere(folder);
+  const earlier =
+    isThere && existing === "append" ? await refuseChangedPast(lake, spec, folder, moment) : undefined;
+  const { session, snapshots } = await openReader(
+    lake,
+    { memoryLimit: options.memoryLimit ?? "1GB", verify: false },
+    moment,
+  );
+  using reader = session;
+  const stop = (): void => reader.interrupt();
+  options.signal?.addEventListener("abort", stop);
+  try {
+    if (options.verify !== false) await verifySources(lake, snapshots, spec);
+    const panel = await openPanel(reader, spec);
+    const manifest = await makeFolder(folder, { replace: existing !== "refuse" }, async (draft) => {
+      const writing = await writeFiles(panel, draft, { reader, lake, options });
+      return await writeManifest(panel, draft, { ...writing, lake, snapshots });
+    });
+    return { ...manifest, folder, newRows: manifest.rows - (earlier?.rows ?? 0) };
+  } finally {
+    options.signal?.removeEventListener("abort", stop);
+  }
+}
+
+async function writeFiles(
+  panel: LakePanel,
+  draft: string,
+  {
+    reader,
+    options,
+    lake,
+  }: { readonly reader: WriterPlace["session"]; readonly options: BuildOptions; readonly lake: Lake },
+): Promise<{ files: DatasetFiles; rows: number; warnings: string[] }> {
+  const { spec, axes } = panel;
+  const files = new DatasetFiles(draft);
+  const warnings = await warningsOf(reader, panel);
+  const scratch = join(draft, ".scratch");
+  await mkdir(scratch);
+  using session = await reader.sibling();
+  const zone = REGIONS[axes.calendar[0] ?? "CN"].zone;
+  const writer = WRITERS[spec.format]({
+    spec,
+    shape: panel,
+    zone,
+    files,
+    session,
+    scratch,
+    warn: (text) => warnings.push(text),
+    lake,
+  });
+  let rows = 0;
+  try {
+    for await (const block of panel.blocks()) {
+      options.signal?.throwIfAborted();
+      rows += rowsOf(block);
+      await writer.write(block);
+      options.onProgress?.({ symbols: block.start + block.symbols.length, of: panel.symbols.length, rows });
+    }
+    await writer.finish();
+    options.signal?.throwIfAborted();
+  } finally {
+    await writer.close?.();
+  }
+  await rm(scratch, { recursive: true, force: true });
+  return { files, rows, warnings };
+}
+
+async function writeManifest(
+  { spec, labels, symbols }: LakePanel,
+  draft: string,
+  facts: {
+    readonly files: DatasetFiles;
+    readonly rows: number;
+    readonly warnings: readonly string[];
+    readonly lake: Lake;
+    readonly snapshots: readonly Snapshot[];
+  },
+): Promise<Manifest> {
+  const list = facts.files.list();
+  const digests = list.map(({ sha256, path }) => `${sha256}  ${path}\n`).join("");
+  await writeFile(join(draft, DIGESTS), digests);
+  const manifest = manifestOf({
+    name: spec.name,
+    spec,
+    engine: ENGINE,
+    createdAt: new Date().toISOString(),
+    lake: facts.lake.folder,
+    tables: Object.fromEntries(facts.snapshots.map(({ table, version }) => [table.name, version])),
+    views: viewsDigest(facts.lake),
+    first: dateOfEpochDay(labels.days[0] as number),
+    last: dateOfEpochDay(labels.days[labels.count - 1] as number),
+    labels: labels.count,
+    symbols: symbols.map(({ symbol }) => symbol),
+    rows: facts.rows,
+    files: list.length,
+    bytes: list.reduce((sum, { bytes }) => sum + bytes, 0),
+    content: createHash("sha256").update(digests).digest("hex"),
+    warnings: facts.warnings,
+  });
+  const file = await open(join(draft, MANIFEST), "w");
+  await file.writeFile(`${JSON.stringify(manifest, null, 2)}\n`);
+  await file.sync();
+  await file.close();
+  return manifest;
+}
+
+function rowsOf({ first, last }: Block): number {
+  let rows = 0;
+  for (let s = 0; s < first.length; s++)
+    if ((first[s] as number) >= 0) rows += (last[s] as number) - (first[s] as number) + 1;
+  return rows;
+}
+
+/** The digest of all views' SQL: the same spec at the same versions gives the same bytes as long as they stay. */
+export function viewsDigest(lake: Lake): string {
+  const files = [
+    ...readViewFiles(OWN_VIEWS),
+    ...(lake.userViews ? readViewFiles(lake.userViews.folder) : []),
+  ];
+  const digest = createHash("sha256");
+  for (const { sql } of files) digest.update(sql).update("\0");
+  return digest.digest("hex");
+}

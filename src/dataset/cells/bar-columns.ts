@@ -1,0 +1,77 @@
+import { sharesSql, volumeSql } from "../../db/market/bar-sql.js";
+import { lotSql } from "../../db/market/region-sql.js";
+import type { FillKind } from "../spec.js";
+
+/** A column of a dataset's bars, as fields may name it. */
+export interface BarColumn {
+  readonly doc: string;
+  /** What a day without trades gets where gaps are filled. */
+  readonly fill: FillKind;
+  /** Its value of columns of `raw.bars_1d`, as traded. */
+  readonly raw: string;
+  /** Its value of columns of the macro `adjusted`, beside the day's `step`. */
+  readonly adjusted: string;
+  /** What backward adjustment does to the value as traded: multiplies or divides it by the factor, or nothing. */
+  readonly factor: "times" | "over" | "none";
+}
+
+const price = (name: string, doc: string): BarColumn => ({
+  doc,
+  fill: "close",
+  raw: name,
+  adjusted: name,
+  factor: "times",
+});
+const told = (name: string, doc: string, fill: FillKind): BarColumn => ({
+  doc,
+  fill,
+  raw: name,
+  adjusted: name,
+  factor: "none",
+});
+
+const SHARES = sharesSql("volume", "lot");
+
+/** Columns that every bar of a dataset has, prices adjusted as the spec says. */
+export const BAR_COLUMNS = {
+  open: price("open", "First price."),
+  high: price("high", "Highest price."),
+  low: price("low", "Lowest price."),
+  close: price("close", "Last price."),
+  prev_close: price("prev_close", "Previous close as the exchange states it."),
+  settlement_price: price("settlement_price", "Settlement price (futures)."),
+  vwap: {
+    ...price("vwap", "amount / shares, adjusted; none where no amount is reported."),
+    raw: `CASE WHEN volume > 0 AND amount > 0 THEN amount / (${SHARES}) END`,
+    adjusted:
+      "adjusted_price(CASE WHEN shares > 0 AND amount > 0 THEN amount / shares END, adjustment, step)",
+  },
+  change: {
+    ...told("change", "close / prev_close - 1.", "zero"),
+    raw: "close / prev_close - 1",
+    adjusted: "close / prev_close - 1",
+  },
+  volume: {
+    ...told("volume", "Traded volume in the region's unit, not adjusted.", "zero"),
+    raw: volumeSql("volume", "lot", `(${lotSql("region")})`),
+  },
+  shares: { ...told("shares", "Traded volume in shares, not adjusted.", "zero"), raw: SHARES },
+  adjusted_volume: {
+    ...told("adjusted_volume", "shares / factor: what goes with adjusted prices.", "zero"),
+    raw: SHARES,
+    adjusted: "shares / factor",
+    factor: "over",
+  },
+  amount: told("amount", "Traded amount, not adjusted.", "zero"),
+  open_interest: told("open_interest", "Open contracts at the end (futures).", "last"),
+  factor: {
+    ...told("factor", "Adjusted price / price as traded; 1 where nothing is adjusted.", "last"),
+    raw: "1.0",
+    factor: "times",
+  },
+} as const satisfies Readonly<Record<string, BarColumn>>;
+export type BarColumnName = keyof typeof BAR_COLUMNS;
+
+export function isBarColumn(name: string): name is BarColumnName {
+  return Object.hasOwn(BAR_COLUMNS, name);
+}

@@ -1,0 +1,228 @@
+import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
+import { isPresent } from "../../core/bits.js";
+import { LakeError } from "../../core/errors.js";
+import { literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { ResolvedField } from "../expression/resolve-fields.js";
+import type { PanelShape } from "../panel/block.js";
+import type { DatasetSpec } from "../spec.js";
+import { backwardFactors, type FactorState, firstFactors } from "./adjust-days.js";
+import { BAR_COLUMNS, type BarColumn, type BarColumnName } from "./bar-columns.js";
+import {
+  blankUntraded,
+  type CellRoom,
+  type CellSource,
+  type Cells,
+  type SymbolRange,
+  scatter,
+  symbolsSql,
+} from "./cells.js";
+
+/** The columns of the bars that a dataset's fields are, where {@link dailyCells} can give all of them. */
+export function dailyColumns(
+  { period, adjustment }: DatasetSpec,
+  fields: readonly ResolvedField[],
+): BarColumnName[] | undefined {
+  const isPlain = adjustment === "none" || adjustment === "backward";
+  const names = fields.flatMap(({ source }) => (source.kind === "bar" ? [source.column] : []));
+  return period === "1d" && isPlain && names.length === fields.length ? names : undefined;
+}
+
+/** Rows that DuckDB gives at a time. */
+const VECTOR_ROWS = 2048;
+const KEY_SHAPE = { s: "int32", d: "int32", close: "double", prev_close: "double" } as const;
+const [SYMBOL, DAY, CLOSE, PREV_CLOSE, TRADED, FIRST_FIELD] = [0, 1, 2, 3, 4, 5];
+
+/**
+ * Cells of daily bars, unadjusted or adjusted backward: the rows as they were traded, adjusted here as they are read. Equal
+ * to those of {@link sqlCells}, to the bit, in a fraction of the time.
+ */
+export function dailyCells(
+  session: Session,
+  { labels }: PanelShape,
+  names: readonly BarColumnName[],
+  {
+    adjustment,
+    room,
+    isSparse,
+  }: {
+    readonly adjustment: string;
+    readonly room: CellRoom;
+    /** Whether many symbols of the lake are none of the dataset's. */
+    readonly isSparse: boolean;
+  },
+): CellSource {
+  const firstDay = labels.days[0] as number;
+  const lastDay = labels.days[labels.count - 1] as number;
+  const labelOfDay = new Int32Array(lastDay - firstDay + 1).fill(-1);
+  for (let label = 0; label < labels.count; label++)
+    labelOfDay[(labels.days[label] as number) - firstDay] = label;
+  const isAdjusted = adjustment === "backward";
+  /** Whether rows have to be put in order first: files do not give them so. */
+  let mustOrder = false;
+
+  return {
+    async ask(range) {
+      const asked = await query(range);
+      return async () => {
+        const cells = await read(range, asked);
+        if (cells !== undefined) return cells;
+        mustOrder = true;
+        const again = await read(range, await query(range));
+        if (again !== undefined) return again;
+        throw new LakeError("table bars_1d: a symbol has two bars on one date", {
+          hint: 'barlake sql "from quality_duplicates" finds them',
+        });
+      };
+    },
+  };
+
+  async function query(range: SymbolRange) {
+    // No join: its rows come in any order, while those of a scan come in the files'.
+    const rows = (where: string): string => `FROM (
+        FROM (SELECT *, coalesce(CAST(enum_code(TRY_CAST(symbol AS panel_symbol)) AS INTEGER), -1) AS code
+          FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where})
+        ${isSparse ? "WHERE code >= 0" : ""}) ${mustOrder ? "ORDER BY code, trade_date" : ""}`;
+    const keys = `code - ${range.start} AS s, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS d, close, prev_close`;
+    const values = names.map((name, i) => `, CAST(${BAR_COLUMNS[name].raw} AS DOUBLE) AS f${i}`);
+    const isUnread = (_: string, i: number): boolean => KEY_COLUMNS[names[i] as string] === undefined;
+    const history = `SELECT ${keys} ${rows(`trade_date < ${dateSql(firstDay)}`)}`;
+    const window = `SELECT ${keys}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${values.filter(isUnread).join("")}
+      ${rows(`trade_date BETWEEN ${dateSql(firstDay)} AND ${dateSql(lastDay)}`)}`;
+    return {
+      history: isAdjusted ? await session.run(history) : undefined,
+      window: await session.run(window),
+    };
+  }
+
+  /** @returns undefined where the rows' days do not ascend. */
+  async function read(
+    range: SymbolRange,
+    { history, window }: Awaited<ReturnType<typeof query>>,
+  ): Promise<Cells | undefined> {
+    const state = firstFactors(range.symbols.length);
+    const factors = new Float64Array(VECTOR_ROWS).fill(1);
+    const target = new Int32Array(VECTOR_ROWS);
+    const cells = room(range.symbols.length);
+    let isInOrder = true;
+    const advance = (rows: ResultRows): void => {
+      if (isInOrder && isAdjusted) isInOrder = takeFactors(rows, state, factors);
+    };
+    if (history) await visitRows(history, KEY_SHAPE, advance);
+    const { columns, shape } = resultColumns(names);
+    await visitRows(window, shape, (rows) => {
+      advance(rows);
+      if (!isInOrder) return;
+      findTargets(rows, target, cells.traded);
+      for (const [i, column] of columns.entries()) {
+        const into = cells.fields[i] as Float64Array;
+        if (column === undefined) scatterFactors(rows.rows, factors, target, into);
+        else
+          scatterAdjusted(
+            rows,
+            column,
+            target,
+            isAdjusted ? factors : undefined,
+            BAR_COLUMNS[names[i] as BarColumnName],
+            into,
+          );
+      }
+      if (cells.closes)
+        scatterAdjusted(
+          rows,
+          CLOSE,
+          target,
+          isAdjusted ? factors : undefined,
+          BAR_COLUMNS.close,
+          cells.closes,
+        );
+    });
+    if (!isInOrder) return undefined;
+    blankUntraded(cells);
+    return cells;
+  }
+
+  /** Finds the cell of each row, -1 where it has none: nothing traded, or the date is no session. */
+  function findTargets(rows: ResultRows, target: Int32Array, traded: Uint8Array): void {
+    const [symbol, day] = [rows.values(SYMBOL, "int32"), rows.values(DAY, "int32")];
+    const isTraded = rows.values(TRADED, "int32");
+    for (let row = 0; row < rows.rows; row++) {
+      const label = labelOfDay[(day[row] as number) - firstDay] as number;
+      const isWanted = label >= 0 && isTraded[row] === 1 && (symbol[row] as number) >= 0;
+      const cell = isWanted ? (symbol[row] as number) * labels.count + label : -1;
+      target[row] = cell;
+      if (cell >= 0) traded[cell] = 1;
+    }
+  }
+}
+
+/** Fields that are among the keys already, or made here. */
+const KEY_COLUMNS: Readonly<Record<string, number | "factors">> = {
+  close: CLOSE,
+  prev_close: PREV_CLOSE,
+  factor: "factors",
+};
+
+/** The columns of the window's result, and which of them each field is; undefined: the factors. */
+function resultColumns(names: readonly BarColumnName[]) {
+  let next = FIRST_FIELD;
+  const shape: Record<string, "int32" | "double"> = { ...KEY_SHAPE, traded: "int32" };
+  const columns = names.map((name, i) => {
+    const known = KEY_COLUMNS[name];
+    if (known !== undefined) return known === "factors" ? undefined : known;
+    shape[`f${i}`] = "double";
+    return next++;
+  });
+  return { shape, columns };
+}
+
+function takeFactors(rows: ResultRows, state: FactorState, factors: Float64Array): boolean {
+  const prices = {
+    rows: rows.rows,
+    symbol: rows.values(SYMBOL, "int32"),
+    day: rows.values(DAY, "int32"),
+    close: withNaN(rows, CLOSE),
+    prevClose: withNaN(rows, PREV_CLOSE),
+  };
+  return backwardFactors(prices, state, factors);
+}
+
+/** A column's values with NaN where there is none. */
+function withNaN(rows: ResultRows, column: number): Float64Array {
+  const values = rows.values(column, "double");
+  const validity = rows.validity(column);
+  if (validity === undefined) return values;
+  return values.map((value, row) => (isPresent(validity, row) ? value : Number.NaN));
+}
+
+/** Puts a column's values, adjusted, into their cells. */
+function scatterAdjusted(
+  rows: ResultRows,
+  column: number,
+  target: Int32Array,
+  factors: Float64Array | undefined,
+  { factor }: BarColumn,
+  cells: Float64Array,
+): void {
+  if (factors === undefined || factor === "none") return scatter(rows, column, target, cells);
+  const isTimes = factor === "times";
+  const values = rows.values(column, "double");
+  const validity = rows.validity(column);
+  for (let row = 0; row < rows.rows; row++) {
+    const cell = target[row] as number;
+    if (cell < 0) continue;
+    const value = isPresent(validity, row) ? (values[row] as number) : Number.NaN;
+    cells[cell] = isTimes ? value * (factors[row] as number) : value / (factors[row] as number);
+  }
+}
+
+function scatterFactors(rows: number, factors: Float64Array, target: Int32Array, cells: Float64Array): void {
+  for (let row = 0; row < rows; row++) {
+    const cell = target[row] as number;
+    if (cell >= 0) cells[cell] = factors[row] as number;
+  }
+}
+
+function dateSql(day: number): string {
+  return `DATE '1970-01-01' + ${day}`;
+}

@@ -1,0 +1,150 @@
+import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
+import { UsageError } from "../../core/errors.js";
+import { dateOfEpochDay } from "../../core/time.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { mentions, type NeededViews, type ResolvedField } from "../expression/resolve-fields.js";
+import type { PanelShape } from "../panel/block.js";
+import { IS_MEMBER } from "../panel/settle-windows.js";
+import { type DatasetSpec, isIntraday } from "../spec.js";
+import { BAR_COLUMNS } from "./bar-columns.js";
+import {
+  blankUntraded,
+  type CellRoom,
+  type CellSource,
+  type SymbolRange,
+  scatter,
+  symbolsSql,
+} from "./cells.js";
+
+/**
+ * Cells of any period, adjustment and expression, computed by SQL. Where an expression has a window, which may be over all
+ * symbols of a date, the whole is computed once and kept in a table that spills to disk; else it is asked for as it is read.
+ */
+export async function sqlCells(
+  session: Session,
+  spec: DatasetSpec,
+  shape: PanelShape,
+  { fields, views }: { readonly fields: readonly ResolvedField[]; readonly views: NeededViews },
+  { hasCloses, room }: { readonly hasCloses: boolean; readonly room: CellRoom },
+): Promise<CellSource> {
+  const columns = [
+    ...fields.map(({ source }) => (source.kind === "bar" ? `bars.${ident(source.column)}` : source.sql)),
+    ...(hasCloses ? ["bars.close"] : []),
+  ];
+  const query = cellsSql(spec, shape, views, columns);
+  const isWhole = columns.some((sql) => mentions(sql, "over"));
+  if (isWhole) await session.run(`CREATE OR REPLACE TEMP TABLE panel_cells AS ${query("true")} ORDER BY s`);
+  // What an expression lacks is told now, and not with the first symbols.
+  else await session.run(`DESCRIBE ${query("true")}`);
+  const select = `CAST(s AS INTEGER) AS s, l, traded${columns.map((_, i) => `, f${i}`).join("")}`;
+  const resultShape = {
+    s: "int32",
+    l: "int32",
+    traded: "int32",
+    ...Object.fromEntries(columns.map((_, i) => [`f${i}`, "double" as const])),
+  } as const;
+  return {
+    async ask(range) {
+      const { start, symbols } = range;
+      const from = isWhole ? "panel_cells" : `(${query(symbolsSql(range, literal))})`;
+      const result = await session.run(
+        `SELECT ${select} FROM ${from} WHERE s >= ${start} AND s < ${start + symbols.length}`,
+      );
+      return async () => {
+        const cells = room(symbols.length);
+        const targets = [...cells.fields, ...(cells.closes ? [cells.closes] : [])];
+        await visitRows(result, resultShape, (rows) => {
+          const target = findTargets(rows, range, cells.traded);
+          for (const [i, into] of targets.entries()) scatter(rows, FIRST_FIELD + i, target, into);
+        });
+        blankUntraded(cells);
+        return cells;
+      };
+    },
+  };
+
+  /** Finds the cell of each row, -1 where nothing traded. */
+  function findTargets(rows: ResultRows, { start, symbols }: SymbolRange, traded: Uint8Array): Int32Array {
+    const [s, l, isTraded] = [0, 1, 2].map((column) => rows.values(column, "int32")) as [
+      Int32Array,
+      Int32Array,
+      Int32Array,
+    ];
+    const target = new Int32Array(rows.rows).fill(-1);
+    for (let row = 0; row < rows.rows; row++) {
+      if (isTraded[row] === 0) continue;
+      const at = (s[row] as number) - start;
+      const cell = at * shape.labels.count + (l[row] as number);
+      if (traded[cell] === 1) throw severalRows(spec, symbols[at]?.symbol, l[row] as number, shape);
+      traded[cell] = 1;
+      target[row] = cell;
+    }
+    return target;
+  }
+}
+
+/** Column of a result in which the values begin. */
+const FIRST_FIELD = 3;
+
+function severalRows(
+  { name }: DatasetSpec,
+  symbol: string | undefined,
+  label: number,
+  { labels }: PanelShape,
+): UsageError {
+  const day = dateOfEpochDay(labels.days[label] as number);
+  return new UsageError(`dataset ${name}: ${symbol} has several rows on ${day}`, {
+    hint: "a view that a field names must have one row a symbol and trading date",
+  });
+}
+
+/** The query for cells `s, l, traded, f0, f1, ...` of the symbols that a condition lets through. */
+function cellsSql(
+  spec: DatasetSpec,
+  { labels }: PanelShape,
+  views: NeededViews,
+  columns: readonly string[],
+): (where: string) => string {
+  const end = `DATE '1970-01-01' + ${labels.days[labels.count - 1]}`;
+  const label = isIntraday(spec)
+    ? `panel_times AS labels ON labels.ts = cells."timestamp"`
+    : "panel_days AS labels ON labels.day = cells.trade_date";
+  const joins = [...views].map(([view, needed], i) => {
+    const taken = [...needed].filter((column) => column !== "symbol" && column !== "trade_date").map(ident);
+    const keys = `symbol AS key_symbol_${i}, trade_date AS key_date_${i}`;
+    // Within a day, what a view has of a date is known at the end of that date: the date before is the newest known.
+    const [join, dates] = isIntraday(spec) ? ["ASOF LEFT JOIN", ">"] : ["LEFT JOIN", "="];
+    return `${join} (SELECT ${[keys, ...taken].join(", ")} FROM ${ident(view)} WHERE trade_date <= ${end}) AS ${ident(view)}
+      ON key_symbol_${i} = bars.symbol AND bars.trade_date ${dates} key_date_${i}`;
+  });
+  const isMember = columns.some((sql) => mentions(sql, IS_MEMBER))
+    ? `, ${IS_MEMBER_SQL} AS ${IS_MEMBER}`
+    : "";
+  return (
+    where,
+  ) => `WITH bars AS NOT MATERIALIZED (SELECT *${isMember} FROM (${barsSql(spec, end, where)}) AS b)
+    SELECT s, l, traded${columns.map((_, i) => `, f${i}`).join("")}
+    FROM (SELECT bars.symbol AS cell_symbol, bars.trade_date, bars."timestamp", CAST(bars.shares > 0 AND bars.is_final AS INTEGER) AS traded${columns
+      .map((sql, i) => `, CAST((${sql}\n) AS DOUBLE) AS f${i}`)
+      .join("")}
+      FROM bars ${joins.join("\n")}) AS cells
+    JOIN ${label} JOIN panel_symbols ON panel_symbols.symbol = cell_symbol`;
+}
+
+/** Whether a bar trades and its symbol is in the universe on its date. */
+const IS_MEMBER_SQL = `(shares > 0 AND is_final AND EXISTS (FROM panel_universe AS u WHERE u.symbol = b.symbol
+  AND b.trade_date >= coalesce(u.from_date, DATE '0001-01-01') AND b.trade_date < coalesce(u.to_date, DATE '9999-12-31')))`;
+
+/** The bars of a dataset: what its expressions see as columns. */
+function barsSql({ period, adjustment }: DatasetSpec, end: string, where: string): string {
+  const columns = Object.entries(BAR_COLUMNS).filter(([name]) => name !== "factor");
+  const factor = { forward: "coalesce(1 / step, 1)", backward: "coalesce(step, 1)", none: "1.0" } as Readonly<
+    Record<string, string>
+  >;
+  return `SELECT symbol, trade_date, "timestamp", is_final, region, factor, ${columns.map(([name, { adjusted }]) => `${adjusted} AS ${ident(name)}`).join(", ")}
+    FROM (SELECT a.*, steps.value AS step, ${literal(adjustment)} AS adjustment, CAST(${factor[adjustment] ?? "NULL"} AS DOUBLE) AS factor
+      FROM (FROM adjusted(${literal(period)}, ${literal(adjustment)}, as_of := ${end}) WHERE ${where} AND symbol IN (SELECT symbol FROM panel_symbols)) AS a
+      LEFT JOIN adjustment_steps(${literal(adjustment)}, as_of := ${end}) AS steps
+        ON steps.symbol = a.symbol AND a.trade_date >= start_date AND a.trade_date < end_date)`;
+}

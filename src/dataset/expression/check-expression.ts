@@ -1,0 +1,41 @@
+import { UsageError } from "../../core/errors.js";
+import type { Session } from "../../db/session.js";
+import { type BarClock, findLookAhead } from "../panel/look-ahead.js";
+import { settleWindows } from "../panel/settle-windows.js";
+import { findChance } from "../store/reproducible.js";
+import { parseExpression } from "./expression-tree.js";
+
+/** A field's expression, as a spec has it. */
+export interface WrittenExpression {
+  readonly name: string;
+  readonly sql: string;
+  readonly looksAhead: boolean;
+}
+
+/**
+ * Checks that an expression uses nothing of later bars, unless it says so, and gives the same whenever it is computed.
+ *
+ * @returns its SQL, with its windows settled: see {@link settleWindows}.
+ * @throws {UsageError} that names the field, what was found, and what to do.
+ */
+export async function checkExpression(
+  session: Session,
+  { name, sql, looksAhead }: WrittenExpression,
+  clock: BarClock,
+): Promise<string> {
+  const subject = `field ${name}`;
+  const root = await parseExpression(session, subject, sql);
+  const ahead = looksAhead ? undefined : findLookAhead(root, clock);
+  if (ahead !== undefined) {
+    throw new UsageError(`${subject}: ${ahead}`, {
+      hint: "a dataset holds what was known on each date; what is meant to look ahead, as a label to train on, says looksAhead: true",
+    });
+  }
+  const chance = await findChance(session, root, clock);
+  if (chance !== undefined) {
+    throw new UsageError(`${subject}: ${chance}`, {
+      hint: "a dataset has the same bytes whenever it is built of the same versions",
+    });
+  }
+  return settleWindows(sql, root, clock);
+}

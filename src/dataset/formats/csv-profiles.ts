@@ -1,0 +1,147 @@
+import { UsageError } from "../../core/errors.js";
+import { labelTexts } from "../cells/label-texts.js";
+import type { Block } from "../panel/block.js";
+import type { WriterPlace } from "../store/dataset-writer.js";
+
+/** How a symbol's rows look as CSV. */
+export interface CsvProfile {
+  /** Folder of the files, with a `/` at its end where there is one. */
+  readonly folder: string;
+  readonly header: string;
+  /** Name of a symbol's file, without its ending. */
+  nameOf(symbol: string): string;
+  /** Opens a symbol of a block: what comes of it gives a label's line. */
+  open(block: Block, symbol: number): Promise<(label: number) => string>;
+}
+
+const PRICES = ["open", "high", "low", "close"] as const;
+
+/** The profile of a spec's format. @throws {UsageError} for a field that it needs and the spec has not. */
+export function csvProfile(place: WriterPlace): CsvProfile {
+  const { format } = place.spec;
+  if (format === "backtrader") return backtraderProfile(place);
+  if (format === "zipline-csvdir") return ziplineProfile(place);
+  return plainProfile(place);
+}
+
+/** `trade_date` (of minutes `timestamp`, in the exchange's zone), fields, masks as 0 and 1; empty where there is no value. */
+function plainProfile({ shape, zone }: WriterPlace): CsvProfile {
+  const texts = labelTexts(shape.labels, zone);
+  const label = shape.labels.times === undefined ? "trade_date" : "timestamp";
+  const names = [label, ...shape.fields.map(({ name }) => name), ...shape.masks];
+  return {
+    folder: "",
+    header: `${names.join(",")}\n`,
+    nameOf: (symbol) => symbol,
+    async open({ fields, masks, width }, s) {
+      return (at) => {
+        let line = texts(at);
+        for (const cells of fields) line += `,${numberText(cells[s * width + at] as number)}`;
+        for (const cells of masks) line += `,${cells[s * width + at] as number}`;
+        return `${line}\n`;
+      };
+    },
+  };
+}
+
+/**
+ * What backtrader's `GenericCSVData` reads by its defaults: `datetime, open, high, low, close, volume, openinterest`, then the
+ * other fields. Without a value a price is empty, which it reads as NaN.
+ */
+function backtraderProfile(place: WriterPlace): CsvProfile {
+  const { shape, zone } = place;
+  const texts = labelTexts(shape.labels, zone);
+  const [ohlc, volume] = [PRICES.map((name) => fieldIndex(place, name)), fieldIndex(place, "volume")];
+  const interest = shape.fields.findIndex(({ name }) => name === "open_interest");
+  const taken = new Set([...ohlc, volume, interest]);
+  const others = shape.fields.flatMap(({ name }, f) => (taken.has(f) ? [] : [{ name, f }]));
+  const names = ["datetime", ...PRICES, "volume", "openinterest", ...others.map(({ name }) => name)];
+  return {
+    folder: "",
+    header: `${names.join(",")}\n`,
+    nameOf: (symbol) => symbol,
+    async open({ fields, width }, s) {
+      const text = (f: number, at: number): string => numberText(fields[f]?.[s * width + at] ?? Number.NaN);
+      return (at) => {
+        const traded = volumeOf(fields[volume]?.[s * width + at]);
+        const cells = [...ohlc.map((f) => text(f, at)), traded, interest < 0 ? 0 : text(interest, at)];
+        return `${[texts(at), ...cells, ...others.map(({ f }) => text(f, at))].join(",")}\n`;
+      };
+    },
+  };
+}
+
+/** Most that zipline's files hold: unsigned 32 bits; of prices, in thousandths. */
+const UINT32 = 0xffffffff;
+
+/**
+ * What zipline's `csvdir` bundle reads: `daily/600519_SH.csv` (it cuts names at a dot; of minutes `minute/`, in UTC) with `date, open, high, low, close,
+ * volume, dividend, split` on every session from the first to the last. zipline keeps what does not trade as 0, volumes as whole
+ * numbers of 32 bits. Unadjusted prices come with `split`: the ratio by which prices before an ex-date are divided, dividends
+ * included; adjusted ones need none.
+ */
+function ziplineProfile(place: WriterPlace): CsvProfile {
+  const { shape, spec, session, warn } = place;
+  const texts = labelTexts(shape.labels, "UTC");
+  const [ohlc, volume] = [PRICES.map((name) => fieldIndex(place, name)), fieldIndex(place, "volume")];
+  let splits: Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> | undefined;
+  let isTold = false;
+  return {
+    folder: spec.period === "1m" ? "minute/" : "daily/",
+    header: "date,open,high,low,close,volume,dividend,split\n",
+    nameOf: (symbol) => symbol.replaceAll(".", "_"),
+    async open({ fields, width, symbols }, s) {
+      splits ??= spec.adjustment === "none" ? readSplits(session) : Promise.resolve(new Map());
+      const { symbol = "" } = symbols[s] ?? {};
+      const own = (await splits).get(symbol);
+      return (at) => {
+        const cell = s * width + at;
+        const prices = ohlc.map((f) => numberOr0(fields[f]?.[cell]));
+        const shares = volumeOf(fields[volume]?.[cell]);
+        if (!isTold && (shares > UINT32 || prices.some((price) => price * 1000 > UINT32))) {
+          isTold = true;
+          warn(
+            `zipline holds volumes up to ${UINT32} and prices up to ${UINT32 / 1000}: greater ones are cut to these, ${symbol} has some`,
+          );
+        }
+        const kept = prices.map((price) => numberText(Math.min(price, UINT32 / 1000)));
+        const split = own?.get(shape.labels.days[at] as number) ?? 1;
+        return `${texts(at)},${kept.join(",")},${Math.min(shares, UINT32)},0,${numberText(split)}\n`;
+      };
+    },
+  };
+}
+
+/** The factor of each ex-date, by symbol and days since 1970-01-01. */
+async function readSplits(session: WriterPlace["session"]): Promise<Map<string, Map<number, number>>> {
+  const rows = await session.json<{ symbol: string; day: number; factor: number }>(
+    "SELECT symbol, CAST(ex_date - DATE '1970-01-01' AS INTEGER) AS day, factor FROM ex_events ORDER BY symbol, ex_date",
+  );
+  const splits = new Map<string, Map<number, number>>();
+  for (const { symbol, day, factor } of rows) {
+    const own = splits.get(symbol) ?? new Map<number, number>();
+    splits.set(symbol, own.set(day, factor));
+  }
+  return splits;
+}
+
+function fieldIndex({ shape, spec }: WriterPlace, name: string): number {
+  const index = shape.fields.findIndex((field) => field.name === name);
+  if (index >= 0) return index;
+  throw new UsageError(`dataset ${spec.name}: ${spec.format} needs the field ${name}`, {
+    hint: "leave fields out for those that it needs",
+  });
+}
+
+function numberText(value: number): string {
+  return Number.isNaN(value) ? "" : String(value);
+}
+
+function numberOr0(value: number | undefined): number {
+  return value === undefined || Number.isNaN(value) ? 0 : value;
+}
+
+/** A volume as a whole number; 0 where nothing traded. */
+function volumeOf(value: number | undefined): number {
+  return Math.round(numberOr0(value));
+}

@@ -1,0 +1,67 @@
+import { createWriteStream } from "node:fs";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { batchesToIpc } from "../../arrow/batches-ipc.js";
+import { dateOfEpochDay } from "../../core/time.js";
+import type { Block, Labels } from "../panel/block.js";
+import { labelTimes, panelBatches } from "../panel/panel-batches.js";
+import { PanelSpool, type Slice } from "../panel/panel-spool.js";
+import { rowsBySymbol } from "../panel/rows-by-symbol.js";
+import { copyRows } from "../store/copy-rows.js";
+import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+
+/**
+ * Writes `rows/year=2026/part-0000.parquet`, of minutes `rows/month=2026-11-01/...`, where nothing but Parquet lies, as readers
+ * of a folder want it: a row a symbol and label from its first bar to its last, sorted by both within a file; each part has other
+ * symbols. Columns: `symbol, trade_date, timestamp`, fields, masks. What is not there is null.
+ */
+export function longParquetWriter(place: WriterPlace): DatasetWriter {
+  const { shape, session, files } = place;
+  const partitions = partitionsOf(shape.labels);
+  const times = labelTimes(shape);
+  let part = 0;
+  return {
+    async write(block) {
+      const name = `part-${String(part++).padStart(4, "0")}.parquet`;
+      for (const { folder, slice } of partitions) {
+        const batch = rowsBySymbol(block, shape, times, slice);
+        if (batch.numRows === 0) continue;
+        const target = await files.place(`${folder}/${name}`);
+        await session.withBatch(batch, (rows) => copyRows(session, rows, target));
+        await files.adopt(`${folder}/${name}`);
+      }
+    },
+    async finish() {},
+  };
+}
+
+/** The labels of each partition: a year, or of minutes a month. */
+function partitionsOf({ count, days, times }: Labels): { readonly folder: string; readonly slice: Slice }[] {
+  const folders = Array.from({ length: count }, (_, label) => {
+    const date = dateOfEpochDay(days[label] as number);
+    return times === undefined ? `rows/year=${date.slice(0, 4)}` : `rows/month=${date.slice(0, 7)}-01`;
+  });
+  return [...new Set(folders)].map((folder) => {
+    const start = folders.indexOf(folder);
+    return { folder, slice: { start, width: folders.lastIndexOf(folder) - start + 1 } };
+  });
+}
+
+/** Writes `rows.arrow`: the same rows in order of time, then symbol, as an Arrow IPC file. */
+export function longArrowWriter({ shape, scratch, files }: WriterPlace): DatasetWriter {
+  const spool = new PanelSpool(scratch, shape);
+  return {
+    async write(block: Block) {
+      spool.write(block);
+    },
+    async finish() {
+      const target = await files.place("rows.arrow");
+      const batches = Readable.from(panelBatches(spool, shape));
+      await pipeline(Readable.from(batchesToIpc(batches, "file")), createWriteStream(target));
+      await files.adopt("rows.arrow");
+    },
+    async close() {
+      spool.close();
+    },
+  };
+}

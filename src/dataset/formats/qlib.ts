@@ -1,0 +1,146 @@
+import { setImmediate } from "node:timers/promises";
+import { UsageError } from "../../core/errors.js";
+import { MINUTE_MS } from "../../core/time.js";
+import { labelTexts } from "../cells/label-texts.js";
+import type { Block, Labels, PanelShape } from "../panel/block.js";
+import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+import { qlibFolder, qlibInstrument } from "./qlib-names.js";
+import { statementWriter } from "./qlib-statements.js";
+
+/** A stretch of labels, both ends inclusive. */
+interface Run {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Symbols written before others have their turn. */
+const TURN_SYMBOLS = 32;
+
+/**
+ * Writes qlib's own layout (microsoft/qlib, docs/component/data.rst): `calendars/day.txt`; `instruments/all.txt` and one file
+ * for the universe, `instrument, first date, last date` with tabs; `features/<instrument>/<field>.day.bin`, little-endian
+ * float32, of which the first is the index in the calendar of the second. Masks are fields of 0 and 1. Minutes are `1min`, and
+ * called by their start. Statements are in `financial/`.
+ *
+ * @throws {UsageError} for names that are one to qlib, which reads them in lower case.
+ */
+export function qlibWriter(place: WriterPlace): DatasetWriter {
+  const { spec, shape, files } = place;
+  refuseEqualNames(place);
+  const frequency = spec.period === "1m" ? "1min" : "day";
+  const texts = labelTexts(startsOf(shape.labels), place.zone);
+  const statements = spec.statements && statementWriter(place, spec.statements);
+  const all: string[] = [];
+  const members: string[] = [];
+  const line = (symbol: string, { first, last }: Run): string =>
+    `${qlibInstrument(symbol)}\t${texts(first)}\t${texts(last)}\n`;
+  return {
+    async write(block) {
+      await statements?.write(block);
+      for (const [s, { symbol }] of block.symbols.entries()) {
+        const run = { first: block.first[s] as number, last: block.last[s] as number };
+        if (run.first < 0) continue;
+        all.push(line(symbol, run));
+        for (const member of memberRuns(block, s, shape, run)) members.push(line(symbol, member));
+        const folder = `features/${qlibFolder(symbol)}`;
+        const put = (name: string, cells: ArrayLike<number>): void =>
+          files.put(
+            `${folder}/${name.toLowerCase()}.${frequency}.bin`,
+            featureBytes(cells, s * block.width, run),
+          );
+        for (const [f, { name }] of shape.fields.entries()) put(name, block.fields[f] as Float64Array);
+        for (const [m, name] of shape.masks.entries()) put(name, block.masks[m] as Uint8Array);
+        if (s % TURN_SYMBOLS === TURN_SYMBOLS - 1) await setImmediate();
+      }
+    },
+    async finish() {
+      const labels = Array.from({ length: shape.labels.count }, (_, label) => `${texts(label)}\n`);
+      files.put(`calendars/${frequency}.txt`, labels.join(""));
+      warnOfMinutes(place, labels);
+      files.put("instruments/all.txt", all.join(""));
+      const universe = typeof spec.universe === "string" ? spec.universe : spec.name;
+      if (universe.toLowerCase() !== "all")
+        files.put(`instruments/${fileName(universe)}.txt`, members.join(""));
+      await statements?.finish();
+    },
+  };
+}
+
+/** qlib's own minutes begin at 09:30 and 13:00 (qlib/utils/time.py, `get_min_cal`), and what it resamples must. */
+function startsOf(labels: Labels): Labels {
+  return { ...labels, times: labels.times?.map((end) => end - MINUTE_MS) };
+}
+
+/** Sessions that qlib knows, in minutes called by their start. */
+const SESSIONS: Readonly<Record<string, RegExp>> = {
+  "Asia/Shanghai": / (09:[345]\d|10:\d\d|11:[012]\d|13:\d\d|14:\d\d):/,
+  "America/New_York": / (09:[345]\d|1[0-5]:\d\d):/,
+};
+
+function warnOfMinutes({ shape, zone, warn }: WriterPlace, labels: readonly string[]): void {
+  const session = SESSIONS[zone];
+  if (shape.labels.times === undefined || session === undefined) return;
+  const outside = labels.filter((text) => !session.test(text));
+  if (outside.length > 0)
+    warn(
+      `${outside.length} minutes lie outside of qlib's sessions, ${outside[0]?.trim()} among them: it reads them, but what resamples minutes, or wants 240 a day, does not expect them`,
+    );
+}
+
+function refuseEqualNames({ spec, shape }: WriterPlace): void {
+  const refuse = (kind: string, names: readonly string[], nameOf: (name: string) => string): void => {
+    const first = new Map<string, string>();
+    for (const name of names) {
+      const other = first.get(nameOf(name));
+      if (other !== undefined)
+        throw new UsageError(
+          `dataset ${spec.name}: ${kind}: ${other} and ${name} are one to qlib, which reads names in lower case`,
+          { hint: "leave one of them out" },
+        );
+      first.set(nameOf(name), name);
+    }
+  };
+  const columns = [...shape.fields.map(({ name }) => name), ...shape.masks];
+  refuse("fields", columns, (name) => name.toLowerCase());
+  const symbols = shape.symbols.map(({ symbol }) => symbol);
+  refuse("universe", symbols, qlibFolder);
+}
+
+/** qlib looks for a universe in lower case. */
+function fileName(universe: string): string {
+  return universe.toLowerCase().replaceAll(/[^a-z0-9_.-]/g, "_");
+}
+
+function featureBytes(cells: ArrayLike<number>, base: number, { first, last }: Run): Uint8Array {
+  const values = new Float32Array(last - first + 2);
+  values[0] = first;
+  for (let label = first; label <= last; label++) values[label - first + 1] = cells[base + label] as number;
+  return new Uint8Array(values.buffer);
+}
+
+/** The stretches in which a symbol is in the universe and has bars around it. */
+function memberRuns(
+  { masks, width, symbols }: Block,
+  s: number,
+  shape: PanelShape,
+  { first, last }: Run,
+): Run[] {
+  const mask = masks[shape.masks.indexOf("in_universe")];
+  const { days } = shape.labels;
+  const spells = symbols[s]?.spells ?? [];
+  const isMember = (label: number): boolean => {
+    if (mask !== undefined) return mask[s * width + label] === 1;
+    const day = days[label] as number;
+    return spells.some(({ start, end }) => day >= start && day < end);
+  };
+  const runs: Run[] = [];
+  let begun: number | undefined;
+  for (let label = first; label <= last + 1; label++) {
+    const isIn = label <= last && isMember(label);
+    if (isIn) begun ??= label;
+    if (isIn || begun === undefined) continue;
+    runs.push({ first: begun, last: label - 1 });
+    begun = undefined;
+  }
+  return runs;
+}

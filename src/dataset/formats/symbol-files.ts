@@ -1,0 +1,76 @@
+import { setImmediate } from "node:timers/promises";
+import pMap from "p-map";
+import type { Block } from "../panel/block.js";
+import { labelTimes } from "../panel/panel-batches.js";
+import { rowsBySymbol } from "../panel/rows-by-symbol.js";
+import { copyRows } from "../store/copy-rows.js";
+import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+import { csvProfile } from "./csv-profiles.js";
+
+/** Symbols written before others have their turn. */
+const TURN_SYMBOLS = 8;
+
+/**
+ * Writes a CSV file a symbol, with a row on every label from its first bar to its last, as the spec's format has it: see
+ * {@link csvProfile}. Numbers are the shortest texts that read back to the same doubles.
+ */
+export function csvWriter(place: WriterPlace): DatasetWriter {
+  const profile = csvProfile(place);
+  return {
+    async write(block) {
+      for (const [s, { symbol }] of block.symbols.entries()) {
+        const [first, last] = [block.first[s] as number, block.last[s] as number];
+        if (first < 0) continue;
+        const cell = await profile.open(block, s);
+        let text = profile.header;
+        for (let label = first; label <= last; label++) text += cell(label);
+        place.files.put(`${profile.folder}${profile.nameOf(symbol)}.csv`, text);
+        if (s % TURN_SYMBOLS === TURN_SYMBOLS - 1) await setImmediate();
+      }
+    },
+    async finish() {},
+  };
+}
+
+/** Files that are written side by side. */
+const SIDE_BY_SIDE = 2;
+
+/** Writes a Parquet file a symbol, `<symbol>.parquet`, with the columns of the long format. */
+export function symbolParquetWriter({ session, files, shape }: WriterPlace): DatasetWriter {
+  const all = { start: 0, width: shape.labels.count };
+  const times = labelTimes(shape);
+  return {
+    async write(block) {
+      await pMap(
+        block.symbols.keys(),
+        async (s) => {
+          const batch = rowsBySymbol(symbolOf(block, s), shape, times, all);
+          if (batch.numRows === 0) return;
+          using connection = await session.sibling();
+          const path = `${block.symbols[s]?.symbol}.parquet`;
+          const target = await files.place(path);
+          await connection.withBatch(batch, (rows) => copyRows(connection, rows, target));
+          await files.adopt(path);
+        },
+        { concurrency: SIDE_BY_SIDE },
+      );
+    },
+    async finish() {},
+  };
+}
+
+/** One symbol of a block, in the block's own memory. */
+function symbolOf(block: Block, s: number): Block {
+  const cut = <T extends Float64Array | Uint8Array>(cells: T): T =>
+    cells.subarray(s * block.width, (s + 1) * block.width) as T;
+  return {
+    ...block,
+    start: block.start + s,
+    symbols: block.symbols.slice(s, s + 1),
+    fields: block.fields.map(cut),
+    masks: block.masks.map(cut),
+    traded: cut(block.traded),
+    first: block.first.subarray(s, s + 1),
+    last: block.last.subarray(s, s + 1),
+  };
+}

@@ -1,0 +1,130 @@
+import { createWriteStream } from "node:fs";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { RecordBatch } from "apache-arrow";
+import pMap from "p-map";
+import { batchesToIpc } from "../../arrow/batches-ipc.js";
+import { type TypedColumn, typedBatch } from "../../arrow/typed-batch.js";
+import { UsageError } from "../../core/errors.js";
+import { literal } from "../../db/quote.js";
+import { PanelSpool, type Slice, slicesOf } from "../panel/panel-spool.js";
+import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
+
+/** A matrix of a dataset: the file it goes to, and its cells. */
+interface Matrix {
+  readonly path: string;
+  readonly cellBytes: number;
+  readonly read: (slice: Slice) => Float64Array | Uint8Array;
+}
+
+/** Most bytes of a matrix that is written in one piece. */
+const MOST_BYTES = 2 ** 30;
+/** Matrices that are written side by side. */
+const SIDE_BY_SIDE = 2;
+
+/**
+ * Writes `fields/<field>.parquet` and `masks/<mask>.parquet`: a row a label, `trade_date` or `timestamp` first, then a column a
+ * symbol, in their order. Cells without a value are NaN.
+ *
+ * @throws {UsageError} for a matrix that is too large to be written, and read, in one piece.
+ */
+export function wideParquetWriter(place: WriterPlace): DatasetWriter {
+  const { shape, session, files, spec } = place;
+  const bytes = shape.symbols.length * shape.labels.count * 8;
+  if (bytes > MOST_BYTES)
+    throw new UsageError(
+      `dataset ${spec.name}: a field would have ${Math.ceil(bytes / 2 ** 20)} MB in one piece`,
+      {
+        hint: "choose wide-arrow or long-parquet, fewer symbols, or a shorter window",
+      },
+    );
+  const whole = { start: 0, width: shape.labels.count };
+  return wideWriter(place, "parquet", async ({ read, path }) => {
+    using connection = await session.sibling();
+    const target = await files.place(path);
+    await connection.withBatch(matrixBatch(place, read(whole), whole), (rows) =>
+      connection.run(
+        `COPY (SELECT ${labelSql(place)} FROM ${rows}) TO ${literal(target)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)`,
+      ),
+    );
+  });
+}
+
+/** Writes the same as Arrow IPC files, a record batch for as many labels as memory holds at a time. */
+export function wideArrowWriter(place: WriterPlace): DatasetWriter {
+  return wideWriter(place, "arrow", async ({ read, path, cellBytes }) => {
+    const batches = async function* (): AsyncGenerator<RecordBatch> {
+      for (const slice of slicesOf(place.shape, cellBytes)) yield matrixBatch(place, read(slice), slice);
+    };
+    const target = await place.files.place(path);
+    await pipeline(Readable.from(batchesToIpc(batches(), "file")), createWriteStream(target));
+  });
+}
+
+function wideWriter(
+  { scratch, shape, files }: WriterPlace,
+  ending: string,
+  writeMatrix: (matrix: Matrix) => Promise<void>,
+): DatasetWriter {
+  const spool = new PanelSpool(scratch, shape);
+  const matrices: Matrix[] = [
+    ...shape.fields.map(({ name }, f) => ({
+      path: `fields/${name}.${ending}`,
+      cellBytes: 8,
+      read: (slice: Slice) => spool.field(f, slice),
+    })),
+    ...shape.masks.map((name, m) => ({
+      path: `masks/${name}.${ending}`,
+      cellBytes: 1,
+      read: (slice: Slice) => spool.mask(m, slice),
+    })),
+  ];
+  return {
+    async write(block) {
+      spool.write(block);
+    },
+    async finish() {
+      await pMap(
+        matrices,
+        async (matrix) => {
+          await writeMatrix(matrix);
+          await files.adopt(matrix.path);
+        },
+        { concurrency: SIDE_BY_SIDE },
+      );
+    },
+    async close() {
+      spool.close();
+    },
+  };
+}
+
+function matrixBatch(
+  { shape }: WriterPlace,
+  cells: Float64Array | Uint8Array,
+  { start, width }: Slice,
+): RecordBatch {
+  const { days, times } = shape.labels;
+  const label: TypedColumn =
+    times === undefined
+      ? { name: "trade_date", kind: "date", values: days.slice(start, start + width) }
+      : {
+          name: "timestamp",
+          kind: "timestamp",
+          values: BigInt64Array.from(times.subarray(start, start + width), BigInt),
+        };
+  const columns = shape.symbols.map(({ symbol }, s): TypedColumn => {
+    const [from, to] = [s * width, (s + 1) * width];
+    return cells instanceof Float64Array
+      ? { name: symbol, kind: "double", values: cells.subarray(from, to) }
+      : { name: symbol, kind: "boolean", values: cells.subarray(from, to) };
+  });
+  return typedBatch([label, ...columns], width);
+}
+
+/** Times as Parquet has them: in UTC, of microseconds. */
+function labelSql({ shape }: WriterPlace): string {
+  return shape.labels.times === undefined
+    ? "*"
+    : `* REPLACE (CAST("timestamp" AS TIMESTAMPTZ) AS "timestamp")`;
+}

@@ -1,0 +1,177 @@
+import { LakeError, UsageError } from "../../core/errors.js";
+import { regionSql } from "../../db/market/region-sql.js";
+import { literal, literalList } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { BUCKETS, basePeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { isSymbol } from "../../market/symbol.js";
+import { type DatasetSpec, isIntraday } from "../spec.js";
+import type { Labels, PanelSymbol } from "./block.js";
+import { universeSql } from "./universe-sql.js";
+
+/** A dataset's axes. Its session has them as `panel_symbols (symbol, s)` and the type `panel_symbol`, `panel_days (day, l)`, `panel_times (ts, l)`. */
+export interface Axes {
+  readonly labels: Labels;
+  readonly symbols: readonly PanelSymbol[];
+  /** Symbols of the universe without a bar with trades in the window. */
+  readonly absent: readonly string[];
+  /** First date on which the universe was seen; before it its first members are assumed. Days since 1970-01-01. */
+  readonly seenFrom: number | undefined;
+  /** Regions whose sessions the labels are. */
+  readonly calendar: readonly Region[];
+  /** Regions of which no trading days are known: the days on which anything traded stand for them. */
+  readonly guessed: readonly Region[];
+}
+
+/** No end. */
+const FAR = "DATE '9999-12-31'";
+
+/**
+ * Works out a dataset's labels and symbols.
+ *
+ * @throws {UsageError} where the universe or the window has nothing, and {@link QueryError} for a universe's wrong query.
+ */
+export async function layAxes(session: Session, spec: DatasetSpec): Promise<Axes> {
+  const table = `raw.bars_${basePeriod(spec.period)}`;
+  await session.run(`CREATE OR REPLACE TEMP TABLE panel_universe AS ${await universeSql(session, spec)}`);
+  const [empty] = await session.json<{ empty: boolean }>("SELECT count(*) = 0 AS empty FROM panel_universe");
+  if (empty?.empty)
+    throw new UsageError(`dataset ${spec.name}: universe: has no members`, { hint: universeHint(spec) });
+  const { calendar, guessed } = await layDays(session, spec, table);
+  const labels = isIntraday(spec) ? await layTimes(session, spec) : await readDays(session);
+  if (labels.count === 0) {
+    throw new UsageError(`dataset ${spec.name}: no ${spec.period} label lies between from and to`, {
+      hint: `barlake status shows what the lake has of ${calendar.join(", ")}`,
+    });
+  }
+  const [bounds] = await session.json<Record<"low" | "high" | "first" | "last", string>>(
+    `SELECT min(symbol) AS low, max(symbol) AS high, (SELECT CAST(min(day) AS VARCHAR) FROM panel_days) AS first,
+       (SELECT CAST(max(day) AS VARCHAR) FROM panel_days) AS last FROM panel_universe`,
+  );
+  await session.run(`CREATE OR REPLACE TEMP TABLE panel_symbols AS
+    SELECT symbol, region, CAST(row_number() OVER (ORDER BY symbol) - 1 AS INTEGER) AS s
+    FROM (SELECT symbol, any_value(region) AS region FROM ${table}
+      WHERE symbol >= ${literal(bounds?.low ?? "")} AND symbol <= ${literal(bounds?.high ?? "")}
+        AND trade_date >= ${literal(bounds?.first ?? "")} AND trade_date <= ${literal(bounds?.last ?? "")}
+        AND volume > 0 AND is_final GROUP BY symbol)
+    SEMI JOIN panel_universe USING (symbol)`);
+  const symbols = await readSymbols(session);
+  const absent = await session.json<{ symbol: string }>(
+    "SELECT DISTINCT symbol FROM panel_universe ANTI JOIN panel_symbols USING (symbol) ORDER BY symbol",
+  );
+  if (symbols.length === 0) {
+    const names = absent.slice(0, 3).map(({ symbol }) => symbol);
+    throw new UsageError(
+      `dataset ${spec.name}: nothing of its universe traded in the window (${names.join(", ")})`,
+      {
+        hint: universeHint(spec),
+      },
+    );
+  }
+  await session.run("DROP TYPE IF EXISTS panel_symbol");
+  await session.run("CREATE TEMP TYPE panel_symbol AS ENUM (SELECT symbol FROM panel_symbols ORDER BY s)");
+  const [seen] = await session.json<{ day: number | null }>(
+    "SELECT CAST(min(seen_from) - DATE '1970-01-01' AS INTEGER) AS day FROM panel_universe",
+  );
+  return {
+    labels,
+    symbols,
+    absent: absent.map(({ symbol }) => symbol),
+    seenFrom: seen?.day ?? undefined,
+    calendar,
+    guessed,
+  };
+}
+
+function universeHint({ universe }: DatasetSpec): string {
+  return typeof universe === "string"
+    ? `barlake sql "from universes" lists those of the lake`
+    : "barlake status shows what the lake has";
+}
+
+/** Makes `panel_days`: every date that counts, with its label. Of periods longer than a day only whole ones count. */
+async function layDays(
+  session: Session,
+  spec: DatasetSpec,
+  table: string,
+): Promise<{ calendar: Region[]; guessed: Region[] }> {
+  const regions = await session.json<{ region: Region }>(
+    `SELECT DISTINCT ${regionSql("symbol")} AS region FROM panel_universe
+     INTERSECT SELECT DISTINCT region FROM ${table} ORDER BY region`,
+  );
+  const calendar = spec.calendar === undefined ? regions.map(({ region }) => region) : [spec.calendar];
+  if (calendar.length === 0)
+    throw new UsageError(`dataset ${spec.name}: the lake has no ${spec.period} bar of its universe`, {
+      hint: "barlake status shows what the lake has",
+    });
+  const known = await session.json<{ region: Region }>("SELECT DISTINCT region FROM raw.trading_days");
+  const guessed = calendar.filter((region) => !known.some((one) => one.region === region));
+  await session.run(`CREATE OR REPLACE TEMP TABLE panel_sessions AS
+    SELECT DISTINCT trade_date AS day FROM (
+      SELECT trade_date FROM raw.trading_days WHERE list_contains(${literalList(calendar)}, region)
+      UNION ALL
+      SELECT DISTINCT trade_date FROM ${table}
+      WHERE list_contains(${literalList(guessed)}::VARCHAR[], region) AND volume > 0 AND is_final)`);
+  const ofPeriod = BUCKETS[spec.period];
+  const span = ofPeriod.kind === "calendar" ? ofPeriod.unit : undefined;
+  const bucket = span === undefined ? "day" : `date_trunc('${span}', day)::DATE`;
+  // A bucket is whole when a session after it is known, or its last weekday was one.
+  const whole =
+    span === undefined
+      ? "true"
+      : `bucket < (SELECT max(${bucket}) FROM panel_sessions) OR last_weekday <= (SELECT max(day) FROM panel_sessions)`;
+  const after = spec.to === undefined ? FAR : `DATE ${literal(spec.to)}`;
+  await session.run(`CREATE OR REPLACE TEMP TABLE panel_days AS
+    WITH buckets AS (
+      SELECT bucket, max(day) AS label, min(day) AS first,
+        ${span === undefined ? "bucket" : `(bucket + INTERVAL 1 ${span})::DATE - CASE isodow(bucket + INTERVAL 1 ${span}) WHEN 1 THEN 3 WHEN 7 THEN 2 ELSE 1 END`} AS last_weekday
+      FROM (SELECT day, ${bucket} AS bucket FROM panel_sessions) GROUP BY bucket),
+    labelled AS (
+      SELECT bucket, label, CAST(row_number() OVER (ORDER BY label) - 1 AS INTEGER) AS l FROM buckets
+      WHERE first >= DATE ${literal(spec.from)} AND label < ${after} AND (${whole}))
+    SELECT day, label, l FROM (SELECT day, ${bucket} AS bucket FROM panel_sessions) JOIN labelled USING (bucket)`);
+  return { calendar, guessed };
+}
+
+async function readDays(session: Session): Promise<Labels> {
+  const rows = await session.json<{ day: number }>(
+    "SELECT DISTINCT CAST(label - DATE '1970-01-01' AS INTEGER) AS day FROM panel_days ORDER BY day",
+  );
+  return { count: rows.length, days: Int32Array.from(rows, ({ day }) => day), times: undefined };
+}
+
+/** Makes `panel_times`: every end of a bar that anything of the calendar's regions has, and its label. */
+async function layTimes(session: Session, spec: DatasetSpec): Promise<Labels> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE panel_times AS
+    SELECT ts, trade_date, CAST(row_number() OVER (ORDER BY ts) - 1 AS INTEGER) AS l
+    FROM (SELECT "timestamp" AS ts, min(trade_date) AS trade_date FROM bars(${literal(spec.period)})
+      SEMI JOIN panel_days ON trade_date = day SEMI JOIN panel_universe USING (symbol) WHERE is_final GROUP BY ts)`);
+  const rows = await session.json<{ day: number; ms: number }>(
+    `SELECT CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day, CAST(epoch_ms(ts) AS DOUBLE) AS ms FROM panel_times ORDER BY l`,
+  );
+  return {
+    count: rows.length,
+    days: Int32Array.from(rows, ({ day }) => day),
+    times: Float64Array.from(rows, ({ ms }) => ms),
+  };
+}
+
+async function readSymbols(session: Session): Promise<PanelSymbol[]> {
+  const rows = await session.json<{ symbol: string; region: Region; starts: number[]; ends: number[] }>(
+    `SELECT symbol, any_value(p.region) AS region,
+       list(CAST(coalesce(from_date, DATE '0001-01-01') - DATE '1970-01-01' AS INTEGER) ORDER BY from_date NULLS FIRST) AS starts,
+       list(CAST(coalesce(to_date, ${FAR}) - DATE '1970-01-01' AS INTEGER) ORDER BY from_date NULLS FIRST) AS ends
+     FROM panel_symbols p JOIN panel_universe u USING (symbol) GROUP BY symbol ORDER BY symbol`,
+  );
+  // Symbols become names of files.
+  const odd = rows.find(({ symbol }) => !isSymbol(symbol));
+  if (odd !== undefined)
+    throw new LakeError(`symbol ${JSON.stringify(odd.symbol)} is not of the form <code>.<exchange suffix>`, {
+      hint: "another program wrote it into the lake: leave it out of the universe",
+    });
+  return rows.map(({ symbol, region, starts, ends }) => ({
+    symbol,
+    region,
+    spells: starts.map((start, i) => ({ start, end: ends[i] as number })),
+  }));
+}

@@ -1,0 +1,59 @@
+import type { Region } from "../../market/regions.js";
+import type { FillKind, Mask } from "../spec.js";
+
+/** One column of a dataset. */
+export interface PanelField {
+  readonly name: string;
+  /** What a day without trades gets where gaps are filled. */
+  readonly fill: FillKind;
+}
+
+/** The common labels, ascending: every symbol's n-th cell is of the n-th label. */
+export interface Labels {
+  readonly count: number;
+  /** Trading date of each label, as days since 1970-01-01. */
+  readonly days: Int32Array;
+  /** End of each bar, epoch milliseconds; undefined where labels are dates. */
+  readonly times: Float64Array | undefined;
+}
+
+/** A stretch of dates, as days since 1970-01-01: `start` inclusive, `end` exclusive. */
+export interface Spell {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A symbol of a dataset: it has at least one bar with trades in the window. */
+export interface PanelSymbol {
+  readonly symbol: string;
+  readonly region: Region;
+  /** Dates on which it is in the universe. */
+  readonly spells: readonly Spell[];
+}
+
+/** What a dataset is: its axes and columns. */
+export interface PanelShape {
+  readonly labels: Labels;
+  /** In the order of their symbols. */
+  readonly symbols: readonly PanelSymbol[];
+  readonly fields: readonly PanelField[];
+  readonly masks: readonly Mask[];
+}
+
+/** Some symbols' cells: one symbol's labels after the other's, so that a symbol's column is one stretch. */
+export interface Block {
+  /** Index of its first symbol among the dataset's. */
+  readonly start: number;
+  readonly symbols: readonly PanelSymbol[];
+  /** Labels of each symbol. */
+  readonly width: number;
+  /** Cells of each field, `symbols.length * width`; NaN where there is no value. */
+  readonly fields: readonly Float64Array[];
+  /** Likewise, 0 or 1. */
+  readonly masks: readonly Uint8Array[];
+  /** 1 where something traded. */
+  readonly traded: Uint8Array;
+  /** First and last label of each symbol with trades; -1 where it has none. */
+  readonly first: Int32Array;
+  readonly last: Int32Array;
+}

@@ -1,0 +1,168 @@
+import type { Session } from "../../db/session.js";
+import { type CellSource, cellRoom, type SymbolRange } from "../cells/cells.js";
+import { dailyCells, dailyColumns } from "../cells/daily-cells.js";
+import { fillGaps } from "../cells/fill-gaps.js";
+import { askStatus, isStatusMask } from "../cells/mask-cells.js";
+import { sqlCells } from "../cells/sql-cells.js";
+import { type ResolvedFields, resolveFields } from "../expression/resolve-fields.js";
+import type { DatasetSpec } from "../spec.js";
+import { type Axes, layAxes } from "./axes.js";
+import type { Block, PanelShape } from "./block.js";
+import { markMembers } from "./membership.js";
+
+/** Memory that the cells of a block may take. The sizes of blocks follow from it alone, so that files are the same everywhere. */
+const BLOCK_BYTES = 48 * 2 ** 20;
+
+/** A dataset's cells, as the lake has them. */
+export interface LakePanel extends PanelShape {
+  readonly spec: DatasetSpec;
+  readonly axes: Axes;
+  readonly resolved: ResolvedFields;
+  /** Symbols of a block; the last has fewer. */
+  readonly symbolsAtATime: number;
+  /** All cells, some symbols after the other. A block is good until the next one is asked for: they share their memory. */
+  blocks(): AsyncGenerator<Block, void, undefined>;
+  /** The cells of a few symbols from the middle. */
+  sample(symbols: number): Promise<Block>;
+}
+
+/**
+ * Works out what a dataset is made of; its cells are read as they are asked for.
+ *
+ * @param session with the lake's views; it gets temporary tables, and is for nothing else meanwhile.
+ * @throws {UsageError} for what the spec asks for and the lake has not, and {@link QueryError} for an expression that fails.
+ */
+export async function openPanel(session: Session, spec: DatasetSpec): Promise<LakePanel> {
+  const resolved = await resolveFields(session, spec);
+  const axes = await layAxes(session, spec);
+  const shape: PanelShape = {
+    labels: axes.labels,
+    symbols: axes.symbols,
+    fields: resolved.fields,
+    masks: spec.masks,
+  };
+  const hasCloses = spec.fill !== "none" && resolved.fields.some(({ fill }) => fill === "close");
+  const bytes =
+    axes.labels.count * (8 * (resolved.fields.length + Number(hasCloses)) + spec.masks.length + 1);
+  const symbolsAtATime = Math.max(1, Math.min(axes.symbols.length, Math.floor(BLOCK_BYTES / bytes)));
+  const room = cellRoom(shape, symbolsAtATime, hasCloses);
+  const daily = dailyColumns(spec, resolved.fields);
+  const source =
+    daily === undefined
+      ? await sqlCells(session, spec, shape, resolved, { hasCloses, room })
+      : dailyCells(session, shape, daily, { adjustment: spec.adjustment, room, isSparse: !isAll(spec) });
+  return {
+    ...shape,
+    spec,
+    axes,
+    resolved,
+    symbolsAtATime,
+    async sample(symbols) {
+      const start = Math.max(0, (axes.symbols.length - symbols) >> 1);
+      const few = axes.symbols.slice(start, start + Math.min(symbols, symbolsAtATime));
+      return (await askBlock(session, spec, shape, source, { start, symbols: few }))();
+    },
+    blocks: () =>
+      oneAhead(rangesOf(shape, symbolsAtATime), (range) => askBlock(session, spec, shape, source, range)),
+  };
+}
+
+function* rangesOf({ symbols }: PanelShape, atATime: number): Generator<SymbolRange> {
+  for (let start = 0; start < symbols.length; start += atATime)
+    yield { start, symbols: symbols.slice(start, start + atATime) };
+}
+
+/**
+ * Makes something of what is asked for, in order. Answers are asked for one after the other, the next one while something is
+ * made of the one before and taken.
+ */
+async function* oneAhead<T, R>(
+  items: Iterable<T>,
+  ask: (item: T) => Promise<() => Promise<R>>,
+): AsyncGenerator<R, void, undefined> {
+  const next = items[Symbol.iterator]();
+  const askNext = (): Promise<() => Promise<R>> | undefined => {
+    const { done, value } = next.next();
+    if (done === true) return undefined;
+    const asked = ask(value);
+    asked.catch(() => {});
+    return asked;
+  };
+  let asked = askNext();
+  try {
+    while (asked !== undefined) {
+      const make = await asked;
+      asked = askNext();
+      yield await make();
+    }
+  } finally {
+    await asked?.catch(() => {});
+  }
+}
+
+async function askBlock(
+  session: Session,
+  spec: DatasetSpec,
+  shape: PanelShape,
+  source: CellSource,
+  range: SymbolRange,
+): Promise<() => Promise<Block>> {
+  const makeCells = await source.ask(range);
+  const markStatus = spec.masks.some(isStatusMask) ? await askStatus(session, spec, shape, range) : undefined;
+  const hasMembers = spec.masks.includes("in_universe");
+  const before = hasMembers ? await barsBefore(session, spec, range) : undefined;
+  return async () => {
+    const { fields, traded, closes } = await makeCells();
+    const spans = spansOf(traded, range.symbols.length, shape.labels.count);
+    const block: Block = {
+      start: range.start,
+      symbols: range.symbols,
+      width: shape.labels.count,
+      fields,
+      masks: shape.masks.map(() => new Uint8Array(traded.length)),
+      traded,
+      ...spans,
+    };
+    if (spec.fill !== "none") fillGaps(block, shape.fields, closes, spec.fill.limit);
+    for (const [i, mask] of spec.masks.entries()) {
+      const cells = block.masks[i] as Uint8Array;
+      if (isStatusMask(mask)) markStatus?.(mask, cells);
+      else if (before) markMembers(block, shape.labels, { minHistory: spec.minHistory, before }, cells);
+    }
+    return block;
+  };
+}
+
+/** Bars with trades that each symbol had before the first label. */
+async function barsBefore(
+  session: Session,
+  { minHistory, period }: DatasetSpec,
+  { start, symbols }: SymbolRange,
+): Promise<Float64Array> {
+  const counts = new Float64Array(symbols.length);
+  if (minHistory === 0) return counts;
+  const rows = await session.json<{ s: number; bars: number }>(
+    `SELECT s, CAST(count(*) AS DOUBLE) AS bars FROM bars('${period}')
+     JOIN panel_symbols USING (symbol)
+     WHERE s >= ${start} AND s < ${start + symbols.length} AND shares > 0 AND trade_date < (SELECT min(day) FROM panel_days) GROUP BY s`,
+  );
+  for (const { s, bars } of rows) counts[s - start] = bars;
+  return counts;
+}
+
+/** First and last label of each symbol with trades. */
+function spansOf(traded: Uint8Array, symbols: number, width: number): Pick<Block, "first" | "last"> {
+  const first = new Int32Array(symbols);
+  const last = new Int32Array(symbols);
+  for (let s = 0; s < symbols; s++) {
+    const row = traded.subarray(s * width, (s + 1) * width);
+    first[s] = row.indexOf(1);
+    last[s] = row.lastIndexOf(1);
+  }
+  return { first, last };
+}
+
+/** Whether a dataset has every symbol of a region. */
+function isAll({ universe }: DatasetSpec): boolean {
+  return typeof universe === "object" && "region" in universe && universe.types === undefined;
+}

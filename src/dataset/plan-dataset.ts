@@ -1,0 +1,108 @@
+import { dateOfEpochDay } from "../core/time.js";
+import type { Session } from "../db/session.js";
+import type { Lake, Moment } from "../lake/lake.js";
+import { openReader } from "../lake/publish.js";
+import { basePeriod } from "../market/period.js";
+import type { Block } from "./panel/block.js";
+import { type LakePanel, openPanel } from "./panel/lake-panel.js";
+import { warningsOf } from "./panel/panel-warnings.js";
+import type { DatasetFormat, DatasetSpec } from "./spec.js";
+import { folderOf } from "./store/dataset-folder.js";
+
+/** What a dataset would be. */
+export interface DatasetPlan {
+  readonly name: string;
+  readonly format: DatasetFormat;
+  readonly folder: string;
+  readonly symbols: number;
+  /** Symbols of the universe of which nothing traded in the window. */
+  readonly absent: readonly string[];
+  readonly labels: number;
+  readonly first: string;
+  readonly last: string;
+  /** Rows between each symbol's first and last bar. */
+  readonly rows: number;
+  readonly fields: readonly {
+    readonly name: string /** Part of the sampled cells with trades that have no value. */;
+    readonly nulls: number;
+  }[];
+  readonly masks: readonly string[];
+  /** About. */
+  readonly bytes: number;
+  readonly warnings: readonly string[];
+}
+
+/** Bytes that a value and a mark take in files of a format, about: as the simulated market's do. */
+const BYTES: Readonly<Record<DatasetFormat, readonly [value: number, mark: number]>> = {
+  qlib: [4, 4],
+  "wide-parquet": [5.5, 0.1],
+  "wide-arrow": [8, 0.125],
+  "long-parquet": [5.5, 0.1],
+  "long-arrow": [8, 0.125],
+  "symbol-csv": [15, 2],
+  "symbol-parquet": [6, 0.1],
+  backtrader: [15, 0],
+  "zipline-csvdir": [15, 0],
+};
+/** Symbols in which values are counted. */
+const SAMPLED = 50;
+/** Part of a field's cells without a value from which on it is told. */
+const TOLD_NULLS = 0.001;
+
+/** Says what a dataset would be, and what to know of it, without writing anything. @throws as {@link openPanel} does. */
+export async function planDataset(lake: Lake, spec: DatasetSpec, moment: Moment = {}): Promise<DatasetPlan> {
+  const { session } = await openReader(lake, { memoryLimit: "1GB" }, moment);
+  using reader = session;
+  const panel = await openPanel(reader, spec);
+  const { labels, symbols, fields, masks, axes } = panel;
+  const rows = await countRows(reader, panel);
+  const nulls = nullsOf(await panel.sample(SAMPLED));
+  const isWide = spec.format.startsWith("wide");
+  const cells = isWide ? labels.count * symbols.length : rows;
+  const [value, mark] = BYTES[spec.format];
+  const told = fields.flatMap(({ name }, f) => {
+    const part = nulls[f] ?? 0;
+    return part >= TOLD_NULLS
+      ? [`field ${name} has no value in ${(part * 100).toFixed(1)} % of the sampled cells with trades`]
+      : [];
+  });
+  return {
+    name: spec.name,
+    format: spec.format,
+    folder: folderOf(lake, spec),
+    symbols: symbols.length,
+    absent: axes.absent,
+    labels: labels.count,
+    first: dateOfEpochDay(labels.days[0] as number),
+    last: dateOfEpochDay(labels.days[labels.count - 1] as number),
+    rows,
+    fields: fields.map(({ name }, f) => ({ name, nulls: nulls[f] ?? 0 })),
+    masks,
+    bytes: Math.round(cells * (fields.length * value + masks.length * mark)),
+    warnings: [...(await warningsOf(reader, panel)), ...told],
+  };
+}
+
+/** Rows between each symbol's first and last day with trades; of minutes, with as many a day as there are on average. */
+async function countRows(session: Session, { spec, labels }: LakePanel): Promise<number> {
+  const [row] = await session.json<{ rows: number; sessions: number }>(
+    `WITH sessions AS (SELECT day, row_number() OVER (ORDER BY day) AS n FROM ${spec.period.endsWith("m") ? "(SELECT DISTINCT day FROM panel_days)" : "(SELECT DISTINCT label AS day FROM panel_days)"}),
+     spans AS (SELECT min(trade_date) AS first, max(trade_date) AS last FROM raw.bars_${basePeriod(spec.period)}
+       SEMI JOIN panel_symbols USING (symbol) SEMI JOIN panel_days ON trade_date = day WHERE volume > 0 GROUP BY symbol)
+     SELECT CAST((SELECT count(*) FROM spans JOIN sessions ON day BETWEEN first AND last) AS DOUBLE) AS rows,
+       CAST((SELECT count(*) FROM sessions) AS DOUBLE) AS sessions`,
+  );
+  const perSession = labels.times === undefined ? 1 : labels.count / Math.max(1, row?.sessions ?? 1);
+  return Math.round((row?.rows ?? 0) * perSession);
+}
+
+/** The part of a block's cells with trades that have no value, by field. */
+function nullsOf({ fields, traded }: Block): number[] {
+  const cells = traded.reduce((sum, one) => sum + one, 0);
+  return fields.map((values) => {
+    let missing = 0;
+    for (let cell = 0; cell < values.length; cell++)
+      if (traded[cell] === 1 && Number.isNaN(values[cell])) missing++;
+    return cells === 0 ? 0 : missing / cells;
+  });
+}

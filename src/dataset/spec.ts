@@ -1,0 +1,161 @@
+import { z } from "zod";
+import { UsageError } from "../core/errors.js";
+import { parseTradingDate } from "../core/time.js";
+import { ADJUSTMENTS, basePeriod, PERIODS } from "../market/period.js";
+import { REGIONS, type Region } from "../market/regions.js";
+import { isSymbol } from "../market/symbol.js";
+
+/** Every format that a dataset can be written in. */
+export const DATASET_FORMATS = [
+  "qlib",
+  "wide-parquet",
+  "wide-arrow",
+  "long-parquet",
+  "long-arrow",
+  "symbol-csv",
+  "symbol-parquet",
+  "backtrader",
+  "zipline-csvdir",
+] as const;
+export type DatasetFormat = (typeof DATASET_FORMATS)[number];
+
+/** Marks of a cell that stand beside the fields. */
+export const MASKS = ["tradable", "limit_up", "limit_down", "in_universe"] as const;
+export type Mask = (typeof MASKS)[number];
+
+/** What a filled day gets: the last close, 0, the last value, or nothing. */
+export const FILL_KINDS = ["close", "zero", "last", "none"] as const;
+export type FillKind = (typeof FILL_KINDS)[number];
+
+const region = z.enum(Object.keys(REGIONS) as [Region, ...Region[]]);
+const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD");
+const columnName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, "must be a name of letters, digits and underscores");
+
+const field = z.union([
+  columnName,
+  z.strictObject({
+    name: columnName,
+    /** An expression over the bar's columns and those of the views: `close / open - 1`, `daily_valuation.price_to_book`. */
+    sql: z.string().min(1).max(10_000),
+    /** What a day without trades gets where gaps are filled. @default by the column's name, else the last value */
+    fill: z.enum(FILL_KINDS).optional(),
+    /** Says that the expression may use later rows, as a label to train on does. @default false */
+    looksAhead: z.boolean().default(false),
+  }),
+]);
+
+const universe = z.union([
+  /** The id of a universe, with its members as they were known on each date. */
+  z.string().min(1),
+  z.array(z.string().refine(isSymbol, "must be of the form CODE.EXCHANGE")).min(1),
+  /** A query that gives `symbol` and, if membership is dated, `from_date` and `to_date` (exclusive; null: still a member). */
+  z.strictObject({ sql: z.string().min(1) }),
+  /** All that ever traded in a region, delisted instruments included. */
+  z.strictObject({ region, types: z.array(z.string().min(1)).min(1).optional() }),
+]);
+
+const spec = z.strictObject({
+  /** Its name, and that of its folder. */
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "must be lower-case letters, digits, hyphens and underscores"),
+  /** What it is for, in one sentence. */
+  doc: z.string().default(""),
+  universe,
+  period: z.enum(PERIODS).default("1d"),
+  /** First trading date. */
+  from: date,
+  /** Trading date after the last one. @default everything so far */
+  to: date.optional(),
+  adjustment: z.enum(ADJUSTMENTS).default("backward"),
+  /** Columns of the bars, or expressions. @default open, high, low, close, volume, amount, vwap, factor */
+  fields: z.array(field).min(1).max(1000).optional(),
+  masks: z.array(z.enum(MASKS)).default([...MASKS]),
+  /** Region whose sessions are the days. @default the regions of the symbols, their sessions together */
+  calendar: region.optional(),
+  /** What days without trades get. `limit`: most sessions, or bars, in a row. @default none: NaN */
+  fill: z
+    .union([
+      z.literal("none"),
+      z.strictObject({ method: z.literal("forward"), limit: z.number().int().min(1).max(10_000) }),
+    ])
+    .default("none"),
+  /** Bars that a symbol must have traded before it counts as in the universe. @default 0 */
+  minHistory: z.number().int().min(0).max(10_000).default(0),
+  format: z.enum(DATASET_FORMATS).default("long-parquet"),
+  /** Folder to be made. @default datasets/NAME/FORMAT in the lake */
+  output: z.string().min(1).optional(),
+  /** For qlib: items of statements in its point-in-time layout, such as `balance_sheet.total_assets`. */
+  statements: z
+    .array(
+      z
+        .string()
+        .regex(/^(balance_sheet|cash_flow)\.[a-z_][a-z0-9_]*$/, "must be like balance_sheet.total_assets"),
+    )
+    .min(1)
+    .optional(),
+});
+
+/** What a dataset is made of, with every default. */
+export type DatasetSpec = Readonly<z.output<typeof spec>>;
+/** What a spec may write; the rest has defaults. */
+export type DatasetDefinition = z.input<typeof spec>;
+
+/**
+ * Checks a dataset's definition. What comes of it is a definition again.
+ *
+ * @throws {UsageError} that names the dataset, and each field that breaks a rule with the rule.
+ */
+export function defineDataset(definition: DatasetDefinition): DatasetSpec {
+  const result = spec.safeParse(definition);
+  const { name } = (definition ?? {}) as { name?: unknown };
+  const subject = `dataset ${typeof name === "string" ? name : "without a name"}`;
+  if (!result.success) throw faulty(subject, result.error.issues.map(issueText));
+  const faults = contradictions(result.data);
+  if (faults.length > 0) throw faulty(subject, faults);
+  return result.data;
+}
+
+function faulty(subject: string, faults: readonly string[]): UsageError {
+  return new UsageError(`${subject}: ${faults.join("; ")}`, {
+    hint: "the fields of a spec stand in docs/datasets.md",
+  });
+}
+
+function issueText({ path, message }: z.core.$ZodIssue): string {
+  return path.length === 0 ? message : `${path.join(".")}: ${message}`;
+}
+
+/** Rules over several fields. */
+function contradictions(one: DatasetSpec): string[] {
+  const faults: string[] = [];
+  if (one.to !== undefined && one.to <= one.from) faults.push("to: must come after from");
+  const names = (one.fields ?? []).map((f) => (typeof f === "string" ? f : f.name));
+  const taken = new Set<string>(one.masks);
+  for (const name of names) {
+    if (taken.has(name)) faults.push(`fields: ${name} is there twice`);
+    taken.add(name);
+  }
+  if (one.statements !== undefined && one.format !== "qlib")
+    faults.push("statements: only qlib has a layout for them");
+  if (one.format === "qlib" && one.period !== "1d" && one.period !== "1m")
+    faults.push("period: qlib's layout is for 1d and 1m");
+  if (one.format === "zipline-csvdir" && one.period !== "1d" && one.period !== "1m")
+    faults.push("period: zipline reads 1d and 1m");
+  return faults;
+}
+
+/** Whether a dataset's rows are minutes and not dates. */
+export function isIntraday({ period }: DatasetSpec): boolean {
+  return basePeriod(period) === "1m";
+}
+
+function isDate(text: string): boolean {
+  try {
+    return parseTradingDate(text) === text;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,164 @@
+import { messageOf } from "../../core/errors.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident, literal, literalList } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { Lake, Moment } from "../../lake/lake.js";
+import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
+import { openReader } from "../../lake/publish.js";
+import { basePeriod } from "../../market/period.js";
+import type { TableSchema } from "../../schema/column.js";
+import { TABLES } from "../../schema/tables.js";
+import type { Manifest } from "./manifest.js";
+
+/** What became of a table since a dataset was made of it, as far as the dataset's days and symbols go. */
+export interface TableChange {
+  readonly table: string;
+  /** Version that the dataset was made of, and the one that it is compared with. */
+  readonly from: number;
+  readonly to: number;
+  /** Rows of the dataset's days that are no longer as they were, and rows that are new or otherwise; undefined: it cannot be told. */
+  readonly was: number | undefined;
+  readonly isNow: number | undefined;
+  /** Some of them. */
+  readonly examples: readonly string[];
+  /** Why it cannot be told. */
+  readonly fault: string | undefined;
+}
+
+/**
+ * Compares the tables that a dataset was made of with what the lake has now: the rows that its days were made of. What was
+ * added for later days, and what only moved into other files, is no change. Of bars and statements only files that changed
+ * are read.
+ */
+export async function changesSince(
+  lake: Lake,
+  manifest: Manifest,
+  moment: Moment = {},
+): Promise<TableChange[]> {
+  const { session } = await openReader(lake, { memoryLimit: "1GB" }, moment);
+  using reader = session;
+  await reader.run(
+    `CREATE OR REPLACE TEMP TABLE dataset_symbols AS SELECT unnest(${literalList(manifest.symbols)}::VARCHAR[]) AS symbol`,
+  );
+  const changes: TableChange[] = [];
+  for (const table of TABLES) {
+    const part = partOf(table, manifest);
+    const from = manifest.tables[table.name];
+    if (part === undefined || from === undefined) continue;
+    const now = await lake.snapshotAt(table, moment);
+    const change = {
+      table: table.name,
+      from,
+      to: now.version,
+      was: 0,
+      isNow: 0,
+      examples: [],
+      fault: undefined,
+    };
+    if (now.version === from) continue;
+    try {
+      const before =
+        from < 0 ? undefined : await lake.snapshotAt(table, { versions: new Map([[table.name, from]]) });
+      changes.push({ ...change, ...(await compare(reader, lake, table, part, before, now)) });
+    } catch (error) {
+      changes.push({ ...change, was: undefined, isNow: undefined, fault: messageOf(error) });
+    }
+  }
+  return changes;
+}
+
+/** Which of a table's rows a dataset is made of. */
+interface Part {
+  /** Condition on its rows. */
+  readonly where: string;
+  /** A row in a few words. */
+  readonly told: string;
+  /** Columns that are compared otherwise than as they are, in SQL. */
+  readonly columns?: Readonly<Record<string, string>>;
+  /** Whether the condition looks at all of the table. */
+  readonly isWhole: boolean;
+}
+
+function partOf({ name }: TableSchema, { spec, last }: Manifest): Part | undefined {
+  const end = `DATE ${literal(last)}`;
+  const ofDataset = "symbol IN (SELECT symbol FROM dataset_symbols)";
+  if (name === `bars_${basePeriod(spec.period)}` || name === "bars_1d")
+    return {
+      where: `${ofDataset} AND trade_date <= ${end}`,
+      told: "symbol || ' ' || trade_date",
+      isWhole: false,
+    };
+  if (name === "trading_days")
+    return { where: `trade_date <= ${end}`, told: "region || ' ' || trade_date", isWhole: false };
+  if (name === "balance_sheet" || name === "cash_flow") {
+    const known = `known_from(announce_date, first_seen_at, region) <= ${end}`;
+    return { where: `${ofDataset} AND ${known}`, told: "symbol || ' ' || period_end", isWhole: false };
+  }
+  if (name === "instruments") return validityPart("symbol", ofDataset, end);
+  if (name === "universe_members" && typeof spec.universe === "string")
+    return validityPart("id", `id = ${literal(spec.universe)}`, end);
+  return undefined;
+}
+
+/** Of what holds from one time to another, what was known by a date counts, and the first that was ever seen. */
+function validityPart(id: string, where: string, end: string): Part {
+  const isFirst = `valid_from = min(valid_from) OVER (PARTITION BY ${id})`;
+  return {
+    where: `${where} QUALIFY ${isFirst} OR local_date(valid_from, region) <= ${end}`,
+    told: "symbol || ' ' || local_date(valid_from, region)",
+    columns: { valid_to: `CASE WHEN local_date(valid_to, region) <= ${end} THEN valid_to END` },
+    isWhole: true,
+  };
+}
+
+async function compare(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  part: Part,
+  before: Snapshot | undefined,
+  now: Snapshot,
+): Promise<Pick<TableChange, "was" | "isNow" | "examples">> {
+  const [was, isNow] = [
+    filesOnlyIn(before, part.isWhole ? undefined : now),
+    filesOnlyIn(now, part.isWhole ? undefined : before),
+  ];
+  const rows = async (snapshot: Snapshot, files: readonly DataFile[]): Promise<string> => {
+    const columns = table.columns.map(({ name }) => {
+      const sql = part.columns?.[name];
+      return sql === undefined ? ident(name) : `${sql} AS ${ident(name)}`;
+    });
+    const relation = await parquetRelation(session, lake.filesOf(snapshot, files));
+    return `SELECT ${columns.join(", ")} FROM (${relation}) WHERE ${part.where}`;
+  };
+  await session.run(`CREATE OR REPLACE TEMP TABLE rows_before AS ${await rows(before ?? now, was)}`);
+  await session.run(`CREATE OR REPLACE TEMP TABLE rows_now AS ${await rows(now, isNow)}`);
+  const only = (one: string, other: string): string => `FROM rows_${one} EXCEPT ALL FROM rows_${other}`;
+  const [counts] = await session.json<{ was: number; is_now: number }>(
+    `SELECT CAST((SELECT count(*) FROM (${only("before", "now")})) AS DOUBLE) AS was,
+       CAST((SELECT count(*) FROM (${only("now", "before")})) AS DOUBLE) AS is_now`,
+  );
+  const examples = await session.json<{ told: string }>(
+    `SELECT DISTINCT ${part.told} AS told FROM ((${only("before", "now")}) UNION ALL (${only("now", "before")})) ORDER BY told LIMIT 3`,
+  );
+  return { was: counts?.was, isNow: counts?.is_now, examples: examples.map(({ told }) => told) };
+}
+
+/** Files of one version that another has not; all of them where there is no other. */
+function filesOnlyIn(one: Snapshot | undefined, other: Snapshot | undefined): DataFile[] {
+  return [...(one?.files.values() ?? [])].filter(({ path }) => other?.files.has(path) !== true);
+}
+
+/** Whether a change tells of days that a dataset has, or may. */
+export function isOfPast({ was, isNow }: TableChange): boolean {
+  return was !== 0 || isNow !== 0;
+}
+
+/** A change in a few words. */
+export function changeText({ table, from, to, was, isNow, examples, fault }: TableChange): string {
+  const versions = `${table} went from version ${from} to ${to}`;
+  if (was === undefined || isNow === undefined)
+    return `${versions}, and what changed cannot be told: ${fault ?? ""}`;
+  if (was === 0 && isNow === 0) return `${versions}: nothing of the dataset's days changed`;
+  return `${versions}: ${was} rows of the dataset's days are no longer as they were, ${isNow} are new or otherwise (${examples.join(", ")})`;
+}

@@ -1,0 +1,93 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { LakeError, messageOf, UsageError } from "../../core/errors.js";
+import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../spec.js";
+
+/** Name of the file that tells what a dataset was made of. */
+export const MANIFEST = "manifest.json";
+/** Name of the file with the digest of every other one, as `sha256sum -c` reads it. */
+export const DIGESTS = "files.sha256";
+/** What {@link Manifest} is: another number where a reader of this one would go wrong. */
+const LAYOUT = 1;
+
+/** What a dataset was made of: with it, and the lake's versions, it can be made again. */
+export interface Manifest {
+  readonly layout: typeof LAYOUT;
+  readonly name: string;
+  readonly spec: DatasetSpec;
+  /** Program and version that made it. */
+  readonly engine: string;
+  readonly createdAt: string;
+  /** Absolute folder of the lake. */
+  readonly lake: string;
+  /** Version of each table that it was made of. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** Digest of the SQL of all views, the user's own included. */
+  readonly views: string;
+  /** First and last label's trading date. */
+  readonly first: string;
+  readonly last: string;
+  readonly labels: number;
+  readonly symbols: readonly string[];
+  /** Rows between each symbol's first and last bar. */
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+  /** Digest of {@link DIGESTS}: equal content has an equal one. */
+  readonly content: string;
+  readonly warnings: readonly string[];
+}
+
+export function manifestOf(facts: Omit<Manifest, "layout">): Manifest {
+  return { layout: LAYOUT, ...facts };
+}
+
+const count = z.number().int().min(0);
+const shape = z.object({
+  layout: z.number(),
+  name: z.string(),
+  spec: z.unknown(),
+  engine: z.string(),
+  createdAt: z.string(),
+  lake: z.string(),
+  tables: z.record(z.string(), z.number().int().min(-1)),
+  views: z.string(),
+  first: z.string(),
+  last: z.string(),
+  labels: count,
+  symbols: z.array(z.string()),
+  rows: count,
+  files: count,
+  bytes: count,
+  content: z.string(),
+  warnings: z.array(z.string()),
+});
+
+/** Reads a dataset's manifest. @throws {UsageError} where there is none, {@link LakeError} where it is not as it was written. */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const file = join(folder, MANIFEST);
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    throw new UsageError(`dataset ${folder}: has no ${MANIFEST}`, {
+      cause,
+      hint: "barlake dataset list shows those there are",
+    });
+  });
+  try {
+    const { success, data, error } = shape.safeParse(JSON.parse(text));
+    if (!success)
+      throw new LakeError(
+        error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "),
+      );
+    const { layout, ...found } = data;
+    if (layout !== LAYOUT) {
+      throw new LakeError(`its layout is ${layout}, and this version of barlake reads ${String(LAYOUT)}`);
+    }
+    return { layout: LAYOUT, ...found, spec: defineDataset(found.spec as DatasetDefinition) };
+  } catch (cause) {
+    throw new LakeError(`${file}: ${messageOf(cause)}`, {
+      cause,
+      hint: "build the dataset again with --replace",
+    });
+  }
+}

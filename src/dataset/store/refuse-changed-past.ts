@@ -1,0 +1,61 @@
+import { isDeepStrictEqual } from "node:util";
+import { UsageError } from "../../core/errors.js";
+import type { Lake, Moment } from "../../lake/lake.js";
+import { ENGINE } from "../../lake/log/commit-actions.js";
+import type { DatasetSpec } from "../spec.js";
+import { changesSince, changeText, isOfPast } from "./lake-changes.js";
+import { type Manifest, readManifest } from "./manifest.js";
+
+const ANEW = "--replace builds it anew";
+
+/**
+ * Checks that new days can be added to a dataset without any day that it has changing.
+ *
+ * @throws {UsageError} where they would change: for another spec, for forward prices, for what the lake has changed since.
+ */
+export async function refuseChangedPast(
+  lake: Lake,
+  spec: DatasetSpec,
+  folder: string,
+  moment: Moment,
+): Promise<Manifest> {
+  const manifest = await readManifest(folder);
+  const subject = `dataset ${spec.name}: cannot be appended to`;
+  if (spec.adjustment.startsWith("forward")) {
+    throw new UsageError(`${subject}: forward prices of every day change with each new ex-date`, {
+      hint: 'choose adjustment "backward", whose prices stay; or --replace',
+    });
+  }
+  const changed = fieldsThatDiffer(manifest.spec, spec);
+  if (changed.length > 0)
+    throw new UsageError(`${subject}: its spec had another ${changed.join(", ")}`, { hint: ANEW });
+  if (manifest.engine !== ENGINE)
+    throw new UsageError(`${subject}: it was made by ${manifest.engine}, and this is ${ENGINE}`, {
+      hint: ANEW,
+    });
+  const past = (await changesSince(lake, manifest, moment)).filter(isOfPast);
+  if (past.length > 0) {
+    throw new UsageError(
+      `${subject}: the lake has changed its days since: ${past.map(changeText).join("; ")}`,
+      {
+        hint: ANEW,
+      },
+    );
+  }
+  return manifest;
+}
+
+/** Fields of a spec that make its days others. */
+function fieldsThatDiffer(was: DatasetSpec, is: DatasetSpec): string[] {
+  const may: readonly string[] = ["doc", "to", "output"];
+  const names = new Set([...Object.keys(was), ...Object.keys(is)]);
+  return [...names].filter((name) => {
+    const [before, now] = [was, is].map((spec) => (spec as Readonly<Record<string, unknown>>)[name]);
+    return !may.includes(name) && !isDeepStrictEqual(plain(before), plain(now));
+  });
+}
+
+/** A value as JSON keeps it. */
+function plain(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+}

@@ -1,0 +1,123 @@
+import { literalList } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import {
+  barColumnOf,
+  type ExpressionNode,
+  isFunction,
+  isWindow,
+  nodesOf,
+  parseExpression,
+  type WindowNode,
+} from "../expression/expression-tree.js";
+import { type BarClock, isClock } from "../panel/look-ahead.js";
+
+/**
+ * What in an expression could give other values when it is computed again: a function of the moment or of chance, or rows
+ * in an order that nothing settles.
+ *
+ * @returns what was found, to be told; undefined: nothing.
+ */
+export async function findChance(
+  session: Session,
+  root: ExpressionNode,
+  clock: BarClock,
+): Promise<string | undefined> {
+  for (const node of nodesOf(root)) {
+    if (NO_VALUES.has(node.class)) return "an expression is made of columns, functions and constants";
+    const fault = isWindow(node) ? orderFault(node, clock) : undefined;
+    if (fault !== undefined) return fault;
+  }
+  return await functionFault(session, root);
+}
+
+/** Whether rows are in one order only by these keys. */
+export function isSettled(keys: readonly ExpressionNode[], clock: BarClock): boolean {
+  return keys.some((key) => barColumnOf(key) === "symbol") && keys.some((key) => isClock(key, clock));
+}
+
+/** Nodes that stand for other expressions, values or columns, which are not told. */
+const NO_VALUES = new Set(["STAR", "POSITIONAL_REFERENCE", "PARAMETER", "DEFAULT"]);
+/** Functions of a window that give rows with equal keys the same. */
+const RANKS = new Set(["WINDOW_RANK", "WINDOW_RANK_DENSE", "WINDOW_PERCENT_RANK", "WINDOW_CUME_DIST"]);
+const ORDER_FREE = new Set(["count", "min", "max", "bool_and", "bool_or", "median"]);
+
+/** Whether an aggregate gives the same whatever the order of its rows. */
+export function isOrderFree({ function_name }: WindowNode): boolean {
+  return ORDER_FREE.has(function_name) || function_name.startsWith("quantile");
+}
+
+/** Whether rows with equal keys are in the frame together. */
+function isOfValues({ start, end, exclude_clause }: WindowNode): boolean {
+  return !start.endsWith("_ROWS") && !end.endsWith("_ROWS") && exclude_clause === "NO_OTHER";
+}
+
+function orderFault(node: WindowNode, clock: BarClock): string | undefined {
+  if (RANKS.has(node.type) && node.arg_orders.length === 0) return undefined;
+  if (isOfValues(node)) {
+    if (isOrderFree(node)) return undefined;
+    if (node.type === "WINDOW_AGGREGATE" && node.orders.length === 0 && !node.distinct) return undefined;
+  }
+  const keys = [...node.partitions, ...node.orders.map(({ expression }) => expression)];
+  if (isSettled(keys, clock) && !node.distinct) return undefined;
+  return `${node.function_name}() OVER takes rows with equal keys in no settled order: let its ORDER BY end with symbol, or partition by it`;
+}
+
+/** What DuckDB calls consistent, but depends on the session, or on chance. */
+const OF_THE_MOMENT = /^(current_|local|get_current_|getvariable$|getenv$|version$|reservoir_|approx_)/;
+
+/** A function of DuckDB, or a macro: of one name there may be several. */
+interface FunctionFact {
+  readonly name: string;
+  readonly kind: string;
+  readonly stability: string | null;
+  /** What a macro stands for. */
+  readonly definition: string | null;
+}
+
+/** What is wrong with an expression's functions, and with those that its macros are made of. */
+async function functionFault(session: Session, root: ExpressionNode): Promise<string | undefined> {
+  const seen = new Set<string>();
+  const pending: (readonly [node: ExpressionNode, macro?: string])[] = [[root]];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const nodes = [...nodesOf(next[0])];
+    if (next[1] !== undefined && nodes.some((node) => isWindow(node) || node.class === "SUBQUERY"))
+      return `${next[1]}() is a macro that sees other rows`;
+    const facts = await factsOf(session, nodes);
+    const fault = nodes.map((node) => nodeFault(node, facts)).find((one) => one !== undefined);
+    if (fault !== undefined) return fault;
+    for (const { name, definition } of facts) {
+      if (definition === null || seen.has(definition)) continue;
+      seen.add(definition);
+      pending.push([await parseExpression(session, `macro ${name}`, definition), name]);
+    }
+  }
+  return undefined;
+}
+
+function nodeFault(node: ExpressionNode, facts: readonly FunctionFact[]): string | undefined {
+  // A bare word that is no column is a function, as current_date.
+  const name = isFunction(node) || isWindow(node) ? node.function_name.toLowerCase() : barColumnOf(node);
+  if (name === undefined) return undefined;
+  const own = facts.filter((fact) => fact.name === name);
+  const isUnstable = own.some(({ stability }) => stability !== null && stability !== "CONSISTENT");
+  if (OF_THE_MOMENT.test(name) || (isUnstable && node.class !== "COLUMN_REF"))
+    return `${name} is not the same when it is computed again`;
+  if (!isFunction(node) || own.length === 0) return undefined;
+  if (name === "age" && node.children.length === 1) return "age of one date is that of the moment";
+  if (own.every(({ kind }) => kind === "table")) return `${name}() makes several rows of one`;
+  if (own.every(({ kind }) => kind === "aggregate"))
+    return `${name}() without OVER is of all rows: OVER (...) says of which`;
+  return undefined;
+}
+
+async function factsOf(session: Session, nodes: readonly ExpressionNode[]): Promise<FunctionFact[]> {
+  const names = nodes.flatMap((node) =>
+    isFunction(node) || isWindow(node) ? [node.function_name.toLowerCase()] : [],
+  );
+  return await session.json<FunctionFact>(
+    `SELECT DISTINCT lower(function_name) AS name, function_type AS kind, stability, macro_definition AS definition
+     FROM duckdb_functions()
+     WHERE list_contains(${literalList(names)}::VARCHAR[], lower(function_name)) AND function_type <> 'pragma'
+     ORDER BY ALL`,
+  );
+}

@@ -1,0 +1,99 @@
+import { createHash, randomUUID } from "node:crypto";
+import { readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, sep } from "node:path";
+import pMap from "p-map";
+import type { Lake } from "../../lake/lake.js";
+import { ENGINE } from "../../lake/log/commit-actions.js";
+import { buildDataset, viewsDigest } from "../build-dataset.js";
+import { sha256Of } from "./dataset-files.js";
+import { changesSince, isOfPast, type TableChange } from "./lake-changes.js";
+import { DIGESTS, MANIFEST, type Manifest, readManifest } from "./manifest.js";
+
+/** How a dataset stands. */
+export interface DatasetCheck {
+  readonly folder: string;
+  readonly manifest: Manifest;
+  /** What is the matter with its files, in words; none: they are as they were written. */
+  readonly damage: readonly string[];
+  /** Tables that have other versions now. */
+  readonly changes: readonly TableChange[];
+  /** What else would make a build differ: another program, other views. */
+  readonly otherwise: readonly string[];
+  /** Whether a build at the same versions gave the same bytes; undefined: none was made. */
+  readonly isReproduced: boolean | undefined;
+}
+
+/** Whether its files are whole, the lake has not changed its days, and a build, if one was made, gave the same. */
+export function isSound({ damage, changes, isReproduced }: DatasetCheck): boolean {
+  return damage.length === 0 && !changes.some(isOfPast) && isReproduced !== false;
+}
+
+/**
+ * Checks a dataset: its files against their digests, and the lake against what the dataset was made of.
+ *
+ * @param options.rebuild also builds it again, at the versions that it was made of, and compares.
+ * @throws {UsageError} where there is none, {@link LakeError} where its manifest cannot be read.
+ */
+export async function verifyDataset(
+  lake: Lake,
+  folder: string,
+  { rebuild = false }: { readonly rebuild?: boolean } = {},
+): Promise<DatasetCheck> {
+  const manifest = await readManifest(folder);
+  const otherwise = [
+    ...(manifest.engine === ENGINE ? [] : [`it was made by ${manifest.engine}, and this is ${ENGINE}`]),
+    ...(manifest.views === viewsDigest(lake) ? [] : ["the SQL of views is another"]),
+    ...(manifest.lake === lake.folder ? [] : [`it was made of the lake ${manifest.lake}`]),
+  ];
+  return {
+    folder,
+    manifest,
+    damage: await damageOf(folder, manifest),
+    changes: await changesSince(lake, manifest),
+    otherwise,
+    isReproduced: rebuild ? await comesOutAgain(lake, manifest) : undefined,
+  };
+}
+
+async function damageOf(folder: string, manifest: Manifest): Promise<string[]> {
+  const digests = await readFile(join(folder, DIGESTS), "utf8").catch(() => undefined);
+  if (digests === undefined) return [`${DIGESTS} is gone`];
+  const content = createHash("sha256").update(digests).digest("hex");
+  if (content !== manifest.content) return [`${DIGESTS} is not as it was written`];
+  const wanted = new Map(
+    digests.split("\n").flatMap((line) => (line === "" ? [] : [[line.slice(66), line.slice(0, 64)]])),
+  );
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const found = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(folder.length + 1)
+        .split(sep)
+        .join("/"),
+    );
+  const others = found.filter((path) => !wanted.has(path) && path !== DIGESTS && path !== MANIFEST);
+  const faults = await pMap(
+    wanted,
+    async ([path, sha256]) => {
+      const actual = await sha256Of(join(folder, path)).catch(() => undefined);
+      if (actual === undefined) return [`${path} is gone`];
+      return actual === sha256 ? [] : [`${path} is not as it was written`];
+    },
+    { concurrency: 16 },
+  );
+  return [...faults.flat(), ...others.map((path) => `${path} was not written with it`)];
+}
+
+async function comesOutAgain(lake: Lake, { spec, tables, content }: Manifest): Promise<boolean> {
+  const output = join(tmpdir(), `barlake-dataset-${randomUUID()}`);
+  const versions = new Map(Object.entries(tables).filter(([, version]) => version >= 0));
+  try {
+    // A table that was not there yet has no version to be read at.
+    const moment = { versions, ...(versions.size < Object.keys(tables).length ? { asOf: 0 } : {}) };
+    return (await buildDataset(lake, { ...spec, output }, { moment })).content === content;
+  } finally {
+    await rm(output, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,20 @@
+import { parquetRelation } from "../../db/parquet-relation.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { landVersions } from "../../lake/land/land-versions.js";
+import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
+import type { TableSchema } from "../../schema/column.js";
+import { INSTRUMENTS } from "../../schema/reference.js";
+
+/** Lands the exchanges as the lake's current instruments have them: for lakes that no service told. */
+export async function landExchangeCounts(
+  session: Session,
+  lake: Lake,
+  exchanges: TableSchema,
+  options: LandOptions,
+): Promise<LandReport> {
+  const live = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  await session.run(`CREATE OR REPLACE TEMP TABLE staged_exchanges AS
+    SELECT exchange, region, count(*) AS "count" FROM (${live}) WHERE valid_to IS NULL GROUP BY ALL`);
+  return landVersions(session, lake, exchanges, "staged_exchanges", options);
+}

@@ -1,0 +1,76 @@
+import { compareText } from "../../core/text-order.js";
+import type { Session } from "../../db/session.js";
+import type { LostFile } from "../../lake/files/lost-files.js";
+import type { Lake } from "../../lake/lake.js";
+import { regionOf } from "../../market/symbol.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { REQUESTS } from "../../schema/requests.js";
+import { RUNS } from "../../schema/runs.js";
+import { askedSymbols, landRequests, type RequestRecord } from "./ledger.js";
+
+/** How what is lost is recorded. */
+export interface AskAgainOptions {
+  readonly runId: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Records nothing. */
+  readonly dryRun: boolean;
+}
+
+/**
+ * Records in the ledger that what was in lost files is to be asked for again: of bars, every symbol that was asked for
+ * and that a file can have held, over the file's time; of other tables, everything. A request answered before then does not
+ * count any more for it.
+ *
+ * @returns the symbols that are asked for again, by file.
+ */
+export async function askAgain(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  lost: readonly LostFile[],
+  { runId, now, dryRun }: AskAgainOptions,
+): Promise<Map<LostFile, number>> {
+  const counts = new Map<LostFile, number>();
+  // What the ledger itself has lost is not covered any more; a run's report is not asked for.
+  if (lost.length === 0 || table === REQUESTS || table === RUNS) return counts;
+  const isBars = table === BARS_1D || table === BARS_1M;
+  const asked = isBars ? await askedSymbols(session, lake, table.name) : [];
+  const records: RequestRecord[] = [];
+  for (const [index, one] of lost.entries()) {
+    const symbols = asked.filter(({ symbol }) => canHold(one, symbol));
+    counts.set(one, symbols.length);
+    if (isBars && symbols.length === 0) continue;
+    const since = Math.min(...symbols.map((symbol) => symbol.since));
+    records.push({
+      runId,
+      pipeline: "repair",
+      requestId: `${table.name}-${index}`,
+      dataset: table.name,
+      endpoint: "repair",
+      symbols: symbols.map(({ symbol }) => symbol),
+      window: isBars ? (one.range ?? { start: since, end: now }) : undefined,
+      askedAt: now,
+      status: "lost",
+      attempts: 0,
+      rows: 0,
+      rejected: 0,
+      bytes: 0,
+      durationMs: 0,
+      absent: [],
+      reason: `${one.file.path} ${one.what}`,
+    });
+  }
+  if (!dryRun) await landRequests(session, lake, records, { operation: "REPAIR", runId, now });
+  return counts;
+}
+
+function canHold({ file, symbols }: LostFile, symbol: string): boolean {
+  const { region } = file.partitionValues;
+  if (region && regionOf(symbol) !== region) return false;
+  return (
+    symbols === undefined ||
+    (compareText(symbol, symbols.first) >= 0 && compareText(symbol, symbols.last) <= 0)
+  );
+}

@@ -1,0 +1,30 @@
+import type { TimeRange } from "../../core/time.js";
+import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../lake/land/trading-days.js";
+import type { Region } from "../../market/regions.js";
+import { type Doubt, isExplained, type Page, type Verdict } from "../../plan/absence/older-bars.js";
+
+/** Ranges in which a region did not trade, as looks for older bars have shown. A class because it learns. */
+export class ClosedRanges {
+  readonly #ranges: Record<Region, TimeRange[]> = { CN: [], HK: [], US: [] };
+
+  of(region: Region): readonly TimeRange[] {
+    return this.#ranges[region];
+  }
+
+  /** Whether a doubt is about a time at which the region did not trade. */
+  explains(doubt: Doubt): boolean {
+    return isExplained(doubt, this.#ranges[doubt.region]);
+  }
+
+  /** Learns from a look that brought nothing older of enough symbols, or of the region's index. */
+  learn(page: Page, verdict: Verdict): void {
+    if (page.doubts === undefined) return;
+    const indexes = CALENDAR_SYMBOLS[page.region];
+    for (const { symbols, window } of verdict.settled) {
+      const empty = symbols.filter((symbol) => page.doubts?.get(symbol)?.window.end === window.end);
+      const tells = empty.length >= FEWEST_SYMBOLS || empty.some((symbol) => indexes.includes(symbol));
+      const brought = verdict.shown.some(({ wasCut }) => wasCut);
+      if (tells && !brought && window.start === page.window.start) this.#ranges[page.region].push(window);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import type { Clock } from "../../core/time.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import type { LandedPeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { finalEnd } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import type { TradingCalendar } from "../../market/trading-calendar.js";
+import { type AbsenceReason, ASKED_AGAIN_SOON } from "../../plan/absence/absence.js";
+import { type Coverage, type CoverageFacts, measureCoverage } from "../../plan/coverage.js";
+import { barsTable, readPlanFacts } from "../ingest/bars-demand.js";
+import { askedSymbols } from "./ledger.js";
+import { readHoles } from "./ledger-holes.js";
+
+/** How much of what could have been asked for of a region's bars was answered. */
+export interface TableCoverage extends Coverage {
+  readonly dataset: string;
+  readonly region: Region;
+  /** Symbols with windows of which nothing came, and that nothing explains for sure, by reason: they count as gaps. */
+  readonly open: readonly { readonly reason: AbsenceReason; readonly symbols: number }[];
+}
+
+/** Where coverage is read. */
+interface LakeParts {
+  readonly session: Session;
+  readonly lake: Lake;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** Measures what the ledger says was asked for against the trading calendar, by table of bars and region. */
+export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
+  const found: TableCoverage[] = [];
+  for (const period of ["1d", "1m"] as const) {
+    const { name: dataset } = barsTable(period);
+    const holes = await readHoles(parts.session, parts.lake, dataset);
+    for (const [region, facts] of await coverageFacts(parts, period)) {
+      const open = ASKED_AGAIN_SOON.map((reason) => {
+        const has = (symbol: string): boolean =>
+          holes.get(symbol)?.some((one) => one.reason === reason) ?? false;
+        return { reason, symbols: facts.symbols.filter(has).length };
+      }).filter(({ symbols }) => symbols > 0);
+      found.push({ dataset, region, ...measureCoverage(facts), open });
+    }
+  }
+  return found;
+}
+
+/** What was asked for of a period's bars, by region: which symbols, since when, and what was answered. */
+export async function coverageFacts(
+  { session, lake, clock }: LakeParts,
+  period: LandedPeriod,
+): Promise<Map<Region, CoverageFacts>> {
+  const asked = await askedSymbols(session, lake, barsTable(period).name);
+  const facts = await readPlanFacts(
+    { session, lake, clock },
+    {
+      period,
+      symbols: new Map(),
+      allHoles: true,
+    },
+  );
+  const regions = new Map<Region, { symbols: string[]; start: number }>();
+  for (const { symbol, since } of asked) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    const known = regions.get(region) ?? { symbols: [], start: since };
+    known.symbols.push(symbol);
+    known.start = Math.min(known.start, since);
+    regions.set(region, known);
+  }
+  return new Map(
+    [...regions].map(([region, { symbols, start }]) => {
+      const calendar = facts.calendars.get(region) as TradingCalendar;
+      const range = { start, end: finalEnd(region, facts.now) };
+      return [region, { ...facts, calendar, symbols, range }];
+    }),
+  );
+}

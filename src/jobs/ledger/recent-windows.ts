@@ -1,0 +1,78 @@
+import type { TimeRange } from "../../core/time.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import type { ResponseVerdict } from "../../plan/absence/judge-response.js";
+import { rowsBetween, symbolSpans } from "../../plan/absence/window-beginning.js";
+import type { TableSchema } from "../../schema/column.js";
+import type { KlineColumns } from "../../wire/kline-columns.js";
+
+/** Bars of a symbol that the lake has in a window, and the service has no more. */
+export interface GoneBars {
+  readonly symbol: string;
+  readonly window: TimeRange;
+  readonly bars: number;
+}
+
+/**
+ * How many bars of a symbol came of each window that was answered in full: where the lake has more, some were withdrawn.
+ * The windows of one symbol do not overlap.
+ */
+export class RecentWindows {
+  readonly #since: number;
+  /** By symbol and window: what came last counts. */
+  readonly #windows = new Map<
+    string,
+    { readonly symbol: string; readonly window: TimeRange; bars: number }
+  >();
+
+  /** @param since epoch milliseconds: what is older does not count. */
+  constructor(since: number) {
+    this.#since = since;
+  }
+
+  /** Takes note of what a response settles. Where bars of a symbol were set aside it tells nothing: the service has them. */
+  add({ settled, lost }: Pick<ResponseVerdict, "settled" | "lost">, columns: KlineColumns): void {
+    const spans = new Map(symbolSpans(columns).map((span) => [span.symbol, span]));
+    const isLost = new Set(lost.map(({ symbol }) => symbol));
+    for (const { symbols, window: whole } of settled) {
+      const window = { start: Math.max(whole.start, this.#since), end: whole.end };
+      if (window.start >= window.end) continue;
+      for (const symbol of symbols) {
+        if (isLost.has(symbol)) continue;
+        const span = spans.get(symbol);
+        const bars = span === undefined ? 0 : rowsBetween(span, columns, window);
+        this.#windows.set(`${symbol} ${window.start} ${window.end}`, { symbol, window, bars });
+      }
+    }
+  }
+
+  /** Compares with what the lake has, once what came has landed. */
+  async gone(session: Session, lake: Lake, table: TableSchema): Promise<GoneBars[]> {
+    const windows = [...this.#windows.values()];
+    if (windows.length === 0) return [];
+    const bars = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
+    const counts = await session.json<{ n: number; more: number }>(
+      `WITH windows AS (
+         SELECT unnest(from_json($1, '["VARCHAR"]')) AS symbol, unnest(from_json($2, '["BIGINT"]')) AS s,
+           unnest(from_json($3, '["BIGINT"]')) AS e, unnest(from_json($4, '["BIGINT"]')) AS came,
+           unnest(range($5::BIGINT)) AS n),
+       recent AS (SELECT symbol, epoch_ms(timestamp) AS ms FROM (${bars}) WHERE timestamp >= make_timestamptz($6::BIGINT * 1000))
+       SELECT n::DOUBLE AS n, (count(*) - any_value(came))::DOUBLE AS more
+       FROM windows JOIN recent ON recent.symbol = windows.symbol AND ms >= s AND ms < e
+       GROUP BY n HAVING more > 0 ORDER BY n`,
+      [
+        JSON.stringify(windows.map(({ symbol }) => symbol)),
+        JSON.stringify(windows.map(({ window }) => window.start)),
+        JSON.stringify(windows.map(({ window }) => window.end)),
+        JSON.stringify(windows.map((one) => one.bars)),
+        windows.length,
+        Math.floor(this.#since),
+      ],
+    );
+    return counts.map(({ n, more }) => {
+      const { symbol, window } = windows[n] as (typeof windows)[number];
+      return { symbol, window, bars: more };
+    });
+  }
+}

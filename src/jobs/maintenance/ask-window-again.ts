@@ -1,0 +1,84 @@
+import type { ServiceClient } from "../../client/service-client.js";
+import { WireError } from "../../core/errors.js";
+import type { TimeRange } from "../../core/time.js";
+import type { LandedPeriod } from "../../market/period.js";
+import { symbolSpans } from "../../plan/absence/window-beginning.js";
+import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { ENDPOINTS } from "../../wire/endpoints.js";
+import { klinesQuery } from "../ingest/klines-request.js";
+
+/** Symbols and a window of time that are asked for again. */
+export interface AskedWindow {
+  readonly period: LandedPeriod;
+  readonly symbols: readonly string[];
+  readonly window: TimeRange;
+}
+
+/** All that a service has of a window now. */
+export interface WholeWindow {
+  readonly answers: readonly KlineAnswer[];
+  /** Symbols whose columns did not fit together: nothing is known of them. */
+  readonly unusable: ReadonlySet<string>;
+}
+
+/** Times that symbols are asked for that do not come, or come without a bar that came before. */
+const MOST_TRIES = 2;
+
+/**
+ * Asks for everything that a service has of a window, as an ingest does: where the lake has bars that are older than those
+ * that came, they may have been cut off, and are asked for; a symbol of which nothing came is asked for a second time.
+ *
+ * @param oldestKnown the oldest bar that the lake has of each symbol in the window; epoch milliseconds.
+ * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails, or where responses are not
+ *   about the window.
+ */
+export async function askWindowAgain(
+  client: ServiceClient,
+  { period, symbols, window }: AskedWindow,
+  oldestKnown: ReadonlyMap<string, number>,
+  signal: AbortSignal,
+): Promise<WholeWindow> {
+  const answers: KlineAnswer[] = [];
+  const unusable = new Set<string>();
+  const tries = new Map<string, number>();
+  const pages: Pick<AskedWindow, "symbols" | "window">[] = [{ symbols, window }];
+  for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
+    const { symbols: own, window: part } = page;
+    const expectation = {
+      shape: "map",
+      symbols: own,
+      window: { first: part.start, last: part.end - 1 },
+    } as const;
+    const { value: answer } = await client.ask(
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(own, part, period) },
+      (body) => decodeKlines(body, expectation),
+      signal,
+    );
+    answers.push(answer);
+    for (const symbol of answer.unusable) unusable.add(symbol);
+    const came = new Map(
+      symbolSpans(answer.columns).map(({ symbol, start, end }) => {
+        const [oldest, newest] = [answer.columns.timestamp[start], answer.columns.timestamp[end - 1]];
+        return [symbol, { oldest: Number(oldest), newest: Number(newest) }] as const;
+      }),
+    );
+    const next = new Map<number, string[]>();
+    const ask = (symbol: string, end: number): unknown => next.set(end, [...(next.get(end) ?? []), symbol]);
+    for (const symbol of own) {
+      const known = oldestKnown.get(symbol);
+      if (known === undefined || unusable.has(symbol)) continue;
+      const bars = came.get(symbol);
+      const isPage = part.end < window.end;
+      // A page ends with a bar that came before: without it the response is not about the symbol.
+      if (bars === undefined || (isPage && bars.newest < part.end - 1)) {
+        const made = (tries.get(symbol) ?? 0) + 1;
+        tries.set(symbol, made);
+        if (made < MOST_TRIES) ask(symbol, part.end);
+        else if (isPage)
+          throw new WireError("wrong_shape", `${symbol}: responses lack a bar that came before`, 0);
+      } else if (bars.oldest > known && (!isPage || bars.oldest < part.end - 1)) ask(symbol, bars.oldest + 1);
+    }
+    for (const [end, some] of next) pages.push({ symbols: some, window: { start: part.start, end } });
+  }
+  return { answers, unusable };
+}

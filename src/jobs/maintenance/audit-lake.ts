@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { BarlakeError } from "../../core/errors.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import type { Severity } from "../../lake/maintenance/check/finding.js";
+import { openReader } from "../../lake/publish.js";
+
+/** The audits that come with barlake, one a file. */
+const AUDITS = fileURLToPath(new URL("../../../sql/audits", import.meta.url));
+const EXAMPLES = 3;
+const FOUND = "audit_findings";
+
+/** A query over a lake's views that must return no rows, and returns the offending ones. */
+export interface Audit {
+  readonly name: string;
+  readonly severity: Severity;
+  /** What a row of it means, and what to do about it. */
+  readonly explanation: string;
+  readonly sql: string;
+}
+
+/** What an audit found. */
+export interface AuditFinding extends Omit<Audit, "sql"> {
+  readonly rows: number;
+  readonly columns: readonly string[];
+  /** The first few rows, as JSON values by column. */
+  readonly examples: readonly (readonly unknown[])[];
+}
+
+/** What was audited, and what was found. */
+export interface AuditReport {
+  readonly audits: number;
+  /** Audits that returned rows, by severity, then name. */
+  readonly findings: readonly AuditFinding[];
+}
+
+const HEADER = /^-- Audit: (\w+)\n-- Severity: (error|warning|info)\n((?:-- .*\n)+)/;
+const BY_SEVERITY: readonly Severity[] = ["error", "warning", "info"];
+
+/** The audits of a folder, by name. @throws {BarlakeError} where a file lacks its header. */
+export function readAudits(folder: string = AUDITS): Audit[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".sql"))
+    .sort()
+    .map((file) => readAudit(join(folder, file)));
+}
+
+function readAudit(path: string): Audit {
+  const sql = readFileSync(path, "utf8");
+  const [, name, severity, lines] = HEADER.exec(sql) ?? [];
+  if (name === undefined || lines === undefined)
+    throw new BarlakeError(
+      `audit file ${path}: its header is not "-- Audit: ", "-- Severity: ", explanation`,
+    );
+  const explanation = lines.replaceAll(/^-- /gm, "").trim().replaceAll("\n", " ");
+  return { name, severity: severity as Severity, explanation, sql };
+}
+
+/** Runs audits over a lake's views, one after the other; those not begun before the signal are left out. */
+export async function auditLake(
+  lake: Lake,
+  options: { readonly audits?: readonly Audit[]; readonly signal?: AbortSignal } = {},
+): Promise<AuditReport> {
+  const { audits = readAudits(), signal } = options;
+  const { session } = await openReader(lake);
+  using reader = session;
+  const interrupt = (): void => reader.interrupt();
+  signal?.addEventListener("abort", interrupt);
+  const findings: AuditFinding[] = [];
+  let run = 0;
+  try {
+    for (const audit of audits) {
+      if (signal?.aborted) break;
+      const finding = await runAudit(reader, audit);
+      if (finding !== undefined) findings.push(finding);
+      run += 1;
+    }
+  } catch (error) {
+    if (!signal?.aborted) throw error;
+  } finally {
+    signal?.removeEventListener("abort", interrupt);
+  }
+  const rank = ({ severity }: AuditFinding): number => BY_SEVERITY.indexOf(severity);
+  return { audits: run, findings: findings.sort((a, b) => rank(a) - rank(b)) };
+}
+
+async function runAudit(session: Session, { sql, ...audit }: Audit): Promise<AuditFinding | undefined> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${FOUND} AS ${sql}`);
+  const [counted] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM ${FOUND}`);
+  const rows = Number(counted?.n ?? 0);
+  if (rows === 0) return undefined;
+  const { names, rows: examples } = await session.preview(`FROM ${FOUND}`, EXAMPLES);
+  return { ...audit, rows, columns: names, examples };
+}

@@ -1,0 +1,173 @@
+import type { ServiceClient } from "../../client/service-client.js";
+import { messageOf, ServiceError } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import { literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { openReader } from "../../lake/publish.js";
+import type { LandedPeriod } from "../../market/period.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { ENDPOINTS } from "../../wire/endpoints.js";
+import { isServiceFault } from "../run/request-records.js";
+import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
+import { compareWindow, oldestInLake, SAMPLED } from "./compare-window.js";
+
+/** How much is asked for again: a part of what was answered, or so many requests. */
+export type SampleSize = { readonly part: number } | { readonly requests: number };
+
+/** Bars of which the service tells otherwise than the lake. */
+export type Deviation = "changed" | "gone" | "new";
+
+/** A bar of which the service tells otherwise now. */
+export interface DeviatingBar {
+  readonly table: string;
+  readonly symbol: string;
+  /** ISO 8601, UTC. */
+  readonly timestamp: string;
+  /** `changed`: both have it; `gone`: only the lake; `new`: only the service. */
+  readonly kind: Deviation;
+  /** Columns that differ, with what the lake has and what the service tells. */
+  readonly values: readonly { readonly column: string; readonly lake: string; readonly service: string }[];
+}
+
+/** What came of asking again for a random sample of what a table's bars were asked for. */
+export interface TableSample {
+  readonly table: string;
+  /** Requests in the ledger that were answered. */
+  readonly answered: number;
+  readonly asked: number;
+  /** Bars that the lake or the service has in the sampled windows. */
+  readonly bars: number;
+  readonly counts: Readonly<Record<Deviation, number>>;
+}
+
+export interface SampleReport {
+  readonly tables: readonly TableSample[];
+  /** The first of each request's. */
+  readonly deviations: readonly DeviatingBar[];
+  readonly failures: readonly string[];
+}
+
+export interface SampleEnvironment {
+  readonly lake: Lake;
+  readonly client: ServiceClient;
+  readonly clock: Pick<Clock, "now">;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: { done: number; total: number; rows: number; doing: string }) => void;
+}
+
+/** The bars that were compared so far. */
+const SEEN = "sample_seen";
+/** Deviating bars of a request that are reported one by one. */
+const SHOWN_A_REQUEST = 20;
+const PERIODS: readonly (readonly [LandedPeriod, TableSchema])[] = [
+  ["1d", BARS_1D],
+  ["1m", BARS_1M],
+];
+
+/** A request of the ledger. */
+interface SampledRequest extends AskedWindow {
+  readonly table: TableSchema;
+}
+
+/**
+ * Asks a service again for a random sample of the final bars that it was asked for before, and compares the answers with
+ * the lake: a service that corrects its past does not tell of it. Changes nothing.
+ */
+export async function checkSample(environment: SampleEnvironment, size: SampleSize): Promise<SampleReport> {
+  const { session: reader } = await openReader(environment.lake);
+  using session = reader;
+  const tables: TableSample[] = [];
+  const deviations: DeviatingBar[] = [];
+  const failures: string[] = [];
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE ${SEEN} ("table" VARCHAR, symbol VARCHAR, timestamp TIMESTAMPTZ)`,
+  );
+  const samples: { readonly requests: SampledRequest[]; readonly sample: TableSample }[] = [];
+  for (const [period, table] of PERIODS) samples.push(await drawSample(session, period, table, size));
+  const total = samples.reduce((sum, { requests }) => sum + requests.length, 0);
+  let [done, rows, isRefused] = [0, 0, false];
+  for (const { requests, sample } of samples) {
+    const counts = { changed: 0, gone: 0, new: 0 };
+    let [asked, bars] = [0, 0];
+    for (const request of requests) {
+      if (environment.signal.aborted || isRefused) break;
+      environment.onProgress?.({ done, total, rows, doing: `${sample.table} again` });
+      try {
+        asked += 1;
+        const compared = await compareRequest(session, environment, request);
+        bars += compared.bars;
+        for (const kind of ["changed", "gone", "new"] as const) counts[kind] += compared.counts[kind];
+        deviations.push(...compared.deviations);
+      } catch (error) {
+        if (environment.signal.aborted || !isServiceFault(error)) throw error;
+        failures.push(messageOf(error));
+        isRefused = error instanceof ServiceError && [401, 403].includes(error.status);
+      }
+      done += 1;
+      rows += bars;
+    }
+    tables.push({ ...sample, asked, bars, counts });
+  }
+  return { tables, deviations, failures };
+}
+
+async function drawSample(
+  session: Session,
+  period: LandedPeriod,
+  table: TableSchema,
+  size: SampleSize,
+): Promise<{ requests: SampledRequest[]; sample: TableSample }> {
+  const { path, method } = ENDPOINTS.klinesBatch;
+  const requests = `SELECT symbols, epoch_ms(window_start)::DOUBLE AS first, epoch_ms(least(window_end, final_end))::DOUBLE AS last
+    FROM raw.requests WHERE dataset = $1 AND endpoint = $2 AND status = 'answered' AND len(symbols) > 0 AND window_start < final_end`;
+  const bound = [table.name, `${method} ${path}`];
+  const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM (${requests})`, bound);
+  const answered = found?.n ?? 0;
+  const wanted = "requests" in size ? size.requests : Math.ceil(answered * size.part);
+  const rows = await session.json<{ symbols: string[]; first: number; last: number }>(
+    `${requests} ORDER BY random() LIMIT $3`,
+    [...bound, wanted],
+  );
+  return {
+    requests: rows.map(({ symbols, first, last }) => ({
+      period,
+      table,
+      symbols,
+      window: { start: first, end: last },
+    })),
+    sample: { table: table.name, answered, asked: 0, bars: 0, counts: { changed: 0, gone: 0, new: 0 } },
+  };
+}
+
+interface Comparison {
+  readonly bars: number;
+  readonly counts: Record<Deviation, number>;
+  readonly deviations: readonly DeviatingBar[];
+}
+
+async function compareRequest(
+  session: Session,
+  { client, clock, signal }: SampleEnvironment,
+  request: SampledRequest,
+): Promise<Comparison> {
+  const { table } = request;
+  const known = await oldestInLake(session, table, request);
+  const whole = await askWindowAgain(client, request, known, signal);
+  await compareWindow(session, table, request, whole, clock.now());
+  // Requests overlap, those of a lookback most of all: a bar counts once.
+  const key = `"table" = ${literal(table.name)} AND seen.symbol = ${SAMPLED}.symbol AND seen.timestamp = ${SAMPLED}.timestamp`;
+  await session.run(`DELETE FROM ${SAMPLED} WHERE EXISTS (FROM ${SEEN} seen WHERE ${key})`);
+  await session.run(`INSERT INTO ${SEEN} SELECT ${literal(table.name)}, symbol, timestamp FROM ${SAMPLED}`);
+  const [counted] = await session.json<{ bars: number } & Record<Deviation, number>>(
+    `SELECT count(*)::DOUBLE AS bars, count(*) FILTER (kind = 'changed')::DOUBLE AS changed,
+       count(*) FILTER (kind = 'gone')::DOUBLE AS gone, count(*) FILTER (kind = 'new')::DOUBLE AS new FROM ${SAMPLED}`,
+  );
+  const { bars: compared = 0, ...counts } = counted ?? { changed: 0, gone: 0, new: 0 };
+  const shown = await session.json<Omit<DeviatingBar, "table">>(
+    `SELECT symbol, strftime(timestamp, '%Y-%m-%dT%H:%M:%S.%gZ') AS timestamp, kind, "values"
+     FROM ${SAMPLED} WHERE kind IS NOT NULL ORDER BY symbol, ${SAMPLED}.timestamp LIMIT ${SHOWN_A_REQUEST}`,
+  );
+  return { bars: compared, counts, deviations: shown.map((one) => ({ table: table.name, ...one })) };
+}

@@ -1,0 +1,84 @@
+import { volumeSql } from "../../db/market/bar-sql.js";
+import { lotSql } from "../../db/market/region-sql.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident } from "../../db/quote.js";
+import { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import { KLINE_COLUMNS } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { REQUESTS } from "../../schema/requests.js";
+import { RUNS } from "../../schema/runs.js";
+import { TABLES } from "../../schema/tables.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
+
+/** Tables that a lake fills itself: no service tells of them. */
+const GROWN_BY_ITSELF = new Set([REQUESTS, RUNS, TRADING_DAYS].map(({ name }) => name));
+
+/** How two lakes compare in one table. */
+export interface TableComparison {
+  readonly table: string;
+  readonly rows: number;
+  /** Rows that only the one or only the other lake has. */
+  readonly onlyLeft: number;
+  readonly onlyRight: number;
+}
+
+/** Columns that tell when a lake learned something, not what. */
+const OWN_TO_A_LAKE = new Set([
+  "valid_from",
+  "valid_to",
+  "first_seen_at",
+  "is_final",
+  "lot",
+  "year",
+  "month",
+]);
+
+/**
+ * Compares what two lakes were given, table by table: every bar, each bit of each double, volumes in the region's unit;
+ * and of dated tables what holds now. The service's answers carry no more than that.
+ */
+export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
+  using session = await Session.open({ spillUnder: right.stagingFolder });
+  const results: TableComparison[] = [];
+  for (const table of TABLES) {
+    if (GROWN_BY_ITSELF.has(table.name)) continue;
+    const [a, b] = [await left.snapshot(table), await right.snapshot(table)];
+    const columns = a.columns.map((c) => c.name).filter((name) => b.columns.some((c) => c.name === name));
+    const sql = async (lake: Lake, snapshot: Snapshot): Promise<string> =>
+      contentSql(table, columns, await parquetRelation(session, lake.filesOf(snapshot)));
+    await session.run(`CREATE OR REPLACE TEMP TABLE left_rows AS ${await sql(left, a)}`);
+    await session.run(`CREATE OR REPLACE TEMP TABLE right_rows AS ${await sql(right, b)}`);
+    const [found] = await session.json<{ rows: bigint; only_left: bigint; only_right: bigint }>(
+      `SELECT (SELECT count(*) FROM left_rows) AS rows,
+         (SELECT count(*) FROM (FROM left_rows EXCEPT ALL FROM right_rows)) AS only_left,
+         (SELECT count(*) FROM (FROM right_rows EXCEPT ALL FROM left_rows)) AS only_right`,
+    );
+    results.push({
+      table: table.name,
+      rows: Number(found?.rows),
+      onlyLeft: Number(found?.only_left),
+      onlyRight: Number(found?.only_right),
+    });
+  }
+  return results;
+}
+
+/** What a table says, in a form that does not depend on the lake: see {@link compareLakes}. */
+function contentSql(table: TableSchema, columns: readonly string[], rows: string): string {
+  const unit = `(${lotSql("region")})`;
+  const volume = KLINE_COLUMNS.find((c) => c.name === "volume")?.name;
+  const select = columns
+    .filter((name) => !OWN_TO_A_LAKE.has(name))
+    .map((name) =>
+      name === volume && table.name.startsWith("bars_")
+        ? `${volumeSql("volume", "lot", unit)} AS volume`
+        : ident(name),
+    );
+  const current = table.columns.some((c) => c.name === "valid_to") ? "WHERE valid_to IS NULL" : "";
+  const newest = table.open
+    ? "QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC) = 1"
+    : "";
+  return `SELECT ${select.join(", ")} FROM (${rows}) ${current} ${newest}`;
+}

@@ -1,0 +1,83 @@
+import { barScan } from "../../arrow/scan/bar-scan.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { ROW_GROUP_ROWS } from "../../lake/files/data-file.js";
+import { isLoss } from "../../lake/land/rejects.js";
+import { finalEnd } from "../../market/sessions.js";
+import { planBars } from "../../plan/bar-partitions.js";
+import { KLINE_COLUMNS } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import type { AskedWindow, WholeWindow } from "./ask-window-again.js";
+
+/** The bars of a window that were compared: `symbol`, `timestamp`, `kind` (null where both are alike) and `values`. */
+export const SAMPLED = "sampled";
+const IN_WINDOW = `symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
+  AND timestamp >= make_timestamptz($2::BIGINT * 1000) AND timestamp < make_timestamptz($3::BIGINT * 1000)`;
+
+/** The oldest bar that a lake has of each symbol in a window, in epoch milliseconds. */
+export async function oldestInLake(
+  session: Session,
+  table: TableSchema,
+  { symbols, window }: AskedWindow,
+): Promise<Map<string, number>> {
+  const rows = await session.json<{ symbol: string; oldest: number }>(
+    `SELECT symbol, epoch_ms(min(timestamp))::DOUBLE AS oldest FROM raw.${ident(table.name)} WHERE ${IN_WINDOW} GROUP BY symbol`,
+    [JSON.stringify(symbols), window.start, window.end],
+  );
+  return new Map(rows.map(({ symbol, oldest }) => [symbol, oldest]));
+}
+
+/**
+ * Compares by key what a service has of a window with the bars that the lake would land, into the table {@link SAMPLED};
+ * where a symbol's columns were unusable, nothing of it. Where bars of a symbol were not good enough to be landed, none of
+ * the symbol counts as gone: the service has them, and gives them badly.
+ *
+ * @param now epoch milliseconds.
+ */
+export async function compareWindow(
+  session: Session,
+  table: TableSchema,
+  { symbols, window }: AskedWindow,
+  { answers, unusable }: WholeWindow,
+  now: number,
+): Promise<void> {
+  const unit = table.partition.includes("month") ? "month" : "year";
+  const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
+  const bars = answers.map(({ columns }, n) => ({ columns, source: `sample ${n}` }));
+  const { partitions, broken } = planBars(bars, { unit, finalEnd: ends });
+  const segments = partitions.flatMap((partition) => partition.segments);
+  const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
+  const usable = symbols.filter((symbol) => !unusable.has(symbol));
+  const columns = KLINE_COLUMNS.map(({ name }) => ({
+    name: literal(name),
+    lake: `lake.${ident(name)}`,
+    told: `told.${ident(name)}`,
+  }));
+  const differs = columns.map(({ lake, told }) => `${lake} IS DISTINCT FROM ${told}`).join(" OR ");
+  const values = columns.map(
+    ({ name, lake, told }) => `CASE WHEN ${lake} IS DISTINCT FROM ${told} THEN
+      {'column': ${name}, 'lake': coalesce(${lake}::VARCHAR, 'null'), 'service': coalesce(${told}::VARCHAR, 'null')} END`,
+  );
+  try {
+    await session.run(
+      `CREATE OR REPLACE TEMP TABLE ${SAMPLED} AS
+       SELECT symbol, timestamp,
+         CASE WHEN lake.close IS NULL THEN 'new' WHEN told.close IS NULL THEN 'gone' WHEN ${differs} THEN 'changed' END AS kind,
+         CASE WHEN lake.close IS NOT NULL AND told.close IS NOT NULL
+           THEN list_filter([${values.join(", ")}], lambda one: one IS NOT NULL) ELSE [] END AS "values"
+       FROM (FROM raw.${ident(table.name)} WHERE ${IN_WINDOW}) AS lake
+         FULL JOIN ${scan.sql} AS told USING (symbol, timestamp)`,
+      [JSON.stringify(usable), window.start, window.end],
+    );
+    const bad = new Set(broken.map(({ symbol }) => symbol));
+    for (const { issues } of answers)
+      for (const { rule, symbol, rejected } of issues.counts)
+        if (symbol !== undefined && isLoss({ rule, rows: rejected })) bad.add(symbol);
+    await session.run(
+      `DELETE FROM ${SAMPLED} WHERE kind = 'gone' AND symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))`,
+      [JSON.stringify([...bad])],
+    );
+  } finally {
+    scan.release();
+  }
+}

@@ -1,0 +1,34 @@
+import type { Clock } from "../../core/time.js";
+import { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { type OptimizeOptions, type OptimizeReport, optimize } from "../../lake/maintenance/optimize.js";
+import { publish } from "../../lake/publish.js";
+import type { TableSchema } from "../../schema/column.js";
+
+/**
+ * Compacts tables of a lake one after the other, and lays the views anew where files changed. A table without a commit
+ * is passed over, and has no report; nor has one that was not reached before the signal.
+ *
+ * @throws {LakeError} when a table's files and log disagree; what was compacted before stays.
+ */
+export async function optimizeLake(
+  lake: Lake,
+  tables: Iterable<TableSchema>,
+  options: OptimizeOptions,
+  clock: Clock,
+): Promise<OptimizeReport[]> {
+  const held: TableSchema[] = [];
+  for (const table of tables) if ((await lake.snapshot(table)).version >= 0) held.push(table);
+  if (held.length === 0) return [];
+  const reports: OptimizeReport[] = [];
+  try {
+    using session = await Session.open({ spillUnder: lake.stagingFolder });
+    for (const table of held) {
+      if (options.signal?.aborted) break;
+      reports.push(await optimize(session, lake, table, options, clock));
+    }
+  } finally {
+    if (reports.some((report) => report.partitions > 0)) await publish(lake);
+  }
+  return reports;
+}

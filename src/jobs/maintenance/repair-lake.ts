@@ -1,0 +1,137 @@
+import type { Clock } from "../../core/time.js";
+import { Session } from "../../db/session.js";
+import { copyLostRows } from "../../lake/files/copy-lost-rows.js";
+import { type LostFile, lostFiles } from "../../lake/files/lost-files.js";
+import { restoreFile } from "../../lake/files/restore-file.js";
+import { recordVerified } from "../../lake/files/verified-files.js";
+import type { Lake } from "../../lake/lake.js";
+import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
+import { commitBehind } from "../../lake/log/commit-behind.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import { publish } from "../../lake/publish.js";
+import type { TableSchema } from "../../schema/column.js";
+import { REQUESTS } from "../../schema/requests.js";
+import { askAgain } from "../ledger/ask-again.js";
+
+/** What a repair may do. */
+export interface RepairOptions {
+  /** Identifies the repair, for the log and the ledger. */
+  readonly runId: string;
+  /** A copy of the lake, from which lost files, or their rows, are taken where it has them. @default none */
+  readonly from?: Lake;
+  /** Reports what is lost, and changes nothing. @default false */
+  readonly dryRun?: boolean;
+  /** Ends the work after the table that is being repaired. */
+  readonly signal?: AbortSignal;
+  /** Is called before each file is read. */
+  readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
+}
+
+/** A lost file, and what became of it. */
+export interface RepairedFile extends LostFile {
+  /**
+   * `restored`: the copy has the same file. `copied`: it was taken out of the log, and the copy's rows landed in its place.
+   * `removed`: it was taken out of the log. `found`: nothing was done.
+   */
+  readonly outcome: "restored" | "copied" | "removed" | "found";
+  /** Rows that landed in its place. */
+  readonly copiedRows: number;
+  /** Symbols that a service is asked for again; 0 where nobody asked a service for what was in it. */
+  readonly symbolsAskedAgain: number;
+}
+
+/** What a repair did to a table. */
+export interface RepairReport {
+  readonly table: string;
+  /** Live files that were looked at. */
+  readonly checked: number;
+  readonly files: readonly RepairedFile[];
+  /** The table's version afterwards. */
+  readonly version: number;
+}
+
+/**
+ * Repairs tables whose files are missing or damaged. Every file is compared with the hash in its name. A lost one is taken
+ * from a copy of the lake where that has it; else a commit takes it out of the log, and the ledger says that what was in
+ * it is to be asked for again. Where the copy has its rows in other files, these land at once, and are asked for again all
+ * the same: the copy may be older than what was lost. The damaged file itself stays until a vacuum.
+ *
+ * @throws {LakeError} where a table's log cannot be read.
+ */
+export async function repairLake(
+  lake: Lake,
+  tables: readonly TableSchema[],
+  options: RepairOptions,
+  clock: Pick<Clock, "now">,
+): Promise<RepairReport[]> {
+  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  const reports: RepairReport[] = [];
+  // The ledger first: what the others need is in it.
+  const ordered = [...tables.filter((one) => one === REQUESTS), ...tables.filter((one) => one !== REQUESTS)];
+  for (const table of ordered) {
+    if (options.signal?.aborted) break;
+    const snapshot = await lake.snapshot(table);
+    if (snapshot.version >= 0) reports.push(await repairTable(session, lake, snapshot, options, clock));
+  }
+  if (options.dryRun !== true && reports.some(({ files }) => files.length > 0)) await publish(lake);
+  return reports;
+}
+
+async function repairTable(
+  session: Session,
+  lake: Lake,
+  snapshot: Snapshot,
+  { runId, from, dryRun = false, onProgress }: RepairOptions,
+  clock: Pick<Clock, "now">,
+): Promise<RepairReport> {
+  const { table } = snapshot;
+  const lost = await lostFiles(lake, snapshot, onProgress);
+  const lostOnes = new Set(lost.map(({ file }) => file));
+  const sound = [...snapshot.files.values()].filter((file) => !lostOnes.has(file));
+  if (!dryRun) await recordVerified(lake.storage, snapshot, sound, clock.now());
+  const restored = new Set<LostFile>();
+  for (const one of dryRun || from === undefined ? [] : lost)
+    if (await restoreFile(lake, from as Lake, snapshot, one.file)) restored.add(one);
+  const removed = lost.filter((one) => !restored.has(one));
+  const now = clock.now();
+  // First the ledger: if this ends here, something is asked for that is not lost. The other way round, what is lost would
+  // count as landed.
+  const asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
+  if (!dryRun && removed.length > 0) await takeOut(lake, snapshot, removed, runId, now);
+  const copied = new Map<LostFile, number>();
+  if (!dryRun && from !== undefined)
+    for (const one of removed)
+      copied.set(one, await copyLostRows(session, lake, from, table, one, { runId, now }));
+  const files = lost.map((one): RepairedFile => {
+    const copiedRows = copied.get(one) ?? 0;
+    const taken = restored.has(one) ? "restored" : copiedRows > 0 ? "copied" : "removed";
+    return { ...one, outcome: dryRun ? "found" : taken, copiedRows, symbolsAskedAgain: asked.get(one) ?? 0 };
+  });
+  const { version } = await lake.snapshot(table);
+  return { table: table.name, checked: snapshot.files.size, files, version };
+}
+
+/** Commits that files are no longer of a table. Files that another writer has replaced are left out. */
+async function takeOut(
+  lake: Lake,
+  base: Snapshot,
+  lost: readonly LostFile[],
+  runId: string,
+  now: number,
+): Promise<Snapshot> {
+  for (let newest = base; ; newest = await lake.snapshot(base.table)) {
+    const left = lost.filter(({ file }) => newest.files.has(file.path));
+    if (left.length === 0) return newest;
+    const rows = left.reduce((sum, { rows: own }) => sum + (own ?? 0), 0);
+    const info = { numRemovedFiles: left.length, numLostRows: rows };
+    const after = await commitBehind(lake, newest, {
+      actions: [
+        commitInfoAction({ operation: "REPAIR", runId, now }, info),
+        ...left.map(({ file }) => removeAction(file, { now, dataChange: true })),
+      ],
+      stillHolds: ({ files }) => left.every(({ file }) => files.has(file.path)),
+      now,
+    });
+    if (after !== undefined) return after;
+  }
+}

@@ -1,0 +1,126 @@
+import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
+import { z } from "zod";
+import { BarlakeError } from "../../core/errors.js";
+import { type Clock, DAY_MS } from "../../core/time.js";
+import { recordVerified, verifiedFiles } from "../../lake/files/verified-files.js";
+import { damageOf } from "../../lake/files/verify-content.js";
+import type { Lake } from "../../lake/lake.js";
+import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
+import { filesToScrub, type ScrubbableFile } from "../../plan/scrub.js";
+import { TABLES } from "../../schema/tables.js";
+
+/** How a part of a lake is verified. */
+export interface ScrubOptions {
+  /** Ends the work after the file that is being read. */
+  readonly signal?: AbortSignal;
+  /** Is called before each file is read. */
+  readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
+}
+
+/** What was read of a lake, and what is wrong with it. */
+export interface ScrubReport {
+  /** Files and bytes that were read. */
+  readonly files: number;
+  readonly bytes: number;
+  /** Files that are missing, or not what was written, and tables that cannot be read: a sentence each. */
+  readonly damaged: readonly string[];
+  /** Since when every file is known to be what was written, in epoch milliseconds; undefined for an empty lake. */
+  readonly verifiedSince: number | undefined;
+}
+
+/** The file of a lake that says when a part of it was read last. */
+const LAST = "verified/last-scrub.json";
+const lastScrub = z.object({ at: z.iso.datetime() });
+
+/** The verification of a part of a lake, once a day. */
+export interface DailyScrub {
+  /** When the next part is due, in epoch milliseconds. */
+  dueAt(): Promise<number>;
+  run(signal: AbortSignal): Promise<ScrubReport>;
+}
+
+/** Verifies a lake day by day. After a part that failed the next one is due in an hour. */
+export function dailyScrub(lake: Lake, clock: Pick<Clock, "now">): DailyScrub {
+  let notBefore = 0;
+  return {
+    dueAt: async () => Math.max(notBefore, await scrubDueAt(lake)),
+    async run(signal) {
+      notBefore = clock.now() + HOUR_MS;
+      return scrubLake(lake, { signal }, clock);
+    },
+  };
+}
+
+interface LakeFile extends ScrubbableFile {
+  readonly snapshot: Snapshot;
+  readonly file: DataFile;
+}
+
+/** When the next part of a lake is due to be read, in epoch milliseconds: a day after the last. */
+async function scrubDueAt({ storage }: Lake): Promise<number> {
+  const last = await readLast(storage);
+  return last === undefined ? 0 : last + DAY_MS;
+}
+
+/**
+ * Reads the part of a lake that was verified longest ago, and compares each file with the hash in its name. Run once a day,
+ * it reads every file each four weeks.
+ */
+export async function scrubLake(
+  lake: Lake,
+  { signal, onProgress }: ScrubOptions,
+  clock: Pick<Clock, "now">,
+): Promise<ScrubReport> {
+  const now = clock.now();
+  const { files: all, damaged } = await filesOf(lake);
+  const due = filesToScrub(all, now, await readLast(lake.storage));
+  const sound = new Map<Snapshot, DataFile[]>();
+  let [files, bytes] = [0, 0];
+  for (const { snapshot, file } of due) {
+    if (signal?.aborted) break;
+    onProgress?.({ table: snapshot.table.name, file: file.path, done: files, total: due.length });
+    const damage = await damageOf(lake, snapshot, file);
+    files += 1;
+    bytes += file.size;
+    if (damage === undefined) sound.set(snapshot, [...(sound.get(snapshot) ?? []), file]);
+    // A file that was replaced and vacuumed since the log was read is not damaged.
+    else if ((await lake.snapshot(snapshot.table)).files.has(file.path))
+      damaged.push(`table ${snapshot.table.name}: ${file.path} ${damage.what}`);
+  }
+  for (const [snapshot, own] of sound) await recordVerified(lake.storage, snapshot, own, now);
+  if (!signal?.aborted && all.length > 0)
+    await lake.storage.put(LAST, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`);
+  const read = new Set([...sound.values()].flat());
+  const verifiedSince = all.length === 0 ? undefined : oldest(all, read, now);
+  return { files, bytes, damaged, verifiedSince };
+}
+
+/** All live files, with the time of their last verification; tables that cannot be read are reported as damaged. */
+async function filesOf(lake: Lake): Promise<{ files: LakeFile[]; damaged: string[] }> {
+  const files: LakeFile[] = [];
+  const damaged: string[] = [];
+  for (const table of TABLES) {
+    try {
+      const snapshot = await lake.snapshot(table);
+      for (const [file, verifiedAt] of await verifiedFiles(lake.storage, snapshot))
+        files.push({ snapshot, file, bytes: file.size, verifiedAt });
+    } catch (error) {
+      if (!(error instanceof BarlakeError)) throw error;
+      damaged.push(error.message);
+    }
+  }
+  return { files, damaged };
+}
+
+function oldest(all: readonly LakeFile[], read: ReadonlySet<DataFile>, now: number): number {
+  return all.reduce((least, { file, verifiedAt }) => Math.min(least, read.has(file) ? now : verifiedAt), now);
+}
+
+async function readLast(storage: Lake["storage"]): Promise<number | undefined> {
+  const text = await storage.readText(LAST);
+  try {
+    return Date.parse(lastScrub.parse(JSON.parse(text ?? "")).at);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,92 @@
+import type { Session } from "../../db/session.js";
+import { type WithdrawReport, withdrawRows } from "../../lake/land/withdraw-rows.js";
+import { openReader, publish } from "../../lake/publish.js";
+import { BARS_1D } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { newRunId } from "../run/run-pipeline.js";
+import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
+import type { SampleEnvironment } from "./check-sample.js";
+import { compareWindow, oldestInLake, SAMPLED } from "./compare-window.js";
+
+/** Bars of one symbol that a service no longer has. */
+export interface WithdrawnBars {
+  readonly symbol: string;
+  readonly bars: number;
+  /** ISO 8601, UTC: of the first and the last of them. */
+  readonly first: string;
+  readonly last: string;
+}
+
+/** What a service no longer has of a window, and what was done about it. */
+export interface WithdrawnReport {
+  readonly table: string;
+  /** Bars that the lake and the service both have in the window. */
+  readonly bars: number;
+  /** By symbol. */
+  readonly withdrawn: readonly WithdrawnBars[];
+  /** Undefined where nothing was accepted. */
+  readonly accepted: WithdrawReport | undefined;
+}
+
+const WITHDRAWN = "withdrawn_bars";
+
+/**
+ * Finds final bars of a lake that a service no longer has: it is asked twice, and what is missing both times counts.
+ *
+ * @param accept whether they are taken out of the table's current version. Older versions keep them.
+ * @throws {ServiceError}, {@link TransportError} or {@link WireError} where the service does not answer.
+ */
+export async function withdrawnBars(
+  environment: SampleEnvironment,
+  table: TableSchema,
+  asked: Pick<AskedWindow, "symbols" | "window">,
+  accept: boolean,
+): Promise<WithdrawnReport> {
+  const { lake, clock } = environment;
+  const { session: reader } = await openReader(lake);
+  using session = reader;
+  const window: AskedWindow = { ...asked, period: table === BARS_1D ? "1d" : "1m" };
+  await compareOnce(session, environment, table, window);
+  const found = `SELECT symbol, timestamp FROM ${SAMPLED} WHERE kind = 'gone'`;
+  const [both] = await session.json<{ n: number }>(
+    `SELECT count(*) FILTER (kind IS NULL OR kind = 'changed')::DOUBLE AS n FROM ${SAMPLED}`,
+  );
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${WITHDRAWN} AS ${found}`);
+  const symbols = await goneSymbols(session);
+  if (symbols.length > 0) {
+    await compareOnce(session, environment, table, { ...window, symbols });
+    await session.run(`DELETE FROM ${WITHDRAWN} WHERE (symbol, timestamp) NOT IN (${found})`);
+  }
+  const withdrawn = await session.json<WithdrawnBars>(
+    `SELECT symbol, count(*)::INT AS bars, ${isoSql("min(timestamp)")} AS first, ${isoSql("max(timestamp)")} AS last
+     FROM ${WITHDRAWN} GROUP BY symbol ORDER BY symbol`,
+  );
+  const now = clock.now();
+  const accepted =
+    accept && withdrawn.length > 0
+      ? await withdrawRows(session, lake, table, WITHDRAWN, { runId: newRunId(now), now })
+      : undefined;
+  if (accepted !== undefined) await publish(lake);
+  return { table: table.name, bars: both?.n ?? 0, withdrawn, accepted };
+}
+
+async function compareOnce(
+  session: Session,
+  { client, clock, signal }: SampleEnvironment,
+  table: TableSchema,
+  window: AskedWindow,
+): Promise<void> {
+  const whole = await askWindowAgain(client, window, await oldestInLake(session, table, window), signal);
+  await compareWindow(session, table, window, whole, clock.now());
+}
+
+async function goneSymbols(session: Session): Promise<string[]> {
+  const rows = await session.json<{ symbol: string }>(
+    `SELECT DISTINCT symbol FROM ${WITHDRAWN} ORDER BY symbol`,
+  );
+  return rows.map(({ symbol }) => symbol);
+}
+
+function isoSql(time: string): string {
+  return `strftime(${time}, '%Y-%m-%dT%H:%M:%S.%gZ')`;
+}

@@ -1,0 +1,158 @@
+import { z } from "zod";
+import { UsageError } from "../../core/errors.js";
+import { parseTradingDate } from "../../core/time.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { isSymbol } from "../../market/symbol.js";
+import { cronFault } from "../../plan/due-times.js";
+import { pipelineFaults } from "./pipeline-faults.js";
+
+const region = z.enum(Object.keys(REGIONS) as [Region, ...Region[]]);
+const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, "must be a time of day such as 17:30");
+const days = z.enum(["trading", "daily"]);
+
+const timesRule = z.strictObject({
+  /** A time of day, or several, in the region's zone. */
+  at: z.union([timeOfDay, z.array(timeOfDay).min(1)]).transform((at) => (typeof at === "string" ? [at] : at)),
+  region,
+  /** `trading`: days on which the region's exchanges have a session; `daily`: every day. @default "trading" */
+  days: days.default("trading"),
+});
+const cronRule = z
+  .strictObject({
+    /** Five fields, or six with seconds first. */
+    cron: z.string().superRefine((text, context) => {
+      const message = cronFault(text);
+      if (message !== undefined) context.addIssue({ code: "custom", message });
+    }),
+    /** The region in whose zone the expression is read. @default UTC */
+    region: region.optional(),
+    /** `trading`: of the days that the expression names, those of the region's sessions. @default "daily" */
+    days: days.default("daily"),
+  })
+  .refine((rule) => rule.days === "daily" || rule.region !== undefined, {
+    path: ["region"],
+    message: "is needed to know the trading days",
+  });
+
+const positive = z.number().positive("must be above 0");
+const SHARE = "must be above 0 and at most 1";
+const quota = z.strictObject({
+  /** Requests a minute of each endpoint group that the pipeline may send. @default what the service tells */
+  requestsPerMinute: positive.optional(),
+  /** Part of the key's quota that the pipeline takes, above 0 and at most 1. @default 1 */
+  share: z.number().gt(0, SHARE).max(1, SHARE).optional(),
+});
+
+/** Ends that are told where a pipeline does not say which. */
+export const TOLD_ENDS = ["partial", "failed", "refused"] as const;
+
+const notify = z.strictObject({
+  /** Address that is told how a run ended: `env:NAME` takes it from the environment, so that it stands in no file. */
+  webhook: z.string().refine(isWebhook, "must be env:NAME, or an http or https address"),
+  /** Ends that are told; a complete run after one of them is told as well. */
+  on: z.array(z.enum(["complete", "partial", "failed", "refused"])).default([...TOLD_ENDS]),
+});
+
+const base = {
+  /** Name under which the pipeline is run: `barlake run NAME`. */
+  name: z.string().regex(/^[a-z][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
+  /** What it does, in one sentence. */
+  doc: z.string().default(""),
+  /** When `barlake schedule` runs it: one rule or several. @default never */
+  schedule: z
+    .union([timesRule, cronRule, z.array(z.union([timesRule, cronRule]))])
+    .transform((rules) => (Array.isArray(rules) ? rules : [rules]))
+    .default([]),
+  quota: quota.optional(),
+  notify: notify.optional(),
+};
+
+const which = {
+  /** Symbols to ask for. */
+  symbols: z.array(z.string().refine(isSymbol, "must be of the form CODE.EXCHANGE")).min(1).optional(),
+  /** Ids of universes whose current members are asked for. */
+  universes: z.array(z.string().min(1)).min(1).optional(),
+  /** Where neither symbols nor universes are named: regions whose instruments are asked for. @default all */
+  regions: z.array(region).min(1).default(["CN", "HK", "US"]),
+};
+const isOneWay = (pipeline: { symbols?: unknown; universes?: unknown }): boolean =>
+  pipeline.symbols === undefined || pipeline.universes === undefined;
+const ONE_WAY = { path: ["universes"], message: "cannot stand beside symbols: name one of them" };
+
+const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD");
+const fromDate = z
+  .string()
+  .refine((text) => /^-\d{1,5}d$/.test(text) || isDate(text), "must be YYYY-MM-DD or like -365d");
+
+const pipeline = z.discriminatedUnion("kind", [
+  z.strictObject({ ...base, kind: z.literal("reference"), refreshHours: positive.default(12) }),
+  z
+    .strictObject({
+      ...base,
+      ...which,
+      kind: z.literal("bars"),
+      period: z.enum(["1d", "1m"]),
+      /** First date of the window, of each exchange's own calendar, or days before today, such as `-365d`. */
+      from: fromDate,
+      /** Date after the last one. @default everything so far */
+      to: date.optional(),
+      /** Recent days that each run asks for again, such as `3d`: values that the service has changed are replaced. */
+      lookback: z
+        .string()
+        .regex(/^\d{1,4}d$/, "must be a number of days such as 3d")
+        .optional(),
+      /** Where neither symbols nor universes are named: types of instruments that are asked for. */
+      types: z.array(z.string()).min(1).default(["stock", "etf"]),
+    })
+    .refine(isOneWay, ONE_WAY)
+    .refine(({ from, to }) => from.startsWith("-") || to === undefined || from < to, {
+      path: ["to"],
+      message: "must come after from",
+    }),
+  z.strictObject({ ...base, kind: z.literal("intraday"), universes: z.array(z.string().min(1)).min(1) }),
+  z
+    .strictObject({
+      ...base,
+      ...which,
+      kind: z.literal("statements"),
+      tables: z
+        .array(z.enum(["balance_sheet", "cash_flow"]))
+        .min(1)
+        .default(["balance_sheet", "cash_flow"]),
+      refreshHours: positive.default(20),
+    })
+    .refine(isOneWay, ONE_WAY),
+]);
+
+/** A scheduled job, as data. */
+export type Pipeline = z.output<typeof pipeline>;
+/** What a pipeline file may write; the rest has defaults. */
+export type PipelineDefinition = z.input<typeof pipeline>;
+
+/**
+ * Checks a pipeline's definition. What comes of it is a definition again.
+ *
+ * @throws {UsageError} that names the pipeline, and each field that breaks a rule with the rule.
+ */
+export function definePipeline(definition: PipelineDefinition): Pipeline {
+  const result = pipeline.safeParse(definition);
+  if (result.success) return result.data;
+  const { name } = (definition ?? {}) as { name?: unknown };
+  const subject = typeof name === "string" ? name : "without a name";
+  throw new UsageError(`pipeline ${subject}: ${pipelineFaults(definition, result.error.issues).join("; ")}`, {
+    hint: "the fields of a pipeline, and those that it may leave out, stand in docs/operations.md",
+  });
+}
+
+function isDate(text: string): boolean {
+  try {
+    return parseTradingDate(text) === text;
+  } catch {
+    return false;
+  }
+}
+
+function isWebhook(text: string): boolean {
+  if (text.startsWith("env:")) return /^env:[A-Za-z_]\w*$/.test(text);
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}

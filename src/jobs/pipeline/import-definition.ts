@@ -1,0 +1,49 @@
+import { existsSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { register as registerCommonJs } from "tsx/cjs/api";
+import { type NamespacedUnregister, register as registerModules } from "tsx/esm/api";
+import { messageOf, UsageError } from "../../core/errors.js";
+
+/**
+ * Imports what a TypeScript or JavaScript file of a user's exports by default.
+ *
+ * @param kind what it defines, for errors.
+ * @throws {UsageError} when there is no such file, it cannot be loaded, or it exports nothing by default.
+ */
+export async function importDefinition(kind: string, file: string): Promise<unknown> {
+  if (!existsSync(file)) throw new UsageError(`${kind} file ${file} does not exist`);
+  let exported: { default?: unknown };
+  try {
+    exported = (await importTypeScript(pathToFileURL(file).href)) as { default?: unknown };
+  } catch (cause) {
+    if (cause instanceof Error && cause.name === "UsageError") throw asOurs(cause);
+    throw new UsageError(`${kind} file ${file} cannot be loaded: ${messageOf(cause)}`, {
+      cause,
+      hint: 'where barlake is not installed beside it, write "export default { ... }" and import nothing',
+    });
+  }
+  const definition = unwrap(exported.default);
+  if (definition === undefined) throw new UsageError(`${kind} file ${file} has no default export`);
+  return definition;
+}
+
+let typeScript: NamespacedUnregister | undefined;
+
+/** Imports a file; all of them in one scope of their own, so that what they share is loaded once. */
+async function importTypeScript(url: string): Promise<unknown> {
+  const scope = { namespace: "definitions" };
+  if (typeScript === undefined) registerCommonJs(scope);
+  typeScript ??= registerModules(scope);
+  return typeScript.import(url, import.meta.url);
+}
+
+/** A file has its own instance of this package, so what it throws is of another class of the same name. */
+function asOurs(error: Error & { readonly hint?: string }): UsageError {
+  return new UsageError(error.message, { cause: error, hint: error.hint });
+}
+
+/** A file that is loaded as CommonJS, as outside a package of ES modules, has its default export one level deeper. */
+function unwrap(exported: unknown): unknown {
+  const isModule = typeof exported === "object" && exported !== null && "__esModule" in exported;
+  return isModule ? (exported as { default?: unknown }).default : exported;
+}

@@ -1,0 +1,52 @@
+import { readdir } from "node:fs/promises";
+import { isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { UsageError } from "../../core/errors.js";
+import { definePipeline, type Pipeline, type PipelineDefinition } from "./definition.js";
+import { importDefinition } from "./import-definition.js";
+
+/** The pipelines that come with barlake. */
+const OWN_PIPELINES = fileURLToPath(new URL("../../../pipelines", import.meta.url));
+/** A user's own, below the working directory. */
+const USERS_PIPELINES = "pipelines";
+
+const ENDING = /(?<!\.d)\.[cm]?[jt]s$/;
+
+/**
+ * Files of the pipelines that have a name, by that name: those that come with barlake, and those in the folder
+ * `pipelines` of the working directory, which take the place of one of the same name.
+ */
+export async function pipelineFiles(): Promise<Map<string, string>> {
+  const files = new Map<string, string>();
+  for (const folder of [OWN_PIPELINES, resolve(USERS_PIPELINES)]) {
+    const names = await readdir(folder).catch((): string[] => []);
+    for (const name of names.filter((one) => ENDING.test(one)).sort())
+      files.set(name.replace(ENDING, ""), join(folder, name));
+  }
+  return files;
+}
+
+/**
+ * Loads a pipeline: by its name, or a TypeScript or JavaScript file by its path.
+ *
+ * @throws {UsageError} when there is none, or when its definition breaks a rule.
+ */
+export async function loadPipeline(nameOrPath: string): Promise<Pipeline> {
+  if (ENDING.test(nameOrPath) || isAbsolute(nameOrPath)) return loadFile(resolve(nameOrPath));
+  const files = await pipelineFiles();
+  const file = files.get(nameOrPath);
+  if (file === undefined) {
+    throw new UsageError(`pipeline "${nameOrPath}" is not known`, {
+      hint: `use one of ${[...files.keys()].join(", ")}, or the path of a file such as ./pipelines/mine.ts`,
+    });
+  }
+  const pipeline = await loadFile(file);
+  if (pipeline.name === nameOrPath) return pipeline;
+  throw new UsageError(`pipeline ${pipeline.name}: name: must be that of its file, ${nameOrPath}`, {
+    hint: `rename one of them; the file is ${file}`,
+  });
+}
+
+async function loadFile(file: string): Promise<Pipeline> {
+  return definePipeline((await importDefinition("pipeline", file)) as PipelineDefinition);
+}

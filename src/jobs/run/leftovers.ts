@@ -1,0 +1,77 @@
+import { INCOMPLETE } from "../../plan/absence/absence.js";
+import type { AbsentSymbols } from "../../plan/absence/absent-symbols.js";
+import type { TableSchema } from "../../schema/column.js";
+import { ENDPOINTS } from "../../wire/endpoints.js";
+import { type BarsDemand, type PlanFacts, rangeOf } from "../ingest/bars-demand.js";
+import { explainAbsences } from "../ingest/explain-absences.js";
+import { readHoles } from "../ledger/ledger-holes.js";
+import type { RecentWindows } from "../ledger/recent-windows.js";
+import type { Run } from "./run.js";
+
+/** What the asking for a demand leaves to be explained. */
+export interface Leftovers {
+  readonly table: TableSchema;
+  readonly facts: PlanFacts;
+  /** Symbols of which nothing came. */
+  readonly absent: AbsentSymbols;
+  readonly recent: RecentWindows;
+}
+
+/**
+ * Explains what is absent, and notes what is missing or was withdrawn: once everything has landed, and before the leases
+ * of the windows are released.
+ */
+export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {
+  await enterAbsences(run, demand, leftovers);
+  await noteWithdrawn(run, leftovers);
+  await noteHoles(run, demand, leftovers);
+}
+
+/** Enters in the ledger what is absent, and why, once: other runs see then that it was asked for. */
+export async function enterAbsences(
+  run: Run,
+  { period }: BarsDemand,
+  { table, facts, absent }: Leftovers,
+): Promise<void> {
+  const { session, lake } = run;
+  if (run.isHalted(table.name)) return;
+  const { calendars, listedAt, now } = facts;
+  const parts = { session, lake, table, period, calendars, listedAt, now };
+  const explained = await run.exclusive(() => explainAbsences(parts, absent.takeUnseen()));
+  for (const { region, window, symbols, reason, days } of explained) {
+    const finalEnd = run.finalEnds[region];
+    run.enterSettled(
+      { endpoint: ENDPOINTS.klinesBatch, dataset: table.name, symbols, window, finalEnd },
+      reason,
+    );
+    if (!INCOMPLETE.has(reason)) run.completeness.absent(table.name, reason, symbols, days);
+  }
+  await run.exclusive(() => run.landLedger());
+}
+
+/** Notes bars of the days that were asked for again that the service no longer has. */
+async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<void> {
+  for (const gone of await run.exclusive(() => recent.gone(run.session, run.lake, table)))
+    run.completeness.withdrawn(table.name, gone);
+}
+
+/** Notes what of a demand is missing without an explanation, or was set aside, by this run or by one before it. */
+async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftovers): Promise<void> {
+  const dataset = table.name;
+  const holes = await run.exclusive(() => readHoles(run.session, run.lake, dataset));
+  for (const [region, symbols] of demand.symbols) {
+    const { start, end } = rangeOf(region, demand, run.clock.now());
+    for (const symbol of symbols) {
+      for (const { reason, window } of holes.get(symbol) ?? []) {
+        if (!INCOMPLETE.has(reason)) continue;
+        // A day that is known by now to be a holiday, or to be before the listing, is asked for no more.
+        const since = Math.max(start, window.start, facts.listedAt.get(symbol) ?? start);
+        const asked = { start: since, end: Math.min(end, window.end) };
+        if (facts.calendars.get(region)?.daysIn(asked, facts.now).length === 0) continue;
+        if (reason === "unexplained") run.completeness.unexplained(dataset, { symbol, ...window });
+        else if (!run.completeness.hasSetAside(dataset, symbol, window))
+          run.completeness.setAside(dataset, { symbol, window, bars: undefined });
+      }
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import { isNotOffered } from "../../client/response-error.js";
+import { ServiceError, TransportError, WireError } from "../../core/errors.js";
+import type { Issue } from "../../core/issue.js";
+import type { TimeRange } from "../../core/time.js";
+import type { AbsenceReason } from "../../plan/absence/absence.js";
+import type { RequestRecord } from "../ledger/ledger.js";
+
+/** What is asked for, as the ledger needs it. */
+export interface Purpose {
+  readonly dataset: string;
+  readonly symbols: readonly string[];
+  readonly window?: TimeRange | undefined;
+  /** End of what was final when asked (epoch ms). */
+  readonly finalEnd?: number | undefined;
+  /** Most bars that may come. @default few */
+  readonly bars?: number | undefined;
+}
+
+/** What the reader of an answer tells the ledger. */
+export interface Received {
+  readonly rows: number;
+  readonly rejected: number;
+  readonly bytes: number;
+  readonly absent: readonly string[];
+  readonly issues: readonly Issue[];
+  /** What of the purpose is answered in full; other symbols, or windows, are still to be asked for. @default all */
+  readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
+  /** What of the purpose is in the lake not at all, or not whole, though it was asked for. @default nothing */
+  readonly holes?: readonly AbsentPart[];
+}
+
+/** Symbols that have no bar in a window, or lack some, and why. */
+export interface AbsentPart extends Pick<Purpose, "symbols" | "window"> {
+  readonly reason: AbsenceReason;
+}
+
+/** A request that was sent. */
+export interface Asked extends Purpose {
+  readonly runId: string;
+  readonly pipeline: string;
+  readonly requestId: string;
+  readonly endpoint: string;
+  /** Epoch milliseconds. */
+  readonly askedAt: number;
+  /** How often it was sent. */
+  attempts: number;
+}
+
+/** A request that was refused or failed. */
+export interface Failure {
+  /** Dataset and number. */
+  readonly request: string;
+  readonly reason: string;
+  readonly symbols: number;
+}
+
+/** An answer that came, and what the ledger and the rejects are to be told once its rows have landed. */
+export interface Answer<T> {
+  readonly value: T;
+  readonly requestId: string;
+  /** Identity of the answer among all runs. */
+  readonly source: string;
+  readonly entry: LedgerEntry;
+}
+
+/** What a landing enters beside its rows. */
+export interface LedgerEntry {
+  readonly records: readonly RequestRecord[];
+  /** What was set aside of the answer. */
+  readonly issues: readonly Issue[];
+}
+
+/** Faults of the service or of the way to it: they end a request, and not the run. */
+export type ServiceFault = ServiceError | TransportError | WireError;
+
+/**
+ * The ledger's rows of a response: one for each part that is answered in full, and one for each hole. What it cost stands
+ * with the first; a response that settles nothing has a row without symbols.
+ */
+export function answeredRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
+  const { rows, rejected, bytes } = received;
+  const parts = received.parts ?? [{ symbols: asked.symbols, window: asked.window }];
+  const missing = new Set(received.absent);
+  const settled = parts.map((part) => {
+    const absent = part.symbols.filter((symbol) => missing.has(symbol));
+    return { ...part, absent, ...(absent.length > 0 && asked.window && { reason: "others_came" }) };
+  });
+  const holes = (received.holes ?? []).map((hole) => ({ ...hole, absent: hole.symbols }));
+  const answered = { ...asked, httpStatus: 200, durationMs };
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const [first = { symbols: [], absent: [] }, ...others] = [...settled, ...holes];
+  return [
+    { ...answered, status: rows === 0 ? "empty" : "answered", rows, rejected, bytes, ...first },
+    ...others.map((part, index): RequestRecord => {
+      const requestId = `${asked.requestId}.${index + 1}`;
+      return { ...answered, ...nothing, status: "answered", requestId, ...part };
+    }),
+  ];
+}
+
+/**
+ * The ledger's row of a window that no request was sent for: others have shown that it has nothing.
+ *
+ * @param reason why the symbols are absent; undefined where they have bars after the window.
+ */
+export function settledRecord(asked: Asked, reason: AbsenceReason | undefined): RequestRecord {
+  const nothing = { rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const absent = reason === undefined ? [] : asked.symbols;
+  return { ...asked, ...nothing, absent, reason, status: "answered" };
+}
+
+/** The ledger's row of a request that was refused or failed. */
+export function failedRecord(
+  asked: Asked,
+  fault: ServiceFault,
+  reason: string,
+  durationMs: number,
+): RequestRecord {
+  return {
+    ...asked,
+    status: isRefusal(fault) ? "refused" : "failed",
+    httpStatus: fault instanceof ServiceError ? fault.status : undefined,
+    rows: 0,
+    rejected: 0,
+    bytes: 0,
+    durationMs,
+    absent: [],
+    reason,
+  };
+}
+
+/** Says whether the service will not answer a request, however often it is asked. */
+export function isRefusal(fault: ServiceFault): boolean {
+  if (isNotOffered(fault)) return true;
+  return fault instanceof ServiceError && fault.status >= 400 && fault.status < 500 && fault.status !== 429;
+}
+
+export function isServiceFault(error: unknown): error is ServiceFault {
+  return error instanceof ServiceError || error instanceof TransportError || error instanceof WireError;
+}

@@ -1,0 +1,220 @@
+import { randomBytes } from "node:crypto";
+import { TZDate } from "@date-fns/tz";
+import { format } from "date-fns/format";
+import type { ServiceClient } from "../../client/service-client.js";
+import { BarlakeError, UsageError } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/land/reference-changes.js";
+import { openRejects, saveRejects } from "../../lake/land/rejects.js";
+import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
+import { publish } from "../../lake/publish.js";
+import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
+import { type FreeBytes, freeBytesOf } from "../../lake/storage/free-space.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { localDate } from "../../market/zone.js";
+import type { RequestUnit } from "../../plan/request-units.js";
+import { type BarsDemand, planBars, plannedCap, readPlanFacts } from "../ingest/bars-demand.js";
+import { chooseSymbols } from "../ingest/choose-symbols.js";
+import { ingestBars } from "../ingest/ingest-bars.js";
+import { ingestIntraday } from "../ingest/ingest-intraday.js";
+import { ingestReference } from "../ingest/ingest-reference.js";
+import { ingestStatements } from "../ingest/ingest-statements.js";
+import { coverageFacts } from "../ledger/lake-coverage.js";
+import type { Pipeline } from "../pipeline/definition.js";
+import { recoverAnswers } from "../spool/recover-responses.js";
+import { LearnedLimits } from "./learned-limits.js";
+import { Run } from "./run.js";
+import type { Progress } from "./run-progress.js";
+import { recordRun } from "./run-record.js";
+import { type RunReport, reportOf } from "./run-report.js";
+
+export type { RunReport };
+
+/** What the caller may say beside the pipeline's definition. */
+export interface RunOptions {
+  /** First date, instead of the pipeline's own. */
+  readonly from?: string | undefined;
+  /** Date after the last one. @default everything so far */
+  readonly to?: string | undefined;
+  /** Symbols, instead of the lake's instruments. */
+  readonly symbols?: readonly string[] | undefined;
+  /** Ids of universes whose members (or which, for intraday) are asked for. */
+  readonly universes?: readonly string[] | undefined;
+  /** Regions, instead of the pipeline's own. */
+  readonly regions?: readonly Region[] | undefined;
+  /** Last days that are asked for again, instead of the pipeline's own. */
+  readonly lookbackDays?: number | undefined;
+  /** Whether only the gaps in what was asked for before are filled, of the symbols of then. @default false */
+  readonly repair?: boolean | undefined;
+}
+
+export interface RunEnvironment {
+  readonly lake: Lake;
+  readonly client: ServiceClient;
+  /** What is known of the service's limits, and where what the run learns is put. @default nothing, and nowhere */
+  readonly limits?: Pick<LimitsKeeper, "limits" | "learn">;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+  /** Says what the lake's disk has free. @default what its file system says */
+  readonly freeBytes?: FreeBytes;
+}
+
+/**
+ * Runs a pipeline: asks for what the ledger does not have, lands it, and lays the views anew.
+ *
+ * @throws {UsageError} for a pipeline that lacks what it needs (instruments, say); {@link LakeError} for a broken lake.
+ */
+export async function runPipeline(
+  pipeline: Pipeline,
+  options: RunOptions,
+  environment: RunEnvironment,
+): Promise<RunReport> {
+  const { lake, client, clock } = environment;
+  const signal = environment.signal ?? new AbortController().signal;
+  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  await openRejects(session);
+  const run = new Run({
+    lake,
+    session,
+    client,
+    clock,
+    runId: newRunId(clock.now()),
+    pipeline: pipeline.name,
+    signal,
+    onProgress: environment.onProgress ?? (() => {}),
+    limits: new LearnedLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
+    freeBytes: environment.freeBytes ?? freeBytesOf,
+  });
+  let failed: unknown;
+  const record = (): Promise<void> => recordRun(run, reportOf(run, failed), options, client.host);
+  try {
+    await recoverAnswers(run);
+    await execute(run, pipeline, demandOf(pipeline, options));
+  } catch (error) {
+    if (error instanceof UsageError) {
+      await closeRun(run);
+      throw error;
+    }
+    if (!signal.aborted) failed = error;
+  }
+  try {
+    await run.exclusive(() => run.landLedger());
+    run.rejects = await saveRejects(session, lake, run.runId);
+    await record();
+    if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
+      run.progress.doing("views");
+      await publish(lake);
+      run.changes = await changesOf(run);
+    }
+  } catch (error) {
+    failed ??= error;
+    await record().catch(() => {});
+  }
+  await closeRun(run);
+  if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
+  return reportOf(run, failed);
+}
+
+/** Gives up what other runs look at: in a process that lives on, as a schedule, it would count as alive. */
+async function closeRun({ answers, leases }: Run): Promise<void> {
+  try {
+    await answers.close();
+  } finally {
+    await leases.close();
+  }
+}
+
+/** Plans a pipeline of bars without asking for anything; undefined for other kinds, whose requests follow from answers. */
+export async function planPipeline(
+  pipeline: Pipeline,
+  options: RunOptions,
+  { lake, clock, limits: known }: Pick<RunEnvironment, "lake" | "clock" | "limits">,
+): Promise<readonly RequestUnit[] | undefined> {
+  if (pipeline.kind !== "bars") return undefined;
+  using session = await Session.open();
+  const limits = new LearnedLimits(known?.limits);
+  const units: RequestUnit[] = [];
+  for (const demand of await barsDemands({ session, lake, clock }, pipeline, demandOf(pipeline, options))) {
+    const facts = await readPlanFacts({ session, lake, clock }, demand);
+    const rowCap = plannedCap(demand.period, limits.rowCap(demand.period));
+    const symbolsPerRequest = limits.symbolsPerRequest("klines");
+    units.push(...planBars(demand, facts, { rowCap, symbolsPerRequest }));
+  }
+  return units;
+}
+
+/** A name for a run that sorts by time and is unique among machines. */
+export function newRunId(now: number): string {
+  return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
+}
+
+/** What is asked for: as the caller says, and where it says nothing, as the pipeline does. */
+function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
+  const { symbols, universes } =
+    "symbols" in pipeline ? pipeline : { symbols: undefined, universes: undefined };
+  const which = options.symbols || options.universes ? {} : { symbols, universes };
+  return { ...options, ...which, to: options.to ?? (pipeline.kind === "bars" ? pipeline.to : undefined) };
+}
+
+async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promise<void> {
+  switch (pipeline.kind) {
+    case "reference":
+      return ingestReference(run, pipeline.refreshHours);
+    case "bars":
+      for (const demand of await barsDemands(run, pipeline, options)) await ingestBars(run, demand);
+      return;
+    case "intraday":
+      return ingestIntraday(run, options.universes ?? pipeline.universes);
+    case "statements": {
+      const { tables, refreshHours } = pipeline;
+      const symbols = await chooseSymbols(
+        run.session,
+        run.lake,
+        options.regions ?? pipeline.regions,
+        ["stock"],
+        options,
+      );
+      return ingestStatements(run, { tables, refreshHours, symbols });
+    }
+  }
+}
+
+/** The demands of a pipeline of bars: one; or, to repair, one for each region. */
+async function barsDemands(
+  parts: Pick<Run, "session" | "lake" | "clock">,
+  pipeline: Pipeline & { readonly kind: "bars" },
+  options: RunOptions,
+): Promise<BarsDemand[]> {
+  const { period, types } = pipeline;
+  const regions = options.regions ?? pipeline.regions;
+  const lookback = pipeline.lookback === undefined ? 0 : Number.parseInt(pipeline.lookback, 10);
+  if (!options.repair) {
+    const besides = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
+    const wanted = { ...options, besides };
+    const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, wanted);
+    const lookbackDays = options.lookbackDays ?? lookback;
+    return [{ period, from: options.from ?? pipeline.from, to: options.to, lookbackDays, symbols }];
+  }
+  const asked = await coverageFacts(parts, period);
+  return [...asked]
+    .filter(([region]) => regions.includes(region))
+    .map(([region, { symbols, range }]) => ({
+      period,
+      from: localDate(range.start, REGIONS[region].zone),
+      to: localDate(range.end, REGIONS[region].zone),
+      symbols: new Map([[region, symbols]]),
+      endsAtDelisting: true,
+      allHoles: true,
+    }));
+}
+
+/** What the run's snapshots have changed. */
+async function changesOf(run: Run): Promise<readonly ReferenceChange[]> {
+  const hasChanged = run.landed.some(
+    ({ table, inserted, updated }) => WITH_CHANGES.has(table) && inserted + updated > 0,
+  );
+  return hasChanged ? changesOfLake(run.lake, { since: run.startedAt, until: run.clock.now() }) : [];
+}

@@ -1,0 +1,75 @@
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { stageRows } from "../../lake/land/stage-objects.js";
+import { type LandOptions, type LandReport, upsert } from "../../lake/land/upsert.js";
+import { ENGINE } from "../../lake/log/commit-actions.js";
+import { RUNS, type RunStatus } from "../../schema/runs.js";
+
+/** The run that is recorded. */
+interface RecordedRun {
+  readonly lake: Lake;
+  readonly session: Session;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly elapsedMs: number;
+  landOptions(): LandOptions;
+}
+
+/** What came of it. */
+interface RecordedReport {
+  readonly runId: string;
+  readonly pipeline: string;
+  readonly status: RunStatus;
+  readonly stopped: string | undefined;
+  readonly requests: Readonly<
+    Record<"planned" | "sent" | "answered" | "empty" | "refused" | "failed", number>
+  >;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly landed: readonly LandReport[];
+  readonly rejected: readonly { readonly rows: number }[];
+}
+
+/**
+ * Enters a run in the table `runs`, in one small commit; a run that is there already is replaced.
+ *
+ * @param options what the caller asked for beside the pipeline; what is undefined is left out.
+ * @param host of the service, with its port.
+ * @throws {LakeError} where the commit cannot be made.
+ */
+export async function recordRun(
+  run: RecordedRun,
+  report: RecordedReport,
+  options: object,
+  host: string,
+): Promise<void> {
+  const { requests, landed } = report;
+  const total = (part: "inserted" | "updated" | "unchanged"): number =>
+    landed.reduce((sum, one) => sum + one[part], 0);
+  const row = {
+    run_id: report.runId,
+    pipeline: report.pipeline,
+    started_at: run.startedAt,
+    finished_at: run.startedAt + Math.round(run.elapsedMs),
+    status: report.status,
+    stopped: report.stopped,
+    requests_planned: requests.planned,
+    requests_sent: requests.sent,
+    requests_answered: requests.answered,
+    requests_empty: requests.empty,
+    requests_refused: requests.refused,
+    requests_failed: requests.failed,
+    rows: report.rows,
+    rejected: report.rejected.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: report.bytes,
+    inserted: total("inserted"),
+    updated: total("updated"),
+    unchanged: total("unchanged"),
+    host,
+    engine: ENGINE,
+    options: JSON.stringify(options),
+    month: `${new Date(run.startedAt).toISOString().slice(0, 7)}-01`,
+  };
+  await stageRows(run.session, "staged_runs", RUNS.columns, [row]);
+  await upsert(run.session, run.lake, RUNS, "staged_runs", run.landOptions());
+}

@@ -1,0 +1,96 @@
+import { BarlakeError, messageOf } from "../../core/errors.js";
+import type { ReferenceChange } from "../../lake/land/reference-changes.js";
+import { isLoss, type RejectCount } from "../../lake/land/rejects.js";
+import type { LandReport } from "../../lake/land/upsert.js";
+import type { RunStatus } from "../../schema/runs.js";
+import type { TableCompleteness } from "./completeness.js";
+import type { Run } from "./run.js";
+import type { Returned } from "./symbol-tally.js";
+
+/** What a run asked, got, landed and left. */
+export interface RunReport {
+  readonly runId: string;
+  readonly pipeline: string;
+  readonly status: RunStatus;
+  readonly requests: Readonly<Run["requests"]> & { readonly planned: number };
+  readonly rows: number;
+  readonly bytes: number;
+  readonly durationMs: number;
+  /** By how much the machine's clock was set ahead, or back (below 0), while the run went on; undefined: it was not. */
+  readonly clockShiftMs: number | undefined;
+  readonly landed: readonly LandReport[];
+  /** What changed in reference data and statements since the snapshots before. */
+  readonly changes: readonly ReferenceChange[];
+  readonly rejected: readonly RejectCount[];
+  readonly failures: Run["failures"];
+  /** Symbols asked for and symbols of which something came, by table. */
+  readonly symbols: readonly Returned[];
+  /** What was asked for of each table of bars, and what of it is absent, unexplained or set aside. */
+  readonly completeness: readonly TableCompleteness[];
+  /** Why the run stopped before its end, where it did. */
+  readonly stopped: string | undefined;
+}
+
+/** The report of a run. @param failed what ended it, where something was thrown. */
+export function reportOf(run: Run, failed: unknown): RunReport {
+  const { answered, empty, refused } = run.requests;
+  const completeness = run.completeness.tables();
+  const lacks =
+    run.rejects.some(isLoss) || completeness.some((one) => one.unexplained.length + one.setAside.length > 0);
+  const bad = run.failures.length > 0 || run.stopped !== undefined || lacks;
+  let status: RunStatus = bad ? "partial" : "complete";
+  if (bad && !lacks && answered + empty === 0) status = refused > run.healed ? "refused" : "failed";
+  if (failed !== undefined) status = "failed";
+  if (run.signal.aborted) status = "interrupted";
+  return {
+    runId: run.runId,
+    pipeline: run.pipeline,
+    status,
+    requests: { planned: run.progress.planned, ...run.requests },
+    rows: run.rows,
+    bytes: run.bytes,
+    durationMs: run.elapsedMs,
+    clockShiftMs: run.clockShiftMs,
+    landed: totals(run.landed),
+    changes: run.changes,
+    rejected: run.rejects,
+    failures: run.failures,
+    symbols: run.symbols.counts(),
+    completeness,
+    stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
+  };
+}
+
+/** Why datasets were left out, where the key lacks what they need. */
+function refusals({ refused }: Run): string | undefined {
+  if (refused.size === 0) return undefined;
+  return [...refused].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
+}
+
+function reasonOf(error: unknown): string {
+  const hint = error instanceof BarlakeError ? error.hint : undefined;
+  return hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`;
+}
+
+/** One line a table, whatever number of landings it took. */
+function totals(landed: readonly LandReport[]): LandReport[] {
+  const tables = new Map<string, LandReport>();
+  for (const one of landed) {
+    const sum = tables.get(one.table);
+    tables.set(
+      one.table,
+      sum === undefined
+        ? one
+        : {
+            table: one.table,
+            inserted: sum.inserted + one.inserted,
+            updated: sum.updated + one.updated,
+            unchanged: sum.unchanged + one.unchanged,
+            sample: sum.sample.length > 0 ? sum.sample : one.sample,
+            filesAdded: sum.filesAdded + one.filesAdded,
+            version: one.version,
+          },
+    );
+  }
+  return [...tables.values()];
+}

@@ -1,0 +1,44 @@
+import type { TimeRange } from "../../core/time.js";
+import { REGIONS } from "../../market/regions.js";
+import { dayRange } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { localDate } from "../../market/zone.js";
+import type { RequestRecord } from "../ledger/ledger.js";
+import { answersSince } from "../ledger/ledger.js";
+import type { Run } from "../run/run.js";
+
+/** What was answered after an answer was asked for, and has landed: what it holds of this is out of date. */
+export interface LaterAnswers {
+  /** Whether a bar was in a later answer, or would have been. @param timestamp epoch milliseconds. */
+  hasBar(symbol: string, timestamp: number): boolean;
+  /** Whether a later answer was about the symbol. */
+  hasSymbol(symbol: string): boolean;
+}
+
+/** Reads what the ledger has of answers that were asked for after one; undefined where it has none. */
+export async function laterAnswers(
+  run: Pick<Run, "session" | "lake">,
+  { dataset, askedAt, endpoint, symbols }: RequestRecord,
+): Promise<LaterAnswers | undefined> {
+  const later = await answersSince(run.session, run.lake, dataset, askedAt);
+  if (later.length === 0) return undefined;
+  const windows = new Map<string, TimeRange[]>();
+  const snapshots: number[] = [];
+  for (const one of later) {
+    if (one.window !== undefined) windows.set(one.symbol, [...(windows.get(one.symbol) ?? []), one.window]);
+    else if (one.endpoint === endpoint && symbols.includes(one.symbol)) snapshots.push(one.askedAt);
+  }
+  const isInDayOf = (at: number, symbol: string, timestamp: number): boolean => {
+    const region = regionOf(symbol);
+    if (region === undefined) return false;
+    const { start, end } = dayRange(region, localDate(at, REGIONS[region].zone));
+    return timestamp >= start && timestamp < end;
+  };
+  return {
+    hasBar: (symbol, timestamp) =>
+      (windows.get(symbol) ?? []).some(({ start, end }) => timestamp >= start && timestamp < end) ||
+      // A snapshot of a universe has the bars of its day.
+      snapshots.some((at) => isInDayOf(at, symbol, timestamp)),
+    hasSymbol: (symbol) => later.some((one) => one.symbol === symbol),
+  };
+}

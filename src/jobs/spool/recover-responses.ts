@@ -1,0 +1,122 @@
+import { klinesFromIpc } from "../../arrow/kline-ipc.js";
+import { messageOf } from "../../core/errors.js";
+import { unlanded } from "../../lake/land/upsert.js";
+import { AnswerStore, type KeptAnswer } from "../../lake/requests/response-spool.js";
+import { someBars } from "../../plan/filtered-bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { tableNamed } from "../../schema/tables.js";
+import { type BarsNote, type DeliveredAnswer, GROUP_BARS, landAnswers } from "../ingest/landing-bars.js";
+import { landStatementNotes, type StatementsNote } from "../ingest/landing-statements.js";
+import type { RequestRecord } from "../ledger/ledger.js";
+import type { Run } from "../run/run.js";
+import { laterAnswers } from "./later-responses.js";
+
+/**
+ * Lands what runs that died had received and not landed: it was paid for. What later answers have replaced meanwhile is
+ * left out. A damaged answer is set aside and told as a failure: the ledger does not have it, so it is asked for again.
+ * What cannot be landed for another reason stays where it is, and is told too.
+ */
+export async function recoverAnswers(run: Run): Promise<void> {
+  for (const store of await AnswerStore.takeOver(run.lake, run.runId)) {
+    try {
+      run.progress.doing("landing what an earlier run had received");
+      await recoverStore(run, store);
+    } catch (error) {
+      fail(run, messageOf(error));
+    } finally {
+      await store.close();
+    }
+  }
+}
+
+interface RecoveredBars extends DeliveredAnswer {
+  readonly id: string;
+  readonly note: BarsNote;
+}
+
+async function recoverStore(run: Run, store: AnswerStore): Promise<void> {
+  let group: RecoveredBars[] = [];
+  let rows = 0;
+  for (const id of await store.ids()) {
+    const kept = await readable(run, store, id);
+    if (kept === undefined) continue;
+    if ("statements" in kept) {
+      await recoverStatements(run, kept.statements);
+      await store.forget([id]);
+      continue;
+    }
+    group.push(kept);
+    rows += kept.columns?.rows ?? 0;
+    if (rows < GROUP_BARS) continue;
+    await recoverBars(run, store, group);
+    [group, rows] = [[], 0];
+  }
+  await recoverBars(run, store, group);
+}
+
+/** Reads an answer; sets it aside where that cannot be. */
+async function readable(
+  run: Run,
+  store: AnswerStore,
+  id: string,
+): Promise<RecoveredBars | { readonly statements: StatementsNote } | undefined> {
+  try {
+    const { note, body } = await store.read(id);
+    return isBarsNote(note) ? barsOf(id, note, body) : { statements: note as StatementsNote };
+  } catch (error) {
+    const hint = `it is in ${await store.setAside(id)} now, and what it held is asked for again`;
+    fail(run, `${messageOf(error)}; ${hint}`);
+    return undefined;
+  }
+}
+
+function isBarsNote(note: unknown): note is BarsNote {
+  return typeof note === "object" && note !== null && "finalEnds" in note;
+}
+
+function barsOf(id: string, note: BarsNote, body: KeptAnswer["body"]): RecoveredBars {
+  const { source, entry } = note;
+  return { id, note, source, entry, columns: body && klinesFromIpc(body) };
+}
+
+async function recoverBars(run: Run, store: AnswerStore, group: readonly RecoveredBars[]): Promise<void> {
+  for (const dataset of new Set(group.map(({ note }) => note.dataset))) {
+    const table = tableOf(dataset);
+    const own = group.filter(({ note }) => note.dataset === dataset);
+    const sources = own.map(({ source }) => source);
+    const left = new Set(unlanded(await run.lake.snapshot(table), sources));
+    const answers: RecoveredBars[] = [];
+    for (const one of own) {
+      answers.push(left.has(one.source) ? await withoutReplaced(run, one) : { ...one, columns: undefined });
+    }
+    await landAnswers(run, table, answers, own[0]?.note.finalEnds ?? run.finalEnds);
+    await store.forget(own.map(({ id }) => id));
+  }
+}
+
+async function withoutReplaced(run: Run, answer: RecoveredBars): Promise<RecoveredBars> {
+  const later = await laterAnswers(run, recordOf(answer));
+  if (later === undefined || answer.columns === undefined) return answer;
+  const columns = someBars(answer.columns, (symbol, timestamp) => !later.hasBar(symbol, timestamp));
+  return { ...answer, columns };
+}
+
+async function recoverStatements(run: Run, note: StatementsNote): Promise<void> {
+  const later = await laterAnswers(run, recordOf(note));
+  const rows = note.rows.filter(({ symbol }) => later?.hasSymbol(String(symbol)) !== true);
+  await landStatementNotes(run, tableOf(note.dataset), note.columns, [{ ...note, rows }]);
+}
+
+function recordOf({ entry }: Pick<StatementsNote, "entry">): RequestRecord {
+  return entry.records[0] as RequestRecord;
+}
+
+function fail(run: Run, reason: string): void {
+  run.failures.push({ request: "answers of an earlier run", reason, symbols: 0 });
+}
+
+function tableOf(name: string): TableSchema {
+  const table = tableNamed(name);
+  if (table === undefined) throw new TypeError(`answer of an unknown table ${name}`);
+  return table;
+}

@@ -1,0 +1,67 @@
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
+import type { Lake } from "../lake.js";
+import { upsert } from "../land/upsert.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import type { LostFile } from "./lost-files.js";
+import { damageOf } from "./verify-content.js";
+
+/** Rows of a copy that a lost file may have held, in a session. */
+const COPIED = "copied_rows";
+
+/**
+ * Lands rows of a copy of the lake in the place of a lost file, which is not in the table any more: those of its partition,
+ * symbols and time that the table lacks. The copy's files may be others, as after a compaction; damaged ones are not read.
+ *
+ * @returns how many rows landed.
+ */
+export async function copyLostRows(
+  session: Session,
+  lake: Lake,
+  from: Lake,
+  table: TableSchema,
+  lost: LostFile,
+  options: { readonly runId: string; readonly now: number },
+): Promise<number> {
+  const copy = await from.snapshot(table);
+  const files: DataFile[] = [];
+  for (const file of copy.files.values())
+    if (isSamePartition(lost.file, file) && (await damageOf(from, copy, file)) === undefined)
+      files.push(file);
+  if (files.length === 0) return 0;
+  const current = await lake.snapshot(table);
+  const key = table.key.map(ident).join(", ");
+  const copied = await parquetRelation(session, from.filesOf(copy, files));
+  const live = await parquetRelation(session, lake.filesOf(current));
+  const bounds = boundsOf(current, lost).map((test) => `AND ${test}`);
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE ${COPIED} AS
+     SELECT * FROM (${copied}) WHERE true ${bounds.join(" ")}`,
+  );
+  try {
+    await session.run(`DELETE FROM ${COPIED} WHERE (${key}) IN (SELECT (${key}) FROM (${live}))`);
+    const { inserted } = await upsert(session, lake, table, COPIED, { operation: "REPAIR", ...options });
+    return inserted;
+  } finally {
+    await session.run(`DROP TABLE IF EXISTS ${COPIED}`);
+  }
+}
+
+function isSamePartition(a: DataFile, b: DataFile): boolean {
+  return Object.entries(a.partitionValues).every(([name, value]) => b.partitionValues[name] === value);
+}
+
+/** Conditions that every row of a lost file met, by the statistics in the log. */
+function boundsOf({ columns }: Snapshot, { file }: LostFile): string[] {
+  const { minValues = {}, maxValues = {} } = file.stats ?? {};
+  return columns.flatMap(({ name, type }) => {
+    const [min, max] = [minValues[name], maxValues[name]];
+    if (typeof min !== "string" || typeof max !== "string") return [];
+    const value = (text: string): string => `CAST(${literal(text)} AS ${DUCKDB_TYPE[type]})`;
+    // Another writer may cut microseconds off.
+    const end = type === "timestamp" ? `${value(max)} + INTERVAL 1 MILLISECOND` : value(max);
+    return [`${ident(name)} BETWEEN ${value(min)} AND ${end}`];
+  });
+}

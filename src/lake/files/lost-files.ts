@@ -1,0 +1,43 @@
+import type { TimeRange } from "../../core/time.js";
+import type { Lake } from "../lake.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { statedBounds, statedTimes } from "./prune.js";
+import { damageOf, type FileDamage } from "./verify-content.js";
+
+/** A live file that is missing or damaged, and what the log says was in it. */
+export interface LostFile extends Pick<FileDamage, "kind" | "what"> {
+  readonly file: DataFile;
+  /** Undefined where the log does not say it, as in other programs' files. */
+  readonly rows: number | undefined;
+  /** The least and the greatest symbol. */
+  readonly symbols: { readonly first: string; readonly last: string } | undefined;
+  /** From the first timestamp to the one behind the last; epoch milliseconds. */
+  readonly range: TimeRange | undefined;
+}
+
+/** Reads every live file of a table, and gives those that are missing or not what was written. */
+export async function lostFiles(
+  lake: Lake,
+  snapshot: Snapshot,
+  onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void,
+): Promise<LostFile[]> {
+  const lost: LostFile[] = [];
+  const table = snapshot.table.name;
+  for (const [done, file] of [...snapshot.files.values()].entries()) {
+    onProgress?.({ table, file: file.path, done, total: snapshot.files.size });
+    const damage = await damageOf(lake, snapshot, file);
+    // A file that was replaced and vacuumed since the log was read is not lost.
+    if (damage === undefined || !(await lake.snapshot(snapshot.table)).files.has(file.path)) continue;
+    lost.push({ kind: damage.kind, what: damage.what, file, ...contentByLog(file) });
+  }
+  return lost;
+}
+
+function contentByLog(file: DataFile): Pick<LostFile, "rows" | "symbols" | "range"> {
+  const symbols = statedBounds(file, "symbol");
+  return {
+    rows: file.stats?.numRecords,
+    symbols: symbols && { first: symbols.min, last: symbols.max },
+    range: statedTimes(file, "timestamp"),
+  };
+}

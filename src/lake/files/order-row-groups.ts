@@ -1,0 +1,95 @@
+import { open } from "node:fs/promises";
+import { literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { TableSchema } from "../../schema/column.js";
+import { listElements } from "./thrift-list.js";
+
+/** Length of the footer and the magic number, at a Parquet file's end. */
+const TAIL_BYTES = 8;
+/** The field of `FileMetaData` that lists the row groups. */
+const ROW_GROUPS = 4;
+
+/** A row group, and for each column that the table is sorted by its least and greatest value, as texts that sort so. */
+interface RowGroup {
+  readonly id: number;
+  readonly min: readonly string[];
+  readonly max: readonly string[];
+}
+
+/**
+ * Puts the row groups of a file, each of them sorted, in the table's order. The groups stay where they are: only the
+ * footer, which tells readers their order, is written anew, and has the same length. The session may still have the old
+ * footer in its cache: it should read the file under another name.
+ *
+ * @returns whether the file is sorted now. It is not where row groups overlap, or lack statistics.
+ */
+export async function orderRowGroups(session: Session, file: string, table: TableSchema): Promise<boolean> {
+  const groups = await groupsInOrder(session, file, table);
+  if (groups.some((group, i) => i > 0 && !precedes(groups[i - 1] as RowGroup, group))) return false;
+  if (groups.some(({ id }, index) => id !== index)) {
+    await permute(
+      file,
+      groups.map(({ id }) => id),
+    );
+  }
+  return true;
+}
+
+/** Row groups that do not overlap have the order of their least values, and of their greatest where those are equal. */
+async function groupsInOrder(session: Session, file: string, table: TableSchema): Promise<RowGroup[]> {
+  const pairs = table.sort.map((name, i) => {
+    const statistic = (side: string): string =>
+      `any_value(stats_${side}_value) FILTER (path_in_schema = ${literal(name)}) AS ${side}_${i}`;
+    return `${statistic("min")}, ${statistic("max")}`;
+  });
+  const order = table.sort.map((_, i) => `min_${i}, max_${i}`);
+  const rows = await session.json(
+    `SELECT row_group_id::INTEGER AS id, ${pairs.join(", ")} FROM parquet_metadata(${literal(file)})
+     GROUP BY row_group_id ORDER BY ${order.join(", ")}`,
+  );
+  return rows.map((row) => ({
+    id: row.id as number,
+    min: table.sort.map((_, i) => row[`min_${i}`] as string),
+    max: table.sort.map((_, i) => row[`max_${i}`] as string),
+  }));
+}
+
+/** Whether what the statistics tell permits that all rows of a group come before all rows of another. */
+function precedes(a: RowGroup, b: RowGroup): boolean {
+  for (const [i, least] of b.min.entries()) {
+    const greatest = a.max[i] as string | null;
+    if (greatest === null || least === null) return false;
+    const order = Buffer.compare(Buffer.from(greatest), Buffer.from(least));
+    if (order !== 0) return order < 0;
+    if (a.min[i] !== greatest || b.max[i] !== least) return true;
+  }
+  return false;
+}
+
+async function permute(path: string, order: readonly number[]): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    const { size } = await file.stat();
+    const tail = Buffer.alloc(TAIL_BYTES);
+    await file.read(tail, 0, TAIL_BYTES, size - TAIL_BYTES);
+    const length = tail.readUInt32LE(0);
+    const start = size - TAIL_BYTES - length;
+    const footer = Buffer.alloc(length);
+    await file.read(footer, 0, length, start);
+    await file.write(permuted(footer, order), 0, length, start);
+  } finally {
+    await file.close();
+  }
+}
+
+/** The footer with its row groups in another order: group `order[k]` becomes group k. */
+function permuted(footer: Buffer, order: readonly number[]): Buffer {
+  const groups = listElements(footer, ROW_GROUPS);
+  const first = groups[0]?.start ?? 0;
+  const rest = footer.subarray(groups.at(-1)?.end ?? 0);
+  return Buffer.concat([
+    footer.subarray(0, first),
+    ...order.map((id) => footer.subarray(groups[id]?.start, groups[id]?.end)),
+    rest,
+  ]);
+}

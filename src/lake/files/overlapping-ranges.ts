@@ -1,0 +1,31 @@
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../lake.js";
+import type { StagedRows } from "../land/staged-rows.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+
+/**
+ * Whether live files could hold a key of staged rows after all: a file's range spans all its symbols, and a new symbol
+ * between them, or the next days of each, meet nothing. It reads two columns, where comparing the rows reads them all.
+ *
+ * @returns true also for tables whose key is not of two columns: a subject, and its place in an order.
+ */
+export async function rangesMeet(
+  session: Session,
+  lake: Lake,
+  base: Snapshot,
+  live: readonly DataFile[],
+  staged: StagedRows,
+): Promise<boolean> {
+  const [subject, place, ...others] = base.table.key.map(ident);
+  if (place === undefined || others.length > 0) return true;
+  const ranges = (rows: string): string =>
+    `SELECT ${subject} AS subject, min(${place}) AS least, max(${place}) AS greatest FROM ${rows} GROUP BY ALL`;
+  const liveRows = await parquetRelation(session, lake.filesOf(base, live));
+  const met = await session.json(
+    `SELECT 1 FROM (${ranges(staged.outermost)}) s JOIN (${ranges(`(${liveRows})`)}) l
+     ON s.subject = l.subject AND s.least <= l.greatest AND s.greatest >= l.least LIMIT 1`,
+  );
+  return met.length > 0;
+}

@@ -1,0 +1,139 @@
+import { lowerBound } from "../../core/lower-bound.js";
+import { compareText } from "../../core/text-order.js";
+import { parseTradingDate, type TimeRange, type TradingDate } from "../../core/time.js";
+import { isRegion, REGIONS, type Region } from "../../market/regions.js";
+import { addDays } from "../../market/sessions.js";
+import { instantOf } from "../../market/zone.js";
+import type { PartitionSpan } from "../../schema/column.js";
+import type { StagedPartition, StagedRows } from "../land/staged-rows.js";
+import type { DataFile } from "../log/snapshot.js";
+
+/**
+ * What the log and the partition say of a file's rows, and which files a reading or a landing can leave out by it. What a
+ * file does not say excludes nothing.
+ */
+
+/** The least and the greatest value of a column, in the text form of the log's statistics. */
+interface TextBounds {
+  readonly min: string;
+  readonly max: string;
+}
+
+/** The bounds of a column by a file's statistics; undefined where these do not say both. */
+export function statedBounds({ stats }: DataFile, column: string): TextBounds | undefined {
+  const min = stats?.minValues?.[column];
+  const max = stats?.maxValues?.[column];
+  return min === undefined || max === undefined ? undefined : { min, max };
+}
+
+/** The range of a column of instants by a file's statistics; undefined where these do not say it. */
+export function statedTimes(file: DataFile, column: string): TimeRange | undefined {
+  const bounds = statedBounds(file, column);
+  if (bounds === undefined) return undefined;
+  // Other writers cut a maximum to whole milliseconds: one more is the first instant that is surely later.
+  const [start, end] = [Date.parse(bounds.min), Date.parse(bounds.max) + 1];
+  return Number.isNaN(start) || Number.isNaN(end) ? undefined : { start, end };
+}
+
+/** The dates of a file's rows by its partition: from `first` up to `next`. */
+interface PartitionDates {
+  readonly first: TradingDate;
+  /** Exclusive. */
+  readonly next: TradingDate;
+}
+
+/** The dates of a file's partition; undefined where its value is null or another writer's own. */
+export function partitionDates(
+  { partition, unit }: Pick<PartitionSpan, "partition" | "unit">,
+  { partitionValues }: DataFile,
+): PartitionDates | undefined {
+  const value = partitionValues[partition] ?? "";
+  try {
+    if (unit === "month" && /^\d{4}-\d{2}-01$/.test(value)) {
+      const first = parseTradingDate(value);
+      return { first, next: parseTradingDate(`${addDays(first, 31).slice(0, 7)}-01`) };
+    }
+    if (unit === "year" && /^\d{4}$/.test(value)) {
+      const next = String(Number(value) + 1).padStart(4, "0");
+      return { first: parseTradingDate(`${value}-01-01`), next: parseTradingDate(`${next}-01-01`) };
+    }
+  } catch {
+    // A value such as 2024-13-01, or a last year that has no next one.
+  }
+  return undefined;
+}
+
+/** Ranges by file: a log's files are asked for theirs at every request. */
+const RANGES = new WeakMap<DataFile, TimeRange>();
+
+/**
+ * The range of timestamps that a file of bars can have, as tight as the log says; unbounded where it says nothing.
+ * `end` is exclusive.
+ */
+export function fileRange(file: DataFile): TimeRange {
+  const known = RANGES.get(file);
+  if (known !== undefined) return known;
+  const range = statedTimes(file, "timestamp") ??
+    partitionTimes(file) ?? { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY };
+  RANGES.set(file, range);
+  return range;
+}
+
+/** A bar's trading date is its timestamp's local date. */
+function partitionTimes(file: DataFile): TimeRange | undefined {
+  const { region, month } = file.partitionValues;
+  if (!region || !isRegion(region)) return undefined;
+  const unit = month ? "month" : "year";
+  const dates = partitionDates({ partition: unit, unit }, file);
+  if (dates === undefined) return undefined;
+  const { zone } = REGIONS[region];
+  return { start: instantOf(dates.first, zone), end: instantOf(dates.next, zone) };
+}
+
+/** What a query needs of a table: symbols of one region, and of bars a range of their timestamps. */
+export interface FileDemand {
+  readonly region: Region;
+  /** Ascending. */
+  readonly symbols: readonly string[];
+  /** Epoch milliseconds. @default all of time */
+  readonly range?: TimeRange;
+}
+
+/** The files that could hold a row of a demand. */
+export function selectFiles(files: Iterable<DataFile>, demands: readonly FileDemand[]): DataFile[] {
+  return [...files].filter((file) => demands.some((demand) => couldHold(file, demand)));
+}
+
+function couldHold(file: DataFile, { region, symbols, range }: FileDemand): boolean {
+  if (file.partitionValues.region !== region) return false;
+  if (range !== undefined) {
+    const { start, end } = fileRange(file);
+    if (end <= range.start || start >= range.end) return false;
+  }
+  const bounds = statedBounds(file, "symbol");
+  if (bounds === undefined) return true;
+  // Symbols that are asked for are ASCII: JavaScript orders them as the log does.
+  const first = symbols[lowerBound(0, symbols.length, (at) => (symbols[at] as string) >= bounds.min)];
+  return first !== undefined && first <= bounds.max;
+}
+
+/**
+ * The files that could hold a key of staged rows: same partition, and ranges that overlap in every column that the log keeps
+ * statistics of.
+ */
+export function overlappingFiles(files: Iterable<DataFile>, staged: StagedRows): DataFile[] {
+  return [...files].filter((file) => staged.partitions.some((part) => overlaps(file, part)));
+}
+
+function overlaps(file: DataFile, staged: StagedPartition): boolean {
+  for (const [name, value] of Object.entries(staged.values)) {
+    if (file.partitionValues[name] !== value) return false;
+  }
+  for (const name of Object.keys(staged.min)) {
+    const bounds = statedBounds(file, name);
+    if (bounds === undefined) continue;
+    if (compareText(bounds.max, staged.min[name] as string) < 0) return false;
+    if (compareText(bounds.min, staged.max[name] as string) > 0) return false;
+  }
+  return true;
+}

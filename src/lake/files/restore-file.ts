@@ -1,0 +1,33 @@
+import { copyFile, stat } from "node:fs/promises";
+import { isOutside, type Lake } from "../lake.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { contentHash, hashInName } from "./data-file.js";
+
+/**
+ * Puts a lost file back from a copy of the lake: the copy's file of the same name, where its content has the hash that the
+ * name says. Another program's file has none: it is not taken.
+ *
+ * @returns whether it was put back.
+ */
+export async function restoreFile(
+  lake: Lake,
+  from: Lake,
+  snapshot: Snapshot,
+  file: DataFile,
+): Promise<boolean> {
+  const told = hashInName(file.path);
+  if (told === undefined || isOutside(file.path)) return false;
+  const source = from.urlOf(snapshot, file);
+  const found = await stat(source).catch(() => undefined);
+  if (!found?.isFile()) return false;
+  const staged = await lake.storage.stagingFile("parquet");
+  try {
+    await copyFile(source, staged);
+    if ((await contentHash(staged)) !== told) return false;
+    const path = `${snapshot.table.name}/${file.path}`;
+    await lake.storage.delete(path);
+    return await lake.storage.moveIn(staged, path);
+  } finally {
+    await lake.storage.discard(staged);
+  }
+}

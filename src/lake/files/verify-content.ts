@@ -1,0 +1,81 @@
+import { stat } from "node:fs/promises";
+import { LakeError, messageOf } from "../../core/errors.js";
+import type { Lake } from "../lake.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { contentHash, hashInName } from "./data-file.js";
+
+/** What is wrong with a live file. */
+export interface FileDamage {
+  /** `missing`: there is no file. `damaged`: it is not what was written. `unreadable`: the system does not give it. */
+  readonly kind: "missing" | "damaged" | "unreadable";
+  /** Follows the file's name in a sentence. */
+  readonly what: string;
+  readonly cause?: unknown;
+}
+
+/**
+ * Compares a live file with what was written: its content with the hash in its name, or, for another program's file, its
+ * size with the one in the log. Parquet as DuckDB writes it has no checksums of its own.
+ *
+ * @returns undefined where the file is sound.
+ */
+export async function damageOf(
+  lake: Lake,
+  snapshot: Snapshot,
+  file: DataFile,
+): Promise<FileDamage | undefined> {
+  const url = lake.urlOf(snapshot, file);
+  const told = hashInName(file.path);
+  try {
+    if (told === undefined) {
+      const { size } = await stat(url);
+      if (size === file.size) return undefined;
+      return { kind: "damaged", what: `has ${size} bytes, and ${file.size} by the log` };
+    }
+    const hash = await contentHash(url);
+    if (hash === told) return undefined;
+    const what = `is not what was written: its hash is ${hash}, and its name says ${told}`;
+    return { kind: "damaged", what };
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT")
+      return { kind: "missing", what: "is missing", cause };
+    return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
+  }
+}
+
+/**
+ * Makes sure that live files are what was written, before rows are compared with theirs or copied from them: a damaged
+ * key is taken for another one, and a copy of damaged rows would have a name that fits them, and look whole for ever.
+ *
+ * @throws {LakeError} for the first file of this program that is not.
+ */
+export async function verifyContent(
+  lake: Lake,
+  snapshot: Snapshot,
+  files: Iterable<DataFile>,
+): Promise<void> {
+  for (const file of files) {
+    if (hashInName(file.path) === undefined) continue;
+    const damage = await damageOf(lake, snapshot, file);
+    if (damage === undefined) continue;
+    throw new LakeError(`table ${snapshot.table.name}: ${file.path} ${damage.what}`, {
+      hint: "restore it from a backup, or run barlake repair; barlake check --deep tells what else is damaged",
+      cause: damage.cause,
+    });
+  }
+}
+
+/** Live files that are as they were written, by lake: a file never changes once it has its name. */
+const VERIFIED = new WeakMap<Lake, Set<string>>();
+
+/** Verifies files as {@link verifyContent} does, each once in this process. @throws {LakeError} for the first that is not. */
+export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable<DataFile>): Promise<void> {
+  const verified = VERIFIED.get(lake) ?? new Set();
+  VERIFIED.set(lake, verified);
+  for (const file of files) {
+    const path = `${snapshot.table.name}/${file.path}`;
+    if (verified.has(path)) continue;
+    await verifyContent(lake, snapshot, [file]);
+    verified.add(path);
+  }
+}

@@ -1,0 +1,51 @@
+import type { FileRead } from "../../db/file-reads.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../lake.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { verifyOnce } from "./verify-content.js";
+
+/** A live file, and the version that it is of. */
+interface LiveFile {
+  readonly snapshot: Snapshot;
+  readonly file: DataFile;
+}
+
+/**
+ * Verifies the data files that a session's statements read, each once in this process, before a result counts as whole.
+ * Parquet has no checksums: rows of a damaged file look like any others.
+ */
+export async function verifyReads(
+  session: Session,
+  lake: Lake,
+  snapshots: readonly Snapshot[],
+): Promise<void> {
+  let files: Map<string, LiveFile> | undefined;
+  await session.onReads(async (reads) => {
+    if (reads.length === 0) return;
+    files ??= filesByUrl(lake, snapshots);
+    for (const read of reads) {
+      const live = files.get(read.path);
+      if (live === undefined || !hasReadRows(read, live.file)) continue;
+      await verifyOnce(lake, live.snapshot, [live.file]);
+      files.delete(read.path);
+    }
+  });
+}
+
+/** Bytes behind the footer of a Parquet file: its length, and four letters. */
+const TRAILER_BYTES = 8;
+
+/**
+ * Whether more than the footer was read. A query opens the footers of many files to find that it needs none of their rows;
+ * reads of the footer, and only these, reach up to the trailer.
+ */
+function hasReadRows({ first, end }: FileRead, { size }: DataFile): boolean {
+  return first < TRAILER_BYTES || end < size - TRAILER_BYTES;
+}
+
+function filesByUrl(lake: Lake, snapshots: readonly Snapshot[]): Map<string, LiveFile> {
+  const files = new Map<string, LiveFile>();
+  for (const snapshot of snapshots)
+    for (const file of snapshot.files.values()) files.set(lake.urlOf(snapshot, file), { snapshot, file });
+  return files;
+}

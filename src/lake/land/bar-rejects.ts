@@ -1,0 +1,63 @@
+import type { IssueRule } from "../../core/issue.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { KLINE_COLUMNS } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { rejectRows } from "./rejects.js";
+
+/** Rules that a bar must keep to be landed, the first one broken being the reason. `cut-bars.ts` tests for the same. */
+const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string])[] = [
+  ["unknown_exchange", "region IS NULL", "'symbol ' || symbol || ' has an unknown exchange suffix'"],
+  [
+    "null_in_required",
+    "open + high + low + close + amount + volume IS NULL",
+    "'a price, the volume or the amount is null'",
+  ],
+  [
+    "out_of_range",
+    "NOT isfinite(open + high + low + close + amount)",
+    "'a price or the amount is not a finite number'",
+  ],
+  ["out_of_range", "volume < 0", "'volume ' || volume || ' is below 0'"],
+  ["high_below_low", "high < low", "'high ' || high || ' is below low ' || low"],
+];
+
+/** The rule that a bar breaks, or null. It needs the columns of a bar, and its region. */
+export const BROKEN_RULE = `CASE ${RULES.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ")} END`;
+
+/**
+ * Adds bars that break a rule to the rejects.
+ *
+ * @param from a table expression: the columns of a bar, `region`, `rule` as {@link BROKEN_RULE} gives it, `source`, `line`.
+ */
+export async function rejectBroken(
+  session: Session,
+  runId: string,
+  table: TableSchema,
+  from: string,
+): Promise<void> {
+  const reason = RULES.map(([, breaks, text]) => `WHEN ${breaks} THEN ${text}`).join(" ");
+  await rejectRows(session, runId, table.name, rejectSql("rule", `CASE ${reason} END`, from));
+}
+
+/**
+ * Adds bars to the rejects whose key another bar of the same delivery has.
+ *
+ * @param from a table expression: the columns of a bar, `source`, `line`.
+ */
+export async function rejectRepeats(
+  session: Session,
+  runId: string,
+  table: TableSchema,
+  from: string,
+): Promise<void> {
+  const reason =
+    "symbol || ' at ' || timestamp || ' stands more than once in this delivery; the first was kept'";
+  await rejectRows(session, runId, table.name, rejectSql("'duplicate_key'", reason, from));
+}
+
+function rejectSql(rule: string, reason: string, from: string): string {
+  const members = KLINE_COLUMNS.map((c) => `${ident(c.name)} := ${ident(c.name)}`).join(", ");
+  return `SELECT source, line, symbol, CAST(timestamp AS VARCHAR) AS timestamp, ${rule} AS rule, ${reason} AS reason,
+    to_json(struct_pack(${members})) AS row FROM ${from}`;
+}

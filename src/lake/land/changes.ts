@@ -1,0 +1,119 @@
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
+import { rangesMeet } from "../files/overlapping-ranges.js";
+import type { Lake } from "../lake.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
+
+/** The staged rows that differ from the table, with the live file that holds the older row. */
+export const DIFF = "upsert_diff";
+
+/** Updated rows that a report shows. */
+const SAMPLE_ROWS = 5;
+
+/** A row that a landing replaced. Values as text; null where there was none. */
+export interface RowChange {
+  readonly key: Readonly<Record<string, string>>;
+  /** The columns that differ, by name. */
+  readonly changed: Readonly<Record<string, { readonly from: string | null; readonly to: string | null }>>;
+}
+
+/** Staged rows that differ from the table: a table of them, and how many of each kind. */
+export interface Changes {
+  /** Either all staged rows, or those of {@link DIFF}: with `live_file`, the file that holds the older row. */
+  readonly rows: StagedRows;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  /** The first of the updated rows. */
+  readonly sample: readonly RowChange[];
+}
+
+/**
+ * Compares staged rows with the live rows of the same keys.
+ *
+ * @param live the live files that could hold one of the keys.
+ * @param columns the table's columns once the rows have landed.
+ */
+export async function findChanges(
+  session: Session,
+  lake: Lake,
+  base: Snapshot,
+  live: readonly DataFile[],
+  columns: readonly Column[],
+  staged: StagedRows,
+): Promise<Changes> {
+  const offered = rowsOf(staged);
+  if (live.length === 0 || !(await rangesMeet(session, lake, base, live, staged)))
+    return { rows: staged, inserted: offered, updated: 0, unchanged: 0, sample: [] };
+  const { table } = base;
+  const stagedRows = await selectAs(session, columns, staged.from);
+  const liveRows = await parquetRelation(session, lake.filesOf(base, live), { withFile: true });
+  const content = columns.filter((c) => !table.key.includes(c.name) && !table.partition.includes(c.name));
+  const differs = content.map((column) =>
+    base.columns.includes(column)
+      ? `s.${ident(column.name)} IS DISTINCT FROM l.${ident(column.name)}`
+      : `s.${ident(column.name)} IS NOT NULL`,
+  );
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${DIFF} AS
+    SELECT s.*, l.live_file
+    FROM (${stagedRows}) s LEFT JOIN (${liveRows}) l ON ${sameKey(table, "s", "l")}
+    WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`);
+  const [counts] = await session.json<{ inserted: bigint; updated: bigint }>(
+    `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated FROM ${DIFF}`,
+  );
+  const inserted = Number(counts?.inserted);
+  const updated = Number(counts?.updated);
+  const sample = updated === 0 ? [] : await sampleOf(session, table, liveRows, content, base.columns);
+  const rows = await stagedTable(session, table, DIFF);
+  return { rows, inserted, updated, unchanged: offered - inserted - updated, sample };
+}
+
+/** A SELECT of the given columns out of a table expression, in their types; a column that it lacks is null. */
+export async function selectAs(session: Session, columns: readonly Column[], from: string): Promise<string> {
+  const described = await session.json<{ column_name: string }>(`DESCRIBE FROM ${from}`);
+  const present = new Set(described.map((row) => row.column_name));
+  const list = columns.map(
+    ({ name, type }) =>
+      `CAST(${present.has(name) ? ident(name) : "NULL"} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`,
+  );
+  return `SELECT ${list.join(", ")} FROM ${from}`;
+}
+
+/** The condition that a row of `a` and one of `b` have the same key. */
+export function sameKey(table: TableSchema, a: string, b: string): string {
+  return table.key
+    .map((name) => `${a}.${ident(name)} IS NOT DISTINCT FROM ${b}.${ident(name)}`)
+    .join(" AND ");
+}
+
+async function sampleOf(
+  session: Session,
+  table: TableSchema,
+  liveRows: string,
+  content: readonly Column[],
+  known: readonly Column[],
+): Promise<RowChange[]> {
+  const keys = table.key.map((name) => `CAST(d.${ident(name)} AS VARCHAR) AS ${ident(name)}`);
+  const values = content.flatMap((column, index) => [
+    `${known.includes(column) ? `CAST(l.${ident(column.name)} AS VARCHAR)` : "NULL"} AS from_${index}`,
+    `CAST(d.${ident(column.name)} AS VARCHAR) AS to_${index}`,
+  ]);
+  const rows = await session.json<Record<string, string | null>>(
+    `SELECT ${[...keys, ...values].join(", ")}
+     FROM (SELECT * FROM ${DIFF} WHERE live_file IS NOT NULL ORDER BY ${table.sort.map(ident).join(", ")} LIMIT ${SAMPLE_ROWS}) d
+     JOIN (${liveRows}) l ON ${sameKey(table, "d", "l")}
+     ORDER BY ${table.sort.map((name) => `d.${ident(name)}`).join(", ")}`,
+  );
+  return rows.map((row) => ({
+    key: Object.fromEntries(table.key.map((name) => [name, row[name] ?? ""])),
+    changed: Object.fromEntries(
+      content.flatMap(({ name }, index) => {
+        const [from, to] = [row[`from_${index}`] ?? null, row[`to_${index}`] ?? null];
+        return from === to ? [] : [[name, { from, to }]];
+      }),
+    ),
+  }));
+}

@@ -1,0 +1,59 @@
+import { LakeError } from "../../core/errors.js";
+import type { Session } from "../../db/session.js";
+import { type Column, type ColumnType, DUCKDB_TYPE } from "../../schema/column.js";
+import type { Snapshot } from "../log/snapshot.js";
+
+/** Column types by the DuckDB type that a delivery's column has. */
+const TYPE_OF: Readonly<Record<string, ColumnType>> = {
+  ...(Object.fromEntries(Object.entries(DUCKDB_TYPE).map(([type, sql]) => [sql, type])) as Record<
+    string,
+    ColumnType
+  >),
+  "TIMESTAMP WITH TIME ZONE": "timestamp",
+};
+
+/** Types whose every value the other type holds as well. */
+const WIDENS: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = { int32: ["int64", "double"] };
+
+/**
+ * The columns of a table once a delivery has landed: those that the log has, those that this version declares beside
+ * them and, in an open table, those that the delivery brings. A column that a delivery leaves out stays.
+ *
+ * @param from the delivered rows, as a table expression.
+ * @throws {LakeError} for a column whose type is not the one that the table has.
+ */
+export async function evolvedColumns(
+  session: Session,
+  base: Snapshot,
+  from: string,
+): Promise<readonly Column[]> {
+  const { table } = base;
+  for (const { name, type } of table.columns) checkType(base, name, type);
+  const known = new Set(base.columns.map((column) => column.name));
+  const columns = [...base.columns, ...table.columns.filter(({ name }) => !known.has(name))];
+  const described = await session.json<{ column_name: string; column_type: string }>(`DESCRIBE FROM ${from}`);
+  for (const { column_name: name, column_type: sql } of described) {
+    const isKnown = columns.some((column) => column.name === name);
+    if (!isKnown && table.open !== true) continue;
+    const type = TYPE_OF[sql];
+    if (isKnown) checkType({ table, columns }, name, type ?? sql);
+    else if (type === undefined)
+      throw new LakeError(`table ${table.name}, column ${name}: type ${sql} is not one that a lake has`);
+    else columns.push({ name, type, nullable: true, doc: "As delivered." });
+  }
+  return columns.length === base.columns.length ? base.columns : columns;
+}
+
+function checkType(
+  { table, columns }: Pick<Snapshot, "table" | "columns">,
+  name: string,
+  delivered: string,
+): void {
+  const column = columns.find((one) => one.name === name);
+  if (column === undefined || column.type === delivered) return;
+  if (WIDENS[delivered as ColumnType]?.includes(column.type)) return;
+  throw new LakeError(
+    `table ${table.name}, column ${name}: is ${column.type}, and would become ${delivered}; a column's type never changes`,
+    { hint: "deliver it under another name, or as the type that it has" },
+  );
+}

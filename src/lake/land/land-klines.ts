@@ -1,0 +1,117 @@
+import { barScan } from "../../arrow/scan/bar-scan.js";
+import type { Scan } from "../../arrow/scan/table-scan.js";
+import { isAllNull } from "../../core/bits.js";
+import { regionSql } from "../../db/market/region-sql.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { REGIONS } from "../../market/regions.js";
+import { type BarPartition, planBars } from "../../plan/bar-partitions.js";
+import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
+import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
+import { DOUBLE_COLUMNS } from "../../wire/kline-columns.js";
+import { ROW_GROUP_ROWS } from "../files/data-file.js";
+import type { Lake } from "../lake.js";
+import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
+import type { LandBarsOptions } from "./land-bars.js";
+import type { StagedPartition } from "./staged-rows.js";
+import { type LandReport, upsert } from "./upsert.js";
+
+/**
+ * Lands decoded bars straight out of their columns, as {@link landBars} lands those of a table: sets aside what breaks a
+ * rule, and merges the rest. Volumes are in the region's unit, as a service delivers them.
+ *
+ * @param deliveries in the order in which they arrived; their buffers must stay as they are until the promise resolves.
+ */
+export async function landKlines(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  deliveries: readonly DeliveredBars[],
+  options: LandBarsOptions,
+): Promise<LandReport> {
+  const unit = table.partition.includes("month") ? "month" : "year";
+  const { partitions, broken, repeats } = planBars(deliveries, { unit, finalEnd: options.finalEnd });
+  if (broken.length > 0) options.onBroken?.(broken);
+  const scans: Scan[] = [];
+  const scanOf = (segments: readonly BarSegment[]): string => {
+    const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
+    scans.push(scan);
+    return scan.sql;
+  };
+  try {
+    if (broken.length > 0) await rejectBroken(session, options.runId, table, brokenSql(scanOf(broken)));
+    if (repeats.length > 0) await rejectRepeats(session, options.runId, table, repeatsSql(scanOf(repeats)));
+    const staged = partitions.map((partition) =>
+      stagedPartition(table, partition, scanOf(partition.segments)),
+    );
+    const from = `(${staged.map((partition) => `FROM ${partition.from}`).join(" UNION ALL ")})`;
+    const outermost = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(outermostOf)));
+    return await upsert(session, lake, table, { from, outermost, partitions: staged }, options);
+  } finally {
+    for (const scan of scans) scan.release();
+  }
+}
+
+function brokenSql(scan: string): string {
+  const bars = `SELECT * EXCLUDE (trade_date), ${regionSql("symbol")} AS region, CAST(NULL AS BIGINT) AS line FROM ${scan}`;
+  return `(SELECT *, ${BROKEN_RULE} AS rule FROM (${bars}))`;
+}
+
+function repeatsSql(scan: string): string {
+  return `(SELECT *, CAST(NULL AS BIGINT) AS line FROM ${scan})`;
+}
+
+/** The first and the last bar of a segment. */
+function outermostOf(segment: BarSegment): BarSegment[] {
+  const { start, end } = segment;
+  if (end - start <= 2) return [segment];
+  return [
+    { ...segment, end: start + 1 },
+    { ...segment, start: end - 1 },
+  ];
+}
+
+function stagedPartition(table: TableSchema, partition: BarPartition, scan: string): StagedPartition {
+  const { region, period, segments, rows, first, last } = partition;
+  const texts: Readonly<Record<string, string>> = {
+    region,
+    month: period.first,
+    year: String(Number(period.first.slice(0, 4))),
+  };
+  const values = Object.fromEntries(table.partition.map((name) => [name, texts[name] as string]));
+  const constants = new Map([
+    ...Object.entries(values).map(([name, value]) => [name, literal(value)] as const),
+    ...constantsOf(partition),
+  ]);
+  const columns = table.columns.map(({ name, type }) => {
+    const constant = constants.get(name);
+    return constant === undefined
+      ? ident(name)
+      : `CAST(${constant} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`;
+  });
+  const textOf = (ms: number): string => new Date(ms).toISOString();
+  return {
+    values,
+    rows,
+    min: { symbol: segments[0]?.symbol ?? "", timestamp: textOf(first) },
+    max: { symbol: segments.at(-1)?.symbol ?? "", timestamp: textOf(last) },
+    from: `(SELECT ${columns.join(", ")} FROM ${scan})`,
+    inOrder: true,
+  };
+}
+
+/** The columns of bars with one value in all of a partition, as SQL: DuckDB need not be handed it a bar at a time. */
+function constantsOf({ region, segments }: BarPartition): Map<string, string> {
+  const constants = new Map([["lot", String(REGIONS[region].lot)]]);
+  const [isFinal, isOther] = new Set(segments.map((segment) => segment.isFinal));
+  if (isOther === undefined) constants.set("is_final", String(isFinal));
+  const delivered = [...new Set(segments.map(({ columns }) => columns))];
+  for (const name of DOUBLE_COLUMNS) {
+    const isAbsent = delivered.every(({ rows, doubles }) => {
+      const { validity } = doubles[name];
+      return validity !== undefined && isAllNull(validity, rows);
+    });
+    if (isAbsent) constants.set(name, "NULL");
+  }
+  return constants;
+}

@@ -1,0 +1,80 @@
+import { regionSql } from "../../db/market/region-sql.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { TableSchema } from "../../schema/column.js";
+import type { Lake } from "../lake.js";
+import type { Snapshot } from "../log/snapshot.js";
+import { evolvedColumns } from "./evolve-columns.js";
+import { rejectRows } from "./rejects.js";
+import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
+
+const JUDGED = "judged_statements";
+const VERSIONS = "versions";
+/** Columns beside those of a statement: their names are none that a field can have. */
+const RULE = '"its rule"';
+const OCCURRENCE = '"its occurrence"';
+
+/**
+ * Lands statements: a row whose content differs from the newest version that was seen of the same symbol, period and
+ * announcement becomes a version of its own; what was seen before changes nothing.
+ *
+ * @throws {LakeError} for a column whose type is not the one that the table has.
+ * @param staged a temporary table with symbol, period_end, announce_date, source, line and numeric fields by name.
+ */
+export async function landStatements(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  staged: string,
+  options: LandOptions,
+): Promise<LandReport> {
+  const base = await lake.snapshot(table);
+  await evolvedColumns(session, base, ident(staged));
+  const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
+  const names = described.map((row) => row.column_name);
+  const fields = names.filter(
+    (name) => !["symbol", "period_end", "announce_date", "source", "line"].includes(name),
+  );
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${JUDGED} AS
+    SELECT *, CASE WHEN region IS NULL THEN 'unknown_exchange' WHEN ${OCCURRENCE} > 1 THEN 'duplicate_key' END AS ${RULE}
+    FROM (SELECT *, ${regionSql("symbol")} AS region,
+      row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY source, line) AS ${OCCURRENCE}
+      FROM ${ident(staged)})`);
+  await rejectRows(
+    session,
+    options.runId,
+    table.name,
+    `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, ${RULE} AS rule,
+       CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' stands more than once in this delivery; the first was kept'
+         ELSE 'symbol ' || symbol || ' has an unknown exchange suffix' END AS reason, NULL AS row
+     FROM ${JUDGED} WHERE ${RULE} IS NOT NULL`,
+  );
+  const make = async (newest: Snapshot): Promise<string> => {
+    const live = await parquetRelation(session, lake.filesOf(newest));
+    const known = new Set(newest.columns.map((column) => column.name));
+    const differs = fields.map((name) =>
+      known.has(name) ? `s.${ident(name)} IS DISTINCT FROM l.${ident(name)}` : `s.${ident(name)} IS NOT NULL`,
+    );
+    await session.run(`CREATE OR REPLACE TEMP TABLE ${VERSIONS} AS
+      WITH l AS (
+        SELECT * FROM (${live})
+        QUALIFY row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY first_seen_at DESC) = 1)
+      SELECT s.* EXCLUDE (source, line, ${OCCURRENCE}, ${RULE}), make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
+      FROM ${JUDGED} s
+      LEFT JOIN l ON s.symbol = l.symbol AND s.period_end = l.period_end
+        AND s.announce_date IS NOT DISTINCT FROM l.announce_date
+      WHERE s.${RULE} IS NULL AND (l.symbol IS NULL ${differs.map((test) => `OR ${test}`).join(" ")})`);
+    return VERSIONS;
+  };
+  try {
+    const report = await upsertDerived(session, lake, table, make, options);
+    const [counts] = await session.json<{ offered: bigint }>(
+      `SELECT count(*) AS offered FROM ${JUDGED} WHERE ${RULE} IS NULL`,
+    );
+    return { ...report, unchanged: Number(counts?.offered) - report.inserted - report.updated };
+  } finally {
+    await session.run(`DROP TABLE IF EXISTS ${VERSIONS}`);
+    await session.run(`DROP TABLE IF EXISTS ${JUDGED}`);
+  }
+}

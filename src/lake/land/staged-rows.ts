@@ -1,0 +1,69 @@
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { columnOf, type TableSchema } from "../../schema/column.js";
+
+/** Rows that wait to be landed, of one partition. */
+export interface StagedPartition {
+  /** The partition's values, as the log writes them. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly rows: number;
+  /** Least value of each column that is in the key and that the log keeps statistics of, in their text form. */
+  readonly min: Readonly<Record<string, string>>;
+  /** Greatest values of the same columns. */
+  readonly max: Readonly<Record<string, string>>;
+  /** The rows as a table expression, the partition's own columns included. */
+  readonly from: string;
+  /** Whether `from` is a scan that gives the rows in the order of the table's files, a row group at a time. */
+  readonly inOrder: boolean;
+}
+
+/** Rows that wait to be landed. */
+export interface StagedRows {
+  /** All of them as a table expression. */
+  readonly from: string;
+  /** Some of them, at least those with the first and the last key of each value of the key's first column. */
+  readonly outermost: string;
+  readonly partitions: readonly StagedPartition[];
+}
+
+/** How many rows wait. */
+export function rowsOf({ partitions }: StagedRows): number {
+  return partitions.reduce((sum, { rows }) => sum + rows, 0);
+}
+
+/** The rows of a temporary table; its partitions ascend. */
+export async function stagedTable(session: Session, table: TableSchema, name: string): Promise<StagedRows> {
+  const keys = table.stats.filter((column) => table.key.includes(column));
+  const partition = table.partition.map((column) => `CAST(${ident(column)} AS VARCHAR) AS ${ident(column)}`);
+  const ranges = keys.flatMap((column) => [
+    `${statSql(table, column, "min")} AS ${ident(`min_${column}`)}`,
+    `${statSql(table, column, "max")} AS ${ident(`max_${column}`)}`,
+  ]);
+  const found = await session.json<Record<string, string>>(
+    `SELECT ${[...partition, ...ranges].join(", ")}, count(*)::DOUBLE AS "rows" FROM ${ident(name)}
+     GROUP BY ${table.partition.map(ident).join(", ")} ORDER BY ALL`,
+  );
+  const partitions = found.map((row): StagedPartition => {
+    const pick = (names: readonly string[], prefix = ""): Record<string, string> =>
+      Object.fromEntries(names.map((column) => [column, row[`${prefix}${column}`] as string]));
+    const values = pick(table.partition);
+    const tests = Object.entries(values).map(([column, value]) => `${ident(column)} = ${literal(value)}`);
+    return {
+      values,
+      rows: Number(row.rows),
+      min: pick(keys, "min_"),
+      max: pick(keys, "max_"),
+      from: `(SELECT * FROM ${ident(name)} WHERE ${tests.join(" AND ")})`,
+      inOrder: false,
+    };
+  });
+  return { from: ident(name), outermost: ident(name), partitions };
+}
+
+/** A minimum or maximum in the text form of the log's statistics, so that texts compare as the values do. */
+export function statSql(table: TableSchema, name: string, side: "min" | "max"): string {
+  const value = `${side}(${ident(name)})`;
+  return columnOf(table, name).type === "timestamp"
+    ? `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ')`
+    : `CAST(${value} AS VARCHAR)`;
+}

@@ -1,0 +1,74 @@
+import type { TradingDate } from "../../core/time.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { finalEnd } from "../../market/sessions.js";
+import { localDate } from "../../market/zone.js";
+import { BARS_1D } from "../../schema/bars.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
+import type { Lake } from "../lake.js";
+import { type LandOptions, type LandReport, upsert } from "./upsert.js";
+
+/** What has a daily bar on every day on which its region trades: an index, or an ETF that never pauses. */
+export const CALENDAR_SYMBOLS: Readonly<Record<Region, readonly string[]>> = {
+  CN: ["000001.SH"],
+  HK: ["HSI.HK"],
+  US: ["SPY.US"],
+};
+/** Fewest symbols whose bars together tell the days on which a region traded. */
+export const FEWEST_SYMBOLS = 10;
+const STAGED = "staged_trading_days";
+
+/** The trading days that the lake knows, by region, ascending. */
+export async function readTradingDays(session: Session, lake: Lake): Promise<Map<Region, TradingDate[]>> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(TRADING_DAYS)));
+  const rows = await session.json<{ region: Region; dates: TradingDate[] }>(
+    `SELECT region, list(CAST(trade_date AS VARCHAR) ORDER BY trade_date) AS dates FROM (${files}) GROUP BY region`,
+  );
+  return new Map(rows.map(({ region, dates }) => [region, dates]));
+}
+
+/**
+ * Lands the trading days that the lake's daily bars tell of: those of the region's index and, outside of its bars, those
+ * on which at least half of the symbols traded that had begun to and had not ended. Days that are not final yet are left
+ * out.
+ */
+export async function landTradingDays(
+  session: Session,
+  lake: Lake,
+  options: LandOptions,
+): Promise<LandReport> {
+  const bars = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1D)));
+  const regions = (Object.keys(REGIONS) as Region[]).map((region) => {
+    const last = localDate(finalEnd(region, options.now) - 1, REGIONS[region].zone);
+    const symbols = CALENDAR_SYMBOLS[region].map(literal).join(", ");
+    return `(${literal(region)}, [${symbols}], DATE ${literal(last)})`;
+  });
+  await session.run(`CREATE OR REPLACE TEMP TABLE ${STAGED} AS
+    WITH regions(region, indexes, last_final) AS (VALUES ${regions.join(", ")}),
+    traded AS (
+      SELECT b.region, b.symbol, b.trade_date, list_contains(r.indexes, b.symbol) AS is_index
+      FROM (${bars}) b JOIN regions r USING (region) WHERE b.volume > 0 AND b.trade_date <= r.last_final),
+    index_days AS (SELECT DISTINCT region, trade_date FROM traded WHERE is_index),
+    index_spans AS (SELECT region, min(trade_date) AS first, max(trade_date) AS last FROM index_days GROUP BY region),
+    lives AS (SELECT region, symbol, min(trade_date) AS first, max(trade_date) AS last FROM traded GROUP BY ALL),
+    changes AS (
+      SELECT region, first AS day, 1 AS change FROM lives UNION ALL SELECT region, last + 1, -1 FROM lives),
+    alive AS (
+      SELECT DISTINCT region, day, sum(change) OVER (PARTITION BY region ORDER BY day) AS symbols FROM changes),
+    days AS (SELECT region, trade_date, count(*) AS symbols FROM traded GROUP BY ALL),
+    busy AS (
+      SELECT d.region, d.trade_date FROM days d ASOF JOIN alive a ON d.region = a.region AND d.trade_date >= a.day
+      WHERE a.symbols >= ${FEWEST_SYMBOLS} AND 2 * d.symbols >= a.symbols)
+    SELECT region, trade_date, 'index' AS source FROM index_days
+    UNION ALL
+    SELECT b.region, b.trade_date, 'majority' AS source
+    FROM busy b LEFT JOIN index_spans i ON b.region = i.region AND b.trade_date BETWEEN i.first AND i.last
+    WHERE i.region IS NULL`);
+  try {
+    return await upsert(session, lake, TRADING_DAYS, STAGED, options);
+  } finally {
+    await session.run(`DROP TABLE ${STAGED}`);
+  }
+}

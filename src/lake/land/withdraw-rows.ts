@@ -1,0 +1,88 @@
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { TableSchema } from "../../schema/column.js";
+import { deleteDataFiles, isCompacted, writeDataFile } from "../files/data-file.js";
+import { verifyContent } from "../files/verify-content.js";
+import type { Lake } from "../lake.js";
+import { commitInfoAction, removeAction } from "../log/commit-actions.js";
+import { commitBehind, tooManyWriters } from "../log/commit-behind.js";
+import type { AddFile } from "../log/delta-actions.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+
+/** What a withdrawal did to a table. */
+export interface WithdrawReport {
+  readonly rows: number;
+  /** The table's version afterwards; the same as before where nothing was to be done. */
+  readonly version: number;
+}
+
+/** Times that a withdrawal is made again because other writers replaced the files. */
+const MAX_TRIES = 10;
+
+/**
+ * Takes rows out of a table's current version, in one commit. Older versions keep them, as their files stay.
+ *
+ * @param keys a temporary table with the table's key columns.
+ * @throws {LakeError} for a live file that is damaged. @throws {CommitConflict} when other writers kept coming first.
+ */
+export async function withdrawRows(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  keys: string,
+  options: { readonly runId: string; readonly now: number },
+): Promise<WithdrawReport> {
+  for (let attempt = 1; ; attempt++) {
+    const base = await lake.snapshot(table);
+    const report = await withdrawFrom(session, lake, base, keys, options);
+    if (report !== undefined) return report;
+    if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
+  }
+}
+
+/** @returns undefined where another writer has replaced one of the files: then nothing was committed. */
+async function withdrawFrom(
+  session: Session,
+  lake: Lake,
+  base: Snapshot,
+  keys: string,
+  { runId, now }: { readonly runId: string; readonly now: number },
+): Promise<WithdrawReport | undefined> {
+  const { table } = base;
+  const key = table.key.map(ident).join(", ");
+  const live = await parquetRelation(session, lake.filesOf(base), { withFile: true });
+  const touched = await session.json<{ live_file: string; rows: bigint }>(
+    `SELECT live_file, count(*) AS rows FROM (${live}) SEMI JOIN ${ident(keys)} USING (${key}) GROUP BY live_file`,
+  );
+  const rows = touched.reduce((sum, one) => sum + Number(one.rows), 0);
+  if (rows === 0) return { rows, version: base.version };
+  const byUrl = new Map([...base.files.values()].map((file) => [lake.urlOf(base, file), file]));
+  const files = touched.map(({ live_file }) => byUrl.get(live_file) as DataFile);
+  await verifyContent(lake, base, files);
+  const adds: AddFile[] = [];
+  for (const file of files) {
+    const own = await parquetRelation(session, lake.filesOf(base, [file]));
+    const left = `SELECT * FROM (${own}) ANTI JOIN ${ident(keys)} USING (${key})`;
+    const [counted] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM (${left})`);
+    if (counted?.n === 0n) continue;
+    const as = isCompacted(file.path) ? "compacted" : "landed";
+    const values = Object.fromEntries(
+      Object.entries(file.partitionValues).map(([name, value]) => [name, value ?? ""]),
+    );
+    adds.push(await writeDataFile(session, lake.storage, base, left, values, { as, now }));
+  }
+  const after = await commitBehind(lake, base, {
+    actions: [
+      commitInfoAction({ operation: "WITHDRAW", runId, now }, { numDeletedRows: rows }),
+      ...files.map((file) => removeAction(file, { now, dataChange: true })),
+      ...adds.map((add) => ({ add })),
+    ],
+    stillHolds: (newest) =>
+      newest.metaData === base.metaData && files.every(({ path }) => newest.files.has(path)),
+    now,
+  });
+  if (after !== undefined) return { rows, version: after.version };
+  await deleteDataFiles(lake.storage, table, adds);
+  return undefined;
+}

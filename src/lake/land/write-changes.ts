@@ -1,0 +1,94 @@
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { deleteDataFiles, writeDataFile } from "../files/data-file.js";
+import type { Lake } from "../lake.js";
+import type { AddFile } from "../log/delta-actions.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { DIFF, sameKey, selectAs } from "./changes.js";
+import type { StagedPartition, StagedRows } from "./staged-rows.js";
+
+/** Files that a landing adds to a table, and those that they take the place of. */
+export interface WrittenChanges {
+  readonly adds: readonly AddFile[];
+  readonly removed: readonly DataFile[];
+}
+
+/**
+ * Writes what changed, a file a partition; a live file that holds an older row goes into it whole. Nothing is committed.
+ *
+ * @param changes staged rows, or those of {@link DIFF}.
+ * @param now epoch milliseconds.
+ */
+export async function writeChanges(
+  session: Session,
+  lake: Lake,
+  next: Snapshot,
+  changes: StagedRows,
+  now: number,
+): Promise<WrittenChanges> {
+  const { partitions } = changes;
+  const byUrl = new Map([...next.files.values()].map((file) => [lake.urlOf(next, file), file]));
+  const isDiff = changes.from === ident(DIFF);
+  const added = new Map<StagedPartition, AddFile>();
+  const removed: DataFile[] = [];
+  const write = async (own: Session, partition: StagedPartition): Promise<void> => {
+    const { from, values, inOrder } = partition;
+    const changed = await selectAs(own, next.columns, from);
+    const touched = isDiff
+      ? await own.json<{ live_file: string }>(
+          `SELECT DISTINCT live_file FROM ${from} WHERE live_file IS NOT NULL`,
+        )
+      : [];
+    const files = touched.map((row) => byUrl.get(row.live_file) as DataFile);
+    removed.push(...files);
+    const rows = files.length === 0 ? changed : await rewritten(own, lake, next, files, changed);
+    added.set(
+      partition,
+      await writeDataFile(own, lake.storage, next, rows, values, { as: "landed", now, inOrder }),
+    );
+  };
+  try {
+    if (partitions.every(({ inOrder }) => inOrder)) await twoAtATime(session, partitions, write);
+    else for (const partition of partitions) await write(session, partition);
+  } catch (error) {
+    await deleteDataFiles(lake.storage, next.table, [...added.values()]);
+    throw error;
+  }
+  return { adds: partitions.map((partition) => added.get(partition) as AddFile), removed };
+}
+
+/**
+ * Writes partitions that are scans, which other sessions can read too: while the last rows of one are compressed, and its
+ * file is hashed and made durable, the next one keeps the cores busy. When it throws, nothing is being written any more.
+ */
+async function twoAtATime(
+  session: Session,
+  partitions: readonly StagedPartition[],
+  write: (own: Session, partition: StagedPartition) => Promise<void>,
+): Promise<void> {
+  const waiting = [...partitions];
+  const work = async (own: Session): Promise<void> => {
+    try {
+      for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await write(own, one);
+    } finally {
+      waiting.length = 0;
+    }
+  };
+  using sibling = await session.sibling();
+  const ended = await session.inAnyOrder(() => Promise.allSettled([work(session), work(sibling)]));
+  const failed = ended.find(({ status }) => status === "rejected");
+  if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+}
+
+/** The rows of live files with the changed ones put in the place of the older. */
+async function rewritten(
+  session: Session,
+  lake: Lake,
+  next: Snapshot,
+  files: readonly DataFile[],
+  changed: string,
+): Promise<string> {
+  const live = await parquetRelation(session, lake.filesOf(next, files));
+  return `SELECT l.* FROM (${live}) l ANTI JOIN ${DIFF} d ON ${sameKey(next.table, "d", "l")} UNION ALL ${changed}`;
+}

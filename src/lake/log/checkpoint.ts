@@ -1,0 +1,125 @@
+import { rm, writeFile } from "node:fs/promises";
+import { LakeError, messageOf } from "../../core/errors.js";
+import { DAY_MS } from "../../core/time.js";
+import { ident, literal, literalList } from "../../db/quote.js";
+import { Session } from "../../db/session.js";
+import type { Storage } from "../storage/storage.js";
+import type { Action } from "./delta-actions.js";
+import { type CheckpointFiles, checkpointFile, lastCheckpointFile, RESTORE_HINT } from "./log-files.js";
+import { addActionOf, type Commit, type Snapshot } from "./snapshot.js";
+
+/** Commits between two checkpoints. */
+export const CHECKPOINT_INTERVAL = 50;
+
+/** How long a checkpoint tells of a removed file, or of what was landed; the log itself tells it for good. */
+const RETENTION_MS = 7 * DAY_MS;
+/** Actions that are turned into one JSON text: bounds its length. */
+const BLOCK_ROWS = 5000;
+
+/** The columns of a checkpoint, one for each kind of action, as the protocol has them. */
+const COLUMNS = {
+  txn: "STRUCT(appId VARCHAR, version BIGINT, lastUpdated BIGINT)",
+  add: "STRUCT(path VARCHAR, partitionValues MAP(VARCHAR, VARCHAR), size BIGINT, modificationTime BIGINT, dataChange BOOLEAN, tags MAP(VARCHAR, VARCHAR), stats VARCHAR)",
+  remove:
+    "STRUCT(path VARCHAR, deletionTimestamp BIGINT, dataChange BOOLEAN, extendedFileMetadata BOOLEAN, partitionValues MAP(VARCHAR, VARCHAR), size BIGINT)",
+  metaData:
+    "STRUCT(id VARCHAR, name VARCHAR, description VARCHAR, format STRUCT(provider VARCHAR, options MAP(VARCHAR, VARCHAR)), schemaString VARCHAR, partitionColumns VARCHAR[], configuration MAP(VARCHAR, VARCHAR), createdTime BIGINT)",
+  protocol: "STRUCT(minReaderVersion INTEGER, minWriterVersion INTEGER)",
+} as const;
+
+/**
+ * Writes what a table's log comes to at a version as one Parquet file, so that a reader need not read all commits before
+ * it. The log does not need it: where it could not be written, nothing is lost.
+ *
+ * @param now epoch milliseconds; what was removed or landed long before is left out.
+ */
+export async function writeCheckpoint(storage: Storage, snapshot: Snapshot, now: number): Promise<void> {
+  const { table, version } = snapshot;
+  const [actions, staged] = [await storage.stagingFile("ndjson"), await storage.stagingFile("parquet")];
+  try {
+    const lines = actionsOf(snapshot, now).map((action) => `${JSON.stringify(action)}\n`);
+    await writeFile(actions, lines);
+    const columns = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);
+    using session = await openSession();
+    await session.run(
+      `COPY (SELECT * FROM read_json(${literal(actions)}, format = 'newline_delimited', columns = {${columns.join(", ")}}))
+       TO ${literal(staged)} (FORMAT parquet, COMPRESSION zstd)`,
+    );
+    // Whoever wrote it first wrote the same.
+    await storage.moveIn(staged, checkpointFile(table.name, version));
+    await storage.put(lastCheckpointFile(table.name), `${JSON.stringify({ version, size: lines.length })}\n`);
+  } finally {
+    await rm(actions, { force: true });
+    await storage.discard(staged);
+  }
+}
+
+/**
+ * Reads a checkpoint: the actions that the log comes to at its version.
+ *
+ * @throws {LakeError} when it is not a whole checkpoint.
+ */
+export async function readCheckpoint(
+  storage: Storage,
+  table: string,
+  { version, paths }: CheckpointFiles,
+): Promise<Commit> {
+  const files = literalList(paths.map((path) => storage.urlOf(path)));
+  try {
+    using session = await openSession();
+    const actions: Action[] = [];
+    for (const kind of await kindsIn(session, files))
+      actions.push(...(await actionsIn(session, files, kind)));
+    for (const kind of ["protocol", "metaData"]) {
+      if (!actions.some((action) => kind in action)) throw new Error(`it has no ${kind}`);
+    }
+    return { version, actions };
+  } catch (cause) {
+    throw new LakeError(`table ${table}: ${paths[0]} is not readable: ${messageOf(cause).split("\n")[0]}`, {
+      hint: RESTORE_HINT,
+      cause,
+    });
+  }
+}
+
+function openSession(): Promise<Session> {
+  return Session.open({ threads: 1 });
+}
+
+async function kindsIn(session: Session, files: string): Promise<string[]> {
+  const columns = await session.json<{ column_name: string }>(
+    `DESCRIBE SELECT * FROM read_parquet(${files}, hive_partitioning = false)`,
+  );
+  return columns.map((row) => row.column_name).filter((name) => name in COLUMNS);
+}
+
+async function actionsIn(session: Session, files: string, kind: string): Promise<Action[]> {
+  const blocks = await session.json<{ json: string }>(
+    `SELECT string_agg(to_json(${ident(kind)}), ',') AS json
+     FROM (
+       SELECT ${ident(kind)}, row_number() OVER () // ${BLOCK_ROWS} AS block
+       FROM read_parquet(${files}, hive_partitioning = false) WHERE ${ident(kind)} IS NOT NULL
+     )
+     GROUP BY block ORDER BY block`,
+  );
+  return blocks.flatMap(({ json }) => {
+    const values = JSON.parse(`[${json}]`) as object[];
+    return values.map((value) => ({ [kind]: value }) as unknown as Action);
+  });
+}
+
+function actionsOf(snapshot: Snapshot, now: number): Action[] {
+  const { table, protocol, metaData, files, removed, txns } = snapshot;
+  if (protocol === undefined || metaData === undefined)
+    throw new LakeError(`table ${table.name}: its log has no protocol or no metaData`);
+  const oldest = now - RETENTION_MS;
+  return [
+    { protocol },
+    { metaData },
+    ...[...txns.values()].filter((txn) => (txn.lastUpdated ?? now) > oldest).map((txn) => ({ txn })),
+    ...[...removed.values()]
+      .filter((remove) => (remove.deletionTimestamp ?? 0) > oldest)
+      .map((remove) => ({ remove: { ...remove, dataChange: false } })),
+    ...[...files.values()].map((file) => ({ add: { ...addActionOf(file), dataChange: false } })),
+  ];
+}

@@ -1,0 +1,246 @@
+import { randomUUID } from "node:crypto";
+import { LakeError, messageOf } from "../../core/errors.js";
+import type { Column } from "../../schema/column.js";
+import type { Storage } from "../storage/storage.js";
+import { CHECKPOINT_INTERVAL, readCheckpoint, writeCheckpoint } from "./checkpoint.js";
+import { parseActions } from "./commit-text.js";
+import { type Action, type MetaData, PROTOCOL } from "./delta-actions.js";
+import { checkWritable } from "./delta-protocol.js";
+import { schemaString } from "./delta-schema.js";
+import {
+  commitFile,
+  hasAllBehind,
+  type LogFiles,
+  lastCheckpointVersion,
+  listLog,
+  MissingEntry,
+  RESTORE_HINT,
+} from "./log-files.js";
+import { type Commit, commitTime, Draft, decodePath, emptySnapshot, type Snapshot } from "./snapshot.js";
+
+/** How much of a log is read. */
+export interface LogRange {
+  /** The newest version that is wanted. @default the newest there is */
+  readonly version?: number | undefined;
+  /** Only what was committed by then, in epoch milliseconds. */
+  readonly asOf?: number | undefined;
+  /** Reads every commit, though a checkpoint would be quicker: it does not tell of what was removed long ago. */
+  readonly whole?: boolean;
+}
+
+/** Times that a log is listed once more because another program cleans it at the same time. */
+const MAX_LISTS = 3;
+
+/**
+ * Reads a table's log from where `known` stands to its end, or to the end of the range: from the newest checkpoint
+ * where that helps.
+ *
+ * The log is listed in any case. Another program may have committed, written a checkpoint and deleted the commits behind
+ * `known`: that the next commit is not there does not mean that `known` is the newest version.
+ *
+ * @throws {LakeError} when an entry is missing, is not readable, or asks for what this version does not know.
+ */
+export async function readLog(storage: Storage, known: Snapshot, range: LogRange = {}): Promise<Snapshot> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await readListed(storage, known, range);
+    } catch (error) {
+      if (!(error instanceof MissingEntry) || attempt === MAX_LISTS) throw error;
+    }
+  }
+}
+
+async function readListed(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot> {
+  const { name } = known.table;
+  // Read first: what it names was there when it was written, and so it is when the log is listed.
+  const named = known.version < 0 ? await lastCheckpointVersion(storage, name) : -1;
+  const log = await listLog(storage, name);
+  if (log.newest < 0 && known.version >= 0)
+    throw lostLog(name, `is gone, which had version ${known.version}`);
+  if (log.newest < named) throw lostLog(name, `ends with version ${log.newest}, and had version ${named}`);
+  const base = hasAllBehind(log, known.version) ? known : emptySnapshot(known.table);
+  const draft = new Draft(base);
+  let { version } = base;
+  const start = version < 0 ? await startOf(storage, name, log, range) : undefined;
+  if (start !== undefined) {
+    draft.apply(start);
+    version = start.version;
+  }
+  const end = Math.min(log.newest, range.version ?? log.newest);
+  while (version < end) {
+    const next = await readCommit(storage, name, version + 1);
+    if (next === undefined) throw new MissingEntry(name, version + 1);
+    if (!isWithin(next, range)) break;
+    draft.apply(next);
+    ({ version } = next);
+  }
+  return version === base.version ? base : draft.finish();
+}
+
+function lostLog(table: string, what: string): LakeError {
+  return new LakeError(`table ${table}: its log ${what}`, {
+    hint: `restore ${table}/_delta_log from a backup; barlake check tells more`,
+  });
+}
+
+/** A table's commits from a version on, oldest first. @throws {LakeError} */
+export async function* commitsOf(storage: Storage, table: string, start: number): AsyncGenerator<Commit> {
+  for (let version = start; ; version++) {
+    const one = await readCommit(storage, table, version);
+    if (one === undefined) return;
+    yield one;
+  }
+}
+
+/**
+ * Commits actions as the version after `base`; every {@link CHECKPOINT_INTERVAL} commits a checkpoint follows.
+ *
+ * @param now epoch milliseconds.
+ * @returns the table afterwards, or undefined when another writer has taken that version: then nothing was committed.
+ * @throws {LakeError} for a table whose own rules this version cannot keep.
+ */
+export async function commit(
+  storage: Storage,
+  base: Snapshot,
+  actions: readonly Action[],
+  now: number,
+): Promise<Snapshot | undefined> {
+  const { name } = base.table;
+  checkWritable(name, base.metaData, actions);
+  const version = base.version + 1;
+  if ((await listLog(storage, name)).newest !== base.version) return undefined;
+  const text = actions.map((action) => `${JSON.stringify(action)}\n`).join("");
+  const done = await storage.putIfAbsent(commitFile(name, version), text);
+  if (!done || !(await isInLog(storage, base, actions))) return undefined;
+  const draft = new Draft(base);
+  draft.apply({ version, actions });
+  const after = draft.finish();
+  // The commit stands, whatever becomes of the checkpoint: the log is whole without it.
+  if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
+    await writeCheckpoint(storage, after, now).catch(() => undefined);
+  return after;
+}
+
+/**
+ * Whether a commit that was written belongs to its table. It does not where other writers got far ahead between the list
+ * of the log and the commit, as when the machine slept, and deleted the commits that it should follow: no reader sees it
+ * then, and it is deleted.
+ */
+async function isInLog(storage: Storage, base: Snapshot, actions: readonly Action[]): Promise<boolean> {
+  const { table } = base;
+  if (hasAllBehind(await listLog(storage, table.name), base.version + 1)) return true;
+  const now = await readLog(storage, emptySnapshot(table));
+  const isKnown = actions.every((action) => {
+    if ("txn" in action) return now.txns.has(action.txn.appId);
+    if ("remove" in action) return !now.files.has(decodePath(action.remove.path));
+    if (!("add" in action)) return true;
+    const path = decodePath(action.add.path);
+    return now.files.has(path) || now.removed.has(path);
+  });
+  if (!isKnown) await storage.delete(commitFile(table.name, base.version + 1));
+  return isKnown;
+}
+
+/** Set in the configuration of a table that got more columns when it had files already. */
+const COLUMNS_ADDED = "barlake.columnsAdded";
+
+/** Whether a table's files may differ in their columns. */
+export function hasMixedFiles({ table, columns, metaData }: Snapshot): boolean {
+  const isEvolved = metaData?.configuration[COLUMNS_ADDED] === "true";
+  return isEvolved || columns.length !== table.columns.length;
+}
+
+/** The actions that a table's first commit begins with, or that change its columns. */
+export function schemaActions(base: Snapshot, columns: readonly Column[], now: number): Action[] {
+  const { table, metaData } = base;
+  const configuration = { ...metaData?.configuration };
+  if (base.version >= 0) configuration[COLUMNS_ADDED] = "true";
+  const next: MetaData = {
+    id: metaData?.id ?? randomUUID(),
+    name: table.name,
+    description: table.doc,
+    format: { provider: "parquet", options: {} },
+    schemaString: schemaString(columns),
+    partitionColumns: table.partition,
+    configuration,
+    createdTime: metaData?.createdTime ?? now,
+  };
+  return base.version < 0 ? [{ protocol: PROTOCOL }, { metaData: next }] : [{ metaData: next }];
+}
+
+/** The checkpoint to begin with: the newest one that is readable and within the range. Undefined: the first commit. */
+async function startOf(
+  storage: Storage,
+  table: string,
+  { commits, checkpoints }: LogFiles,
+  range: LogRange,
+): Promise<Commit | undefined> {
+  if (commits.length === 0 && checkpoints.length === 0) return undefined;
+  const isWhole = commits[0] === 0;
+  const { version: last = Number.POSITIVE_INFINITY } = range;
+  let unreadable: unknown;
+  for (const checkpoint of isWhole && range.whole ? [] : checkpoints.toReversed()) {
+    if (checkpoint.version > last || !(await wasCommittedBy(storage, table, checkpoint.version, range.asOf)))
+      continue;
+    try {
+      const { version, actions } = await readCheckpoint(storage, table, checkpoint);
+      const one = await readCommit(storage, table, version);
+      return { version, actions: [...actions, ...(one?.actions.filter((a) => "commitInfo" in a) ?? [])] };
+    } catch (error) {
+      unreadable ??= error;
+    }
+  }
+  if (isWhole) return undefined;
+  throw (
+    unreadable ??
+    new LakeError(
+      `table ${table}: its log begins neither at version 0 nor with a checkpoint that is old enough`,
+      {
+        hint: `restore ${commitFile(table, 0)} and what follows from a backup`,
+      },
+    )
+  );
+}
+
+async function wasCommittedBy(
+  storage: Storage,
+  table: string,
+  version: number,
+  asOf: number | undefined,
+): Promise<boolean> {
+  if (asOf === undefined) return true;
+  const one = await readCommit(storage, table, version);
+  return one !== undefined && isWithin(one, { asOf });
+}
+
+function isWithin(one: Commit, { version = one.version, asOf }: LogRange): boolean {
+  if (one.version > version) return false;
+  return asOf === undefined || (commitTime(one) ?? Number.NEGATIVE_INFINITY) <= asOf;
+}
+
+/**
+ * Reads one commit of a table's log; undefined where there is none.
+ *
+ * @throws {LakeError} when it is not readable.
+ */
+export async function readCommit(
+  storage: Storage,
+  table: string,
+  version: number,
+): Promise<Commit | undefined> {
+  const path = commitFile(table, version);
+  const unreadable = (cause: unknown): LakeError =>
+    new LakeError(`table ${table}: ${path} is not readable: ${messageOf(cause)}`, {
+      hint: RESTORE_HINT,
+      cause,
+    });
+  const text = await storage.readText(path).catch((error: unknown) => {
+    throw typeof (error as NodeJS.ErrnoException).code === "string" ? unreadable(error) : error;
+  });
+  if (text === undefined) return undefined;
+  try {
+    return { version, actions: parseActions(text) };
+  } catch (cause) {
+    throw unreadable(cause);
+  }
+}

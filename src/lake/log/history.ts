@@ -1,0 +1,52 @@
+import type { TableSchema } from "../../schema/column.js";
+import type { Storage } from "../storage/storage.js";
+import { commitsOf } from "./delta-log.js";
+import { listLog, MissingEntry } from "./log-files.js";
+import { type Commit, commitTime } from "./snapshot.js";
+
+/** A version of a table, and how it came to be. */
+export interface HistoryEntry {
+  readonly version: number;
+  /** Epoch milliseconds, where the commit tells. */
+  readonly committedAt: number | undefined;
+  /** What was done: IMPORT, INGEST, SIMULATE, OPTIMIZE, or another writer's word. */
+  readonly operation: string | undefined;
+  readonly runId: string | undefined;
+  readonly engine: string | undefined;
+  readonly inserted: number | undefined;
+  readonly updated: number | undefined;
+  readonly filesAdded: number;
+  readonly filesRemoved: number;
+  readonly bytesAdded: number;
+}
+
+/** Every version of a table that its log still tells of, oldest first. @throws {LakeError} */
+export async function readHistory(storage: Storage, table: TableSchema): Promise<HistoryEntry[]> {
+  const entries: HistoryEntry[] = [];
+  const { commits } = await listLog(storage, table.name);
+  for await (const commit of commitsOf(storage, table.name, commits[0] ?? 0)) entries.push(entryOf(commit));
+  const last = entries.at(-1)?.version ?? -1;
+  if (last < (commits.at(-1) ?? -1)) throw new MissingEntry(table.name, last + 1);
+  return entries;
+}
+
+function entryOf(commit: Commit): HistoryEntry {
+  const info = commit.actions.find((action) => "commitInfo" in action)?.commitInfo;
+  const adds = commit.actions.flatMap((action) => ("add" in action ? [action.add] : []));
+  const metric = (name: string): number | undefined => {
+    const text = info?.operationMetrics?.[name];
+    return text === undefined ? undefined : Number(text);
+  };
+  return {
+    version: commit.version,
+    committedAt: commitTime(commit),
+    operation: info?.operation,
+    runId: info?.operationParameters?.runId,
+    engine: info?.engineInfo,
+    inserted: metric("numInsertedRows"),
+    updated: metric("numUpdatedRows"),
+    filesAdded: adds.length,
+    filesRemoved: commit.actions.filter((action) => "remove" in action).length,
+    bytesAdded: adds.reduce((sum, add) => sum + add.size, 0),
+  };
+}

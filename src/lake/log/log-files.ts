@@ -1,0 +1,95 @@
+import { LakeError } from "../../core/errors.js";
+import type { Storage } from "../storage/storage.js";
+
+/** What the folder of a table's log holds. */
+export interface LogFiles {
+  /** Versions of the JSON commits, ascending. */
+  readonly commits: readonly number[];
+  /** Whole checkpoints, ascending. */
+  readonly checkpoints: readonly CheckpointFiles[];
+  /** The newest version that a commit or a checkpoint names, also one that is not whole; -1 where there is none. */
+  readonly newest: number;
+}
+
+/** A checkpoint: one Parquet file or, by other writers, several parts. */
+export interface CheckpointFiles {
+  readonly version: number;
+  /** Relative to the lake. */
+  readonly paths: readonly string[];
+}
+
+/** What to do about a file that is damaged or gone. */
+export const RESTORE_HINT = "restore it from a backup; barlake check --deep tells what else is damaged";
+
+const COMMIT = /^(\d{20})\.json$/;
+const CHECKPOINT = /^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet$/;
+
+const folderOf = (table: string): string => `${table}/_delta_log`;
+const digits = (version: number): string => String(version).padStart(20, "0");
+
+/** Where a commit lies in the lake. */
+export function commitFile(table: string, version: number): string {
+  return `${folderOf(table)}/${digits(version)}.json`;
+}
+
+/** Where a checkpoint lies in the lake. */
+export function checkpointFile(table: string, version: number): string {
+  return `${folderOf(table)}/${digits(version)}.checkpoint.parquet`;
+}
+
+/** Where a table tells of its newest checkpoint. */
+export function lastCheckpointFile(table: string): string {
+  return `${folderOf(table)}/_last_checkpoint`;
+}
+
+/** What lists of names were found to be, by the list: a storage gives the same one while nothing changed. */
+const KNOWN_LISTS = new WeakMap<readonly string[], LogFiles>();
+
+/** Lists a table's log; both lists are empty where there is none. */
+export async function listLog(storage: Storage, table: string): Promise<LogFiles> {
+  const names = await storage.list(folderOf(table));
+  const known = KNOWN_LISTS.get(names);
+  if (known !== undefined) return known;
+  const commits = names.filter((name) => COMMIT.test(name)).map((name) => Number.parseInt(name, 10));
+  commits.sort((a, b) => a - b);
+  const others = names.filter((name) => CHECKPOINT.test(name)).sort();
+  const newest = Math.max(commits.at(-1) ?? -1, Number.parseInt(others.at(-1) ?? "-1", 10));
+  const log = { commits, checkpoints: checkpointsIn(table, others), newest };
+  KNOWN_LISTS.set(names, log);
+  return log;
+}
+
+/** Whether every commit from the one behind `version` to the newest version is there. */
+export function hasAllBehind({ commits, newest }: LogFiles, version: number): boolean {
+  if (version >= newest) return version === newest;
+  const first = commits.indexOf(version + 1);
+  return first >= 0 && commits.length - first === newest - version;
+}
+
+function checkpointsIn(table: string, names: readonly string[]): CheckpointFiles[] {
+  const found = new Map<string, { version: number; parts: number; paths: string[] }>();
+  for (const name of names) {
+    const match = CHECKPOINT.exec(name);
+    if (match === null) continue;
+    const [, version, , parts = "1"] = match;
+    const id = `${version}.${parts}`;
+    const checkpoint = found.get(id) ?? { version: Number(version), parts: Number(parts), paths: [] };
+    checkpoint.paths.push(`${folderOf(table)}/${name}`);
+    found.set(id, checkpoint);
+  }
+  return [...found.values()].filter(({ parts, paths }) => paths.length === parts);
+}
+
+/** An entry of a log is missing: the log has a hole, or another program deleted the entry since the log was listed. */
+export class MissingEntry extends LakeError {
+  constructor(table: string, version: number) {
+    super(`table ${table}: ${commitFile(table, version)} is missing`, { hint: RESTORE_HINT });
+  }
+}
+
+/** The version that `_last_checkpoint` names; -1 where there is no such file, or it is not readable: it is only a help. */
+export async function lastCheckpointVersion(storage: Storage, table: string): Promise<number> {
+  const text = await storage.readText(lastCheckpointFile(table)).catch(() => undefined);
+  const match = /"version"\s*:\s*(\d+)/.exec(text ?? "");
+  return match === null ? -1 : Number(match[1]);
+}

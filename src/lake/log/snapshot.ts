@@ -1,0 +1,197 @@
+import { LakeError } from "../../core/errors.js";
+import type { Column, TableSchema } from "../../schema/column.js";
+import { readStats } from "../files/file-stats.js";
+import type { Action, AddFile, FileStats, MetaData, Protocol, RemoveFile, Txn } from "./delta-actions.js";
+import { checkMetaData, checkProtocol } from "./delta-protocol.js";
+import { columnsOfSchema } from "./delta-schema.js";
+
+/** A live data file of a table. */
+export interface DataFile {
+  /** Relative to the table's folder, as on disk. */
+  readonly path: string;
+  readonly partitionValues: Readonly<Record<string, string | null>>;
+  readonly size: number;
+  /** When it was written, in epoch milliseconds. */
+  readonly writtenAt: number;
+  /** What the log tells of the rows; undefined where it tells nothing. Reading it throws where it is damaged. */
+  readonly stats: FileStats | undefined;
+}
+
+/** A table as one version of its log has it. */
+export interface Snapshot {
+  readonly table: TableSchema;
+  /** -1 where the table has no commit yet. */
+  readonly version: number;
+  /** The table's columns, those included that deliveries added to the declared ones. */
+  readonly columns: readonly Column[];
+  /** Live files, by path. */
+  readonly files: ReadonlyMap<string, DataFile>;
+  /** Files that were removed, by path: older versions have them still. A checkpoint leaves out the oldest. */
+  readonly removed: ReadonlyMap<string, RemoveFile>;
+  readonly protocol: Protocol | undefined;
+  readonly metaData: MetaData | undefined;
+  /** What was landed already, by identity. */
+  readonly txns: ReadonlyMap<string, Txn>;
+  /** Epoch milliseconds of the newest commit, where it tells. */
+  readonly committedAt: number | undefined;
+}
+
+/** One commit of a table's log. */
+export interface Commit {
+  readonly version: number;
+  readonly actions: readonly Action[];
+}
+
+/** The table before its first commit. */
+export function emptySnapshot(table: TableSchema): Snapshot {
+  return {
+    table,
+    version: -1,
+    columns: table.columns,
+    files: new Map(),
+    removed: new Map(),
+    protocol: undefined,
+    metaData: undefined,
+    txns: new Map(),
+    committedAt: undefined,
+  };
+}
+
+/** A snapshot that actions are being applied to; the one that it began as stays as it is. */
+export class Draft {
+  readonly #table: TableSchema;
+  readonly #files: Map<string, DataFile>;
+  readonly #removed: Map<string, RemoveFile>;
+  readonly #txns: Map<string, Txn>;
+  #version: number;
+  #columns: readonly Column[];
+  #protocol: Protocol | undefined;
+  #metaData: MetaData | undefined;
+  #committedAt: number | undefined;
+
+  constructor(base: Snapshot) {
+    this.#table = base.table;
+    this.#files = new Map(base.files);
+    this.#removed = new Map(base.removed);
+    this.#txns = new Map(base.txns);
+    this.#version = base.version;
+    this.#columns = base.columns;
+    this.#protocol = base.protocol;
+    this.#metaData = base.metaData;
+    this.#committedAt = base.committedAt;
+  }
+
+  /** @throws {LakeError} for what this version does not know. */
+  apply({ version, actions }: Commit): void {
+    for (const action of actions) this.#act(action);
+    this.#version = version;
+    this.#committedAt = commitTime({ version, actions });
+  }
+
+  /** The snapshot; nothing may be applied afterwards. */
+  finish(): Snapshot {
+    return {
+      table: this.#table,
+      version: this.#version,
+      columns: this.#columns,
+      files: this.#files,
+      removed: this.#removed,
+      protocol: this.#protocol,
+      metaData: this.#metaData,
+      txns: this.#txns,
+      committedAt: this.#committedAt,
+    };
+  }
+
+  #act(action: Action): void {
+    const { name } = this.#table;
+    if ("add" in action) {
+      const file = dataFileOf(this.#table, action.add);
+      this.#files.set(file.path, file);
+      this.#removed.delete(file.path);
+    } else if ("remove" in action) {
+      const path = decodePath(action.remove.path);
+      this.#files.delete(path);
+      this.#removed.set(path, action.remove);
+    } else if ("txn" in action) this.#txns.set(action.txn.appId, action.txn);
+    else if ("metaData" in action) {
+      checkMetaData(name, action.metaData);
+      this.#metaData = action.metaData;
+      this.#columns = columnsOfSchema(name, action.metaData.schemaString);
+    } else if ("protocol" in action) {
+      checkProtocol(name, action.protocol);
+      this.#protocol = action.protocol;
+    }
+  }
+}
+
+/** When a commit was made, in epoch milliseconds, where it tells. */
+export function commitTime({ actions }: Commit): number | undefined {
+  const info = actions.find((action) => "commitInfo" in action);
+  return info?.commitInfo.timestamp;
+}
+
+/** The data file that an action adds. @throws {LakeError} where rows of it are marked as gone. */
+export function dataFileOf(table: TableSchema, add: AddFile): DataFile {
+  const file = new LoggedFile(table, add);
+  if (add.deletionVector === undefined || add.deletionVector === null) return file;
+  throw new LakeError(
+    `table ${table.name}: ${file.path} has a deletion vector, which this version does not read`,
+  );
+}
+
+/** The action that added a live file, as the log has it. */
+export function addActionOf(file: DataFile): AddFile {
+  if (file instanceof LoggedFile) return file.add;
+  throw new TypeError(`${file.path} is not from a log`);
+}
+
+/** A data file whose statistics are read when they are first asked for: most files of a large table are never asked. */
+class LoggedFile implements DataFile {
+  readonly path: string;
+  readonly add: AddFile;
+  readonly #table: TableSchema;
+  #stats: FileStats | undefined;
+
+  constructor(table: TableSchema, add: AddFile) {
+    this.path = decodePath(add.path);
+    this.add = add;
+    this.#table = table;
+  }
+
+  get partitionValues(): Readonly<Record<string, string | null>> {
+    return this.add.partitionValues;
+  }
+
+  get size(): number {
+    return this.add.size;
+  }
+
+  get writtenAt(): number {
+    return this.add.modificationTime;
+  }
+
+  get stats(): FileStats | undefined {
+    const { stats } = this.add;
+    if (stats === undefined || stats === null) return undefined;
+    try {
+      this.#stats ??= readStats(this.#table, stats);
+    } catch (cause) {
+      throw new LakeError(`${this.path}: its statistics in the log are not JSON`, {
+        hint: "restore the table's _delta_log from a backup; barlake check tells which entry it is",
+        cause,
+      });
+    }
+    return this.#stats;
+  }
+}
+
+/** A data file's path as the log writes it. */
+export function encodePath(path: string): string {
+  return path.split("/").map(encodeURIComponent).join("/").replaceAll("%3D", "=");
+}
+
+/** A data file's path on disk. */
+export function decodePath(encoded: string): string {
+  return encoded.includes("%") ? decodeURIComponent(encoded) : encoded;
+}

@@ -1,0 +1,214 @@
+import { BarlakeError, messageOf } from "../../../core/errors.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { readCheckpoint } from "../../log/checkpoint.js";
+import { readCommit } from "../../log/delta-log.js";
+import {
+  type CheckpointFiles,
+  commitFile,
+  type LogFiles,
+  lastCheckpointFile,
+  listLog,
+} from "../../log/log-files.js";
+import { type Commit, Draft, emptySnapshot, type Snapshot } from "../../log/snapshot.js";
+import type { Storage } from "../../storage/storage.js";
+import { checkpointDifference } from "./checkpoint-difference.js";
+import type { Finding } from "./finding.js";
+
+/** What became of a table's log when it was read from its beginning. */
+export interface LogCheck {
+  readonly findings: readonly Finding[];
+  /** What the whole log comes to; undefined where it is not whole. */
+  readonly whole: Snapshot | undefined;
+}
+
+const RESTORE_ENTRY = "restore it from a backup; no version from there on is read without it";
+const DROP_CHECKPOINT = "move it away: readers then use an older one, or the log from its beginning";
+
+/**
+ * Reads a table's log from version 0, or from its oldest checkpoint where the beginning is gone: every entry must be
+ * there and parse, and every checkpoint must be what the entries before it come to.
+ */
+export async function checkLog(storage: Storage, table: TableSchema): Promise<LogCheck> {
+  const log = await listLog(storage, table.name);
+  const reader = new LogReader(storage, table);
+  const [from, to] = rangeOf(log);
+  const checkpoints = new Map(log.checkpoints.map((one) => [one.version, one]));
+  const isHeadless = log.commits.length > 0 && log.commits[0] !== 0 && log.checkpoints.length === 0;
+  if (isHeadless) reader.headless();
+  for (let version = from; version <= to; version++) {
+    const checkpoint = checkpoints.get(version);
+    await reader.entry(version, version === from && checkpoint !== undefined);
+    if (checkpoint !== undefined) await reader.checkpoint(checkpoint);
+  }
+  await reader.lastCheckpoint(log, to);
+  return reader.finish();
+}
+
+/** Versions of a log that there should be, from and to; to is -1 where there is no log. */
+function rangeOf({ commits, checkpoints }: LogFiles): readonly [number, number] {
+  const starts = [commits[0], commits[0] === 0 ? undefined : checkpoints[0]?.version];
+  const ends = [commits.at(-1), checkpoints.at(-1)?.version];
+  const known = (versions: readonly (number | undefined)[]): number[] =>
+    versions.filter((version) => version !== undefined);
+  return [Math.min(...known(starts)), Math.max(-1, ...known(ends))];
+}
+
+/** Goes through a log and keeps what it comes to, as long as nothing is amiss. A class because of what it keeps. */
+class LogReader {
+  readonly #storage: Storage;
+  readonly #table: TableSchema;
+  readonly #findings: Finding[] = [];
+  /** Undefined while what the log comes to is unknown: from damage on, until a checkpoint tells. */
+  #draft: Draft | undefined;
+  #isWhole = true;
+
+  constructor(storage: Storage, table: TableSchema) {
+    this.#storage = storage;
+    this.#table = table;
+    this.#draft = new Draft(emptySnapshot(table));
+  }
+
+  /** The log begins late, and no checkpoint tells what was before. */
+  headless(): void {
+    const file = commitFile(this.#table.name, 0);
+    this.#broken("log_begins_late", file, "is missing, and there is no checkpoint to begin with", 0);
+  }
+
+  /** @param optional the version's checkpoint stands in for it. */
+  async entry(version: number, optional: boolean): Promise<void> {
+    const file = commitFile(this.#table.name, version);
+    let commit: Commit | undefined;
+    try {
+      commit = await readCommit(this.#storage, this.#table.name, version);
+    } catch (error) {
+      this.#broken("log_entry_unreadable", file, told(error, file), version);
+      return;
+    }
+    if (optional) this.#draft = undefined;
+    else if (commit === undefined) this.#broken("log_entry_missing", file, "is missing", version);
+    else this.#apply(commit, file);
+  }
+
+  async checkpoint(checkpoint: CheckpointFiles): Promise<void> {
+    const { version, paths } = checkpoint;
+    const file = paths[0] as string;
+    try {
+      const actions = await readCheckpoint(this.#storage, this.#table.name, checkpoint);
+      const draft = new Draft(emptySnapshot(this.#table));
+      draft.apply(actions);
+      const content = draft.finish();
+      if (this.#draft !== undefined) {
+        const known = this.#draft.finish();
+        const difference = checkpointDifference(known, content);
+        this.#draft = new Draft(known);
+        if (difference !== undefined)
+          this.find("checkpoint_differs", file, `is not what the log comes to: ${difference}`, {
+            version,
+            hint: DROP_CHECKPOINT,
+          });
+      } else this.#draft = new Draft(content);
+    } catch (error) {
+      this.find("checkpoint_unreadable", file, told(error, file), { version, hint: DROP_CHECKPOINT });
+    }
+  }
+
+  /** `_last_checkpoint` must name a checkpoint that is there, and none behind the log's end. */
+  async lastCheckpoint({ checkpoints }: LogFiles, newest: number): Promise<void> {
+    const file = lastCheckpointFile(this.#table.name);
+    const hint = "delete it: it only saves other programs a look at the folder";
+    try {
+      const text = await this.#storage.readText(file);
+      if (text === undefined) return;
+      const { version } = JSON.parse(text) as { version?: unknown };
+      if (checkpoints.some((one) => one.version === version)) return;
+      const beyond = typeof version === "number" && version > newest;
+      const end = beyond ? `, while the log ends with version ${newest}: its newest entries are gone` : "";
+      this.find(
+        "last_checkpoint",
+        file,
+        `names version ${String(version)}, of which there is no checkpoint${end}`,
+        {
+          hint: beyond ? "restore the table's _delta_log from a backup" : hint,
+          severity: beyond ? "error" : "warning",
+        },
+      );
+    } catch (error) {
+      this.find("last_checkpoint", file, `is not readable: ${messageOf(error)}`, {
+        hint,
+        severity: "warning",
+      });
+    }
+  }
+
+  find(
+    rule: Finding["rule"],
+    file: string,
+    what: string,
+    more: Pick<Finding, "hint"> & Partial<Pick<Finding, "version" | "severity">>,
+  ): void {
+    const { name } = this.#table;
+    this.#findings.push({ severity: "error", table: name, file, rule, message: `${file} ${what}`, ...more });
+  }
+
+  finish(): LogCheck {
+    const snapshot = this.#isWhole ? this.#draft?.finish() : undefined;
+    if (snapshot !== undefined && snapshot.version >= 0) this.#checkSchema(snapshot);
+    return { findings: this.#findings, whole: snapshot };
+  }
+
+  #apply(commit: Commit, file: string): void {
+    try {
+      this.#draft?.apply(commit);
+    } catch (error) {
+      const hint = error instanceof BarlakeError ? error.hint : undefined;
+      this.#broken(
+        "log_not_understood",
+        file,
+        `is not understood: ${messageOf(error)}`,
+        commit.version,
+        hint,
+      );
+    }
+  }
+
+  #broken(
+    rule: Finding["rule"],
+    file: string,
+    what: string,
+    version: number,
+    hint: string = RESTORE_ENTRY,
+  ): void {
+    this.find(rule, file, what, { version, hint });
+    this.#draft = undefined;
+    this.#isWhole = false;
+  }
+
+  #checkSchema({ version, metaData, protocol, columns }: Snapshot): void {
+    const { name, partition, columns: declared } = this.#table;
+    const hint = "another program has written this table; write it anew, or restore it from a backup";
+    const complain = (what: string): void => {
+      const found = { severity: "error", table: name, version, rule: "log_schema", hint } as const;
+      this.#findings.push({ ...found, message: `table ${name}: ${what}` });
+    };
+    if (protocol === undefined || metaData === undefined) {
+      complain(`its log has no ${protocol === undefined ? "protocol" : "metaData"}`);
+      return;
+    }
+    if (metaData.partitionColumns?.join() !== partition.join())
+      complain(
+        `is partitioned by ${metaData.partitionColumns?.join(", ") || "nothing"}, not by ${partition.join(", ")}`,
+      );
+    for (const column of columns) {
+      const own = declared.find((one) => one.name === column.name);
+      if (own !== undefined && own.type !== column.type)
+        complain(`column ${column.name} is ${column.type} by the log, and ${own.type} by its declaration`);
+    }
+  }
+}
+
+/** The part of a message that follows the file's name. */
+function told(error: unknown, file: string): string {
+  const [message = ""] = messageOf(error).split("\n");
+  const at = message.indexOf(file);
+  return at < 0 ? `is not readable: ${message}` : message.slice(at + file.length).trim();
+}

@@ -1,0 +1,213 @@
+import { regionSql } from "../../../db/market/region-sql.js";
+import { ident, literal, literalList } from "../../../db/quote.js";
+import type { Session } from "../../../db/session.js";
+import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
+import { type Column, DUCKDB_TYPE, type TableSchema } from "../../../schema/column.js";
+import { REQUESTS } from "../../../schema/requests.js";
+import { RUNS } from "../../../schema/runs.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../../../schema/statements.js";
+import { statSql } from "../../land/staged-rows.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import { type Find, readableStats } from "./check-files.js";
+import { FOREIGN, RESTORE_LOG } from "./finding.js";
+
+/** What a file's rows are, as they were read. */
+export interface RowFacts {
+  readonly rows: number;
+  /** Whether the rows are in the table's order: then repeats of the sort columns stand side by side. */
+  readonly isSorted: boolean;
+  /** Rows whose sort columns equal those of the row before. */
+  readonly repeats: number;
+  /** Smallest and greatest values by column, in the text form of the log's statistics; absent where all are null. */
+  readonly min: Readonly<Record<string, string>>;
+  readonly max: Readonly<Record<string, string>>;
+}
+
+/** Reads a Parquet file by itself: only what it holds. */
+function fileSource(url: string): string {
+  return `read_parquet(${literalList([url])}, hive_partitioning = false)`;
+}
+
+/**
+ * Reads every value of a live file, once: its columns, how many rows it has, their order, what they span, and what must
+ * not be null.
+ *
+ * @returns undefined where the file lacks columns without which nothing can be said of its rows.
+ * @throws {QueryError} when the file is not readable.
+ */
+export async function checkRows(
+  session: Session,
+  snapshot: Snapshot,
+  file: DataFile,
+  url: string,
+  find: Find,
+): Promise<RowFacts | undefined> {
+  const { table } = snapshot;
+  const columns = snapshot.columns.filter(({ name }) => !table.partition.includes(name));
+  const present = await checkColumns(session, table, columns, url, find);
+  const needed = [...table.key, ...table.sort, ...table.stats];
+  if (needed.some((name) => !present.has(name))) return undefined;
+  const read = columns.filter(({ name }) => present.has(name));
+  const [row] = await session.json<Record<string, bigint | string | null>>(
+    rowsSql(
+      table,
+      read,
+      table.partition.filter((name) => derivedSql(table, name)),
+      file,
+      url,
+    ),
+  );
+  const number = (name: string): number => Number(row?.[name] ?? 0);
+  const rows = number("rows");
+  for (const [index, { name, nullable }] of read.entries()) {
+    const nulls = rows - number(`values_${index}`);
+    if (nulls > 0 && nullable !== true)
+      find("null_in_required", `has ${nulls} rows without ${name}, which every row must have`, FOREIGN);
+  }
+  const values = (side: "min" | "max"): Record<string, string> =>
+    Object.fromEntries(
+      table.stats.flatMap((name) => {
+        const value = row?.[`${side}_${name}`];
+        return typeof value === "string" ? [[name, value]] : [];
+      }),
+    );
+  const facts = {
+    rows,
+    isSorted: number("unsorted") === 0,
+    repeats: number("repeats"),
+    min: values("min"),
+    max: values("max"),
+  };
+  for (const name of table.partition) {
+    const stray = number(`stray_${name}`);
+    if (stray > 0)
+      find(
+        "partition_rows",
+        `has ${stray} rows that do not belong to ${name} ${file.partitionValues[name]}`,
+        FOREIGN,
+      );
+  }
+  const unsorted = number("unsorted");
+  if (unsorted > 0)
+    find(
+      "not_sorted",
+      `is not sorted by ${table.sort.join(", ")}: ${unsorted} rows stand before a smaller one`,
+      FOREIGN,
+      "warning",
+    );
+  compareStatistics(file, facts, find);
+  return facts;
+}
+
+/** The columns of the table that a file has; findings for those that differ. */
+async function checkColumns(
+  session: Session,
+  table: TableSchema,
+  columns: readonly Column[],
+  url: string,
+  find: Find,
+): Promise<Set<string>> {
+  const described = await session.json<{ column_name: string; column_type: string }>(
+    `DESCRIBE SELECT * FROM ${fileSource(url)}`,
+  );
+  const types = new Map(described.map((one) => [one.column_name, one.column_type]));
+  for (const { name, type, nullable } of columns) {
+    const found = types.get(name);
+    // A column that was added to an open table is absent in files that were written before.
+    if (found === undefined) {
+      if (nullable !== true || table.open !== true) find("columns", `lacks the column ${name}`, FOREIGN);
+    } else if (!TYPES_OF[type].includes(found))
+      find("columns", `has the column ${name} as ${found}, not as ${DUCKDB_TYPE[type]}`, FOREIGN);
+  }
+  const known = new Set([...columns.map(({ name }) => name), ...table.partition]);
+  const more = described.filter((one) => !known.has(one.column_name)).map((one) => one.column_name);
+  if (more.length > 0)
+    find("columns", `has columns that the table does not know: ${more.join(", ")}`, FOREIGN, "warning");
+  return new Set(types.keys());
+}
+
+/** DuckDB's names of a column's type. Old writers have times without a zone: they are UTC. */
+const TYPES_OF: Readonly<Record<Column["type"], readonly string[]>> = {
+  string: ["VARCHAR"],
+  double: ["DOUBLE"],
+  int64: ["BIGINT"],
+  int32: ["INTEGER"],
+  boolean: ["BOOLEAN"],
+  date: ["DATE"],
+  timestamp: ["TIMESTAMP WITH TIME ZONE", "TIMESTAMP"],
+  "string[]": ["VARCHAR[]"],
+};
+
+function rowsSql(
+  table: TableSchema,
+  columns: readonly Column[],
+  derived: readonly string[],
+  file: DataFile,
+  url: string,
+): string {
+  const key = `{${table.sort.map((name) => `${literal(name)}: ${ident(name)}`).join(", ")}}`;
+  const select = [
+    "count(*) AS rows",
+    ...columns.map(({ name }, index) => `count(${ident(name)}) AS values_${index}`),
+    ...table.stats.flatMap((name) => [
+      `${statSql(table, name, "min")} AS ${ident(`min_${name}`)}`,
+      `${statSql(table, name, "max")} AS ${ident(`max_${name}`)}`,
+    ]),
+    "count(*) FILTER (sort_key < sort_key_before) AS unsorted",
+    "count(*) FILTER (sort_key = sort_key_before) AS repeats",
+    ...derived.map(
+      (name) =>
+        `count(*) FILTER (${derivedSql(table, name)} IS DISTINCT FROM ${partitionSql(table, file, name)}) AS ${ident(`stray_${name}`)}`,
+    ),
+  ];
+  return `SELECT ${select.join(", ")} FROM (
+    SELECT *, ${key} AS sort_key, lag(${key}) OVER () AS sort_key_before FROM ${fileSource(url)})`;
+}
+
+/** What a partition column follows from, in the tables that derive it; undefined in others. */
+function derivedSql({ name: table }: TableSchema, name: string): string | undefined {
+  const isBars = table === BARS_1D.name || table === BARS_1M.name;
+  const hasRegion = isBars || table === BALANCE_SHEET.name || table === CASH_FLOW.name;
+  if (name === "region") return hasRegion ? regionSql("symbol") : undefined;
+  if (name === "year") return isBars ? "year(trade_date)" : undefined;
+  if (isBars) return "CAST(date_trunc('month', trade_date) AS DATE)";
+  if (table === REQUESTS.name) return "CAST(date_trunc('month', asked_at) AS DATE)";
+  return table === RUNS.name ? "CAST(date_trunc('month', started_at) AS DATE)" : undefined;
+}
+
+function partitionSql({ columns }: TableSchema, { partitionValues }: DataFile, name: string): string {
+  const type = columns.find((column) => column.name === name)?.type ?? "string";
+  return `TRY_CAST(${literal(partitionValues[name] ?? "")} AS ${DUCKDB_TYPE[type]})`;
+}
+
+function compareStatistics(file: DataFile, { rows, min, max }: RowFacts, find: Find): void {
+  const stats = readableStats(file);
+  if (stats === undefined || stats === "unreadable") return;
+  if (stats.numRecords !== rows)
+    find("row_count", `has ${rows} rows, and ${stats.numRecords} by the log`, RESTORE_LOG);
+  for (const [side, told, found] of [
+    ["least", stats.minValues, min],
+    ["greatest", stats.maxValues, max],
+  ] as const) {
+    for (const [name, value] of Object.entries(told ?? {})) {
+      const actual = found[name];
+      if (actual === undefined || typeof value !== "string" || sameValue(value, actual)) continue;
+      const hides = side === "least" ? actual < value : actual > value;
+      find(
+        "statistics_wrong",
+        `has ${actual} as its ${side} ${name}, and ${value} by the log`,
+        RESTORE_LOG,
+        // Wider than need be costs time only; other writers shorten long texts so.
+        hides ? "error" : "warning",
+      );
+    }
+  }
+}
+
+/** Other writers give times with more digits, or another zone. */
+function sameValue(told: string, actual: string): boolean {
+  return (
+    told === actual ||
+    (/^\d{4}-\d{2}-\d{2}T/.test(actual) && Math.floor(Date.parse(told)) === Date.parse(actual))
+  );
+}

@@ -1,0 +1,177 @@
+import { BarlakeError, messageOf } from "../../../core/errors.js";
+import { Session } from "../../../db/session.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { contentHash, hashInName } from "../../files/data-file.js";
+import { recordVerified } from "../../files/verified-files.js";
+import type { Lake } from "../../lake.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import { checkFiles, finder, unknownFiles } from "./check-files.js";
+import { checkKeys, type ReadFile } from "./check-keys.js";
+import { checkLog } from "./check-log.js";
+import { checkRows } from "./check-rows.js";
+import { type Finding, RESTORE } from "./finding.js";
+
+export interface CheckOptions {
+  /** Reads every live file in full. @default false */
+  readonly deep?: boolean;
+  /** Epoch milliseconds. Where it is given, a deep check records that the files which are sound were verified then. */
+  readonly now?: number;
+  /** Ends the work after the file that is being read. */
+  readonly signal?: AbortSignal;
+  /** Is told before each file that is read. */
+  readonly onProgress?: (progress: CheckProgress) => void;
+}
+
+/** How far the reading of a table's files has come. */
+export interface CheckProgress {
+  readonly table: string;
+  /** The file that comes next, relative to the table. */
+  readonly file: string;
+  readonly done: number;
+  readonly total: number;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** What was checked of a table, and what was found. */
+export interface TableCheck {
+  readonly table: string;
+  /** -1 where the table has no commit, or its log cannot be read. */
+  readonly version: number;
+  /** Live files, and their bytes. */
+  readonly files: number;
+  readonly bytes: number;
+  /** Rows that were read; 0 unless the check was deep. */
+  readonly rows: number;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Checks what a table is stored as: its log from the beginning, its newest version's files against the log, and, deep,
+ * every row of these. Changes nothing. Others may write meanwhile: what is checked is the version that was newest.
+ */
+export async function checkTable(
+  lake: Lake,
+  table: TableSchema,
+  options: CheckOptions = {},
+): Promise<TableCheck> {
+  // Listed before the log is read: a file that is committed in between is then known.
+  const stored = await lake.storage.walk(table.name);
+  const log = await checkLog(lake.storage, table);
+  const findings = [...log.findings];
+  const snapshot = await newestOf(lake, table);
+  if (snapshot === undefined || snapshot.version < 0)
+    return { table: table.name, version: -1, files: 0, bytes: 0, rows: 0, findings };
+  const files = await checkFiles(lake, snapshot, stored);
+  findings.push(...files.findings);
+  if (log.whole !== undefined) findings.push(...unknownFiles(log.whole, stored));
+  let rows = 0;
+  if (options.deep === true) {
+    const read = await readFiles(lake, snapshot, files.present, findings, options);
+    rows = read.reduce((sum, { facts }) => sum + facts.rows, 0);
+    if (options.now !== undefined) {
+      const sound = read.map(({ file }) => file);
+      await recordVerified(lake.storage, snapshot, sound, options.now);
+    }
+    if (!options.signal?.aborted) findings.push(...(await checkPartitions(lake, snapshot, read)));
+  }
+  const bytes = [...snapshot.files.values()].reduce((sum, { size }) => sum + size, 0);
+  return { table: table.name, version: snapshot.version, files: snapshot.files.size, bytes, rows, findings };
+}
+
+/** The table as readers see it; undefined where they cannot, which the check of the log has told. */
+async function newestOf(lake: Lake, table: TableSchema): Promise<Snapshot | undefined> {
+  try {
+    return await lake.snapshot(table);
+  } catch (error) {
+    if (error instanceof BarlakeError) return undefined;
+    throw error;
+  }
+}
+
+/** Reads files one after the other; what is amiss is added to the findings. @returns those that could be read. */
+async function readFiles(
+  lake: Lake,
+  snapshot: Snapshot,
+  files: readonly DataFile[],
+  findings: Finding[],
+  { signal, onProgress }: CheckOptions,
+): Promise<ReadFile[]> {
+  const { name } = snapshot.table;
+  const read: ReadFile[] = [];
+  let [rows, bytes] = [0, 0];
+  let session = await Session.open();
+  try {
+    for (const [done, file] of files.entries()) {
+      if (signal?.aborted) break;
+      onProgress?.({ table: name, file: file.path, done, total: files.length, rows, bytes });
+      const found: Finding[] = [];
+      const facts = await readFile(session, lake, snapshot, file, found);
+      // A file that was replaced and vacuumed meanwhile is no finding.
+      if (facts === undefined && !(await isLive(lake, snapshot, file))) continue;
+      findings.push(...found);
+      bytes += file.size;
+      rows += facts?.rows ?? 0;
+      if (facts !== undefined) read.push({ file, facts });
+      else {
+        // Damaged bytes may have left the database in any state.
+        session.close();
+        session = await Session.open();
+      }
+    }
+  } finally {
+    session.close();
+  }
+  return read;
+}
+
+async function readFile(
+  session: Session,
+  lake: Lake,
+  snapshot: Snapshot,
+  file: DataFile,
+  findings: Finding[],
+): Promise<ReadFile["facts"] | undefined> {
+  const find = finder(snapshot, file, findings);
+  const url = lake.urlOf(snapshot, file);
+  try {
+    const told = hashInName(file.path);
+    const hash = told === undefined ? undefined : await contentHash(url);
+    // What is not the file that was written is not read further.
+    if (hash !== told) {
+      find(
+        "file_content",
+        `is not what was written: its hash is ${hash}, and its name says ${told}`,
+        RESTORE,
+      );
+      return undefined;
+    }
+    return await checkRows(session, snapshot, file, url, find);
+  } catch (error) {
+    find("file_unreadable", `is not readable: ${messageOf(error).split("\n")[0]}`, RESTORE);
+    return undefined;
+  }
+}
+
+async function isLive(lake: Lake, { table }: Snapshot, { path }: DataFile): Promise<boolean> {
+  return (await newestOf(lake, table))?.files.has(path) ?? true;
+}
+
+async function checkPartitions(
+  lake: Lake,
+  snapshot: Snapshot,
+  read: readonly ReadFile[],
+): Promise<Finding[]> {
+  const partitions = new Map<string, ReadFile[]>();
+  for (const one of read) {
+    const id = snapshot.table.partition.map((name) => one.file.partitionValues[name]).join("/");
+    const others = partitions.get(id);
+    if (others === undefined) partitions.set(id, [one]);
+    else others.push(one);
+  }
+  using session = await Session.open();
+  const findings: Finding[] = [];
+  for (const files of partitions.values())
+    findings.push(...(await checkKeys(session, lake, snapshot, files)));
+  return findings;
+}

@@ -1,0 +1,163 @@
+import { randomInt } from "node:crypto";
+import { systemClock } from "../../client/system-clock.js";
+import type { Clock } from "../../core/time.js";
+import type { Session } from "../../db/session.js";
+import { planCompaction } from "../../plan/compaction.js";
+import type { TableSchema } from "../../schema/column.js";
+import { deleteDataFiles } from "../files/data-file.js";
+import { byteCount, type Lake } from "../lake.js";
+import { commitInfoAction, removeAction } from "../log/commit-actions.js";
+import { commitBehind } from "../log/commit-behind.js";
+import type { Action } from "../log/delta-actions.js";
+import type { Snapshot } from "../log/snapshot.js";
+import { candidatesOf, type Replacement, rewritePartition } from "./rewrite-partition.js";
+
+/** Size that a data file has at most, unless one symbol alone is larger: 128 MB. */
+export const TARGET_BYTES = 128_000_000;
+
+export interface OptimizeOptions {
+  /** Identifies the run, for the log. */
+  readonly runId: string;
+  /** Size that a data file should have at most, above 0. @default 128 MB */
+  readonly targetBytes?: number;
+  /** Ends the work after the partition that is under way. */
+  readonly signal?: AbortSignal;
+  /** Is told before each partition. */
+  readonly onProgress?: (progress: OptimizeProgress) => void;
+}
+
+/** How far the compaction of a table has come. */
+export interface OptimizeProgress {
+  readonly table: string;
+  /** The partition that comes next: `region=CN/year=2026`. */
+  readonly partition: string;
+  /** Partitions that are done, of those that need it. */
+  readonly done: number;
+  readonly total: number;
+}
+
+/** What a compaction did to a table. Files and bytes are those of the whole table. */
+export interface OptimizeReport {
+  readonly table: string;
+  /** Partitions that were compacted, each with a commit of its own. */
+  readonly partitions: number;
+  /** Partitions that were left as they are because other writers kept replacing their files. */
+  readonly skipped: readonly string[];
+  readonly filesBefore: number;
+  readonly filesAfter: number;
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+  /** The table's version afterwards; the same as before where nothing was to be done. */
+  readonly version: number;
+}
+
+/** Times that a partition is written anew because another writer replaced its files meanwhile. */
+const MAX_TRIES = 4;
+/** Longest wait before a partition is tried again; the waits are random, so that two writers do not stay in step. */
+const MAX_WAIT_MS = 500;
+
+type Outcome = "compacted" | "settled" | "skipped";
+
+/**
+ * Compacts a table: in each partition, many files become few large ones, sorted, with each symbol in one file. The rows
+ * stay as they are, and older versions keep their files. A partition is one commit, so a run that was stopped has
+ * finished some partitions; where nothing is left to do, nothing is committed.
+ *
+ * Other writers may go on meanwhile: what they append stays, and a partition whose files they replace is tried again.
+ *
+ * @throws {LakeError} when rewritten files do not have as many rows as before. That partition is then as it was.
+ */
+export async function optimize(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  options: OptimizeOptions,
+  clock: Clock = systemClock,
+): Promise<OptimizeReport> {
+  const before = await lake.snapshot(table);
+  const plans = planCompaction(candidatesOf(before), options.targetBytes ?? TARGET_BYTES);
+  const skipped: string[] = [];
+  let partitions = 0;
+  for (const [done, { partition }] of plans.entries()) {
+    if (options.signal?.aborted) break;
+    options.onProgress?.({ table: table.name, partition, done, total: plans.length });
+    const outcome = await compactPartition(session, lake, table, partition, options, clock);
+    if (outcome === "compacted") partitions++;
+    if (outcome === "skipped") skipped.push(partition);
+  }
+  const after = await lake.snapshot(table);
+  return {
+    table: table.name,
+    partitions,
+    skipped,
+    filesBefore: before.files.size,
+    filesAfter: after.files.size,
+    bytesBefore: byteCount(before),
+    bytesAfter: byteCount(after),
+    version: after.version,
+  };
+}
+
+async function compactPartition(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  partition: string,
+  options: OptimizeOptions,
+  clock: Clock,
+): Promise<Outcome> {
+  const { runId, targetBytes = TARGET_BYTES } = options;
+  for (let attempt = 1; ; attempt++) {
+    const base = await lake.snapshot(table);
+    const replacement = await rewritePartition(session, lake, base, partition, {
+      targetBytes,
+      now: clock.now(),
+    });
+    if (replacement === undefined) return "settled";
+    // Where the commit throws, it may have come about all the same: the written files must stay then.
+    if (await commitReplacement(lake, base, replacement, runId, clock)) return "compacted";
+    await deleteDataFiles(lake.storage, table, replacement.added);
+    if (attempt === MAX_TRIES) return "skipped";
+    await clock.sleep(randomInt(1, MAX_WAIT_MS));
+  }
+}
+
+/** @returns false when other writers have replaced one of the files: nothing was committed. */
+async function commitReplacement(
+  lake: Lake,
+  base: Snapshot,
+  replacement: Replacement,
+  runId: string,
+  clock: Clock,
+): Promise<boolean> {
+  const now = clock.now();
+  const actions = actionsOf(replacement, runId, now);
+  const after = await commitBehind(lake, base, {
+    actions,
+    stillHolds: ({ files, metaData }) =>
+      metaData === base.metaData && replacement.removed.every(({ path }) => files.has(path)),
+    now,
+  });
+  return after !== undefined;
+}
+
+function actionsOf({ removed, added }: Replacement, runId: string, now: number): Action[] {
+  const bytes = (files: readonly { readonly size: number }[]): number =>
+    files.reduce((sum, file) => sum + file.size, 0);
+  const info = commitInfoAction(
+    { operation: "OPTIMIZE", runId, now },
+    {
+      numRemovedFiles: removed.length,
+      numRemovedBytes: bytes(removed),
+      numAddedFiles: added.length,
+      numAddedBytes: bytes(added),
+      numInsertedRows: 0,
+      numUpdatedRows: 0,
+    },
+  );
+  return [
+    info,
+    ...removed.map((file) => removeAction(file, { now, dataChange: false })),
+    ...added.map((add) => ({ add })),
+  ];
+}

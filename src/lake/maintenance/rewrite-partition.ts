@@ -1,0 +1,194 @@
+import { LakeError } from "../../core/errors.js";
+import { parquetRelation } from "../../db/parquet-relation.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { type CompactableFile, type CompactionGroup, planCompaction } from "../../plan/compaction.js";
+import { columnOf, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
+import { deleteDataFiles, isCompacted, writeDataFile } from "../files/data-file.js";
+import { verifyContent } from "../files/verify-content.js";
+import type { Lake } from "../lake.js";
+import type { AddFile } from "../log/delta-actions.js";
+import { type DataFile, dataFileOf, type Snapshot } from "../log/snapshot.js";
+
+/** What a landed file's bytes become, about, as a compacted one's. */
+const COMPACTED_GROWTH = 1.25;
+
+/** A data file as the plan of a compaction sees it. */
+export interface Candidate extends CompactableFile {
+  readonly file: DataFile;
+}
+
+/** New files that hold the rows of live ones. */
+export interface Replacement {
+  readonly removed: readonly DataFile[];
+  readonly added: readonly AddFile[];
+}
+
+/** The live files that a compaction may take, of one partition or of all. */
+export function candidatesOf(snapshot: Snapshot, partition?: string): Candidate[] {
+  const found: Candidate[] = [];
+  for (const file of snapshot.files.values()) {
+    // The lake writes no null into a partition's name; such a file is another writer's, and stays as it is.
+    if (Object.values(file.partitionValues).includes(null)) continue;
+    const candidate = candidateOf(snapshot.table, file);
+    if (partition === undefined || candidate.partition === partition) found.push(candidate);
+  }
+  return found;
+}
+
+/**
+ * Writes the files of one partition anew, fewer and larger, until a plan finds nothing left to do: how large a written
+ * file becomes is known only afterwards. Nothing is committed.
+ *
+ * @returns undefined where there is nothing to do.
+ * @throws {LakeError} when a live file is not what was written, or the written ones do not have as many rows. What was
+ *   written is deleted then.
+ */
+export async function rewritePartition(
+  session: Session,
+  lake: Lake,
+  base: Snapshot,
+  partition: string,
+  options: { readonly targetBytes: number; readonly now: number },
+): Promise<Replacement | undefined> {
+  const { table } = base;
+  const live = candidatesOf(base, partition);
+  const written = new Map<DataFile, AddFile>();
+  let current = live;
+  try {
+    for (;;) {
+      const [group] = planCompaction(current, options.targetBytes)[0]?.groups ?? [];
+      if (group === undefined) break;
+      const values = partitionValuesOf(table, group);
+      const originals = group.files.map(({ file }) => file).filter((file) => !written.has(file));
+      await verifyContent(lake, base, originals);
+      const outputs: Candidate[] = [];
+      for (const rows of await outputsOf(session, lake, base, group)) {
+        const add = await writeDataFile(session, lake.storage, base, rows, values, {
+          as: "compacted",
+          now: options.now,
+        });
+        const file = dataFileOf(table, add);
+        written.set(file, { ...add, dataChange: false });
+        outputs.push(candidateOf(table, file));
+      }
+      const replaced = new Set(group.files);
+      current = [...current.filter((one) => !replaced.has(one)), ...outputs];
+      await deleteReplaced(lake, table, group, written);
+    }
+    if (written.size === 0) return undefined;
+    const left = new Set(current);
+    const removed = live.filter((one) => !left.has(one)).map(({ file }) => file);
+    await checkRows(session, lake, base, partition, removed, [...written.keys()]);
+    return { removed, added: [...written.values()] };
+  } catch (error) {
+    await deleteDataFiles(lake.storage, table, [...written.values()]);
+    throw error;
+  }
+}
+
+/** Deletes files of a group that were themselves written here, and have been written anew since. */
+async function deleteReplaced(
+  lake: Lake,
+  table: TableSchema,
+  { files }: CompactionGroup<Candidate>,
+  written: Map<DataFile, AddFile>,
+): Promise<void> {
+  for (const { file } of files) {
+    const add = written.get(file);
+    if (add === undefined) continue;
+    await deleteDataFiles(lake.storage, table, [add]);
+    written.delete(file);
+  }
+}
+
+function candidateOf(table: TableSchema, file: DataFile): Candidate {
+  const partition = table.partition.map((name) => `${name}=${file.partitionValues[name]}`).join("/");
+  const first = sortColumn(table);
+  const [min, max] = [file.stats?.minValues?.[first], file.stats?.maxValues?.[first]];
+  const range = typeof min === "string" && typeof max === "string" ? { min, max } : undefined;
+  const isCompact = isCompacted(file.path);
+  const bytes = isCompact ? file.size : file.size * COMPACTED_GROWTH;
+  return { file, partition, bytes, isCompact, range };
+}
+
+/** Queries of the rows of each output, split between values of the first sort column. */
+async function outputsOf(
+  session: Session,
+  lake: Lake,
+  base: Snapshot,
+  { files, outputs }: CompactionGroup<Candidate>,
+): Promise<string[]> {
+  const rows = await parquetRelation(
+    session,
+    lake.filesOf(
+      base,
+      files.map(({ file }) => file),
+    ),
+  );
+  if (outputs === 1) return [rows];
+  const column = columnOf(base.table, sortColumn(base.table));
+  const name = ident(column.name);
+  // All rows of a value go to the output in which its middle row falls.
+  const starts = await session.json<{ start: string }>(
+    `SELECT CAST(min(value) AS VARCHAR) AS start
+     FROM (
+       SELECT value, floor((sum(n) OVER (ORDER BY value) - n / 2) * ${outputs} / sum(n) OVER ()) AS output
+       FROM (SELECT ${name} AS value, count(*) AS n FROM (${rows}) GROUP BY value)
+     )
+     GROUP BY output ORDER BY output`,
+  );
+  const bounds = starts.slice(1).map(({ start }) => `CAST(${literal(start)} AS ${DUCKDB_TYPE[column.type]})`);
+  return starts.map((_, index) => {
+    const tests = [
+      ...(index > 0 ? [`${name} >= ${bounds[index - 1]}`] : []),
+      ...(index < bounds.length ? [`${name} < ${bounds[index]}`] : []),
+    ];
+    return tests.length === 0 ? rows : `SELECT * FROM (${rows}) WHERE ${tests.join(" AND ")}`;
+  });
+}
+
+async function checkRows(
+  session: Session,
+  lake: Lake,
+  base: Snapshot,
+  partition: string,
+  removed: readonly DataFile[],
+  added: readonly DataFile[],
+): Promise<void> {
+  const before = await rowsOf(session, lake, base, removed);
+  const after = await rowsOf(session, lake, base, added);
+  if (before === after) return;
+  throw new LakeError(
+    `table ${base.table.name}, partition ${partition}: its files have ${before} rows by the log, rewritten they have ${after}; nothing was committed`,
+    { hint: "a data file is not the one that was committed; restore it from a backup" },
+  );
+}
+
+/** Rows by the log's statistics; of files that have none, by the files. */
+async function rowsOf(
+  session: Session,
+  lake: Lake,
+  base: Snapshot,
+  files: readonly DataFile[],
+): Promise<number> {
+  const unknown = files.filter((file) => file.stats?.numRecords === undefined);
+  const known = files.reduce((sum, file) => sum + (file.stats?.numRecords ?? 0), 0);
+  if (unknown.length === 0) return known;
+  const relation = await parquetRelation(session, lake.filesOf(base, unknown));
+  const [counted] = await session.json<{ rows: bigint }>(`SELECT count(*) AS rows FROM (${relation})`);
+  return known + Number(counted?.rows);
+}
+
+function sortColumn(table: TableSchema): string {
+  return table.sort[0] as string;
+}
+
+/** All files of a group are of one partition, without nulls. */
+function partitionValuesOf(
+  table: TableSchema,
+  { files }: CompactionGroup<Candidate>,
+): Readonly<Record<string, string>> {
+  const values = files[0]?.file.partitionValues ?? {};
+  return Object.fromEntries(table.partition.map((name) => [name, values[name] ?? ""]));
+}

@@ -1,0 +1,77 @@
+import { DAY_MS } from "../../core/time.js";
+import type { TableSchema } from "../../schema/column.js";
+import type { Lake } from "../lake.js";
+import type { Snapshot } from "../log/snapshot.js";
+import { STAGING, type StoredFile } from "../storage/storage.js";
+
+/** Longest that a writer may take between writing a file and committing it. */
+const WRITING_MS = DAY_MS;
+
+/** Which files may go. */
+export interface VacuumOptions {
+  /** Versions that were current within this time before now stay readable. */
+  readonly retentionMs: number;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Tells what would be deleted, and deletes nothing. @default false */
+  readonly dryRun?: boolean;
+}
+
+/** What a vacuum did to a table. */
+export interface VacuumReport {
+  readonly table: string;
+  /** Files that were deleted, or would be; relative to the table. */
+  readonly deleted: readonly StoredFile[];
+  /** Files that only older versions have, and that stay until their time is over. */
+  readonly kept: number;
+}
+
+/**
+ * Deletes a table's data files that no retained version refers to. The newest version's files stay in any case, and so
+ * do files that no version knows while a writer could still be about to commit them.
+ *
+ * Versions that were replaced before the retention began can be listed afterwards, but no longer read.
+ */
+export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOptions): Promise<VacuumReport> {
+  // Listed before the log is read: a file that is committed in between is then found live.
+  const stored = await lake.storage.walk(table.name);
+  const snapshot = await lake.wholeSnapshot(table);
+  const data = stored.filter(({ path }) => isDataFile(path));
+  const deleted = data.filter((file) => isDead(snapshot, file, options));
+  if (options.dryRun !== true) {
+    for (const { path } of deleted) await lake.storage.delete(`${table.name}/${path}`);
+  }
+  const kept = data.filter(({ path }) => snapshot.removed.has(path)).length;
+  const dead = deleted.filter(({ path }) => snapshot.removed.has(path)).length;
+  return { table: table.name, deleted, kept: kept - dead };
+}
+
+/**
+ * Deletes what killed processes have left outside every table, a day after it was written at the earliest.
+ *
+ * @returns the files, relative to the folder of staged ones.
+ */
+export async function vacuumStaging(
+  { storage }: Lake,
+  { now, dryRun }: Omit<VacuumOptions, "retentionMs">,
+): Promise<StoredFile[]> {
+  const old = (await storage.walk(STAGING)).filter((file) => file.modifiedAt < now - WRITING_MS);
+  if (dryRun !== true) for (const { path } of old) await storage.delete(`${STAGING}/${path}`);
+  return old;
+}
+
+function isDead(
+  { files, removed }: Snapshot,
+  file: StoredFile,
+  { now, retentionMs }: VacuumOptions,
+): boolean {
+  if (files.has(file.path)) return false;
+  const removedAt = removed.get(file.path)?.deletionTimestamp;
+  if (removedAt !== undefined && removedAt !== null) return removedAt < now - retentionMs;
+  return file.modifiedAt < now - Math.max(retentionMs, WRITING_MS);
+}
+
+/** Delta keeps what is not data in folders and files whose names begin with an underscore or a point. */
+export function isDataFile(path: string): boolean {
+  return !path.split("/").some((part) => part.startsWith("_") || part.startsWith("."));
+}

@@ -1,0 +1,225 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { crc32 } from "node:zlib";
+import { z } from "zod";
+import { LakeError } from "../../core/errors.js";
+import { isRunning } from "../../core/running-process.js";
+import { writeFaultOf } from "../../db/file-fault.js";
+import type { Lake } from "../lake.js";
+import { timeIn, touch } from "../storage/file-clock.js";
+import { STAGING, syncFolder } from "../storage/storage.js";
+
+/** Folder of answers that were received and have not landed yet, a folder a run. */
+const FOLDER = "answers";
+const OWNER = "owner.json";
+const NOTE = ".json";
+const BODY = ".body";
+/** Time between two signs of life of a run. */
+const HEARTBEAT_MS = 5000;
+/** Silence after which a run counts as dead. */
+const STALE_MS = 60_000;
+
+/** Where damaged answers are put, a folder a run. */
+const SET_ASIDE = "rejects/answers";
+
+/** An answer that was kept: what is known of it, and its columns, where it has any. */
+export interface KeptAnswer {
+  readonly note: unknown;
+  readonly body: Uint8Array | undefined;
+}
+
+/** What a note's file holds: the note, and what the body must be to be whole. */
+const noteFile = z.object({
+  note: z.unknown(),
+  body: z.object({ bytes: z.int(), crc32: z.int() }).optional(),
+});
+type NoteFile = z.infer<typeof noteFile>;
+
+/**
+ * Keeps a run's answers on disk from the moment they were received until they have landed, so that nothing that was
+ * paid for is asked for twice. An answer is kept whole or not at all.
+ */
+export class AnswerStore {
+  readonly #lakeFolder: string;
+  readonly #folder: string;
+  #heartbeat: NodeJS.Timeout | undefined;
+  #owned: Promise<void> | undefined;
+
+  private constructor({ folder }: Lake, name: string) {
+    this.#lakeFolder = folder;
+    this.#folder = join(folder, FOLDER, name);
+  }
+
+  /** Keeps answers for a run. The folder is made with the first of them. */
+  static of(lake: Lake, runId: string): AnswerStore {
+    return new AnswerStore(lake, runId);
+  }
+
+  /**
+   * Takes over what runs have left that are not alive any more; nobody else gets it then.
+   *
+   * @param runId who takes it.
+   */
+  static async takeOver(lake: Lake, runId: string): Promise<AnswerStore[]> {
+    const root = join(lake.folder, FOLDER);
+    const stores: AnswerStore[] = [];
+    for (const name of (await namesIn(root)).sort()) {
+      const folder = join(root, name);
+      if (await isAlive(folder, join(lake.folder, STAGING))) continue;
+      const taken = new AnswerStore(lake, `${name.split("~")[0]}~${runId}`);
+      try {
+        await rename(folder, taken.#folder);
+        await taken.#owning();
+        stores.push(taken);
+      } catch (error) {
+        unlessMissing(error);
+      }
+    }
+    return stores;
+  }
+
+  /** Keeps an answer, durably. @param body its columns, in pieces. @throws {LakeError} where the disk does not take it. */
+  async keep(id: string, note: unknown, body?: AsyncIterable<Uint8Array>): Promise<void> {
+    const path = join(this.#folder, id);
+    try {
+      await this.#owning();
+      const written = body && (await writeDurably(path + BODY, body));
+      const text = JSON.stringify({ note, ...(written && { body: written }) } satisfies NoteFile);
+      await writeDurably(`${path}.new`, [Buffer.from(text)]);
+      await rename(`${path}.new`, path + NOTE);
+      await syncFolder(this.#folder);
+    } catch (cause) {
+      const fault = writeFaultOf(cause, path);
+      throw fault === undefined ? cause : new LakeError(fault.message, { hint: fault.hint, cause });
+    }
+  }
+
+  /** Ids of the answers that are kept, in the order in which they were asked for. */
+  async ids(): Promise<string[]> {
+    const notes = (await namesIn(this.#folder)).filter((name) => name.endsWith(NOTE) && name !== OWNER);
+    return notes.map((name) => name.slice(0, -NOTE.length)).sort();
+  }
+
+  /** Reads an answer. @throws {LakeError} where it is not as it was kept. */
+  async read(id: string): Promise<KeptAnswer> {
+    const path = join(this.#folder, id);
+    try {
+      const { note, body: kept } = noteFile.parse(JSON.parse(await readFile(path + NOTE, "utf8")));
+      if (kept === undefined) return { note, body: undefined };
+      const body = await readFile(path + BODY);
+      if (body.length === kept.bytes && crc32(body) === kept.crc32) return { note, body };
+    } catch (cause) {
+      throw new LakeError(`answers/${basename(this.#folder)}/${id}: cannot be read`, { cause });
+    }
+    throw new LakeError(`answers/${basename(this.#folder)}/${id}: its columns are damaged`);
+  }
+
+  /** Puts an answer that nobody can read out of the way. @returns where it is now, in the lake. */
+  async setAside(id: string): Promise<string> {
+    const folder = `${SET_ASIDE}/${basename(this.#folder)}`;
+    await mkdir(join(this.#lakeFolder, folder), { recursive: true });
+    for (const name of [id + BODY, id + NOTE]) {
+      const target = join(this.#lakeFolder, folder, name);
+      await rename(join(this.#folder, name), target).catch(unlessMissing);
+    }
+    return `${folder}/${id}`;
+  }
+
+  /** Forgets answers that have landed. */
+  async forget(ids: Iterable<string>): Promise<void> {
+    for (const id of ids) {
+      await rm(join(this.#folder, id + NOTE), { force: true });
+      await rm(join(this.#folder, id + BODY), { force: true });
+    }
+  }
+
+  /** Gives up the folder: what is still in it is for the next run. */
+  async close(): Promise<void> {
+    if (this.#owned === undefined) return;
+    await this.#owned.catch(() => undefined);
+    clearInterval(this.#heartbeat);
+    this.#owned = undefined;
+    await rm(join(this.#folder, OWNER), { force: true });
+    const left = await namesIn(this.#folder);
+    if (left.some((name) => name.endsWith(NOTE))) return;
+    for (const name of left) await rm(join(this.#folder, name), { force: true });
+    await rmdir(this.#folder).catch(() => undefined);
+  }
+
+  /** Makes the folder this process's own, once. */
+  #owning(): Promise<void> {
+    this.#owned ??= this.#own();
+    return this.#owned;
+  }
+
+  /** A folder without its owner's file belongs to a run that has ended: so it never stands there without a whole one. */
+  async #own(): Promise<void> {
+    const owner = join(this.#folder, OWNER);
+    const text = JSON.stringify({ host: hostname(), pid: process.pid });
+    if (existsSync(this.#folder)) {
+      await writeFile(`${owner}.new`, text);
+      await rename(`${owner}.new`, owner);
+    } else {
+      const draft = join(this.#lakeFolder, STAGING, randomUUID());
+      await mkdir(draft, { recursive: true });
+      await writeFile(join(draft, OWNER), text);
+      await mkdir(dirname(this.#folder), { recursive: true });
+      await rename(draft, this.#folder);
+    }
+    this.#heartbeat = setInterval(() => {
+      touch(owner).catch(() => undefined);
+    }, HEARTBEAT_MS).unref();
+  }
+}
+
+/** @returns what was written: its size and checksum. */
+async function writeDurably(
+  path: string,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<NonNullable<NoteFile["body"]>> {
+  const file = await open(path, "w");
+  const written = { bytes: 0, crc32: 0 };
+  try {
+    for await (const piece of pieces) {
+      await file.writeFile(piece);
+      written.bytes += piece.length;
+      written.crc32 = crc32(piece, written.crc32);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return written;
+}
+
+/** Whether the process that a folder belongs to gives signs of life. @param staging a folder that takes files. */
+async function isAlive(folder: string, staging: string): Promise<boolean> {
+  const path = join(folder, OWNER);
+  try {
+    const { mtimeMs } = await stat(path);
+    const owner = JSON.parse(await readFile(path, "utf8")) as { host?: string; pid?: number };
+    if (owner.host === hostname() && !isRunning(Number(owner.pid))) return false;
+    // Where the disk takes no file nobody can tell how long the silence is.
+    const now = await timeIn(staging).catch(() => mtimeMs);
+    return now - mtimeMs <= STALE_MS;
+  } catch {
+    return false;
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    unlessMissing(error);
+    return [];
+  }
+}
+
+/** Passes over a file that is not there. */
+function unlessMissing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+}

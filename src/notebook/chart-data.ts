@@ -1,0 +1,89 @@
+import { BarlakeError } from "../core/errors.js";
+import type { ResultColumn, StatementResult, ValueKind } from "../db/statement-result.js";
+import { CHANNELS, type Channel, type ChannelRule, type Chart } from "./chart.js";
+
+/** A column of a chart. Numbers that are not finite, and null, are null. */
+export interface ChartColumn {
+  readonly name: string;
+  readonly kind: ValueKind;
+  readonly isPercent: boolean;
+  readonly values: readonly (number | string | null)[];
+}
+
+/** A chart, and the columns that it draws. */
+export interface ChartData {
+  readonly chart: Chart;
+  readonly channels: Readonly<Partial<Record<Channel, readonly ChartColumn[]>>>;
+  /** Rows that are drawn, and rows that there are. */
+  readonly drawn: number;
+  readonly rows: number;
+}
+
+/**
+ * Takes a chart's columns out of a result.
+ *
+ * @throws {BarlakeError} for a column that is missing, or is not what the chart needs.
+ */
+export function chartData(chart: Chart, result: StatementResult): ChartData {
+  const channels: Partial<Record<Channel, readonly ChartColumn[]>> = {};
+  for (const rule of CHANNELS[chart.kind]) {
+    const names = namesFor(rule, chart, result);
+    if (names.length > 0) channels[rule.channel] = names.map((name) => columnFor(name, rule, chart, result));
+  }
+  if (chart.kind === "candlestick") checkTimes(channels.x?.[0]);
+  return { chart, channels, drawn: result.columns[0]?.values.length ?? 0, rows: result.rows };
+}
+
+function namesFor({ channel, need }: ChannelRule, chart: Chart, result: StatementResult): readonly string[] {
+  const given = chart.columns[channel];
+  if (given !== undefined) return given;
+  if (need === "default") return [channel];
+  if (need === "present" && result.columns.some(({ name }) => name === channel)) return [channel];
+  return [];
+}
+
+function columnFor(name: string, rule: ChannelRule, chart: Chart, { columns }: StatementResult): ChartColumn {
+  const what = `chart ${chart.kind}: ${rule.channel}`;
+  const column = columns.find((one) => one.name === name);
+  if (column === undefined) {
+    throw new BarlakeError(`${what}: the result has no column ${name}`, {
+      hint: `it has ${columns.map((one) => one.name).join(", ")}`,
+    });
+  }
+  if (rule.isNumber && column.kind !== "number") {
+    throw new BarlakeError(`${what}: column ${name} holds no numbers, but ${column.kind} values`, {
+      hint: "cast it, or name another column",
+    });
+  }
+  return {
+    name,
+    kind: column.kind,
+    isPercent: chart.percent.includes(name),
+    values: drawable(column),
+  };
+}
+
+function drawable({ kind, values }: ResultColumn): (number | string | null)[] {
+  const isNumber = kind === "number" || kind === "date" || kind === "time";
+  return values.map((value) => {
+    if (value === null) return null;
+    if (!isNumber) return String(value);
+    const number = Number(value);
+    return Number.isFinite(number) ? number : null;
+  });
+}
+
+/** Candles stand side by side in time. */
+function checkTimes(column: ChartColumn | undefined): void {
+  if (column === undefined) return;
+  if (column.kind !== "date" && column.kind !== "time") {
+    throw new BarlakeError(`chart candlestick: x: column ${column.name} holds no dates or times`, {
+      hint: "name a DATE or TIMESTAMP column",
+    });
+  }
+  if (column.values.includes(null) || new Set(column.values).size < column.values.length) {
+    throw new BarlakeError(`chart candlestick: x: column ${column.name} has a value twice, or none`, {
+      hint: "a chart shows the bars of one instrument: filter by symbol",
+    });
+  }
+}

@@ -1,0 +1,122 @@
+import { BarlakeError, messageOf, UsageError } from "../core/errors.js";
+import type { NamedValues, TypedValue } from "../db/named-values.js";
+import { ident } from "../db/quote.js";
+import type { Session } from "../db/session.js";
+import { allStatements } from "../db/split-statements.js";
+import { firstRows, type StatementResult } from "../db/statement-result.js";
+import { type ChartData, chartData } from "./chart-data.js";
+import { type Cell, type Notebook, NotebookError } from "./notebook.js";
+import { PLAIN_TABLE } from "./read-directive.js";
+
+/** What went wrong in a cell. */
+export interface CellFault {
+  /** Line of the file, from 1. */
+  readonly line: number;
+  readonly message: string;
+  readonly hint: string | undefined;
+}
+
+/** What a cell gave. */
+export interface CellRun {
+  readonly cell: Cell;
+  /** Of each statement that gives rows, in their order. */
+  readonly results: readonly StatementResult[];
+  /** The last result as the cell's chart wants it; undefined where the cell has no chart, or no rows for it. */
+  readonly chart: ChartData | undefined;
+  /** Why the cell ended early; its other statements were not run. */
+  readonly fault: CellFault | undefined;
+}
+
+/** How much of a result is kept. */
+export interface KeptRows {
+  /** Most rows of a table; a cell may ask for fewer or, where it is not the terminal's room, for more. */
+  readonly table: (asked: number) => number;
+  /** Most rows that a chart draws. */
+  readonly chart: number;
+}
+
+/**
+ * Computes a notebook's parameters, in their order, and lays them as variables of the session too:
+ * `getvariable('name')` is for where a statement takes no `$name`, as in CREATE VIEW.
+ *
+ * @param given values as texts, by name.
+ * @throws {UsageError} for a value that has no parameter, or is not of its type.
+ */
+export async function computeParameters(
+  session: Session,
+  { path, parameters }: Notebook,
+  given: ReadonlyMap<string, string>,
+): Promise<NamedValues> {
+  const stray = [...given.keys()].find((name) => !parameters.some((parameter) => parameter.name === name));
+  if (stray !== undefined) {
+    const names = parameters.map(({ name }) => name);
+    throw new UsageError(`parameter ${stray} is not declared in ${path}`, {
+      hint: names.length > 0 ? `declared: ${names.join(", ")}` : "declare it with -- %% param NAME = VALUE",
+    });
+  }
+  const values = new Map<string, TypedValue>();
+  for (const { name, expression, line } of parameters) {
+    try {
+      values.set(name, await session.value(expression, values, given.get(name)));
+      await session.result(`SET VARIABLE ${ident(name)} = $${name}`, values, 0);
+    } catch (error) {
+      const text = given.get(name);
+      const subject = text === undefined ? `param ${name}` : `param ${name}: "${text}" given`;
+      throw new NotebookError(path, line, `${subject}: ${firstLine(messageOf(error))}`);
+    }
+  }
+  return values;
+}
+
+/** Runs the cells one after the other and gives what each came to; a cell that fails does not stop the others. */
+export async function* runCells(
+  session: Session,
+  notebook: Notebook,
+  values: NamedValues,
+  kept: KeptRows,
+  signal?: AbortSignal,
+): AsyncGenerator<CellRun> {
+  for (const cell of notebook.cells) {
+    signal?.throwIfAborted();
+    yield await runCell(session, cell, values, kept);
+  }
+}
+
+async function runCell(session: Session, cell: Cell, values: NamedValues, kept: KeptRows): Promise<CellRun> {
+  const { view } = cell;
+  const isChart = view.kind !== "table" && view.kind !== "figures";
+  const tableRows = kept.table(view.kind === "table" ? view.rows : PLAIN_TABLE.rows);
+  const limit = isChart ? kept.chart : tableRows;
+  const results: StatementResult[] = [];
+  for (const { sql, line } of allStatements(cell.sql)) {
+    try {
+      const result = await session.result(sql, values, limit);
+      if (result.columns.length === 0) continue;
+      // The chart takes the last one: what comes before it is a table after all.
+      const before = results.pop();
+      if (before !== undefined) results.push(firstRows(before, tableRows));
+      results.push(result);
+    } catch (error) {
+      return { cell, results, chart: undefined, fault: faultOf(error, cell.sqlLine + line - 1) };
+    }
+  }
+  const last = results.at(-1);
+  try {
+    const chart = isChart && last !== undefined && last.rows > 0 ? chartData(view, last) : undefined;
+    return { cell, results, chart, fault: undefined };
+  } catch (error) {
+    return { cell, results, chart: undefined, fault: faultOf(error, cell.line) };
+  }
+}
+
+/** What the engine said, at the line of the file that it meant. */
+function faultOf(error: unknown, statementLine: number): CellFault {
+  if (!(error instanceof BarlakeError)) throw error;
+  const within = Number(/\nLINE (\d+):/.exec(error.message)?.[1] ?? 1);
+  return { line: statementLine + within - 1, message: firstLine(error.message), hint: error.hint };
+}
+
+/** The engine's words without its drawing of the line. */
+function firstLine(message: string): string {
+  return (message.split(/\n+LINE \d+:/)[0] ?? "").trim();
+}

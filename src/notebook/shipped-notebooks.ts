@@ -1,0 +1,27 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The notebooks that come with barlake. */
+const FOLDER = fileURLToPath(new URL("../../sql/notebooks", import.meta.url));
+
+/** A notebook that comes with barlake. */
+export interface ShippedNotebook {
+  /** What it is called by: its file's name without the ending. */
+  readonly name: string;
+  readonly path: string;
+  /** Its first line. */
+  readonly title: string;
+}
+
+/** The notebooks that come with barlake, by name. */
+export function shippedNotebooks(): ShippedNotebook[] {
+  return readdirSync(FOLDER)
+    .filter((file) => file.endsWith(".sql"))
+    .sort()
+    .map((file) => {
+      const path = join(FOLDER, file);
+      const [first = ""] = readFileSync(path, "utf8").split("\n", 1);
+      return { name: basename(file, ".sql"), path, title: first.replace(/^--\s*#*\s*/, "") };
+    });
+}

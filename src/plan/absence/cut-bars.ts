@@ -1,0 +1,143 @@
+import { isSet } from "../../core/bits.js";
+import { int64At, int64Words } from "../../core/int64-words.js";
+import { lowerBound } from "../../core/lower-bound.js";
+import type { LocalPeriod } from "../../market/local-periods.js";
+import type { Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
+import { type KlineColumns, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
+
+/** Rows searched for one rule before they are for the next: what breaks one is not searched to the end for others. */
+const SEARCHED_ROWS = 64;
+
+/** What decides where bars are cut. */
+export interface CutRules {
+  /** The partition's period that an instant (epoch ms) falls in, by region. */
+  readonly periodOf: Readonly<Record<Region, (ms: number) => LocalPeriod>>;
+  /** Bars labelled before this instant (epoch ms) are final, by region. */
+  readonly finalEnd: Readonly<Record<Region, number>>;
+}
+
+/** A segment that lies in one partition. */
+export interface PlacedSegment extends BarSegment {
+  readonly region: Region;
+  readonly period: LocalPeriod;
+}
+
+/** Delivered bars, cut. */
+export interface CutBars {
+  /** In the order of the delivery; each of one symbol, one partition, and all final or none. */
+  readonly placed: PlacedSegment[];
+  /** Bars that break a rule: an unknown exchange, a null or an infinity where a number must be, `high` below `low`. */
+  readonly broken: BarSegment[];
+}
+
+/**
+ * Cuts delivered bars into segments, without copying any: the one pass over the bars that landing takes before it writes.
+ *
+ * @throws {TypeError} when a symbol's bars are not together, or do not ascend in time.
+ */
+export function cutBars(delivered: DeliveredBars, rules: CutRules, into: CutBars): void {
+  const { columns } = delivered;
+  const { rows, symbols, symbolIndex } = columns;
+  const nextBroken = brokenSearch(columns);
+  const seen = new Set<number>();
+  for (let start = 0, end = 0; start < rows; start = end) {
+    const index = symbolIndex[start] as number;
+    for (end = start + 1; end < rows && symbolIndex[end] === index; ) end++;
+    const symbol = symbols[index] as string;
+    if (seen.has(index)) throw new TypeError(`bars of ${symbol}: are not together in their columns`);
+    seen.add(index);
+    cutSymbol(
+      { ...delivered, symbol, region: regionOf(symbol), start, end, isFinal: false },
+      nextBroken,
+      rules,
+      into,
+    );
+  }
+}
+
+/** The first row from `start` on that breaks a rule; `end` where none before it does. */
+type BrokenSearch = (start: number, end: number) => number;
+
+function cutSymbol(
+  whole: BarSegment,
+  nextBroken: BrokenSearch,
+  { periodOf, finalEnd }: CutRules,
+  { placed, broken }: CutBars,
+): void {
+  const { columns, symbol, region, start, end } = whole;
+  if (region === undefined) {
+    broken.push(whole);
+    return;
+  }
+  const words = int64Words(columns.timestamp);
+  checkAscent(words, whole, symbol);
+  for (let from = start, to = start; from < end; from = to) {
+    const period = periodOf[region](int64At(words, from));
+    const isFinal = int64At(words, from) < finalEnd[region];
+    to = firstNotBefore(words, from, end, isFinal ? Math.min(period.end, finalEnd[region]) : period.end);
+    for (let row = from; row < to; row++) {
+      const bad = nextBroken(row, to);
+      if (bad > row) placed.push({ ...whole, region, start: row, end: bad, isFinal, period });
+      if (bad < to) broken.push({ ...whole, start: bad, end: bad + 1 });
+      row = bad;
+    }
+  }
+}
+
+function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: string): void {
+  let last = Number.NEGATIVE_INFINITY;
+  for (let row = start; row < end; row++) {
+    const at = int64At(words, row);
+    if (at <= last) throw new TypeError(`bars of ${symbol}: do not ascend in time at row ${row}`);
+    last = at;
+  }
+}
+
+/** The first row from `start` on, up to `end`, that is not before an instant; the rows ascend. */
+function firstNotBefore(words: Uint32Array, start: number, end: number, ms: number): number {
+  return lowerBound(start, end, (row) => int64At(words, row) >= ms);
+}
+
+/** Makes the search for bars that break a rule. Which one, and in which words, the rejects say. */
+function brokenSearch({ rows, volume, doubles }: KlineColumns): BrokenSearch {
+  const { open, high, low, close, amount } = doubles;
+  const [opens, highs, lows, closes, amounts] = [
+    open.values,
+    high.values,
+    low.values,
+    close.values,
+    amount.values,
+  ];
+  const volumeWords = new Int32Array(volume.buffer, volume.byteOffset, rows * 2);
+  const inNumbers: BrokenSearch = (start, end) => {
+    for (let row = start; row < end; row++) {
+      const [top, bottom] = [highs[row] as number, lows[row] as number];
+      const sum = (opens[row] as number) + top + bottom + (closes[row] as number) + (amounts[row] as number);
+      const isSound =
+        Math.abs(sum) < Number.POSITIVE_INFINITY &&
+        (volumeWords[row * 2 + 1] as number) >= 0 &&
+        top >= bottom;
+      if (!isSound) return row;
+    }
+    return end;
+  };
+  const bitmaps = Object.entries(doubles).flatMap(([name, { validity }]) =>
+    validity === undefined || OPTIONAL_COLUMNS.has(name) ? [] : [validity],
+  );
+  if (bitmaps.length === 0) return inNumbers;
+  return (start, end) => {
+    for (let from = start; from < end; from += SEARCHED_ROWS) {
+      const to = Math.min(from + SEARCHED_ROWS, end);
+      const found = bitmaps.reduce((first, bits) => firstNull(bits, from, first), inNumbers(from, to));
+      if (found < to) return found;
+    }
+    return end;
+  };
+}
+
+function firstNull(bits: Uint8Array, start: number, end: number): number {
+  for (let row = start; row < end; row++) if (!isSet(bits, row)) return row;
+  return end;
+}

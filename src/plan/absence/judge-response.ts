@@ -1,0 +1,197 @@
+import { DAY_MS, subtractRanges, type TimeRange } from "../../core/time.js";
+import type { LandedPeriod } from "../../market/period.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { daysOverlapped, type TradingCalendar, type TradingDay } from "../../market/trading-calendar.js";
+import { instantOf, localDate } from "../../market/zone.js";
+import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
+import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";
+import type { RowCap } from "./row-cap.js";
+import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
+
+/** What a response is judged by. */
+export interface ResponseFacts {
+  readonly period: LandedPeriod;
+  readonly calendar: TradingCalendar | undefined;
+  /** Ranges in which the region did not trade, as this run has found out. */
+  readonly closed: readonly TimeRange[];
+  /** When symbols began to trade, where that is known; epoch milliseconds. */
+  readonly listedAt: ReadonlyMap<string, number>;
+  /** Windows that were answered with final bars, by symbol. */
+  readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
+  readonly cap: RowCap;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Identifies the response. */
+  readonly source: string;
+}
+
+/** Bars of a symbol that came and are not good enough to be landed. */
+export interface LostBars {
+  readonly symbol: string;
+  /** Undefined where that is not known. */
+  readonly bars: number | undefined;
+}
+
+/** Sessions of a symbol in which it has no bar. */
+export interface QuietSessions {
+  readonly symbol: string;
+  /** `not_yet`: before its first bar; `no_bar`: after it; `no_session`: no symbol of the response has one. */
+  readonly reason: "not_yet" | "no_bar" | "no_session";
+  readonly sessions: number;
+}
+
+/** All that a response shows. */
+export interface ResponseVerdict extends Verdict {
+  /** Symbols of which it has bars that are good. */
+  readonly present: readonly string[];
+  /** Symbols whose bars are of another period than was asked for: none of them may land. */
+  readonly mislabelled: ReadonlySet<string>;
+  readonly absence: AbsenceVerdict;
+  readonly lost: readonly LostBars[];
+  readonly quiet: readonly QuietSessions[];
+  /** Sessions of its symbols: that were asked for, by symbol. */
+  readonly sessions: ReadonlyMap<string, number>;
+}
+
+/** Symbols with bars that are enough to tell a day on which the region was closed. */
+const MANY_SYMBOLS = 10;
+
+/** Judges a response: what is settled by it, what is in doubt, what is absent and what was lost. */
+export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFacts): ResponseVerdict {
+  const { columns, received, issues, unusable } = answer;
+  const spans = symbolSpans(columns);
+  const days = facts.calendar?.daysIn(page.window, facts.now) ?? [];
+  const expected = { ...facts, region: page.region, days };
+  const present = spans.map(({ symbol }) => symbol);
+  const hasStrangers = issues.counts.some(({ rule }) => rule === "not_requested" || rule === "bad_symbol");
+  const strayed = strayedSymbols(answer, new Set(present));
+  const mislabelled = spans.filter((span) =>
+    isOfOtherPeriod(span, columns.timestamp, page.region, facts.period),
+  );
+  for (const { symbol } of mislabelled) strayed.add(symbol);
+  const beginnings = spans
+    .filter((span) => !mislabelled.includes(span))
+    .map((span) => beginningOf(span, received.get(span.symbol) ?? 0, columns, expected));
+  const judged = judgeAbsence(page.doubts === undefined ? answer.absent : [], {
+    present: present.length,
+    hasStrangers,
+  });
+  // A look that is not about a symbol leaves it in doubt.
+  const doubtful = page.doubts === undefined ? [...judged.doubtful, ...strayed] : [];
+  const absence = { ...judged, doubtful };
+  const open = new Set([...unusable, ...absence.doubtful]);
+  const isKnown = (symbol: string, range: TimeRange): boolean =>
+    subtractRanges(range, facts.covered.get(symbol) ?? []).every((rest) => {
+      const { first, end } = daysOverlapped(days, rest);
+      return first === end;
+    });
+  const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open, isKnown });
+  const listed = (symbol: string): number => {
+    const at = facts.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
+    return days.length - days.findIndex((day) => day.end > at);
+  };
+  return {
+    ...verdict,
+    present,
+    mislabelled: new Set(mislabelled.map(({ symbol }) => symbol)),
+    absence,
+    lost: lostBars(answer, page),
+    quiet: quietSessions(page, spans, verdict, { days, columns, listedAt: facts.listedAt }),
+    sessions: new Map(page.symbols.map((symbol) => [symbol, listed(symbol)])),
+  };
+}
+
+/** Symbols that came with bars outside of the window, or with none that is good: the response is not about the window. */
+function strayedSymbols(
+  { received, issues, unusable }: KlineAnswer,
+  present: ReadonlySet<string>,
+): Set<string> {
+  const outside = issues.counts.flatMap(({ rule, symbol }) =>
+    rule === "outside_window" && symbol !== undefined ? [symbol] : [],
+  );
+  const strayed = new Set(outside);
+  for (const [symbol, bars] of received) if (bars > 0 && !present.has(symbol)) strayed.add(symbol);
+  for (const symbol of unusable) strayed.delete(symbol);
+  return strayed;
+}
+
+/**
+ * Whether a symbol's bars are of another period than was asked for: several of a day where daily ones were asked for, or
+ * all at midnight where minutes were.
+ */
+function isOfOtherPeriod(
+  { start, end }: SymbolSpan,
+  timestamp: KlineAnswer["columns"]["timestamp"],
+  region: Region,
+  period: LandedPeriod,
+): boolean {
+  const at = (row: number): number => Number(timestamp[row]);
+  for (let row = start; row < end; row++) {
+    if (period === "1d" && row > start && at(row) - at(row - 1) < DAY_MS / 2) return true;
+    // Most minutes are told by their first bar.
+    if (
+      period === "1m" &&
+      at(row) !== instantOf(localDate(at(row), REGIONS[region].zone), REGIONS[region].zone)
+    )
+      return false;
+  }
+  return period === "1m" && end > start;
+}
+
+/** Bars that were set aside though they were asked for; a repeat of a bar that was kept is none. */
+function lostBars({ issues, unusable, received }: KlineAnswer, { symbols }: Page): LostBars[] {
+  const asked = new Set(symbols);
+  const lost = new Map<string, number | undefined>(
+    unusable.map((symbol) => [symbol, received.get(symbol) || undefined]),
+  );
+  const harmless = new Set(["duplicate_key", "unsorted", "outside_window", "not_requested", "bad_symbol"]);
+  for (const { rule, symbol, rejected } of issues.counts) {
+    if (symbol === undefined || !asked.has(symbol) || unusable.includes(symbol)) continue;
+    if (rejected > 0 && !harmless.has(rule)) lost.set(symbol, (lost.get(symbol) ?? 0) + rejected);
+  }
+  return [...lost].map(([symbol, bars]) => ({ symbol, bars }));
+}
+
+/** The sessions in which symbols that came have no bar. A look counts just what it settles. */
+function quietSessions(
+  page: Page,
+  spans: readonly SymbolSpan[],
+  { settled, doubts }: Verdict,
+  {
+    days,
+    columns,
+    listedAt,
+  }: {
+    readonly days: readonly TradingDay[];
+    readonly columns: KlineAnswer["columns"];
+    readonly listedAt: ReadonlyMap<string, number>;
+  },
+): QuietSessions[] {
+  const seen = new Map(spans.map((span) => [span.symbol, daysWithBars(span, columns.timestamp, days)]));
+  const open = new Set([...seen.values()].flat());
+  const isClosed = (day: number): boolean => spans.length >= MANY_SYMBOLS && !open.has(day);
+  const inDoubt = new Set(doubts.map(({ symbol }) => symbol));
+  const quiet: QuietSessions[] = [];
+  for (const { symbols, window } of settled) {
+    for (const symbol of symbols) {
+      const own = new Set(seen.get(symbol));
+      if (own.size === 0 && page.doubts === undefined) continue;
+      const { first, end } = daysOverlapped(days, window);
+      const listed = listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
+      const counts = { not_yet: 0, no_bar: 0, no_session: 0 };
+      const begin = Math.min(...own, end);
+      for (let day = first; day < end; day++) {
+        const { end: dayEnd, start } = days[day] as TradingDay;
+        // The day of a bar that was known before the look is no quiet one.
+        if (own.has(day) || dayEnd <= listed || (page.doubts !== undefined && dayEnd > window.end)) continue;
+        if (start >= window.end) continue;
+        if (day >= begin) counts[isClosed(day) ? "no_session" : "no_bar"] += 1;
+        else if (!inDoubt.has(symbol)) counts[isClosed(day) ? "no_session" : "not_yet"] += 1;
+      }
+      for (const reason of ["not_yet", "no_bar", "no_session"] as const)
+        if (counts[reason] > 0) quiet.push({ symbol, reason, sessions: counts[reason] });
+    }
+  }
+  return quiet;
+}

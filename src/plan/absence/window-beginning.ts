@@ -1,0 +1,115 @@
+import { lowerBound } from "../../core/lower-bound.js";
+import { MINUTE_MS, subtractRanges, type TimeRange } from "../../core/time.js";
+import type { LandedPeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { openMinute } from "../../market/sessions.js";
+import { daysOverlapped, type TradingDay } from "../../market/trading-calendar.js";
+import type { KlineColumns } from "../../wire/kline-columns.js";
+import type { SymbolRows } from "./row-cap.js";
+
+/** The bars of one symbol in a response: the rows from `start` to `end` (exclusive). */
+export interface SymbolSpan {
+  readonly symbol: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What one symbol of a response had, and where it begins. */
+export interface SymbolBeginning extends SymbolRows {
+  /** Epoch milliseconds of the oldest bar and of the newest. */
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/** What the first bar of a window is expected from. */
+export interface ExpectedDays {
+  readonly region: Region;
+  readonly period: LandedPeriod;
+  /** Trading days of the window, ascending. */
+  readonly days: readonly TradingDay[];
+  /** Ranges in which the region did not trade, as this run has found out. */
+  readonly closed: readonly TimeRange[];
+  /** When symbols began to trade, where that is known; epoch milliseconds. */
+  readonly listedAt: ReadonlyMap<string, number>;
+}
+
+/** The rows of each symbol of a response, in the order of the response; symbols without a bar are left out. */
+export function symbolSpans({ rows, symbols, symbolIndex }: KlineColumns): SymbolSpan[] {
+  const spans: SymbolSpan[] = [];
+  for (let start = 0, end = 0; start < rows; start = end) {
+    const index = symbolIndex[start] as number;
+    end = lowerBound(start + 1, rows, (row) => symbolIndex[row] !== index);
+    spans.push({ symbol: symbols[index] as string, start, end });
+  }
+  return spans;
+}
+
+/**
+ * Says of a symbol whether its oldest bar is the first that can be expected: that of the first trading day of the window,
+ * or of the first one since the symbol was listed. Of minutes it is the first of the day: a response can be cut within it.
+ */
+export function beginningOf(
+  span: SymbolSpan,
+  received: number,
+  { timestamp }: Pick<KlineColumns, "timestamp">,
+  expected: ExpectedDays,
+): SymbolBeginning {
+  const { symbol, start } = span;
+  const oldest = Number(timestamp[start]);
+  const listed = expected.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
+  const first = expected.days.find(
+    (day) => day.end > listed && subtractRanges(day, expected.closed).length > 0,
+  );
+  const limit = first === undefined ? oldest : first.start + firstBarMs(span, timestamp, expected);
+  const newest = Number(timestamp[span.end - 1]);
+  return { symbol, rows: received, oldest, newest, beginsLate: oldest > limit };
+}
+
+/**
+ * Longest time after a day's midnight at which its first bar is labelled, in milliseconds. A daily bar is labelled by
+ * midnight itself, as the region's zone or, where its clocks have changed, another one has it. Minutes begin with the
+ * opening auction's bar where the symbol has one on the next day.
+ */
+function firstBarMs(
+  { start, end }: SymbolSpan,
+  timestamp: KlineColumns["timestamp"],
+  { region, period, days }: ExpectedDays,
+): number {
+  if (period === "1d") return 12 * 60 * MINUTE_MS;
+  const open = openMinute(region) * MINUTE_MS;
+  const oldest = Number(timestamp[start]);
+  const today = days[daysOverlapped(days, { start: oldest, end: oldest + 1 }).first];
+  if (today === undefined) return open + MINUTE_MS;
+  const next = lowerBound(start, end, (row) => Number(timestamp[row]) >= today.end);
+  if (next === end) return open + MINUTE_MS;
+  const at = Number(timestamp[next]);
+  const day = days[daysOverlapped(days, { start: at, end: at + 1 }).first];
+  return day !== undefined && at - day.start <= open ? open : open + MINUTE_MS;
+}
+
+/** The trading days on which a symbol has a bar, by their positions. */
+export function daysWithBars(
+  { start, end }: SymbolSpan,
+  timestamp: KlineColumns["timestamp"],
+  days: readonly TradingDay[],
+): number[] {
+  const found: number[] = [];
+  for (let row = start; row < end; ) {
+    const at = Number(timestamp[row]);
+    const { first, end: after } = daysOverlapped(days, { start: at, end: at + 1 });
+    if (first < after) found.push(first);
+    const limit = first < after ? (days[first] as TradingDay).end : (days[first]?.start ?? Infinity);
+    row = lowerBound(row + 1, end, (one) => Number(timestamp[one]) >= limit);
+  }
+  return found;
+}
+
+/** How many bars of a symbol are within a time. */
+export function rowsBetween(
+  { start, end }: SymbolSpan,
+  { timestamp }: Pick<KlineColumns, "timestamp">,
+  range: TimeRange,
+): number {
+  const before = (at: number): number => lowerBound(start, end, (row) => Number(timestamp[row]) >= at);
+  return before(range.end) - before(range.start);
+}

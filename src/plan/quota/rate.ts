@@ -1,0 +1,197 @@
+import { MINUTE_MS } from "../../core/time.js";
+
+/** What is known of how many requests a minute a service permits for a key. */
+export interface Rate {
+  /** Requests a minute that are kept to; undefined: not known, and none is kept to. */
+  readonly limit: number | undefined;
+  /** What the user configured. It is never exceeded, but a service can show that it permits less. */
+  readonly configured: number | undefined;
+  /** Whether requests are spread evenly over the minute, because the service refuses bursts. */
+  readonly isSpaced: boolean;
+  /** The limit before the trial of a higher one; undefined while no trial runs. */
+  readonly proven: number | undefined;
+  /** What the next step of a trial adds to the limit. */
+  readonly step: number;
+  /** Pause after a trial that found nothing, in milliseconds. It doubles with each such trial. */
+  readonly patienceMs: number;
+  /** When the next trial may begin, or the last step of a trial was made, as epoch milliseconds. */
+  readonly trialAt: number;
+  /** The limit before a trial that gained a little: a burst at the turn of a minute can look like that. */
+  readonly fallback: number | undefined;
+  /** The last limit that a whole minute of the process's own requests has shown: what later runs start with. */
+  readonly confirmed: number | undefined;
+  /** A refusal with a long wait that the process's own requests do not explain; undefined where there is none. */
+  readonly suspicion: Suspicion | undefined;
+  /** Refusals with a short wait, less the requests that passed since, weighed. */
+  readonly pressure: number;
+}
+
+/** A first refusal that may have been caused by another user of the key. */
+export interface Suspicion {
+  /** Requests of this process that counted at the time. */
+  readonly accepted: number;
+  /** When the wait that the service asked for is over, as epoch milliseconds. */
+  readonly resumesAt: number;
+}
+
+/** A refusal, as the log of the requests has it. */
+export interface Refusal {
+  readonly now: number;
+  /** The process's own requests that counted when the refused one was sent. */
+  readonly accepted: number;
+  /** The wait that the service asked for, in milliseconds, where it did. */
+  readonly toldMs: number | undefined;
+  /** When the wait is over, as epoch milliseconds. */
+  readonly resumesAt: number;
+  /** When the oldest of those requests no longer counts, in milliseconds from now. */
+  readonly turnsOverMs: number;
+  /** Whether the log covers a whole minute. */
+  readonly isWholeMinute: boolean;
+}
+
+/** A request that the service accepted. */
+export interface Acceptance {
+  readonly now: number;
+  /** The process's own requests that were sent between the end of the last wait and this one. */
+  readonly sinceWait: number;
+}
+
+const FIRST_PATIENCE_MS = 1000;
+/** Longest time that a limit is left untested: another user of the key may have gone. */
+const MAX_PATIENCE_MS = 90_000;
+/** A trial has succeeded when its last step was not refused for a minute, and the time of a slow response. */
+const TRIAL_MS = 1.25 * MINUTE_MS;
+/** A limit that was refused although it was kept to loses this part. */
+const LOSS = 0.05;
+/** A trial that gains more than this part is repeated at once. */
+const GAIN = 0.25;
+/** A wait of less than this costs so little that single refusals teach nothing. */
+const SHORT_WAIT_MS = 1000;
+/** Refusals with a short wait that are believed, and what each accepted request takes from their number. */
+const MAX_PRESSURE = 3;
+const RELIEF = 0.02;
+/** A second refusal is the limit's doing only this soon after the first one's wait. */
+const SUSPICION_MS = 3 * MINUTE_MS;
+
+/** What is known at first. @param learned what an earlier run has learned: a hint, tested as soon as it is used up. */
+export function initialRate(configured: number | undefined, learned: number | undefined, now: number): Rate {
+  return {
+    limit: configured === undefined ? learned : Math.min(configured, learned ?? configured),
+    configured,
+    isSpaced: false,
+    proven: undefined,
+    step: 1,
+    patienceMs: FIRST_PATIENCE_MS,
+    trialAt: now,
+    fallback: undefined,
+    confirmed: undefined,
+    suspicion: undefined,
+    pressure: 0,
+  };
+}
+
+/** Whether the limit is what the service showed, and not what the user configured. */
+export function isLearned({ limit, configured }: Rate): boolean {
+  return limit !== undefined && limit !== configured;
+}
+
+/**
+ * What a refusal teaches. The end of a trial shows the limit. Any other refusal may be caused by another user of the
+ * key, or be a mistake of the service: one of them changes nothing. It is believed when the next refusal comes before
+ * the process has sent as many requests as it had at the first one; then bursts are avoided, or the limit is lowered.
+ */
+export function afterRefusal(rate: Rate, refusal: Refusal): Rate {
+  const { proven, limit, step } = rate;
+  const { accepted, resumesAt, isWholeMinute } = refusal;
+  if (proven !== undefined && limit !== undefined) {
+    if (accepted >= proven) {
+      const reached = Math.max(proven, Math.min(accepted, limit - Math.min(step, 1)));
+      const hasGrown = reached > proven * (1 + GAIN);
+      const patienceMs = hasGrown ? FIRST_PATIENCE_MS : Math.min(MAX_PATIENCE_MS, 2 * rate.patienceMs);
+      return {
+        ...withoutTrial(rate, reached),
+        patienceMs,
+        trialAt: resumesAt + patienceMs,
+        fallback: reached > proven && !hasGrown ? proven : undefined,
+        confirmed: isWholeMinute ? reached : rate.confirmed,
+        suspicion: undefined,
+      };
+    }
+    return afterUnexplained({ ...withoutTrial(rate, proven), trialAt: resumesAt }, refusal);
+  }
+  return afterUnexplained(rate, refusal);
+}
+
+/** When a higher limit may be tried, or the trial that runs be continued, as epoch milliseconds; `Infinity`: never. */
+export function tryAt({ limit, configured, trialAt, proven }: Rate): number {
+  if (limit === undefined || limit >= (configured ?? Number.POSITIVE_INFINITY))
+    return Number.POSITIVE_INFINITY;
+  return proven === undefined ? trialAt : Number.NEGATIVE_INFINITY;
+}
+
+/**
+ * The next step of a trial: each adds twice as much as the one before it, up to twice of what was used.
+ *
+ * @param used requests of the key in the last minute, as far as this process sent them.
+ */
+export function tryHigher(rate: Rate, used: number, now: number): Rate {
+  const { limit = 1, configured = Number.POSITIVE_INFINITY, proven = limit, step } = rate;
+  const most = Math.min(configured, Math.max(limit + 1, Math.ceil(2 * used)));
+  return { ...rate, limit: Math.min(most, limit + step), proven, step: 2 * step, trialAt: now };
+}
+
+/** What it teaches that a request was accepted: a suspicion is dropped, and a trial that lasts has succeeded. */
+export function afterAcceptance(rate: Rate, { now, sinceWait }: Acceptance): Rate {
+  let next = rate;
+  if (rate.pressure > 0) next = { ...next, pressure: Math.max(0, rate.pressure - RELIEF) };
+  if (rate.suspicion !== undefined && sinceWait > rate.suspicion.accepted)
+    next = { ...next, suspicion: undefined };
+  if (rate.proven !== undefined && now - rate.trialAt >= TRIAL_MS)
+    next = { ...withoutTrial(next, rate.limit), patienceMs: FIRST_PATIENCE_MS, trialAt: now };
+  return next;
+}
+
+function withoutTrial(rate: Rate, limit: number | undefined): Rate {
+  return { ...rate, limit, proven: undefined, step: 1 };
+}
+
+function afterUnexplained(rate: Rate, refusal: Refusal): Rate {
+  const { now, accepted, toldMs, resumesAt } = refusal;
+  if (rate.fallback !== undefined && accepted >= rate.fallback)
+    return { ...rate, limit: rate.fallback, fallback: undefined, trialAt: resumesAt + rate.patienceMs };
+  if (toldMs !== undefined && toldMs < SHORT_WAIT_MS) {
+    const pressure = rate.pressure + 1;
+    return pressure < MAX_PRESSURE ? { ...rate, pressure } : strictly({ ...rate, pressure: 0 }, refusal);
+  }
+  const before = rate.suspicion;
+  if (before === undefined || now - before.resumesAt > SUSPICION_MS)
+    return { ...rate, suspicion: { accepted, resumesAt } };
+  const shown = { ...refusal, accepted: Math.min(accepted, before.accepted) };
+  return strictly({ ...rate, suspicion: undefined }, shown);
+}
+
+/** Keeps to a stricter rule: bursts are avoided first where they can be meant, then the limit is what was accepted. */
+function strictly(rate: Rate, refusal: Refusal): Rate {
+  const { accepted, resumesAt } = refusal;
+  const { limit = Number.POSITIVE_INFINITY } = rate;
+  const isBurst = !rate.isSpaced && refusesBursts(refusal);
+  const shown = Math.max(1, accepted);
+  const next = isBurst ? (rate.limit ?? shown) : Math.min(lower(limit), shown);
+  const patienceMs = next < limit * (1 - GAIN) ? FIRST_PATIENCE_MS : rate.patienceMs;
+  return {
+    ...rate,
+    isSpaced: rate.isSpaced || isBurst,
+    limit: next,
+    patienceMs,
+    trialAt: resumesAt + patienceMs,
+  };
+}
+
+/** A service that asks for a wait much shorter than its minute needs to turn over refuses bursts, not a full minute. */
+function refusesBursts({ accepted, toldMs, turnsOverMs }: Refusal): boolean {
+  return accepted > 0 && (toldMs === undefined || 4 * toldMs < turnsOverMs);
+}
+
+function lower(limit: number): number {
+  return limit <= 1 ? limit : Math.max(1, Math.min(limit - 1, Math.floor(limit * (1 - LOSS))));
+}

@@ -1,0 +1,148 @@
+import { parseTradingDate, type TimeRange } from "../../core/time.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { addDays } from "../../market/sessions.js";
+import { regionOf } from "../../market/symbol.js";
+import { instantOf } from "../../market/zone.js";
+import { BARS_1M } from "../../schema/bars.js";
+import type { KlineRun } from "../../wire/kline-columns.js";
+import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
+import { RequestError } from "../http/request-error.js";
+import { latestDays } from "../klines/latest-days.js";
+import { readKlines } from "../klines/read-klines.js";
+import { ALL_TIME } from "../klines/requested-bars.js";
+import { seriesOf } from "../klines/series.js";
+import type { LakeView } from "../read/lake-reader.js";
+import { type AnswerFunction, KlineAnswer } from "./response.js";
+
+const EPOCH = parseTradingDate("1970-01-01");
+const NO_TIME: TimeRange = { start: 0, end: 0 };
+
+/** The wire's window, both ends inclusive, as a range. */
+function rangeOfWindow(startTime: number | undefined, endTime: number | undefined): TimeRange {
+  const start = Math.max(startTime ?? ALL_TIME.start, ALL_TIME.start);
+  const end = Math.min((endTime ?? ALL_TIME.end) + 1, ALL_TIME.end);
+  return start < end ? { start, end } : NO_TIME;
+}
+
+function intersection(a: TimeRange, b: TimeRange): TimeRange {
+  const range = { start: Math.max(a.start, b.start), end: Math.min(a.end, b.end) };
+  return range.start < range.end ? range : NO_TIME;
+}
+
+/** K-lines of several symbols: `GET /v1/klines/batch`. */
+export const answerKlinesBatch: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.klinesBatch, query);
+  (await view.scope()).checkSymbols(asked.symbols);
+  const range = rangeOfWindow(asked.start_time, asked.end_time);
+  const { instruments } = await view.reference();
+  const runs = await readKlines(view, {
+    symbols: asked.symbols,
+    series: seriesOf(asked.period),
+    adjustment: asked.adjust,
+    count: asked.count,
+    rangeOf: () => range,
+    isKnown: (symbol) => instruments.has(symbol),
+  });
+  return new KlineAnswer(runs, "map");
+};
+
+/** K-lines of one symbol: `GET /v1/klines`. */
+export const answerKlines: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.klines, query);
+  (await view.scope()).checkSymbols([asked.symbol]);
+  const range = rangeOfWindow(asked.start_time, asked.end_time);
+  const { instruments } = await view.reference();
+  const runs = await readKlines(view, {
+    symbols: [asked.symbol],
+    series: seriesOf(asked.period),
+    adjustment: asked.adjust,
+    count: asked.count,
+    rangeOf: () => range,
+    isKnown: (symbol) => instruments.has(symbol),
+  });
+  return new KlineAnswer(known(runs, asked.symbol), "single");
+};
+
+/** The ratio of each ex-event of symbols, in a window: `GET /v1/klines/ex-factors`. */
+export const answerExFactors: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.exFactors, query);
+  (await view.scope()).checkSymbols(asked.symbols);
+  const range = rangeOfWindow(asked.start_time, asked.end_time);
+  const symbols = asked.symbols.filter((symbol) => regionOf(symbol) !== undefined);
+  const events = await view.exEvents(symbols);
+  const { instruments } = await view.reference();
+  const data = symbols.flatMap((symbol, index) => {
+    const { zone } = REGIONS[regionOf(symbol) as Region];
+    const factors = (events[index] ?? [])
+      .map(({ day, factor }) => ({ timestamp: instantOf(addDays(EPOCH, day), zone), ex_factor: factor }))
+      .filter(({ timestamp }) => timestamp >= range.start && timestamp < range.end);
+    return factors.length > 0 || instruments.has(symbol) ? [[symbol, factors] as const] : [];
+  });
+  return { data: Object.fromEntries(data) };
+};
+
+/** Minutes of one symbol on its region's latest trading day: `GET /v1/klines/intraday`. */
+export const answerIntraday: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.intraday, query);
+  (await view.scope()).checkSymbols([asked.symbol]);
+  const days = await latestMinuteDays(view);
+  const { instruments } = await view.reference();
+  const runs = await readKlines(view, {
+    symbols: [asked.symbol],
+    series: seriesOf(asked.period),
+    adjustment: "none",
+    count: asked.count,
+    rangeOf: (region) => days.get(region) ?? NO_TIME,
+    isKnown: (symbol) => instruments.has(symbol),
+  });
+  return new KlineAnswer(known(runs, asked.symbol), "single");
+};
+
+/** Minutes of several symbols on their regions' latest trading days: `GET /v1/klines/intraday/batch`. */
+export const answerIntradayBatch: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.intradayBatch, query);
+  (await view.scope()).checkSymbols(asked.symbols);
+  const days = await latestMinuteDays(view);
+  const { instruments } = await view.reference();
+  const runs = await readKlines(view, {
+    symbols: asked.symbols,
+    series: seriesOf(asked.period),
+    adjustment: "none",
+    count: asked.count,
+    rangeOf: (region) => days.get(region) ?? NO_TIME,
+    isKnown: (symbol) => instruments.has(symbol),
+  });
+  return new KlineAnswer(runs, "map");
+};
+
+/** Minutes of universes' members on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
+export const answerIntradayUniverse: AnswerFunction = async (view, { query }) => {
+  const asked = parseParameters(PARAMETERS.intradayUniverse, query);
+  (await view.scope()).checkUniverses(asked.universes);
+  const days = await latestMinuteDays(view);
+  const window = rangeOfWindow(asked.start_time, asked.end_time);
+  const { members } = await view.reference();
+  const symbols = [...new Set(asked.universes.flatMap((id) => members.get(id) ?? []))];
+  const runs = await readKlines(view, {
+    symbols,
+    series: seriesOf(asked.period),
+    adjustment: "none",
+    count: asked.count,
+    rangeOf: (region) => intersection(days.get(region) ?? NO_TIME, window),
+    isKnown: () => true,
+  });
+  return new KlineAnswer(runs, "map");
+};
+
+/** @throws {RequestError} for the K-lines of one symbol that the lake does not know. */
+function known(runs: readonly KlineRun[], symbol: string): readonly KlineRun[] {
+  if (runs.length > 0) return runs;
+  throw new RequestError("SYMBOL_NOT_FOUND", `symbol ${JSON.stringify(symbol.slice(0, 64))} is not known`);
+}
+
+async function latestMinuteDays(view: LakeView): Promise<ReadonlyMap<Region, TimeRange>> {
+  const snapshot = await view.version.snapshot(BARS_1M);
+  if (snapshot.files.size === 0)
+    throw new RequestError("INTRADAY_UNAVAILABLE", "the lake has no minute bars");
+  return latestDays(view.version, snapshot);
+}

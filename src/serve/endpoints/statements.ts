@@ -1,0 +1,74 @@
+import { ident } from "../../db/quote.js";
+import type { TableSchema } from "../../schema/column.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
+import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
+import type { StatementRecord } from "../../wire/resources.js";
+import { demandsOf, wantedSql } from "../klines/requested-bars.js";
+import type { LakeView } from "../read/lake-reader.js";
+import { landedSymbols } from "../read/landed-symbols.js";
+import type { AnswerFunction } from "./response.js";
+
+/** `GET /v1/financials/balance-sheet` */
+export const answerBalanceSheet: AnswerFunction = (view, { query }) => statements(view, BALANCE_SHEET, query);
+
+/** `GET /v1/financials/cash-flow` */
+export const answerCashFlow: AnswerFunction = (view, { query }) => statements(view, CASH_FLOW, query);
+
+const FIRST_DATE = "0000-00-00";
+const LAST_DATE = "9999-99-99";
+
+/** The newest version of each period's statement, ascending by period; a symbol that is not known is left out. */
+async function statements(view: LakeView, table: TableSchema, query: unknown): Promise<object> {
+  const asked = parseParameters(PARAMETERS.financials, query);
+  (await view.scope()).checkSymbols(asked.symbols);
+  const snapshot = await view.version.snapshot(table);
+  const { start_date: first = FIRST_DATE, end_date: last = LAST_DATE } = asked;
+  const records = await readRecords(view, table, asked.symbols, first, last);
+  const { instruments } = await view.reference();
+  const doubtful = asked.symbols.filter((symbol) => !records.has(symbol) && !instruments.has(symbol));
+  const landed = await landedSymbols(view.version, snapshot, doubtful);
+  const entries = asked.symbols.flatMap((symbol) => {
+    const list = records.get(symbol) ?? (instruments.has(symbol) || landed.has(symbol) ? [] : undefined);
+    if (list === undefined) return [];
+    return [[symbol, asked.latest ? list.slice(-1) : list] as const];
+  });
+  return { data: Object.fromEntries(entries) };
+}
+
+async function readRecords(
+  view: LakeView,
+  table: TableSchema,
+  symbols: readonly string[],
+  first: string,
+  last: string,
+): Promise<Map<string, StatementRecord[]>> {
+  const records = new Map<string, StatementRecord[]>();
+  const snapshot = await view.version.snapshot(table);
+  const { files, wanted } = demandsOf(snapshot, symbols);
+  if (files.length === 0) return records;
+  const own = ["symbol", "period_end", "announce_date", "first_seen_at", "region"];
+  const fields = snapshot.columns.map((c) => c.name).filter((name) => !own.includes(name));
+  const rows = await view.version.query(async (session) => {
+    const relation = await view.version.relation(session, snapshot, files);
+    // Dates are compared as texts: a year that a DATE cannot hold is then no error.
+    const sql = `WITH ${wantedSql("$wanted")}
+      SELECT symbol, CAST(period_end AS VARCHAR) AS period_end, CAST(announce_date AS VARCHAR) AS announce_date,
+        ${fields.map(ident).join(", ")}
+      FROM (${relation}) JOIN wanted USING (symbol)
+      WHERE CAST(period_end AS VARCHAR) BETWEEN $first AND $last
+      QUALIFY row_number() OVER (
+        PARTITION BY symbol, period_end ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC) = 1
+      ORDER BY symbol, period_end`;
+    return session.json<StatementRecord & { symbol: string }>(sql, {
+      wanted: JSON.stringify(wanted),
+      first,
+      last,
+    });
+  });
+  for (const { symbol, ...record } of rows) {
+    const list = records.get(symbol);
+    if (list === undefined) records.set(symbol, [record]);
+    else list.push(record);
+  }
+  return records;
+}

@@ -1,0 +1,22 @@
+import type { FastifyInstance } from "fastify";
+import { openApiDocument } from "../openapi/document.js";
+import { documentationPage } from "../openapi/page.js";
+import type { ServiceMetrics } from "./service-metrics.js";
+
+/** Paths that need no key: they tell nothing of the lake. */
+export const PUBLIC_PATHS: ReadonlySet<string> = new Set(["/healthz", "/metrics", "/openapi.json", "/docs"]);
+
+/** Adds the health check, the metrics, and the interface's description for machines and for people. */
+export function addPublicPages(app: FastifyInstance, metrics: ServiceMetrics): void {
+  const document = openApiDocument();
+  const page = documentationPage(document);
+  app.get("/healthz", () => ({ status: "ok" }));
+  app.get("/metrics", async (_, reply) => reply.type(metrics.contentType).send(await metrics.text()));
+  app.get("/openapi.json", () => document);
+  app.get("/docs", (_, reply) =>
+    reply
+      .type("text/html; charset=utf-8")
+      .header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'")
+      .send(page),
+  );
+}

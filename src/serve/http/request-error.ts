@@ -1,0 +1,55 @@
+import { ERROR_STATUS, type ErrorBody, type ErrorCode } from "../../wire/error-body.js";
+import { ParameterError } from "../../wire/parameters.js";
+
+/** A request that is answered with an error of the interface. */
+export class RequestError extends Error {
+  readonly code: ErrorCode;
+  /** How long the client should wait, in milliseconds, where waiting helps. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, retryAfterMs?: number) {
+    super(message);
+    this.name = "RequestError";
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** An error as it is answered: nothing in it tells of files, SQL or code. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: ErrorBody;
+  readonly retryAfterMs: number | undefined;
+  /** Whether the fault is ours, and its cause belongs in the log. */
+  readonly isFault: boolean;
+}
+
+/** What the framework's own refusals mean in the interface. */
+const FRAMEWORK_CODES: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ["PAYLOAD_TOO_LARGE", "body is larger than 1 MiB"],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ["INVALID_PARAMETER", "content-type is not application/json"],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ["INVALID_PARAMETER", "body is required"],
+  FST_ERR_CTP_INVALID_JSON_BODY: ["INVALID_PARAMETER", "body is not JSON"],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["INVALID_PARAMETER", "body is not as long as content-length says"],
+  FST_ERR_BAD_URL: ["INVALID_PARAMETER", "path is not a valid URL path"],
+  FST_ERR_MAX_PARAM_LENGTH: ["NOT_FOUND", "path has a part that is too long"],
+};
+
+/** Turns whatever a request ended with into the one error body. */
+export function answerOf(error: unknown, requestId: string): ErrorAnswer {
+  if (error instanceof RequestError) return plain(error.code, error.message, error.retryAfterMs);
+  if (error instanceof ParameterError) return plain(error.code, error.message);
+  const { code, statusCode } = error as { code?: string; statusCode?: number };
+  const known = code === undefined ? undefined : FRAMEWORK_CODES[code];
+  if (known !== undefined) return plain(...known);
+  if (statusCode === 413) return plain("PAYLOAD_TOO_LARGE", "body is larger than 1 MiB");
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return plain("INVALID_PARAMETER", "body is not JSON");
+  }
+  const message = `request ${requestId} failed; the service's log has the cause`;
+  return { ...plain("INTERNAL", message), isFault: true };
+}
+
+function plain(code: ErrorCode, message: string, retryAfterMs?: number): ErrorAnswer {
+  return { status: ERROR_STATUS[code], body: { code, message }, retryAfterMs, isFault: false };
+}

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
+import { ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
+import type { Caller } from "../keys/key-ring.js";
+import type { LakeVersion } from "../read/lake-version.js";
+import { REFERENCE_TABLES } from "../read/reference-data.js";
+
+const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], readonly TableSchema[]>> = {
+  klines: [BARS_1D, BARS_1M, ...REFERENCE_TABLES],
+  intraday: [BARS_1M, ...REFERENCE_TABLES],
+  quotes: [],
+  reference: REFERENCE_TABLES,
+  financials: [BALANCE_SHEET, CASH_FLOW, ...REFERENCE_TABLES],
+};
+
+/**
+ * The strong validator of an answer that follows from the request, the lake and what the key may see; undefined where it
+ * also depends on the time of day, as a quote does.
+ */
+export async function answerTag(
+  name: EndpointName,
+  url: string,
+  { universes }: Caller,
+  version: LakeVersion,
+): Promise<string | undefined> {
+  const { method, group } = ENDPOINTS[name];
+  if (method !== "GET" || group === "quotes") return undefined;
+  const snapshots = await Promise.all(TABLES_OF[group].map((table) => version.snapshot(table)));
+  const parts = [url, universes === undefined ? null : [...universes].sort(), snapshots.map(stateOf)];
+  const digest = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+  return `"${digest.slice(0, 22)}"`;
+}
+
+function stateOf({ table, version, metaData }: Snapshot): readonly unknown[] {
+  return [table.name, metaData?.id, version];
+}
+
+/** Whether a header `if-none-match` names a tag; by RFC 9110 weak and strong ones are alike here. */
+export function namesTag(header: string | undefined, tag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(",").some((one) => ["*", tag].includes(one.trim().replace(/^W\//, "")));
+}

@@ -1,0 +1,278 @@
+import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { Clock } from "../../core/time.js";
+import type { Lake, Moment } from "../../lake/lake.js";
+import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
+import { KlineAnswer, TextAnswer } from "../endpoints/response.js";
+import type { Caller, KeyRing } from "../keys/key-ring.js";
+import { LakeReader, type Reading } from "../read/lake-reader.js";
+import { SessionPool } from "../read/session-pool.js";
+import { addCompression } from "./compression.js";
+import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
+import { answerOf, RequestError } from "./request-error.js";
+import { requestQuota } from "./request-quota.js";
+import { answerTag, namesTag } from "./response-tag.js";
+import { ANSWERS, methodsOf } from "./routes.js";
+import { serviceMetrics } from "./service-metrics.js";
+import { bodyOf, Rooms, underWay } from "./single-flight.js";
+
+/** Where the service writes its log: a pino logger is one. */
+export interface ServiceLogger {
+  info(facts: object, message: string): void;
+  error(facts: object, message: string): void;
+}
+
+export interface ServiceOptions {
+  /** @default "127.0.0.1" */
+  readonly host?: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** Keys that requests may carry in `x-api-key`. */
+  readonly keys: KeyRing;
+  readonly clock: Pick<Clock, "now">;
+  /** Serves the lake as it stood then. @default as it stands at each request */
+  readonly moment?: Moment;
+  /** @default none */
+  readonly logger?: ServiceLogger;
+  /** Requests that a key may make in any minute, unless it has a number of its own. @default unlimited */
+  readonly maxRequestsPerMinute?: number;
+  /** Requests that query the lake at the same time; the others wait. @default 3: one thread stays free for files */
+  readonly connections?: number;
+  /** Threads that DuckDB may use. @default the machine's cores */
+  readonly threads?: number;
+  /**
+   * Compares each file with the hash in its name in the background, right after it was first read. A damaged one is logged,
+   * and requests that need it fail from then on. @default true
+   */
+  readonly verify?: boolean;
+  /** Milliseconds after which a request is given up. @default 120000 */
+  readonly requestTimeoutMs?: number;
+}
+
+/** A running service. */
+export interface Service {
+  readonly url: string;
+  readonly port: number;
+  /** Takes no more requests, finishes those that are running, and gives everything back. */
+  close(): Promise<void>;
+}
+
+const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_URL_LENGTH = 16 * 1024;
+const REQUEST_TIMEOUT_MS = 120_000;
+/** Memory of all queries together; what needs more spills. */
+const QUERY_MEMORY = "256MB";
+
+/**
+ * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked, or all
+ * of them the same moment.
+ *
+ * @throws {LakeError} where the lake cannot be read, or has no such version.
+ */
+export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
+  const pool = await SessionPool.open(options.connections ?? 3, {
+    memoryLimit: QUERY_MEMORY,
+    spillUnder: lake.stagingFolder,
+    ...(options.threads === undefined ? {} : { threads: options.threads }),
+  });
+  const onDamage = (err: unknown): void =>
+    options.logger?.error({ err }, "a data file is damaged: requests that need it fail from now on");
+  const reader = new LakeReader(
+    lake,
+    pool,
+    options.moment ?? {},
+    options.verify === false ? undefined : onDamage,
+  );
+  const app = makeApp(reader, options);
+  try {
+    for (const err of await reader.check())
+      options.logger?.error({ err }, "a table cannot be read: requests that need it fail, the others do not");
+    await app.listen({ host: options.host ?? "127.0.0.1", port: options.port });
+  } catch (error) {
+    pool.close();
+    throw error;
+  }
+  const { address, port, family } = app.server.address() as AddressInfo;
+  return {
+    url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`,
+    port,
+    async close() {
+      await app.close();
+      await reader.close();
+      pool.close();
+    },
+  };
+}
+
+function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
+  const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: timeoutMs,
+    return503OnClosing: false,
+    requestIdHeader: false,
+    genReqId: () => randomUUID(),
+    routerOptions: { maxParamLength: 100 },
+    http: { maxHeaderSize: 2 * MAX_URL_LENGTH },
+    frameworkErrors: (error, request, reply) => {
+      const { status, body } = answerOf(error, request.id);
+      void (reply as FastifyReply).code(status).header("x-request-id", request.id).send(body);
+    },
+    clientErrorHandler: (_error, socket) => {
+      if (!socket.writable) return;
+      const body =
+        '{"code":"INVALID_PARAMETER","message":"request is not valid HTTP, or its URL or headers are too long"}';
+      const head = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+      socket.end(`${head}\r\n\r\n${body}`);
+    },
+  });
+  app.removeContentTypeParser("text/plain");
+  app.server.on("checkExpectation", (_request, response: ServerResponse) => {
+    const body = '{"code":"INVALID_PARAMETER","message":"header expect is not 100-continue"}';
+    response.writeHead(417, { "content-type": "application/json", connection: "close" }).end(body);
+  });
+  const callers: Callers = new WeakMap();
+  const rooms = new Rooms();
+  addChecks(app, options, callers);
+  addErrors(app, options);
+  addFarewell(app);
+  addCompression(app);
+  addPublicPages(app, serviceMetrics(app));
+  for (const name of Object.keys(ENDPOINTS) as EndpointName[])
+    addEndpoint(
+      app,
+      name,
+      async (request, reading) => {
+        const caller = callers.get(request) as Caller;
+        if (caller.allow?.has(ENDPOINTS[name].group) === false)
+          throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
+        const view = reader.current({ caller, ...reading });
+        const tag = await answerTag(name, request.url, caller, view.version);
+        if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
+          return { tag, answer: undefined };
+        const answer = await ANSWERS[name](view, {
+          query: request.query,
+          body: request.body,
+          path: request.params as Record<string, string>,
+          now: options.clock.now(),
+        });
+        return { tag, answer };
+      },
+      { rooms, timeoutMs, logger: options.logger },
+    );
+  return app;
+}
+
+/** Whom each request comes from. */
+type Callers = WeakMap<FastifyRequest, Caller>;
+
+/** An answer with its validator. @see answerTag */
+interface TaggedAnswer {
+  readonly tag: string | undefined;
+  /** Undefined where the client has it. */
+  readonly answer: KlineAnswer | TextAnswer | object | undefined;
+}
+
+function addEndpoint(
+  app: FastifyInstance,
+  name: EndpointName,
+  give: (request: FastifyRequest, reading: Omit<Reading, "caller">) => Promise<TaggedAnswer>,
+  { rooms, timeoutMs, logger }: { rooms: Rooms; timeoutMs: number; logger: ServiceLogger | undefined },
+): void {
+  const { method, path } = ENDPOINTS[name];
+  app.route({
+    method,
+    url: path,
+    async handler(request, reply) {
+      const { tag, answer } = await give(request, underWay(reply.raw, rooms, timeoutMs));
+      if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
+      if (answer === undefined) return reply.code(304).send();
+      if (!(answer instanceof KlineAnswer || answer instanceof TextAnswer)) return answer;
+      void reply.type("application/json; charset=utf-8");
+      if (answer instanceof TextAnswer) return answer.text;
+      return bodyOf(reply, answer, (err) =>
+        logger?.error({ requestId: request.id, path, err }, "answer broken off"),
+      );
+    },
+  });
+}
+
+/** What every request must pass before its endpoint sees it. */
+function addChecks(
+  app: FastifyInstance,
+  { keys, clock, maxRequestsPerMinute, logger }: ServiceOptions,
+  callers: Callers,
+): void {
+  const quota = requestQuota();
+  app.addHook("onRequest", async (request, reply) => {
+    void reply.header("x-request-id", request.id);
+    if (request.url.length > MAX_URL_LENGTH) {
+      throw new RequestError("INVALID_PARAMETER", `URL is longer than ${MAX_URL_LENGTH} characters`);
+    }
+    if (PUBLIC_PATHS.has(request.routeOptions.url ?? "")) return;
+    const header = request.headers[API_KEY_HEADER];
+    await keys.refresh?.();
+    const caller = typeof header === "string" ? keys.callerOf(header) : undefined;
+    if (caller === undefined)
+      throw new RequestError("UNAUTHORIZED", `${API_KEY_HEADER} is missing or not a known key`);
+    callers.set(request, caller);
+    const permitted = caller.requestsPerMinute ?? maxRequestsPerMinute;
+    const waitMs = permitted === undefined ? 0 : quota.take(caller.name, clock.now(), permitted);
+    if (waitMs > 0) {
+      const message = `more than ${permitted} requests in a minute; ask again in ${waitMs}ms`;
+      throw new RequestError("RATE_LIMITED", message, waitMs);
+    }
+    // Before the body is read: of a method that a path does not have, it is of no concern.
+    if (request.routeOptions.url === undefined) refuse(request, reply);
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const { id: requestId, method } = request;
+    const facts = { requestId, method, path: request.routeOptions.url, key: callers.get(request)?.name };
+    logger?.info(
+      { ...facts, status: reply.statusCode, durationMs: Math.round(reply.elapsedTime) },
+      "request",
+    );
+  });
+}
+
+function addErrors(app: FastifyInstance, { logger }: ServiceOptions): void {
+  app.setErrorHandler((error, request, reply) => {
+    const { status, body, retryAfterMs, isFault } = answerOf(error, request.id);
+    if (isFault)
+      logger?.error({ requestId: request.id, path: request.routeOptions.url, err: error }, "request failed");
+    if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));
+    return reply.code(status).send(body);
+  });
+  app.setNotFoundHandler(refuse);
+}
+
+/** @throws {RequestError} as the interface does not have the path, or not this method of it. */
+function refuse(request: FastifyRequest, reply: FastifyReply): never {
+  const methods = methodsOf(pathOf(request));
+  if (methods.length === 0) throw new RequestError("NOT_FOUND", "path is not one of the interface's");
+  void reply.header("allow", methods.join(", "));
+  throw new RequestError(
+    "METHOD_NOT_ALLOWED",
+    `method ${request.method} is not one of ${methods.join(", ")}`,
+  );
+}
+
+/** Ends kept-alive connections once their last answer is sent: closing would wait for clients to let go of them. */
+function addFarewell(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook("preClose", async () => {
+    isClosing = true;
+  });
+  app.addHook("onSend", async (_request, reply) => {
+    if (isClosing) void reply.header("connection", "close");
+  });
+  app.addHook("onResponse", async () => {
+    if (isClosing) setImmediate(() => app.server.closeIdleConnections());
+  });
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split(/[?#]/, 1)[0] ?? "";
+}

@@ -1,0 +1,73 @@
+import type { TimeRange } from "../../core/time.js";
+import { selectFiles } from "../../lake/files/prune.js";
+import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+
+/** A symbol that a query wants bars of, as the query gets it: bound, as JSON. */
+interface WantedSymbol {
+  readonly symbol: string;
+  /** Index in the requested list: what the query gives instead of the symbol. */
+  readonly position: number;
+  /** Shares of one unit of volume that the region is served in. */
+  readonly unit: number;
+  /** Range of the landed bars' timestamps, epoch milliseconds, end exclusive. */
+  readonly start: number;
+  readonly end: number;
+  /** Range of the labels that the answer's bars may have, epoch milliseconds, end exclusive. */
+  readonly label_start: number;
+  readonly label_end: number;
+}
+
+/** Instants that DuckDB, the calendar and JSON all hold: the years 1 to 9999. */
+export const ALL_TIME: TimeRange = { start: -62_135_596_800_000, end: 253_402_300_800_000 };
+
+const STRUCTURE =
+  '[{"symbol":"VARCHAR","position":"INTEGER","unit":"INTEGER","start":"BIGINT","end":"BIGINT","label_start":"BIGINT","label_end":"BIGINT"}]';
+
+/** The CTE `wanted`: a row for each {@link WantedSymbol} of a bound JSON text. */
+export function wantedSql(parameter: string): string {
+  return `wanted AS (
+    SELECT w.symbol, w.position, w.unit, w.label_start, w.label_end,
+      make_timestamptz(w."start" * 1000) AS range_start, make_timestamptz(w."end" * 1000) AS range_end
+    FROM (SELECT unnest(from_json(${parameter}, '${STRUCTURE}')) AS w))`;
+}
+
+/** What a query over some symbols of a table needs. */
+export interface Demands {
+  /** The files that could hold a wanted bar. */
+  readonly files: DataFile[];
+  /** A symbol whose exchange is unknown is in no table, and not in here. */
+  readonly wanted: WantedSymbol[];
+}
+
+const ALWAYS = (): TimeRange => ALL_TIME;
+
+/**
+ * Works out what a query over some symbols of a table needs.
+ *
+ * @param rangeOf the range of a symbol's landed bars. @default all of time
+ * @param labelsOf the range of the labels of the answer's bars. @default all of time
+ */
+export function demandsOf(
+  snapshot: Snapshot,
+  symbols: readonly string[],
+  rangeOf: (symbol: string) => TimeRange = ALWAYS,
+  labelsOf: (region: Region) => TimeRange = ALWAYS,
+): Demands {
+  const demands = new Map<string, { region: Region; symbols: string[]; range: TimeRange }>();
+  const wanted: WantedSymbol[] = [];
+  for (const [position, symbol] of symbols.entries()) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    const range = rangeOf(symbol);
+    const { start: label_start, end: label_end } = labelsOf(region);
+    wanted.push({ symbol, position, unit: REGIONS[region].lot, ...range, label_start, label_end });
+    const key = `${region} ${range.start} ${range.end}`;
+    const demand = demands.get(key);
+    if (demand === undefined) demands.set(key, { region, symbols: [symbol], range });
+    else demand.symbols.push(symbol);
+  }
+  for (const demand of demands.values()) demand.symbols.sort();
+  return { files: selectFiles(snapshot.files.values(), [...demands.values()]), wanted };
+}

@@ -1,0 +1,194 @@
+import { LakeError } from "../../core/errors.js";
+import type { Lake, Moment } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import type { ExEvent } from "../../market/ex-events.js";
+import { BARS_1D } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { TABLES } from "../../schema/tables.js";
+import type { Caller } from "../keys/key-ring.js";
+import { type Scope, scopeOf } from "../keys/scope.js";
+import { HeldBars } from "../klines/bar-cache.js";
+import { readExEvents } from "../klines/ex-events.js";
+import { LoadsUnderWay } from "../klines/loads-in-flight.js";
+import { NewestBars } from "../klines/newest-bars.js";
+import { FileVerifier } from "./file-verifier.js";
+import { LakeVersion, versionsOf } from "./lake-version.js";
+import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
+import type { SessionPool } from "./session-pool.js";
+
+/** A lake as one request sees it, and what was derived from the versions that the request sees. */
+export interface LakeView {
+  readonly version: LakeVersion;
+  readonly newestBars: NewestBars;
+  readonly heldBars: HeldBars;
+  readonly loads: LoadsUnderWay;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** Waits until there is room for the rows of the answer; it is taken until the request is over. */
+  readonly admit: (rows: number) => Promise<void>;
+  /** What the caller may ask for. */
+  scope(): Promise<Scope>;
+  /** Instruments, universes and exchanges. */
+  reference(): Promise<ReferenceData>;
+  /** The ex-events of symbols, in their order. */
+  exEvents(symbols: readonly string[]): Promise<(readonly ExEvent[])[]>;
+}
+
+/** Symbols whose ex-events are kept at most: whoever asks for ever new ones fills no memory. */
+const MOST_SYMBOLS = 100_000;
+
+/** Bytes of bars that are held: a year of daily bars of some 5,000 symbols. */
+const HELD_BYTES = 96 * 2 ** 20;
+
+/** A request, as far as reading for it goes. */
+export interface Reading {
+  readonly caller: Caller;
+  /** Stops the request's statements. */
+  readonly signal: AbortSignal;
+  /** Waits until there is room for so many rows. */
+  readonly admit: (rows: number) => Promise<void>;
+}
+
+/** A value that follows from some tables' versions. */
+interface Kept<T> {
+  readonly versions: string;
+  readonly value: T;
+}
+
+/** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
+export class LakeReader {
+  readonly #lake: Lake;
+  readonly #moment: Moment;
+  readonly #read: Lake["snapshot"];
+  readonly #pool: SessionPool;
+  #newestBars = new NewestBars();
+  readonly #verifier: FileVerifier | undefined;
+  #heldBars = new HeldBars(HELD_BYTES);
+  readonly #loads = new LoadsUnderWay();
+  #reference: Kept<Promise<ReferenceData>> | undefined;
+  #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
+
+  /**
+   * @param moment serves the lake as it stood then.
+   * @param onDamage is called for each file that is found damaged; undefined: files are not verified.
+   */
+  constructor(lake: Lake, pool: SessionPool, moment: Moment, onDamage?: (error: LakeError) => void) {
+    this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
+    this.#lake = lake;
+    this.#moment = moment;
+    this.#read = sharingLooks(lake.reader(moment));
+    this.#pool = pool;
+  }
+
+  /**
+   * Looks at every table once.
+   *
+   * @returns the errors of tables that cannot be read: only requests that read these fail.
+   * @throws {LakeError} for a version that does not exist, and where no table can be read.
+   */
+  async check(): Promise<readonly LakeError[]> {
+    const outcomes = await Promise.allSettled(TABLES.map((table) => this.#read(table)));
+    const errors: LakeError[] = [];
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === "fulfilled") continue;
+      const isAskedFor = this.#moment.versions?.has(TABLES[index]?.name ?? "") === true;
+      if (isAskedFor || !(outcome.reason instanceof LakeError)) throw outcome.reason;
+      errors.push(outcome.reason);
+    }
+    if (errors.length === TABLES.length) throw errors[0];
+    return errors;
+  }
+
+  /** Ends the verification of files. */
+  async close(): Promise<void> {
+    await this.#verifier?.close();
+  }
+
+  /** What was derived from a damaged file is not served any more. */
+  #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
+    this.#newestBars = new NewestBars();
+    this.#heldBars = new HeldBars(HELD_BYTES);
+    this.#reference = undefined;
+    this.#exEvents = undefined;
+    onDamage(error);
+  }
+
+  /** The lake as a request that comes now sees it. */
+  current({ caller, signal, admit }: Reading): LakeView {
+    const version = new LakeVersion(
+      this.#lake,
+      (table) => this.#read(table),
+      this.#pool,
+      this.#verifier,
+      signal,
+    );
+    return {
+      version,
+      scope: async () => scopeOf(caller, await this.#referenceOf(version)),
+      newestBars: this.#newestBars,
+      heldBars: this.#heldBars,
+      loads: this.#loads,
+      signal,
+      admit,
+      reference: () => this.#referenceOf(version),
+      exEvents: (symbols) => this.#exEventsOf(version, symbols),
+    };
+  }
+
+  /** Concurrent requests share one load. */
+  async #referenceOf(version: LakeVersion): Promise<ReferenceData> {
+    const versions = versionsOf(await Promise.all(REFERENCE_TABLES.map((table) => version.snapshot(table))));
+    if (this.#reference?.versions === versions) return this.#reference.value;
+    const kept = { versions, value: loadReferenceData(version.shared) };
+    this.#reference = kept;
+    try {
+      return await kept.value;
+    } catch (error) {
+      if (this.#reference === kept) this.#reference = undefined;
+      throw error;
+    }
+  }
+
+  async #exEventsOf(version: LakeVersion, symbols: readonly string[]): Promise<(readonly ExEvent[])[]> {
+    const versions = versionsOf([await version.snapshot(BARS_1D)]);
+    const isFull = (this.#exEvents?.value.size ?? 0) > MOST_SYMBOLS;
+    if (isFull || this.#exEvents?.versions !== versions) this.#exEvents = { versions, value: new Map() };
+    const known = this.#exEvents.value;
+    const missing = symbols.filter((symbol) => !known.has(symbol));
+    if (missing.length > 0) {
+      const read = await readExEvents(version, missing);
+      for (const [index, symbol] of missing.entries()) known.set(symbol, read[index] ?? []);
+    }
+    return symbols.map((symbol) => known.get(symbol) ?? []);
+  }
+}
+
+/**
+ * Requests that come while a table's log is looked at wait for the next look, all of them for the same one: it begins
+ * after each of them came, so that each sees what was committed before.
+ */
+function sharingLooks(read: Lake["snapshot"]): Lake["snapshot"] {
+  const current = new Map<TableSchema, Promise<unknown>>();
+  const next = new Map<TableSchema, Promise<Snapshot>>();
+  const look = (table: TableSchema): Promise<Snapshot> => {
+    const looking = read(table).finally(() => current.delete(table));
+    current.set(table, looking);
+    return looking;
+  };
+  return (table) => {
+    const running = current.get(table);
+    if (running === undefined) return look(table);
+    const waiting = next.get(table);
+    if (waiting !== undefined) return waiting;
+    const following = running.then(
+      () => follow(table),
+      () => follow(table),
+    );
+    next.set(table, following);
+    return following;
+  };
+  function follow(table: TableSchema): Promise<Snapshot> {
+    next.delete(table);
+    return look(table);
+  }
+}

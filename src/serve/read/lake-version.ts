@@ -1,0 +1,71 @@
+import { parquetRelation } from "../../db/parquet-relation.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
+import type { TableSchema } from "../../schema/column.js";
+import type { FileVerifier } from "./file-verifier.js";
+import type { SessionPool } from "./session-pool.js";
+
+/** What a lake holds, for the length of one request: every table stands still at the version first asked for. */
+export class LakeVersion {
+  readonly #lake: Lake;
+  readonly #read: Lake["snapshot"];
+  readonly #pool: SessionPool;
+  readonly #verifier: FileVerifier | undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #snapshots: Map<string, Promise<Snapshot>>;
+
+  /**
+   * @param read how the lake's tables are read.
+   * @param verifier takes note of the files that are read; undefined: nobody does.
+   * @param signal stops this request's statements.
+   */
+  constructor(
+    lake: Lake,
+    read: Lake["snapshot"],
+    pool: SessionPool,
+    verifier: FileVerifier | undefined,
+    signal?: AbortSignal,
+    snapshots = new Map<string, Promise<Snapshot>>(),
+  ) {
+    this.#lake = lake;
+    this.#read = read;
+    this.#pool = pool;
+    this.#verifier = verifier;
+    this.#signal = signal;
+    this.#snapshots = snapshots;
+  }
+
+  /** The same version for work that other requests wait for too: nothing stops it. */
+  get shared(): LakeVersion {
+    return new LakeVersion(this.#lake, this.#read, this.#pool, this.#verifier, undefined, this.#snapshots);
+  }
+
+  /** The table as it stood when the request first asked: at most one look for a newer entry of its log. */
+  snapshot(table: TableSchema): Promise<Snapshot> {
+    const known = this.#snapshots.get(table.name);
+    if (known !== undefined) return known;
+    const read = this.#read(table);
+    this.#snapshots.set(table.name, read);
+    return read;
+  }
+
+  /** Runs `use` with a connection that nobody else uses meanwhile. */
+  query<T>(use: (session: Session) => Promise<T>): Promise<T> {
+    return this.#pool.use(use, this.#signal);
+  }
+
+  /** A SELECT of all of a table's columns over some of its files. @throws {LakeError} for a file that is known to be damaged */
+  async relation(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
+    const read = [...files];
+    await this.#verifier?.note(snapshot, read);
+    return parquetRelation(session, this.#lake.filesOf(snapshot, read));
+  }
+}
+
+/** The versions of some tables, as a text: another one as soon as anything in them may be another. */
+export function versionsOf(snapshots: readonly Snapshot[]): string {
+  return snapshots
+    .map(({ table, version, metaData }) => `${table.name}:${metaData?.id}:${version}`)
+    .join(" ");
+}

@@ -1,0 +1,115 @@
+import { ident } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import type { TableSchema } from "../../schema/column.js";
+import {
+  EXCHANGES,
+  INSTRUMENT_EXT,
+  INSTRUMENTS,
+  UNIVERSE_MEMBERS,
+  UNIVERSES,
+} from "../../schema/reference.js";
+import type { ExchangeSummary, Instrument, UniverseSummary } from "../../wire/resources.js";
+import type { LakeVersion } from "./lake-version.js";
+
+/** The tables that reference data comes from. */
+export const REFERENCE_TABLES = [INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, EXCHANGES] as const;
+
+/** Reference data as the newest versions have it, ready to be answered with. */
+export interface ReferenceData {
+  readonly instruments: ReadonlyMap<string, Instrument>;
+  readonly universes: ReadonlyMap<string, UniverseSummary>;
+  /** Universe id -> symbols, ascending. */
+  readonly members: ReadonlyMap<string, readonly string[]>;
+  readonly exchanges: ReadonlyMap<string, ExchangeSummary>;
+}
+
+/** `ext.type` of a region's quotes, and of its instruments whose source told none. */
+export const EXT_TYPE: Readonly<Record<string, string>> = {
+  CN: "cn_equity",
+  HK: "hk_equity",
+  US: "us_equity",
+};
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** Reads the current rows of the reference tables. */
+export async function loadReferenceData(version: LakeVersion): Promise<ReferenceData> {
+  return version.query(async (session) => {
+    const current = (table: TableSchema, key: string) => currentRows(version, session, table, key);
+    const symbolsOf = groupMembers(await current(UNIVERSE_MEMBERS, "id, symbol"));
+    const summaries = (await current(UNIVERSES, "id")).map((row) => universeOf(row, symbolsOf));
+    const listed = (await current(INSTRUMENTS, "symbol")).map(instrumentOf);
+    const counted = await current(EXCHANGES, "exchange");
+    return {
+      instruments: new Map(listed.map((row) => [row.symbol, row])),
+      universes: new Map(summaries.map((row) => [row.id, row])),
+      members: symbolsOf,
+      exchanges: new Map(counted.map((row) => [row.exchange as string, exchangeOf(row)])),
+    };
+  });
+}
+
+async function currentRows(
+  version: LakeVersion,
+  session: Session,
+  table: TableSchema,
+  order: string,
+): Promise<Row[]> {
+  const snapshot = await version.snapshot(table);
+  const relation = await version.relation(session, snapshot, snapshot.files.values());
+  const dates = snapshot.columns.filter((column) => column.type === "date").map(({ name }) => ident(name));
+  const replaced = dates.map((name) => `CAST(${name} AS VARCHAR) AS ${name}`);
+  const columns = replaced.length === 0 ? "*" : `* REPLACE (${replaced.join(", ")})`;
+  return session.json<Row>(`SELECT ${columns} FROM (${relation}) WHERE valid_to IS NULL ORDER BY ${order}`);
+}
+
+function instrumentOf(row: Row): Instrument {
+  const ext: Record<string, unknown> = {};
+  for (const { name } of INSTRUMENT_EXT) if (row[name] !== null) ext[name] = row[name];
+  if (typeof row.ext_other === "string") Object.assign(ext, parseObject(row.ext_other));
+  const type = row.ext_type ?? (Object.keys(ext).length > 0 ? EXT_TYPE[row.region as string] : undefined);
+  return {
+    symbol: row.symbol as string,
+    code: row.code as string,
+    exchange: row.exchange as string,
+    region: row.region as string,
+    ...(row.name === null ? {} : { name: row.name as string }),
+    type: row.type as string,
+    ...(type === undefined ? {} : { ext: { type: type as string, ...ext } }),
+  };
+}
+
+function parseObject(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function groupMembers(rows: readonly Row[]): Map<string, string[]> {
+  const symbolsOf = new Map<string, string[]>();
+  for (const row of rows) {
+    const list = symbolsOf.get(row.id as string);
+    if (list === undefined) symbolsOf.set(row.id as string, [row.symbol as string]);
+    else list.push(row.symbol as string);
+  }
+  return symbolsOf;
+}
+
+function universeOf(row: Row, symbolsOf: ReadonlyMap<string, readonly string[]>): UniverseSummary {
+  const id = row.id as string;
+  return {
+    id,
+    name: (row.name as string | null) ?? id,
+    category: (row.category as string | null) ?? "",
+    region: row.region as string,
+    symbol_count: row.symbol_count === null ? (symbolsOf.get(id)?.length ?? 0) : Number(row.symbol_count),
+    ...(row.description === null ? {} : { description: row.description as string }),
+  };
+}
+
+function exchangeOf(row: Row): ExchangeSummary {
+  return { exchange: row.exchange as string, region: row.region as string, count: Number(row.count) };
+}

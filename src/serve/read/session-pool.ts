@@ -1,0 +1,91 @@
+import { Session, type SessionOptions } from "../../db/session.js";
+
+/**
+ * Symbols that DuckDB tests one by one against a file's statistics when it joins; its own default of 50 would read
+ * everything between the least and the greatest of a full batch.
+ */
+const IN_FILTER_SYMBOLS = 1000;
+
+const INTERRUPT_EVERY_MS = 20;
+
+/** Connections to one in-memory database, lent to one statement at a time. */
+export class SessionPool {
+  readonly #root: Session;
+  readonly #size: number;
+  readonly #idle: Session[] = [];
+  readonly #waiting: ((session: Session) => void)[] = [];
+  #opened = 0;
+  #closed = false;
+
+  private constructor(root: Session, size: number) {
+    this.#root = root;
+    this.#size = size;
+  }
+
+  /** @param size most connections, and so most statements at a time. */
+  static async open(size: number, options: SessionOptions): Promise<SessionPool> {
+    const root = await Session.open(options);
+    await root.run(`SET GLOBAL dynamic_or_filter_threshold = ${IN_FILTER_SYMBOLS}`);
+    // A data file never changes once it has its name: its footer is read once.
+    await root.run("SET GLOBAL parquet_metadata_cache = true");
+    return new SessionPool(root, size);
+  }
+
+  /**
+   * Runs `use` with a connection that nobody else uses meanwhile; waits for one where all are lent.
+   *
+   * @param signal stops the statement that is running when it aborts.
+   */
+  async use<T>(use: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const session = await this.#take();
+    let stopping: NodeJS.Timeout | undefined;
+    // An interrupt between two statements, or while one is being prepared, is lost: it is repeated.
+    const stop = (): void => {
+      session.interrupt();
+      stopping = setInterval(() => session.interrupt(), INTERRUPT_EVERY_MS);
+    };
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      signal?.throwIfAborted();
+      return await use(session);
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      clearInterval(stopping);
+      this.#giveBack(session);
+    }
+  }
+
+  /** Closes what is idle now and the rest as it comes back; the database goes with the last. */
+  close(): void {
+    this.#closed = true;
+    for (const session of this.#idle.splice(0)) this.#discard(session);
+    if (this.#opened === 0) this.#root.close();
+  }
+
+  async #take(): Promise<Session> {
+    if (this.#closed) throw new Error("session pool: is closed");
+    const idle = this.#idle.pop();
+    if (idle !== undefined) return idle;
+    if (this.#opened >= this.#size) return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#opened += 1;
+    try {
+      return await this.#root.sibling();
+    } catch (error) {
+      this.#opened -= 1;
+      throw error;
+    }
+  }
+
+  #giveBack(session: Session): void {
+    const next = this.#waiting.shift();
+    if (next !== undefined) return next(session);
+    if (!this.#closed) return void this.#idle.push(session);
+    this.#discard(session);
+    if (this.#opened === 0) this.#root.close();
+  }
+
+  #discard(session: Session): void {
+    session.close();
+    this.#opened -= 1;
+  }
+}

@@ -1,0 +1,65 @@
+import { setInt64 } from "../../core/int64-words.js";
+import type { TradingDate } from "../../core/time.js";
+import { REGIONS } from "../../market/regions.js";
+import type { KlineColumns } from "../../wire/kline-columns.js";
+import type { SimInstrument } from "../instrument.js";
+import { type KlineWriter, klineWriter } from "../kline-writer.js";
+import { type DayRange, daysBetween, instrumentsOf, type MarketState } from "../market-state.js";
+import { type DayShape, emptyShape, shapeDay } from "../minutes/day-shape.js";
+import { DAY_KIND, type PricePath } from "./price-path.js";
+
+/** Makes daily bars without their minutes; see {@link Market.dailyBars}. */
+export function makeDailyBars(
+  state: MarketState,
+  symbols: readonly string[],
+  from: TradingDate,
+  to: TradingDate,
+): KlineColumns {
+  const instruments = instrumentsOf(state, symbols);
+  const ranges = instruments.map((instrument) => daysBetween(state, instrument, from, to));
+  let rows = 0;
+  for (const [index, instrument] of instruments.entries()) {
+    rows += countBars(state.pathOf(instrument), instrument, ranges[index] as DayRange);
+  }
+  const writer = klineWriter(
+    instruments.map((instrument) => instrument.symbol),
+    rows,
+    true,
+  );
+  const shape = emptyShape();
+  let row = 0;
+  for (const [index, instrument] of instruments.entries()) {
+    const calendar = state.calendars[instrument.region];
+    const path = state.pathOf(instrument);
+    const { start, end } = ranges[index] as DayRange;
+    for (let day = start; day < end; day++) {
+      if (path.kind[day - instrument.start] === DAY_KIND.suspendedAbsent) continue;
+      shapeDay(shape, instrument, path, calendar, day);
+      writer.columns.symbolIndex[row] = index;
+      setInt64(writer.timestampWords, row, calendar.midnights[day] as number);
+      writeDay(writer, row++, shape, instrument);
+    }
+  }
+  return writer.columns;
+}
+
+function countBars(path: PricePath, instrument: SimInstrument, { start, end }: DayRange): number {
+  let bars = 0;
+  for (let day = start; day < end; day++) {
+    if (path.kind[day - instrument.start] !== DAY_KIND.suspendedAbsent) bars++;
+  }
+  return bars;
+}
+
+function writeDay(writer: KlineWriter, row: number, shape: DayShape, instrument: SimInstrument): void {
+  const { doubles } = writer.columns;
+  const { tickMilli } = shape;
+  const { boardLot, region } = instrument;
+  doubles.open.values[row] = (shape.open * tickMilli) / 1000;
+  doubles.high.values[row] = (shape.high * tickMilli) / 1000;
+  doubles.low.values[row] = (shape.low * tickMilli) / 1000;
+  doubles.close.values[row] = (shape.close * tickMilli) / 1000;
+  doubles.prev_close.values[row] = shape.referenceMilli / 1000;
+  doubles.amount.values[row] = (shape.amount * ((tickMilli * boardLot) / 10)) / 100;
+  setInt64(writer.volumeWords, row, shape.volume * (boardLot / REGIONS[region].lot));
+}

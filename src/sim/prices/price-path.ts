@@ -1,0 +1,157 @@
+import type { SimInstrument } from "../instrument.js";
+import { bell, integer, mix, uniform } from "../random.js";
+import { exEventDue, exReference, splitOf } from "../statements/payouts.js";
+import type { RegionCalendar } from "../trading-days.js";
+import { dayTick, highestTicks, lowestTicks } from "./price-grid.js";
+
+/** What kind of day it was, as stored in {@link PricePath.kind}. Up and down: the limit that ruled the day. */
+export const DAY_KIND = {
+  ordinary: 0,
+  /** Reaches the limit during the day and stays there until the close. */
+  sealedUp: 1,
+  /** Trades at the limit alone. */
+  lockedUp: 2,
+  /** Touches the limit and closes off it. */
+  touchedUp: 3,
+  sealedDown: 4,
+  lockedDown: 5,
+  touchedDown: 6,
+  /** Suspended; the service has no bar. */
+  suspendedAbsent: 7,
+  /** Suspended; the service has a daily bar of zeros that closes at prev_close. */
+  suspendedFlat: 8,
+} as const;
+
+/** Days after a listing in China on which no price limit holds. */
+export const DAYS_WITHOUT_LIMIT = 5;
+
+/** A dividend or split, on the first day that trades without it. */
+export interface ExEvent {
+  readonly dayIndex: number;
+  /** Close of the day before, thousandths of the currency. */
+  readonly lastCloseMilli: number;
+  /** That close without what is paid out: the prev_close of the ex-date. */
+  readonly referenceMilli: number;
+  /** Shares that one share becomes; 1 for a mere dividend. */
+  readonly splitRatio: number;
+}
+
+/**
+ * An instrument's days in compact form, 9 bytes a day: what must be walked in order, and nothing else.
+ * Index 0 of each array is the instrument's `start` in the calendar. Prices are thousandths of the currency.
+ */
+export interface PricePath {
+  /** prev_close as the exchange states it. */
+  readonly reference: Int32Array;
+  readonly close: Int32Array;
+  readonly kind: Uint8Array;
+  /** Days at the beginning on which no limit holds. */
+  readonly freeDays: number;
+  /** Ascending. */
+  readonly events: readonly ExEvent[];
+}
+
+/** Says whether a kind of day is one without trading. */
+export function isSuspended(kind: number): boolean {
+  return kind >= DAY_KIND.suspendedAbsent;
+}
+
+/** Key of everything random about a day of an instrument. */
+export function dayKeyOf(instrument: SimInstrument, calendar: RegionCalendar, dayIndex: number): number {
+  return mix(instrument.key, calendar.epochDays[dayIndex] as number);
+}
+
+/** Walks an instrument's closes from its first day to its last. */
+export function walkPrices(instrument: SimInstrument, calendar: RegionCalendar): PricePath {
+  const { board, start, end, key } = instrument;
+  const reference = new Int32Array(end - start);
+  const close = new Int32Array(end - start);
+  const kind = new Uint8Array(end - start);
+  const events: ExEvent[] = [];
+  const freeDays = board.region === "CN" && start > 0 ? DAYS_WITHOUT_LIMIT : 0;
+  const beta = 0.6 + 0.8 * uniform(key, 20);
+  const sigma = (board.type === "etf" ? 0.006 : 0.012) + 0.014 * uniform(key, 21);
+  let last = instrument.basePriceMilli;
+  let anchor = last;
+  let suspended: number = DAY_KIND.suspendedAbsent;
+  let suspendedEnd = 0;
+  let exDue = false;
+  for (let day = start; day < end; day++) {
+    const at = day - start;
+    const dayKey = dayKeyOf(instrument, calendar, day);
+    exDue ||= at > freeDays && exEventDue(instrument, calendar, day);
+    if (at > 0 && day >= suspendedEnd && uniform(dayKey, 0) < board.suspensions) {
+      suspendedEnd = day + 1 + integer(dayKey, 1, 12);
+      suspended = uniform(dayKey, 2) < 0.5 ? DAY_KIND.suspendedAbsent : DAY_KIND.suspendedFlat;
+    }
+    if (day < suspendedEnd) {
+      reference[at] = close[at] = last;
+      kind[at] = suspended;
+      continue;
+    }
+    let prev = last;
+    if (exDue) {
+      exDue = false;
+      const splitRatio = splitOf(instrument, dayKey);
+      prev = exReference(instrument, dayKey, last, splitRatio);
+      anchor /= splitRatio;
+      if (prev !== last)
+        events.push({ dayIndex: day, lastCloseMilli: last, referenceMilli: prev, splitRatio });
+    }
+    const free = at < freeDays;
+    const tick = dayTick(board, prev);
+    const highest = highestTicks(board, prev, tick, free);
+    const lowest = Math.max(lowestTicks(board, prev, tick, free), 1);
+    const floor = Math.min(highest, Math.ceil(board.floorMilli / tick));
+    const ruled =
+      board.limitPercent === undefined || free ? DAY_KIND.ordinary : drawKind(dayKey, lowest > floor);
+    const drift = 0.0008 * Math.log(anchor / prev) - (nearDelisting(instrument, day) ? 0.012 : 0);
+    const wild = sigma * (free ? 2.5 : 1) * (1 + 2 * uniform(dayKey, 3) ** 8);
+    const move = beta * (calendar.marketReturns[day] as number) + wild * bell(dayKey, 4) + drift;
+    const ordinary = Math.min(highest, Math.max(lowest, floor, Math.round((prev * Math.exp(move)) / tick)));
+    reference[at] = prev;
+    kind[at] = ruled;
+    last = tick * closeTicks(ruled, ordinary, prev / tick, lowest, highest, uniform(dayKey, 5));
+    close[at] = last;
+  }
+  return { reference, close, kind, freeDays, events };
+}
+
+/** Limit days: about 1 day in 100 up, fewer down; most of them sealed, some locked, some only touched. */
+function drawKind(dayKey: number, downAllowed: boolean): number {
+  const draw = uniform(dayKey, 6);
+  const shape = uniform(dayKey, 7);
+  const offset = shape < 0.6 ? 0 : shape < 0.8 ? 1 : 2;
+  if (draw < 0.01) return DAY_KIND.sealedUp + offset;
+  if (draw < 0.016 && downAllowed) return DAY_KIND.sealedDown + offset;
+  return DAY_KIND.ordinary;
+}
+
+/** The close of a day in steps; `part` in [0, 1) says how far a touched limit was left again. */
+function closeTicks(
+  kind: number,
+  ordinary: number,
+  prev: number,
+  lowest: number,
+  highest: number,
+  part: number,
+): number {
+  switch (kind) {
+    case DAY_KIND.sealedUp:
+    case DAY_KIND.lockedUp:
+      return highest;
+    case DAY_KIND.sealedDown:
+    case DAY_KIND.lockedDown:
+      return lowest;
+    case DAY_KIND.touchedUp:
+      return highest - Math.max(1, Math.floor((highest - prev) * (0.2 + 0.5 * part)));
+    case DAY_KIND.touchedDown:
+      return lowest + Math.max(1, Math.floor((prev - lowest) * (0.2 + 0.5 * part)));
+    default:
+      return ordinary;
+  }
+}
+
+function nearDelisting(instrument: SimInstrument, day: number): boolean {
+  return instrument.delisted !== undefined && instrument.end - day <= 40;
+}

@@ -1,0 +1,47 @@
+import type { SimInstrument } from "../instrument.js";
+import { onGrid } from "../prices/price-grid.js";
+import { integer, logUniform, uniform } from "../random.js";
+import type { RegionCalendar } from "../trading-days.js";
+
+const YEAR_DAYS = 365.25;
+
+/** Says whether an ex-date falls on a trading day, or between it and the trading day before. */
+export function exEventDue(instrument: SimInstrument, calendar: RegionCalendar, dayIndex: number): boolean {
+  if (dayIndex === 0) return false;
+  const period = YEAR_DAYS / instrument.board.payouts;
+  const phase = period - exDayOfYear(instrument);
+  const before = calendar.epochDays[dayIndex - 1] as number;
+  const day = calendar.epochDays[dayIndex] as number;
+  return Math.floor((day + phase) / period) !== Math.floor((before + phase) / period);
+}
+
+/** Shares that one share becomes on an ex-date; 1 mostly. */
+export function splitOf(instrument: SimInstrument, dayKey: number): number {
+  const { splits, splitRatios } = instrument.board;
+  if (uniform(dayKey, 10) >= splits) return 1;
+  return splitRatios[integer(dayKey, 11, splitRatios.length)] as number;
+}
+
+/**
+ * The prev_close of an ex-date, in thousandths of the currency: (close - dividend) / split ratio, rounded to the
+ * price step. Equal to the close where the instrument pays nothing.
+ */
+export function exReference(
+  instrument: SimInstrument,
+  dayKey: number,
+  closeMilli: number,
+  splitRatio: number,
+): number {
+  const { board } = instrument;
+  const pays = uniform(instrument.key, 22) < board.payers;
+  const yielded = pays ? logUniform(dayKey, 12, board.dividend) : 0;
+  if (yielded === 0 && splitRatio === 1) return closeMilli;
+  return onGrid(board, (closeMilli * (1 - yielded)) / splitRatio);
+}
+
+/** Most Chinese ex-dates fall into May to July; elsewhere they are spread over the year. */
+function exDayOfYear(instrument: SimInstrument): number {
+  const { key, board } = instrument;
+  if (board.region === "CN" && uniform(key, 23) < 0.7) return 120 + integer(key, 24, 90);
+  return integer(key, 24, Math.floor(YEAR_DAYS / board.payouts));
+}

@@ -1,0 +1,43 @@
+import { Command } from "commander";
+import { expect, test } from "vitest";
+import { type MomentOptions, momentOf, momentOptions } from "../../../src/cli/options/moment-option.js";
+import type { Moment } from "../../../src/lake/lake.js";
+
+function parsed(...args: readonly string[]): Moment {
+  const command = new Command().exitOverride().configureOutput({ writeErr: () => {} });
+  for (const option of momentOptions()) command.addOption(option);
+  return momentOf(command.parse(args, { from: "user" }).opts<MomentOptions>());
+}
+
+test.each([
+  ["2026-11-20", "2026-11-20T00:00:00Z"],
+  ["20261120", "2026-11-20T00:00:00Z"],
+  ["2026-11-20T08:30", "2026-11-20T08:30:00Z"],
+  ["2026-11-20T08:30:15.250Z", "2026-11-20T08:30:15.250Z"],
+  ["2026-11-20T08:30:00+08:00", "2026-11-20T00:30:00Z"],
+  ["2026-11-20T08:30-05", "2026-11-20T13:30:00Z"],
+])("--as-of %s is %s, whatever the machine's zone", (text, instant) => {
+  expect(parsed("--as-of", text)).toEqual({ asOf: Date.parse(instant) });
+});
+
+test("versions of several tables", () => {
+  expect(parsed("--version", "bars_1d=3", "--version", "bars_1m=0", "--version", "bars_1d=4")).toEqual({
+    versions: new Map([
+      ["bars_1d", 4],
+      ["bars_1m", 0],
+    ]),
+  });
+  expect(parsed()).toEqual({});
+});
+
+test.each([
+  ["--as-of", "tomorrow"],
+  ["--as-of", "2026-02-30"],
+  ["--as-of", ""],
+  ["--version", "bars_1d=-1"],
+  ["--version", "bars_1d=1.5"],
+  ["--version", "nope=1"],
+  ["--version", "7"],
+])("%s %s is refused", (...args) => {
+  expect(() => parsed(...args)).toThrow(/It is no time|Write it like/);
+});

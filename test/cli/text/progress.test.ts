@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { type Progress, progressLine } from "../../../src/cli/text/progress.js";
+
+const NOW = Date.parse("2026-11-20T10:00:00Z");
+const HALF: Progress = { done: 20, total: 40, unit: "requests", rows: 5000, bytes: 1e6, doing: "bars_1d" };
+const QUOTA = { limit: 30, learned: false, usedLastMinute: 23, waitingUntil: undefined, waits: 0 };
+
+test("what a terminal shows: how much is done, time left, rate, size, what is being done", () => {
+  expect(progressLine("daily", HALF, 10_000, NOW)).toBe(
+    `   daily      ${"█".repeat(12)}${"░".repeat(12)} 20/40 requests · 10.0 s left · 5,000 rows · 500 rows/s · 1.0 MB · bars_1d`,
+  );
+});
+
+test("before the first answer and after the last no time is left to tell", () => {
+  const text = (progress: Progress): string => progressLine("daily", progress, 10_000, NOW);
+  expect(text({ ...HALF, done: 0 })).not.toContain("left");
+  expect(text({ ...HALF, done: 40 })).not.toContain("left");
+  expect(text({ ...HALF, done: 0, total: 0 })).toContain("░".repeat(24));
+});
+
+test("with a quota: what is used, what is left, when the next one goes; and no faster than it permits", () => {
+  const text = progressLine("daily", { ...HALF, quota: QUOTA }, 10_000, NOW);
+  expect(text).toContain("quota 23 used, 7 left ·");
+  expect(text).toContain("40.0 s left");
+  const waiting = { ...QUOTA, usedLastMinute: 31, waitingUntil: NOW + 12_400 };
+  expect(progressLine("daily", { ...HALF, quota: waiting }, 10_000, NOW)).toContain(
+    "quota 31 used, 0 left, next in 12.4 s",
+  );
+  const unknown = { ...QUOTA, limit: undefined };
+  expect(progressLine("daily", { ...HALF, quota: unknown }, 10_000, NOW)).toContain("23 in the last minute");
+});

@@ -1,0 +1,63 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { auditLake, readAudits } from "../../../src/jobs/maintenance/audit-lake.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+
+test("each audit has a header, and finds nothing in an empty lake", async () => {
+  const audits = readAudits();
+  expect(audits.length).toBeGreaterThan(10);
+  for (const { explanation } of audits) expect(explanation).toMatch(/^[A-Za-z][\s\S]*\.$/);
+  expect(await auditLake(temporaryLake())).toEqual({ audits: audits.length, findings: [] });
+});
+
+test("a finding has its severity, explanation, count and a few rows; the gravest come first", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const days = ["2024-01-05", "2024-01-06", "2024-01-08", "2024-01-09", "2024-01-10", "2024-01-11"];
+  await land(
+    session,
+    lake,
+    BARS_1D,
+    days.map((day, i) => ({
+      at: `${day}T00:00:00+08:00`,
+      open: i === 1 ? 0 : 10 + i / 10,
+      low: 9,
+      high: 12,
+      volume: 1000,
+      amount: i === 0 ? 2e6 : 10_500,
+    })),
+  );
+  const { findings } = await auditLake(lake);
+  expect(findings.map(({ name, severity, rows }) => [name, severity, rows])).toEqual([
+    ["no_session", "warning", 1],
+    ["ohlc", "warning", 1],
+    ["units", "warning", 1],
+  ]);
+  const [weekend] = findings;
+  expect(weekend?.columns).toEqual(["symbol", "trade_date", "weekday", "volume", "close"]);
+  expect(weekend?.examples).toEqual([["600519.SH", "2024-01-06", "Saturday", "1000", 10.5]]);
+  expect(weekend?.explanation).toContain("Filled-up holidays");
+});
+
+test("an audit of one's own: a header that lacks something is told", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(
+    join(folder, "mine.sql"),
+    "-- Audit: mine\n-- Severity: info\n-- There are bars.\nFROM bars_1d\n",
+  );
+  const [lake, session] = [temporaryLake(), await openSession()];
+  await land(
+    session,
+    lake,
+    BARS_1D,
+    Array.from({ length: 5 }, (_, i) => ({ at: Date.UTC(2024, 0, i + 1, 16) })),
+  );
+  const { findings } = await auditLake(lake, { audits: readAudits(folder) });
+  expect(findings).toMatchObject([
+    { name: "mine", severity: "info", explanation: "There are bars.", rows: 5 },
+  ]);
+  expect(findings[0]?.examples).toHaveLength(3);
+  writeFileSync(join(folder, "mine.sql"), "SELECT 1\n");
+  expect(() => readAudits(folder)).toThrow('its header is not "-- Audit: "');
+});

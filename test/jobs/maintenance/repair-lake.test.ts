@@ -1,0 +1,205 @@
+import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import {
+  type RepairOptions,
+  type RepairReport,
+  repairLake,
+} from "../../../src/jobs/maintenance/repair-lake.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { checkTable } from "../../../src/lake/maintenance/check/check-table.js";
+import { optimize } from "../../../src/lake/maintenance/optimize.js";
+import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
+import { openReader } from "../../../src/lake/publish.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { TABLES } from "../../../src/schema/tables.js";
+import { json, type Script, type Seen } from "../../faults/scripted-service.js";
+import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { barsOn, scriptedMarket } from "../scripted-market.js";
+
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2023-12-27" };
+/** Midnights in Shanghai of trading dates around the turn of a year: files of 2023 and of 2024. */
+const DAYS = ["2023-12-27", "2023-12-28", "2024-01-07", "2024-01-08"].map((day) =>
+  Date.parse(`${day}T16:00:00Z`),
+);
+const SYMBOLS = ["600519.SH", "601398.SH"];
+const right: Script = (seen, response) => json(response, 200, { data: barsOn(DAYS, seen) });
+
+async function ingested() {
+  const market = await scriptedMarket(right, "2024-01-13T00:00:00Z");
+  expect(await market.run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", rows: 8 });
+  market.clock.advance(3_600_000);
+  const repair = (options: Partial<RepairOptions> = {}): Promise<RepairReport[]> =>
+    repairLake(new Lake(market.lake.folder), TABLES, { runId: "repair-1", ...options }, market.clock);
+  return { ...market, repair };
+}
+
+/** The data file of a year. */
+function fileOf(lake: Lake, year: number): string {
+  const folder = join(lake.folder, "bars_1d", "region=CN", `year=${year}`);
+  return join(folder, readdirSync(folder).find((name) => name.endsWith(".parquet")) as string);
+}
+
+async function bars(lake: Lake): Promise<unknown[]> {
+  const { session } = await openReader(new Lake(lake.folder));
+  using reader = session;
+  return await reader.json("SELECT symbol, trade_date, close FROM bars_1d ORDER BY ALL");
+}
+
+/** Rows of the files that are there, by the log. */
+async function barsLeft(lake: Lake): Promise<number> {
+  const snapshot = await new Lake(lake.folder).snapshot(BARS_1D);
+  const files = [...snapshot.files.values()].filter((file) => existsSync(lake.urlOf(snapshot, file)));
+  return files.reduce((sum, { stats }) => sum + (stats?.numRecords ?? 0), 0);
+}
+
+function flip(path: string): void {
+  const bytes = readFileSync(path);
+  const middle = bytes.length >> 1;
+  for (let at = middle; at < middle + 8; at++) bytes[at] = (bytes[at] as number) ^ 0xff;
+  writeFileSync(path, bytes);
+}
+
+const window = ({ query }: Seen): string =>
+  ["start_time", "end_time"]
+    .map((name) => new Date(Number(query.get(name))).toISOString().slice(0, 10))
+    .join(" ");
+
+test.each([
+  ["missing", (path: string) => rmSync(path)],
+  ["damaged", flip],
+])(
+  "a %s file is taken out of the log, and a run asks for what was in it, and for nothing else",
+  async (kind, harm) => {
+    const { lake, service, run, repair, clock } = await ingested();
+    const before = await bars(lake);
+    expect((await repair()).flatMap(({ files }) => files)).toEqual([]);
+    harm(fileOf(lake, 2024));
+    const found = (await repair({ dryRun: true })).flatMap(({ files }) => files);
+    expect(found).toMatchObject([
+      {
+        kind,
+        outcome: "found",
+        rows: 4,
+        symbols: { first: "600519.SH", last: "601398.SH" },
+        range: { start: DAYS[2], end: (DAYS[3] as number) + 1 },
+        symbolsAskedAgain: 2,
+      },
+    ]);
+    const version = (await new Lake(lake.folder).snapshot(BARS_1D)).version;
+    const [report] = (await repair()).filter(({ files }) => files.length > 0);
+    expect(report).toMatchObject({ table: "bars_1d", version: version + 1, files: [{ outcome: "removed" }] });
+    // What is left can be read, and the check finds nothing.
+    expect(await bars(lake)).toEqual(before.slice(0, 2).concat(before.slice(4, 6)));
+    const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
+    expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
+    const sent = service.seen.length;
+    clock.advance(1000);
+    expect(await run(DAILY, { repair: true })).toMatchObject({ status: "complete", rows: 4 });
+    expect(service.seen.slice(sent).map(window)).toEqual(["2024-01-07 2024-01-08"]);
+    expect(await bars(lake)).toEqual(before);
+    clock.advance(1000);
+    expect((await run(DAILY, { repair: true })).requests.sent).toBe(0);
+    expect((await repair()).flatMap(({ files }) => files)).toEqual([]);
+  },
+);
+
+test("without --repair, too, a run asks for what was lost", async () => {
+  const { lake, run, repair, clock } = await ingested();
+  const before = await bars(lake);
+  rmSync(fileOf(lake, 2023));
+  await repair();
+  clock.advance(1000);
+  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", rows: 4 });
+  expect(await bars(lake)).toEqual(before);
+});
+
+test("lost files are put back from a copy of the lake, and nothing is asked for", async () => {
+  const { lake, run, repair, clock } = await ingested();
+  const before = await bars(lake);
+  const copy = join(temporaryFolder(), "copy");
+  cpSync(lake.folder, copy, { recursive: true });
+  rmSync(fileOf(lake, 2023));
+  flip(fileOf(lake, 2024));
+  const { version } = await new Lake(lake.folder).snapshot(BARS_1D);
+  const reports = await repair({ from: new Lake(copy) });
+  expect(reports.flatMap(({ files }) => files.map(({ outcome }) => outcome))).toEqual([
+    "restored",
+    "restored",
+  ]);
+  expect(reports.find(({ table }) => table === "bars_1d")?.version).toBe(version);
+  expect(await bars(lake)).toEqual(before);
+  clock.advance(1000);
+  expect((await run(DAILY, { repair: true })).requests.sent).toBe(0);
+});
+
+test("rows are copied from a copy of the lake whose files are others, and asked for all the same", async () => {
+  const { lake, service, run, repair, clock } = await ingested();
+  clock.advance(3_600_000);
+  // A second file of each year: the copy is compacted, so that it has none of the names.
+  expect(await run(DAILY, { symbols: ["600000.SH"] })).toMatchObject({ status: "complete", rows: 4 });
+  clock.advance(1000);
+  const before = await bars(lake);
+  const copy = new Lake(join(temporaryFolder(), "copy"));
+  cpSync(lake.folder, copy.folder, { recursive: true });
+  await optimize(await openSession(), copy, BARS_1D, { runId: "test" });
+  await vacuum(copy, BARS_1D, { now: Date.now() + 1000, retentionMs: 0 });
+  rmSync(fileOf(lake, 2024));
+  const lost = before.length - (await barsLeft(lake));
+  const [report] = (await repair({ from: copy })).filter(({ files }) => files.length > 0);
+  expect(report?.files).toMatchObject([{ outcome: "copied", rows: lost, copiedRows: lost }]);
+  expect(await bars(lake)).toEqual(before);
+  const sent = service.seen.length;
+  clock.advance(1000);
+  expect(await run(DAILY, { repair: true })).toMatchObject({ status: "complete", rows: lost });
+  expect(service.seen.length).toBeGreaterThan(sent);
+  expect(await bars(lake)).toEqual(before);
+  const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
+  expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
+});
+
+test("a copy whose file is damaged too is not taken", async () => {
+  const { lake, repair } = await ingested();
+  const copy = join(temporaryFolder(), "copy");
+  cpSync(lake.folder, copy, { recursive: true });
+  const path = fileOf(lake, 2024);
+  flip(path);
+  copyFileSync(path, join(copy, path.slice(lake.folder.length)));
+  const reports = await repair({ from: new Lake(copy) });
+  expect(reports.flatMap(({ files }) => files.map(({ outcome }) => outcome))).toEqual(["removed"]);
+  // The damaged file stays for whoever wants to look at it, until a vacuum.
+  expect(existsSync(path)).toBe(true);
+});
+
+test("a lost part of the ledger is taken out, and what it said is asked for again", async () => {
+  const { lake, service, run, repair, clock } = await ingested();
+  const folder = join(lake.folder, "requests");
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }))
+    if (name.endsWith(".parquet")) rmSync(join(folder, name));
+  const [report] = (await repair()).filter(({ files }) => files.length > 0);
+  expect(report).toMatchObject({ table: "requests", files: [{ kind: "missing", outcome: "removed" }] });
+  clock.advance(1000);
+  const sent = service.seen.length;
+  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({
+    status: "complete",
+    landed: [{ inserted: 0, unchanged: 8 }],
+  });
+  expect(service.seen.length).toBeGreaterThan(sent);
+});
+
+test("bars that no service was asked for are reported as such", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  await land(session, lake, BARS_1D, [{ at: "2024-01-08T16:00:00Z" }]);
+  rmSync(fileOf(lake, 2024));
+  const reports = await repairLake(
+    lake,
+    [BARS_1D],
+    { runId: "repair-1" },
+    { now: () => Date.parse("2026-01-01") },
+  );
+  expect(reports).toMatchObject([
+    { checked: 1, files: [{ outcome: "removed", symbolsAskedAgain: 0, rows: 1 }] },
+  ]);
+  expect(await bars(lake)).toEqual([]);
+});

@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/core/time.js";
+import { checkLake } from "../../../src/jobs/maintenance/check-lake.js";
+import { dailyScrub, scrubLake } from "../../../src/jobs/maintenance/scrub-lake.js";
+import { runDue, runSchedule, type ScheduleEvent } from "../../../src/jobs/schedule/run-schedule.js";
+import { verifiedSince } from "../../../src/lake/files/verified-files.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { TABLES } from "../../../src/schema/tables.js";
+import { runCli } from "../../cli/run-cli.js";
+import { virtualClock } from "../../faults/virtual-clock.js";
+import { land, openSession, T0, temporaryLake } from "../../lake/temporary-lake.js";
+
+/** A lake with daily bars of three years, a file each, that were written at {@link T0}. */
+async function threeFiles(): Promise<Lake> {
+  const lake = temporaryLake();
+  const session = await openSession();
+  const years = ["2021", "2022", "2023"];
+  await land(
+    session,
+    lake,
+    BARS_1D,
+    years.map((year) => ({ at: `${year}-03-07T16:00:00Z` })),
+  );
+  return lake;
+}
+
+function damage(lake: Lake, year: number): string {
+  const folder = join(lake.folder, "bars_1d", "region=CN", `year=${year}`);
+  const name = readdirSync(folder)[0] as string;
+  const bytes = readFileSync(join(folder, name));
+  bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
+  writeFileSync(join(folder, name), bytes);
+  return `region=CN/year=${year}/${name}`;
+}
+
+const since = async (lake: Lake): Promise<number | undefined> =>
+  verifiedSince(lake.storage, await lake.snapshot(BARS_1D));
+
+test("a part of the lake is read each day, and the record says since when all is verified", async () => {
+  const lake = await threeFiles();
+  const clock = virtualClock(T0 + DAY_MS);
+  expect(await since(lake)).toBe(T0);
+  expect(await scrubLake(lake, {}, clock)).toMatchObject({ files: 0, damaged: [], verifiedSince: T0 });
+  const days: number[] = [];
+  for (let day = 0; day < 30; day++) {
+    clock.advance(DAY_MS);
+    const { files, damaged, verifiedSince: oldest } = await scrubLake(lake, {}, clock);
+    expect([damaged, await since(lake)]).toEqual([[], oldest]);
+    days.push(files);
+  }
+  expect(days.reduce((sum, files) => sum + files)).toBeGreaterThanOrEqual(6);
+  expect(Math.max(...days)).toBe(1);
+  expect(clock.now() - ((await since(lake)) as number)).toBeLessThanOrEqual(28 * DAY_MS);
+});
+
+test("damaged and missing files are named, are not recorded as verified, and are found again the next day", async () => {
+  const lake = await threeFiles();
+  const path = damage(lake, 2022);
+  const clock = virtualClock(T0 + 60 * DAY_MS);
+  const found: string[] = [];
+  for (let day = 0; day < 8; day++) {
+    found.push(...(await scrubLake(new Lake(lake.folder), {}, clock)).damaged);
+    clock.advance(DAY_MS);
+  }
+  expect(found.length).toBeGreaterThan(1);
+  expect(new Set(found).size).toBe(1);
+  expect(found[0]).toContain(`table bars_1d: ${path} is not what was written: its hash is `);
+  expect(await since(lake)).toBe(T0);
+  rmSync(join(lake.folder, "bars_1d", path));
+  expect((await scrubLake(new Lake(lake.folder), {}, clock)).damaged).toEqual([
+    `table bars_1d: ${path} is missing`,
+  ]);
+});
+
+test("a deep check records what it has read, and a damaged record only means that all is read again", async () => {
+  const lake = await threeFiles();
+  const now = T0 + 9 * DAY_MS;
+  await checkLake(lake, TABLES, { deep: true, now });
+  expect(await since(lake)).toBe(now);
+  writeFileSync(join(lake.folder, "verified", "bars_1d.json"), "{");
+  expect(await since(lake)).toBe(T0);
+});
+
+test("a schedule verifies once a day, when nothing is due, and goes on after a failure", async () => {
+  const lake = await threeFiles();
+  damage(lake, 2021);
+  const clock = virtualClock(T0 + 60 * DAY_MS);
+  const controller = new AbortController();
+  const events: ScheduleEvent[] = [];
+  const daily = dailyScrub(lake, clock);
+  let failures = 1;
+  const environment = {
+    clock,
+    signal: controller.signal,
+    isTradingDay: () => true,
+    run: () => Promise.reject(new Error("nothing is to be run")),
+    scrub: {
+      ...daily,
+      run: async (signal: AbortSignal) => {
+        const report = daily.run(signal);
+        if (failures-- > 0) throw new Error("disk");
+        return report;
+      },
+    },
+    onEvent: (event: ScheduleEvent) => {
+      events.push(event);
+      if (events.filter(({ kind }) => kind === "scrubbed").length === 3) controller.abort();
+    },
+  };
+  await runSchedule([], environment);
+  const kinds = events.map(({ kind }) => kind).filter((kind) => kind !== "waiting");
+  expect(kinds).toEqual(["scrub failed", "scrubbed", "scrubbed", "scrubbed"]);
+  expect(clock.now() - (T0 + 60 * DAY_MS)).toBeGreaterThanOrEqual(2 * DAY_MS);
+  const once = { ...environment, signal: new AbortController().signal };
+  await runDue([], once);
+  expect(events.filter(({ kind }) => kind === "scrubbed")).toHaveLength(3);
+  clock.advance(DAY_MS);
+  await runDue([], once);
+  expect(events.at(-1)).toMatchObject({ kind: "scrubbed" });
+});
+
+test("barlake check --scrub and barlake status say what was verified", async () => {
+  const lake = await threeFiles();
+  const cli = (...parameters: string[]) =>
+    runCli(parameters, { cwd: lake.folder, env: { BARLAKE_LAKE: lake.folder } });
+  const status = await cli("status");
+  expect(status.stdout).toMatch(/verified since/);
+  expect(status.stdout).toMatch(/bars_1d\s.*2026-11-21\s*$/m);
+  const checked = await cli("check", "--scrub", "--json");
+  expect(checked).toMatchObject({ code: 0 });
+  expect(JSON.parse(checked.stdout).scrub).toMatchObject({ damaged: [] });
+});

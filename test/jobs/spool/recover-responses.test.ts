@@ -1,0 +1,152 @@
+import { existsSync, readdirSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { klinesToIpcPieces } from "../../../src/arrow/kline-ipc.js";
+import type { BarsNote } from "../../../src/jobs/ingest/landing-bars.js";
+import type { StatementsNote } from "../../../src/jobs/ingest/landing-statements.js";
+import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import type { Lake } from "../../../src/lake/lake.js";
+import { AnswerStore } from "../../../src/lake/requests/response-spool.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { BALANCE_SHEET } from "../../../src/schema/statements.js";
+import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
+import { json, type Script } from "../../faults/scripted-service.js";
+import { FINAL, liveRows, openSession } from "../../lake/temporary-lake.js";
+import { scriptedMarket } from "../scripted-market.js";
+
+const DAY = 86_400_000;
+/** Midnight of Monday 2024-01-08 in Shanghai. */
+const MONDAY = Date.parse("2024-01-07T16:00:00Z");
+const NOW = "2024-01-13T00:00:00Z";
+const DEAD = "20240112T000000Z-dead00";
+const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-08" };
+
+function bodyOf(days: readonly number[], close: number): object {
+  const of = (value: number): number[] => days.map(() => value);
+  const prices = { open: of(close), high: of(close), low: of(close), close: of(close) };
+  return { timestamp: days, ...prices, volume: of(1), amount: of(100 * close) };
+}
+
+/** Tells bars of every day of the week at a close. */
+function telling(close: number): Script {
+  return (seen, response) => {
+    const [start, end] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
+    const days = [0, 1, 2, 3, 4].map((n) => MONDAY + n * DAY).filter((ms) => ms >= start && ms <= end);
+    const symbols = (seen.query.get("symbols") ?? "").split(",");
+    json(response, 200, { data: Object.fromEntries(symbols.map((one) => [one, bodyOf(days, close)])) });
+  };
+}
+
+function recordOf(requestId: string, part: Partial<RequestRecord>): RequestRecord {
+  return {
+    runId: DEAD,
+    pipeline: "daily",
+    requestId,
+    dataset: BARS_1D.name,
+    endpoint: "GET /v1/klines/batch",
+    symbols: ["600519.SH"],
+    askedAt: Date.parse(NOW) - DAY,
+    status: "answered",
+    attempts: 1,
+    rows: 1,
+    rejected: 0,
+    bytes: 1,
+    durationMs: 1,
+    absent: [],
+    ...part,
+  };
+}
+
+/** Leaves an answer with the first days of the week, as a run that died has kept it. */
+async function keepBars(
+  store: AnswerStore,
+  id: string,
+  symbol: string,
+  days: number,
+  close: number,
+): Promise<void> {
+  const times = Array.from({ length: days }, (_, n) => MONDAY + n * DAY);
+  const text = Buffer.from(JSON.stringify({ data: { [symbol]: bodyOf(times, close) } }));
+  const { columns } = await decodeKlines([text], { shape: "map" });
+  const window = { start: MONDAY, end: MONDAY + days * DAY };
+  const record = recordOf(id, { symbols: [symbol], window, finalEnd: FINAL.CN, rows: days });
+  const entry = { records: [record], issues: [] };
+  const note: BarsNote = { dataset: BARS_1D.name, source: `${DEAD}/${id}`, finalEnds: FINAL, entry };
+  await store.keep(id, note, klinesToIpcPieces(columns));
+}
+
+async function closes(lake: Lake): Promise<unknown[]> {
+  const query =
+    "SELECT symbol, list(close ORDER BY timestamp) AS closes FROM live GROUP BY symbol ORDER BY symbol";
+  return liveRows(await openSession(), lake, BARS_1D, query);
+}
+
+test.each(["json", "body"])(
+  "a damaged answer (its %s) is set aside, told, and asked for again; the others land",
+  async (part) => {
+    const { service, lake, run } = await scriptedMarket(telling(11), NOW);
+    const store = AnswerStore.of(lake, DEAD);
+    await keepBars(store, "000001", "600519.SH", 5, 10);
+    await keepBars(store, "000002", "000001.SZ", 5, 10);
+    await store.close();
+    truncateSync(join(lake.folder, "answers", DEAD, `000001.${part}`), 20);
+    const symbols = ["600519.SH", "000001.SZ"];
+    const report = await run(DAILY, { symbols });
+    expect(report.status).toBe("partial");
+    expect(report.failures).toMatchObject([
+      { reason: expect.stringMatching(/000001: .* is asked for again$/) },
+    ]);
+    expect(service.seen.map(({ query }) => query.get("symbols"))).toEqual(["600519.SH"]);
+    expect(await closes(lake)).toEqual([
+      { symbol: "000001.SZ", closes: [10, 10, 10, 10, 10] },
+      { symbol: "600519.SH", closes: [11, 11, 11, 11, 11] },
+    ]);
+    expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
+    expect(existsSync(join(lake.folder, "rejects", "answers"))).toBe(true);
+    expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", requests: { sent: 0 } });
+  },
+);
+
+test("an older answer replaces nothing of what a later one has told meanwhile, and adds what that left out", async () => {
+  const { service, lake, run } = await scriptedMarket(telling(11), NOW);
+  await run({ ...DAILY, from: "2024-01-10" }, { symbols: ["600519.SH"] });
+  const store = AnswerStore.of(lake, DEAD);
+  await keepBars(store, "000001", "600519.SH", 4, 10);
+  await store.close();
+  expect(await run(DAILY, { symbols: ["600519.SH"] })).toMatchObject({
+    status: "complete",
+    requests: { sent: 0 },
+  });
+  expect(service.seen).toHaveLength(1);
+  expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 11, 11, 11] }]);
+});
+
+test("older statements make no version of what was told anew meanwhile", async () => {
+  const sheetOf = (total_assets: number) => ({ period_end: "2023-09-30", announce_date: null, total_assets });
+  const { lake, run } = await scriptedMarket((seen, response) => {
+    const symbols = (seen.query.get("symbols") ?? "").split(",");
+    json(response, 200, { data: Object.fromEntries(symbols.map((one) => [one, [sheetOf(11)]])) });
+  }, NOW);
+  const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
+  await run(sheets, { symbols: ["600519.SH"] });
+  const store = AnswerStore.of(lake, DEAD);
+  const rows = ["600519.SH", "000001.SZ"].map((symbol) => ({ symbol, ...sheetOf(10), source: "dead" }));
+  const record = recordOf("000001", { dataset: BALANCE_SHEET.name, symbols: ["600519.SH", "000001.SZ"] });
+  const columns = [
+    ...BALANCE_SHEET.columns.filter(({ name }) =>
+      ["symbol", "period_end", "announce_date", "total_assets"].includes(name),
+    ),
+    { name: "source", type: "string", doc: "" } as const,
+    { name: "line", type: "int64", doc: "" } as const,
+  ];
+  const entry = { records: [record], issues: [] };
+  await store.keep("000001", { dataset: BALANCE_SHEET.name, columns, rows, entry } satisfies StatementsNote);
+  await store.close();
+  expect((await run(sheets, { symbols: ["600519.SH"] })).status).toBe("complete");
+  const query = "SELECT symbol, total_assets FROM live ORDER BY symbol";
+  expect(await liveRows(await openSession(), lake, BALANCE_SHEET, query)).toEqual([
+    { symbol: "000001.SZ", total_assets: 10 },
+    { symbol: "600519.SH", total_assets: 11 },
+  ]);
+});

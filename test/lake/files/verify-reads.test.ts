@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { LakeError } from "../../../src/core/errors.js";
+import type { Session } from "../../../src/db/session.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { openReader } from "../../../src/lake/publish.js";
+import { queryArrow } from "../../../src/lake/query-arrow.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { runCli } from "../../cli/run-cli.js";
+import { land, openSession, temporaryLake } from "../temporary-lake.js";
+
+/** A lake with daily bars of 2023 and of 2024, whose file of 2024 has a changed byte and gives the same rows. */
+async function damagedLake(): Promise<Lake> {
+  const lake = temporaryLake();
+  const session = await openSession();
+  await land(session, lake, BARS_1D, [{ at: "2023-03-06T16:00:00Z" }, { at: "2024-03-06T16:00:00Z" }]);
+  const folder = join(lake.folder, "bars_1d", "region=CN", "year=2024");
+  const path = join(folder, readdirSync(folder)[0] as string);
+  const bytes = readFileSync(path);
+  bytes[bytes.indexOf("DuckDB")] = "X".charCodeAt(0);
+  writeFileSync(path, bytes);
+  return new Lake(lake.folder);
+}
+
+const DAMAGED = /^table bars_1d: region=CN\/year=2024\/p-\S+\.parquet is not what was written: its hash is /;
+const SOUND_QUERY = "SELECT symbol, close FROM bars_1d WHERE trade_date < '2024-01-01'";
+const DAMAGED_QUERY = "SELECT symbol, close FROM bars_1d WHERE year = 2024";
+
+/** Each way by which rows leave a session. */
+const WAYS: Readonly<Record<string, (session: Session, sql: string) => Promise<unknown>>> = {
+  run: (session, sql) => session.run(`CREATE OR REPLACE TEMP TABLE found AS ${sql}`),
+  rows: (session, sql) => session.rows(sql),
+  json: (session, sql) => session.json(sql),
+  preview: (session, sql) => session.preview(sql, 1),
+  result: (session, sql) => session.result(sql, new Map(), 1),
+  read: async (session, sql) => (await session.read(sql)).take(10),
+  value: (session, sql) => session.value(`(SELECT any_value(close) FROM (${sql}))`, new Map()),
+  batches: async (session, sql) => {
+    for await (const batch of await session.batches(sql)) expect(batch.numRows).toBeLessThan(2);
+  },
+};
+
+test("a result of a damaged file is an error, whatever way its rows leave", async () => {
+  const { session } = await openReader(await damagedLake(), { threads: 1, statement: DAMAGED_QUERY });
+  using reader = session;
+  for (const [name, way] of Object.entries(WAYS)) {
+    const error: unknown = await way(reader, DAMAGED_QUERY).catch((reason: unknown) => reason);
+    expect(error, name).toBeInstanceOf(LakeError);
+    const hint = expect.stringContaining("barlake repair");
+    expect(error, name).toMatchObject({ message: expect.stringMatching(DAMAGED), hint });
+    // The file stays damaged for the next statement; a query that reads others, and only the footer of this, succeeds.
+    await expect(reader.json(DAMAGED_QUERY), name).rejects.toThrow(DAMAGED);
+    await expect(reader.json(SOUND_QUERY), name).resolves.toHaveLength(1);
+  }
+});
+
+test("batches end in the error, and are whole where nobody verifies", async () => {
+  const lake = await damagedLake();
+  const rows = async (verify: boolean): Promise<number> => {
+    let count = 0;
+    for await (const batch of queryArrow(lake, "FROM bars_1d", { verify })) count += batch.numRows;
+    return count;
+  };
+  await expect(rows(true)).rejects.toThrow(DAMAGED);
+  expect(await rows(false)).toBe(2);
+});
+
+test("barlake sql shows and writes nothing of a damaged file, unless it is told not to look", async () => {
+  const lake = await damagedLake();
+  const sql = (...parameters: string[]) =>
+    runCli(["sql", ...parameters], { cwd: lake.folder, env: { BARLAKE_LAKE: lake.folder } });
+  for (const output of [
+    ["--limit", "1"],
+    ["--format", "csv"],
+  ]) {
+    const ended = await sql("FROM bars_1d", ...output);
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr).toContain("is not what was written");
+    expect(ended.stderr).toContain("barlake repair");
+  }
+  for (const file of ["x.parquet", "x.arrow", "x.txt"])
+    expect(await sql("FROM bars_1d", "-o", file)).toMatchObject({ code: 1 });
+  expect(readdirSync(lake.folder).filter((name) => name.startsWith("x."))).toEqual([]);
+  expect(await sql(SOUND_QUERY, "--format", "csv")).toMatchObject({
+    code: 0,
+    stdout: "symbol,close\n600519.SH,10.5\n",
+  });
+  const blind = await sql(DAMAGED_QUERY, "--format", "csv", "--no-verify");
+  expect(blind).toMatchObject({ code: 0, stdout: "symbol,close\n600519.SH,10.5\n", stderr: "" });
+});

@@ -1,0 +1,246 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { klineBatch } from "../../../src/arrow/kline-batch.js";
+import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
+import { ident, literal } from "../../../src/db/quote.js";
+import type { Session } from "../../../src/db/session.js";
+import type { Lake } from "../../../src/lake/lake.js";
+import { type LandBarsOptions, landBars, stageBars } from "../../../src/lake/land/land-bars.js";
+import { landKlines } from "../../../src/lake/land/land-klines.js";
+import { openRejects } from "../../../src/lake/land/rejects.js";
+import type { LandReport } from "../../../src/lake/land/upsert.js";
+import { REGIONS } from "../../../src/market/regions.js";
+import { regionOf } from "../../../src/market/symbol.js";
+import { BARS_1D, BARS_1M, KLINE_COLUMNS } from "../../../src/schema/bars.js";
+import type { TableSchema } from "../../../src/schema/column.js";
+import type { DeliveredBars } from "../../../src/wire/bar-segment.js";
+import { cases } from "../../sweep.js";
+import { columnsOf, type PlainBar, type PlainBars } from "../../wire/any-kline-columns.js";
+import { liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";
+
+const LONG = "A-SYMBOL-OF-31-CHARACTERS-XX.US";
+const SYMBOLS = ["600519.SH", "000001.SZ", "00700.HK", "AAPL.US", LONG, "NOWHERE.XX"] as const;
+
+/** Moments about which a date, a month, a year or a clock changes. */
+const CHANGES = [
+  "1969-12-31T23:59:59.999Z",
+  "1986-05-03T16:00:00Z",
+  "1991-09-14T17:00:00Z",
+  "2024-03-10T07:00:00Z",
+  "2024-11-03T06:00:00Z",
+  "2025-12-31T16:00:00Z",
+  "2026-01-01T05:00:00Z",
+  "2026-11-20T16:00:00Z",
+].map(Date.parse);
+
+const anyTime = fc
+  .tuple(
+    fc.constantFrom(...CHANGES),
+    fc.integer({ min: -30, max: 30 }),
+    fc.constantFrom(MINUTE_MS, DAY_MS / 4),
+  )
+  .map(([at, steps, step]) => at + steps * step);
+const anyPrice = fc.oneof(
+  { weight: 20, arbitrary: fc.integer({ min: 1, max: 9 }).map((n) => 10 + n / 10) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, undefined, 1e308),
+  },
+);
+const anyPlainBar: fc.Arbitrary<PlainBar> = fc
+  .record({
+    timestamp: anyTime,
+    volume: fc.oneof(
+      { weight: 9, arbitrary: fc.nat().map(BigInt) },
+      fc.constantFrom(-1n, -(2n ** 63n), 2n ** 62n),
+    ),
+    open: anyPrice,
+    low: anyPrice,
+    spread: fc.oneof({ weight: 9, arbitrary: fc.constantFrom(0, 1, 2) }, fc.constant(-1)),
+    close: anyPrice,
+    amount: anyPrice,
+    open_interest: fc.option(fc.nat(), { nil: undefined }),
+    prev_close: fc.option(fc.constantFrom(1, 2.5), { nil: undefined }),
+  })
+  .map(({ spread, ...bar }) => ({ ...bar, high: bar.low === undefined ? undefined : bar.low + spread }));
+
+const anyAnswer = fc
+  .uniqueArray(
+    fc.tuple(
+      fc.constantFrom(...SYMBOLS),
+      fc.uniqueArray(anyPlainBar, { selector: (bar) => bar.timestamp, maxLength: 25 }),
+    ),
+    { selector: ([symbol]) => symbol, maxLength: SYMBOLS.length },
+  )
+  .map((entries) =>
+    Object.fromEntries(
+      entries.map(([symbol, bars]) => [symbol, bars.toSorted((a, b) => a.timestamp - b.timestamp)]),
+    ),
+  );
+
+/** Columns in which a bar may lack a number that it must have. */
+function withNulls(bars: PlainBars): DeliveredBars["columns"] {
+  const columns = columnsOf(bars);
+  const all = Object.values(bars).flat();
+  const doubles = { ...columns.doubles };
+  for (const name of ["open", "high", "low", "close", "amount"] as const) {
+    const values = all.map((bar) => (name in bar ? bar[name] : 0));
+    if (!values.includes(undefined)) continue;
+    const validity = new Uint8Array(Math.ceil(all.length / 8));
+    for (const [i, value] of values.entries()) {
+      if (value !== undefined) validity[i >> 3] = (validity[i >> 3] as number) | (1 << (i & 7));
+    }
+    doubles[name] = { values: Float64Array.from(values, (value) => value ?? 7), validity };
+  }
+  return { ...columns, doubles };
+}
+
+/** Lands deliveries as an import does: through a table and SQL. The slower way to the same. */
+async function landBySql(
+  session: Session,
+  lake: Lake,
+  table: TableSchema,
+  deliveries: readonly DeliveredBars[],
+  options: LandBarsOptions,
+): Promise<LandReport> {
+  await stageBars(session, "waiting");
+  const names = KLINE_COLUMNS.map((c) => ident(c.name)).join(", ");
+  for (const { columns, source } of deliveries) {
+    if (columns.rows === 0) continue;
+    const big = columns.symbols.filter((symbol) => REGIONS[regionOf(symbol) ?? "US"].lot === 100);
+    const lot = `CASE WHEN symbol IN ('', ${big.map(literal).join(", ")}) THEN 100 ELSE 1 END`;
+    await session.withBatch(klineBatch(columns), (batch) =>
+      session.run(
+        `INSERT INTO waiting BY NAME SELECT CAST(symbol AS VARCHAR) AS symbol,
+           make_timestamptz(epoch_us(CAST(timestamp AS TIMESTAMP))) AS timestamp, ${names},
+           ${lot.replace(", )", ")")} AS lot, ${literal(source)} AS source, NULL AS line FROM ${batch}`,
+      ),
+    );
+  }
+  return landBars(session, lake, table, "waiting", options);
+}
+
+/** What a lake holds, and the rejects of the session, which are emptied. */
+async function outcome(session: Session, lake: Lake, table: TableSchema) {
+  const rows = await liveRows(
+    session,
+    lake,
+    table,
+    "SELECT * REPLACE (epoch_us(timestamp) AS timestamp) FROM live ORDER BY symbol, timestamp",
+  );
+  const rejects = await session.json("SELECT * FROM rejected ORDER BY ALL");
+  await openRejects(session);
+  const { files } = await lake.snapshot(table);
+  const described = [...files.values()].map(({ partitionValues, stats }) => ({ partitionValues, stats }));
+  return { rows, rejects, files: described };
+}
+
+/** Files whose rows, as they stand, are not in the table's order. */
+async function unsortedFiles(session: Session, lake: Lake, table: TableSchema): Promise<string[]> {
+  const unsorted: string[] = [];
+  for (const url of lake.filesOf(await lake.snapshot(table)).urls) {
+    const [found] = await session.json<{ steps: bigint }>(
+      `SELECT count(*) AS steps FROM (SELECT (symbol, timestamp) <= lag((symbol, timestamp)) OVER (ORDER BY file_row_number) AS back
+       FROM read_parquet(${literal(url)}, file_row_number = true)) WHERE back`,
+    );
+    if (found?.steps !== 0n) unsorted.push(url);
+  }
+  return unsorted;
+}
+
+describe("bars straight from their columns", () => {
+  test("any answers, landed in any groups, come to the same as through a table: rows, files, reports, rejects", async () => {
+    const session = await openSession();
+    let rejected = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(anyAnswer, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 }),
+        fc.constantFrom(BARS_1D, BARS_1M),
+        fc.record({
+          CN: fc.constantFrom(...CHANGES),
+          HK: fc.constantFrom(...CHANGES),
+          US: fc.constantFrom(...CHANGES),
+        }),
+        async (groups, table, finalEnd) => {
+          const options = { operation: "TEST", runId: "test", now: T0, finalEnd };
+          const [fast, slow] = [temporaryLake(), temporaryLake()];
+          for (const group of groups) {
+            const deliveries = group.map((bars, i) => ({ columns: withNulls(bars), source: `run/${9 - i}` }));
+            expect(await landKlines(session, fast, table, deliveries, options)).toEqual(
+              await landBySql(session, slow, table, deliveries, options),
+            );
+          }
+          const rejects = await session.json<{ twice: bigint }>(
+            "SELECT count(*) AS twice FROM rejected GROUP BY ALL HAVING count(*) % 2 = 1",
+          );
+          expect(rejects).toEqual([]);
+          const found = await outcome(session, fast, table);
+          rejected += found.rejects.length;
+          expect(found).toEqual({ ...(await outcome(session, slow, table)), rejects: found.rejects });
+          expect(await unsortedFiles(session, fast, table)).toEqual([]);
+        },
+      ),
+      { numRuns: cases({ few: 4, more: 12, all: 100 }) },
+    );
+    expect(rejected).toBeGreaterThan(0);
+  });
+
+  test("a file of many row groups is in order from its first row to its last", async () => {
+    const session = await openSession();
+    const lake = temporaryLake();
+    const start = Date.parse("2026-03-02T01:30:00Z");
+    const bars = (offset: number): PlainBar[] =>
+      Array.from({ length: 9_000 }, (_, i) => ({
+        timestamp: start + (i + offset) * MINUTE_MS,
+        volume: BigInt(i),
+        open: i,
+        high: i + 1,
+      }));
+    const names = Array.from({ length: 24 }, (_, i) => `${String((i * 7) % 24).padStart(6, "0")}.SZ`);
+    const deliveries = [0, 9_000].map((offset) => ({
+      columns: columnsOf(Object.fromEntries(names.map((name) => [name, bars(offset)]))),
+      source: `from ${offset}`,
+    }));
+    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: { CN: T0, HK: T0, US: T0 } };
+    const report = await landKlines(session, lake, BARS_1M, deliveries, options);
+    expect(report).toMatchObject({ inserted: 432_000, filesAdded: 1 });
+    expect(await unsortedFiles(session, lake, BARS_1M)).toEqual([]);
+    const groups = await session.json<{ rows: bigint }>(
+      `SELECT row_group_num_rows AS rows FROM parquet_metadata(${literal(lake.filesOf(await lake.snapshot(BARS_1M)).urls[0] ?? "")})
+       WHERE path_in_schema = 'symbol' ORDER BY row_group_id`,
+    );
+    expect(groups.map(({ rows }) => Number(rows))).toEqual([122_880, 122_880, 122_880, 63_360]);
+  });
+
+  test("where one partition cannot be written, no file of another stays, and the next landing completes", async () => {
+    const session = await openSession();
+    const lake = temporaryLake();
+    const bars: PlainBar[] = [{ timestamp: T0 - DAY_MS, volume: 1n }];
+    const columns = columnsOf({ "600519.SH": bars, "00700.HK": bars, "AAPL.US": bars });
+    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: { CN: T0, HK: T0, US: T0 } };
+    const landing = () => landKlines(session, lake, BARS_1D, [{ columns, source: "test" }], options);
+    const obstacle = join(lake.folder, "bars_1d", "region=HK");
+    mkdirSync(dirname(obstacle), { recursive: true });
+    writeFileSync(obstacle, "not a folder");
+    await expect(landing()).rejects.toThrow(/region=HK/);
+    const left = readdirSync(lake.folder, { recursive: true, encoding: "utf8" });
+    expect(left.filter((name) => name.endsWith(".parquet"))).toEqual([]);
+    rmSync(obstacle);
+    expect(await landing()).toMatchObject({ inserted: 3, filesAdded: 3, version: 0 });
+  });
+
+  test("columns whose bars do not ascend, or are not together, are a fault of the caller", async () => {
+    const session = await openSession();
+    const columns = columnsOf({
+      "A.US": [
+        { timestamp: 2, volume: 1n },
+        { timestamp: 2, volume: 1n },
+      ],
+    });
+    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: { CN: T0, HK: T0, US: T0 } };
+    const landing = landKlines(session, temporaryLake(), BARS_1D, [{ columns, source: "test" }], options);
+    await expect(landing).rejects.toThrow(/A\.US: do not ascend in time at row 1/);
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { landTradingDays, readTradingDays } from "../../../src/lake/land/trading-days.js";
+import type { Region } from "../../../src/market/regions.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { land, openSession, T0, type TestBar, temporaryLake } from "../temporary-lake.js";
+
+const OPTIONS = { operation: "TEST", runId: "test", now: T0 };
+
+/** Shanghai's midnight of a date, as daily bars are labelled. */
+const midnight = (date: string): number => Date.parse(`${date}T00:00:00+08:00`);
+
+/** Bars of so many stocks of Shanghai on dates. */
+function stocks(count: number, dates: readonly string[], volume = 100, from = 600_000): TestBar[] {
+  return dates.flatMap((date) =>
+    Array.from({ length: count }, (_, n) => ({ symbol: `${from + n}.SH`, at: midnight(date), volume })),
+  );
+}
+
+const index = (dates: readonly string[]): TestBar[] =>
+  dates.map((date) => ({ symbol: "000001.SH", at: midnight(date) }));
+
+async function daysOf(bars: readonly TestBar[], region: Region = "CN") {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  await land(session, lake, BARS_1D, bars);
+  await landTradingDays(session, lake, OPTIONS);
+  return (await readTradingDays(session, lake)).get(region) ?? [];
+}
+
+describe("trading days", () => {
+  const WEEK = ["2026-11-09", "2026-11-10", "2026-11-11", "2026-11-12", "2026-11-13"];
+
+  test("are those of the index where the lake has it, whatever the stocks did", async () => {
+    const bars = [...index(["2026-11-09", "2026-11-11", "2026-11-13"]), ...stocks(12, WEEK)];
+    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-11", "2026-11-13"]);
+  });
+
+  test("are those on which most symbols traded where there is no index: a bar without volume is no trade", async () => {
+    const bars = [
+      ...stocks(12, ["2026-11-09", "2026-11-10", "2026-11-13"]),
+      ...stocks(12, ["2026-11-11"], 0),
+      ...stocks(3, ["2026-11-12"]),
+    ];
+    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-10", "2026-11-13"]);
+  });
+
+  test("are by the stocks before and after the bars of the index", async () => {
+    const bars = [
+      ...stocks(12, ["2026-11-09", "2026-11-11", "2026-11-12"]),
+      ...index(["2026-11-12", "2026-11-13"]),
+    ];
+    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-11", "2026-11-12", "2026-11-13"]);
+  });
+
+  test("count the symbols that had begun to trade and had not ended", async () => {
+    const bars = [
+      ...stocks(12, ["2026-11-09", "2026-11-10"]),
+      ...stocks(40, ["2026-11-11", "2026-11-13"], 100, 601_000),
+    ];
+    expect(await daysOf(bars)).toEqual(["2026-11-09", "2026-11-10", "2026-11-11", "2026-11-13"]);
+  });
+
+  test("too few symbols tell nothing", async () => {
+    expect(await daysOf(stocks(3, ["2026-11-09", "2026-11-13"]))).toEqual([]);
+  });
+
+  test("of one region say nothing of another", async () => {
+    expect(await daysOf(index(["2026-11-09", "2026-11-13"]), "HK")).toEqual([]);
+  });
+
+  test("the day that is not over yet is none, and landing them again changes nothing", async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    await land(session, lake, BARS_1D, index(["2026-11-19", "2026-11-20", "2026-11-23"]));
+    const during = { ...OPTIONS, now: Date.parse("2026-11-20T11:00:00+08:00") };
+    expect(await landTradingDays(session, lake, during)).toMatchObject({ inserted: 1 });
+    expect(await landTradingDays(session, lake, OPTIONS)).toMatchObject({ inserted: 1, unchanged: 1 });
+    expect(await landTradingDays(session, lake, OPTIONS)).toMatchObject({ inserted: 0, unchanged: 2 });
+  });
+});

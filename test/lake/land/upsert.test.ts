@@ -1,0 +1,242 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Lake } from "../../../src/lake/lake.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { cases } from "../../sweep.js";
+import { land, liveRows, openSession, temporaryLake } from "../temporary-lake.js";
+
+/** As much of an action as the tests look at. */
+interface LoggedAction {
+  readonly protocol?: unknown;
+  readonly metaData?: { readonly partitionColumns: unknown; readonly schemaString: string };
+  readonly add?: {
+    readonly path: string;
+    readonly stats: string;
+    readonly partitionValues: Record<string, string>;
+  };
+}
+
+const day = (n: number): string =>
+  new Date(Date.parse("2024-01-01T16:00:00Z") + n * 86_400_000).toISOString();
+
+test("an append is one commit with schema, partition values and statistics", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const report = await land(session, lake, BARS_1D, [
+    { at: "2023-12-28T16:00:00Z" },
+    { at: "2024-01-01T16:00:00Z", symbol: "000001.SZ" },
+    { at: "2024-01-02T05:00:00Z", symbol: "AAPL.US" },
+  ]);
+  expect(report).toMatchObject({ inserted: 3, updated: 0, unchanged: 0, filesAdded: 3, version: 0 });
+
+  const log = readFileSync(join(lake.folder, "bars_1d/_delta_log/00000000000000000000.json"), "utf8");
+  const actions = log
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as LoggedAction);
+  expect(actions.map((action) => Object.keys(action)[0])).toEqual([
+    "commitInfo",
+    "protocol",
+    "metaData",
+    "add",
+    "add",
+    "add",
+  ]);
+  expect(actions[1]?.protocol).toEqual({ minReaderVersion: 1, minWriterVersion: 2 });
+  expect(actions[2]?.metaData?.partitionColumns).toEqual(["region", "year"]);
+  const fields = (JSON.parse(actions[2]?.metaData?.schemaString ?? "") as { fields: unknown }).fields as {
+    name: string;
+    type: string;
+    nullable: boolean;
+  }[];
+  expect(fields.find((field) => field.name === "timestamp")).toMatchObject({
+    type: "timestamp",
+    nullable: false,
+  });
+  expect(fields.find((field) => field.name === "volume")).toMatchObject({ type: "long" });
+  const add = actions.find((action) => action.add?.partitionValues.year === "2023")?.add;
+  expect(add?.path).toMatch(/^region=CN\/year=2023\/p-[0-9a-f]{16}-[0-9a-f]{8}\.parquet$/);
+  expect(JSON.parse(add?.stats ?? "")).toEqual({
+    numRecords: 1,
+    minValues: { symbol: "600519.SH", timestamp: "2023-12-28T16:00:00.000Z" },
+    maxValues: { symbol: "600519.SH", timestamp: "2023-12-28T16:00:00.000Z" },
+    nullCount: { symbol: 0, timestamp: 0 },
+  });
+});
+
+test("trade dates are the exchange's own, whatever the machine's zone", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  await land(session, lake, BARS_1M, [
+    { at: "2024-01-31T16:30:00Z", symbol: "600519.SH" },
+    { at: "2024-01-31T23:30:00Z", symbol: "AAPL.US" },
+    // Shanghai kept summer time from 1986 to 1991.
+    { at: "1991-06-02T15:00:00Z", symbol: "000002.SZ" },
+  ]);
+  const rows = await liveRows(
+    session,
+    lake,
+    BARS_1M,
+    "SELECT symbol, trade_date::VARCHAR AS date, month::VARCHAR AS month FROM live ORDER BY symbol",
+  );
+  expect(rows).toEqual([
+    { symbol: "000002.SZ", date: "1991-06-03", month: "1991-06-01" },
+    { symbol: "600519.SH", date: "2024-02-01", month: "2024-02-01" },
+    { symbol: "AAPL.US", date: "2024-01-31", month: "2024-01-01" },
+  ]);
+});
+
+test("an unchanged delivery writes nothing; an overlapping one updates and inserts, and doubles nothing", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const first = [0, 1, 2, 3].map((n) => ({ at: day(n), close: 10 + n * 0.1 }));
+  await land(session, lake, BARS_1D, first);
+  const untouched = await land(session, lake, BARS_1D, [{ at: day(30), symbol: "000001.SZ" }]);
+  expect(untouched.version).toBe(1);
+
+  const again = await land(session, lake, BARS_1D, first);
+  expect(again).toMatchObject({ inserted: 0, updated: 0, unchanged: 4, filesAdded: 0, version: 1 });
+
+  const overlap = await land(session, lake, BARS_1D, [
+    { at: day(2), close: 10.9 },
+    { at: day(3), close: 10.3 },
+    { at: day(4) },
+  ]);
+  expect(overlap).toMatchObject({ inserted: 1, updated: 1, unchanged: 1, version: 2 });
+  const rows = await liveRows<{ close: number }>(
+    session,
+    lake,
+    BARS_1D,
+    "SELECT close FROM live WHERE symbol = '600519.SH' ORDER BY timestamp",
+  );
+  expect(rows.map((row) => row.close)).toEqual([10, 10.1, 10.9, 10.3, 10.5]);
+  expect((await lake.snapshot(BARS_1D)).files.size).toBe(2);
+});
+
+test("bars that break a rule are set aside and the rest lands", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  const report = await land(session, lake, BARS_1D, [
+    { at: day(0) },
+    { at: day(0), close: 10.6 },
+    { at: day(1), high: 8, low: 9 },
+    { at: day(2), symbol: "X.ZZ" },
+    { at: day(3), amount: null },
+    { at: day(4), close: Number.POSITIVE_INFINITY },
+    { at: day(5), volume: -1 },
+  ]);
+  expect(report.inserted).toBe(1);
+  const rejected = await session.json<{ rule: string; line: bigint }>(
+    "SELECT rule, line FROM rejected ORDER BY line",
+  );
+  expect(rejected.map((row) => row.rule)).toEqual([
+    "duplicate_key",
+    "high_below_low",
+    "unknown_exchange",
+    "null_in_required",
+    "out_of_range",
+    "out_of_range",
+  ]);
+  const kept = await liveRows<{ close: number }>(session, lake, BARS_1D, "SELECT close FROM live");
+  expect(kept).toEqual([{ close: 10.5 }]);
+});
+
+test("a writer that comes second merges with what the first committed", async () => {
+  const lake = temporaryLake();
+  const other = new Lake(lake.folder);
+  const [a, b] = [await openSession(), await openSession()];
+  await lake.snapshot(BARS_1D);
+  await other.snapshot(BARS_1D);
+  const deliveries = [
+    [0, 1, 2],
+    [1, 2, 3],
+    [3, 4],
+    [0, 4, 5],
+  ];
+  await Promise.all([
+    (async () => {
+      for (const days of deliveries)
+        await land(
+          a,
+          lake,
+          BARS_1D,
+          days.map((n) => ({ at: day(n) })),
+        );
+    })(),
+    (async () => {
+      for (const days of deliveries)
+        await land(
+          b,
+          other,
+          BARS_1D,
+          days.map((n) => ({ at: day(n), symbol: n % 2 ? "600519.SH" : "000001.SZ" })),
+        );
+    })(),
+  ]);
+  const [counts] = await liveRows<{ bars: bigint; keys: bigint }>(
+    a,
+    new Lake(lake.folder),
+    BARS_1D,
+    "SELECT count(*) AS bars, count(DISTINCT (symbol, timestamp)) AS keys FROM live",
+  );
+  expect(counts).toEqual({ bars: 9n, keys: 9n });
+});
+
+test("any sequence of landings leaves the newest delivery of each key, once", async () => {
+  const delivery = fc.array(
+    fc.record({
+      symbol: fc.constantFrom("600519.SH", "000001.SZ", "AAPL.US", "00700.HK"),
+      n: fc.integer({ min: 0, max: 400 }),
+      close: fc.integer({ min: 900, max: 1100 }).map((cents) => cents / 100),
+    }),
+    { maxLength: 12 },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(delivery, { minLength: 1, maxLength: 5 }), async (deliveries) => {
+      const [lake, session] = [temporaryLake(), await openSession()];
+      const model = new Map<string, number>();
+      for (const bars of deliveries) {
+        const unique = [...new Map(bars.map((bar) => [`${bar.symbol} ${day(bar.n)}`, bar])).values()];
+        const before = new Map(model);
+        const report = await land(
+          session,
+          lake,
+          BARS_1D,
+          unique.map(({ symbol, n, close }) => ({ symbol, at: day(n), close })),
+        );
+        for (const { symbol, n, close } of unique) model.set(`${symbol} ${day(n)}`, close);
+        const known = unique.filter((bar) => before.has(`${bar.symbol} ${day(bar.n)}`));
+        const same = known.filter((bar) => before.get(`${bar.symbol} ${day(bar.n)}`) === bar.close);
+        expect(report).toMatchObject({
+          inserted: unique.length - known.length,
+          updated: known.length - same.length,
+          unchanged: same.length,
+        });
+      }
+      const rows = await liveRows<{ symbol: string; timestamp: Date; close: number }>(
+        session,
+        new Lake(lake.folder),
+        BARS_1D,
+        "SELECT symbol, timestamp, close FROM live",
+      );
+      expect(new Map(rows.map((row) => [`${row.symbol} ${row.timestamp.toISOString()}`, row.close]))).toEqual(
+        model,
+      );
+      expect(rows).toHaveLength(model.size);
+    }),
+    { numRuns: cases({ few: 5, more: 15, all: 100 }) },
+  );
+});
+
+test("staged files of a landing that did not finish are seen by no reader", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  await land(session, lake, BARS_1D, [{ at: day(0) }]);
+  const partition = join(lake.folder, "bars_1d/region=CN/year=2024");
+  const [file] = readdirSync(partition);
+  writeFileSync(join(partition, "p-stray.parquet"), readFileSync(join(partition, file as string)));
+  const [count] = await liveRows<{ n: bigint }>(
+    session,
+    new Lake(lake.folder),
+    BARS_1D,
+    "SELECT count(*) AS n FROM live",
+  );
+  expect(count?.n).toBe(1n);
+});

@@ -1,0 +1,145 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/core/time.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { vacuum, vacuumStaging } from "../../../src/lake/maintenance/vacuum.js";
+import { openReader } from "../../../src/lake/publish.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
+
+const BAR = "2026-11-02T07:00:00Z";
+
+/** A bar that is landed, changed a day later, and changed again two days later: three versions, a live file, two old ones. */
+async function changedTwice(): Promise<Lake> {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  for (const n of [0, 1, 2]) {
+    await land(session, lake, BARS_1D, [{ at: BAR, close: 10 + n / 4 }], { now: T0 + n * DAY_MS });
+  }
+  return lake;
+}
+
+function dataFiles(lake: Lake): string[] {
+  return readdirSync(join(lake.folder, "bars_1d"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".parquet"))
+    .sort();
+}
+
+async function closeAt(lake: Lake, version: number): Promise<number | undefined> {
+  const { session } = await openReader(lake, {}, { versions: new Map([["bars_1d", version]]) });
+  using reader = session;
+  const [row] = await reader.json<{ close: number }>("SELECT close FROM bars_1d");
+  return row?.close;
+}
+
+/** Puts a file into the table that no version knows; written so long before T0. */
+function stray(lake: Lake, name: string, ageMs: number): void {
+  const path = join(lake.folder, "bars_1d", name);
+  mkdirSync(join(path, ".."), { recursive: true });
+  writeFileSync(path, "x");
+  utimesSync(path, new Date(), new Date(T0 - ageMs));
+}
+
+test("versions within the retention stay readable, and what only older ones have goes", async () => {
+  const lake = await changedTwice();
+  const now = T0 + 10 * DAY_MS;
+  expect(await vacuum(lake, BARS_1D, { now, retentionMs: 9 * DAY_MS })).toMatchObject({
+    deleted: [],
+    kept: 2,
+  });
+  const report = await vacuum(lake, BARS_1D, { now, retentionMs: 8.5 * DAY_MS });
+  expect(report).toMatchObject({ table: "bars_1d", kept: 1 });
+  expect(report.deleted).toHaveLength(1);
+  expect(dataFiles(lake)).toHaveLength(2);
+  expect(await closeAt(lake, 1)).toBe(10.25);
+  expect(await closeAt(lake, 2)).toBe(10.5);
+  await expect(closeAt(lake, 0)).rejects.toThrow(
+    /^table bars_1d: version 0 can no longer be read: region=CN\/year=2026\/p-.*\.parquet is gone$/,
+  );
+});
+
+test("the newest version's files stay, however old, and a second vacuum has nothing to do", async () => {
+  const lake = await changedTwice();
+  const options = { now: T0 + 1000 * DAY_MS, retentionMs: 0 };
+  expect((await vacuum(lake, BARS_1D, options)).deleted).toHaveLength(2);
+  expect(dataFiles(lake)).toHaveLength(1);
+  expect(await closeAt(new Lake(lake.folder), 2)).toBe(10.5);
+  expect(await vacuum(lake, BARS_1D, options)).toEqual({ table: "bars_1d", deleted: [], kept: 0 });
+});
+
+test("a dry run tells the same, and deletes nothing", async () => {
+  const lake = await changedTwice();
+  const options = { now: T0 + 30 * DAY_MS, retentionMs: DAY_MS };
+  const before = dataFiles(lake);
+  const told = await vacuum(lake, BARS_1D, { ...options, dryRun: true });
+  expect(dataFiles(lake)).toEqual(before);
+  expect(await vacuum(lake, BARS_1D, options)).toEqual(told);
+  expect(dataFiles(lake)).toHaveLength(1);
+});
+
+test("a file that no version knows goes after a day, not while a writer may be about to commit it", async () => {
+  const lake = await changedTwice();
+  stray(lake, "region=CN/year=2026/p-killed.parquet", DAY_MS + 1);
+  stray(lake, "region=CN/year=2026/p-writing.parquet", DAY_MS - 1);
+  const { deleted } = await vacuum(lake, BARS_1D, { now: T0, retentionMs: 0, dryRun: true });
+  expect(deleted.map(({ path }) => path)).toContain("region=CN/year=2026/p-killed.parquet");
+  expect(deleted.map(({ path }) => path)).not.toContain("region=CN/year=2026/p-writing.parquet");
+  const later = await vacuum(lake, BARS_1D, { now: T0, retentionMs: 7 * DAY_MS });
+  expect(later.deleted).toEqual([]);
+});
+
+test("the log, and what is hidden, is no data", async () => {
+  const lake = await changedTwice();
+  for (const name of [
+    "_delta_log/_last_checkpoint",
+    "_index/a.parquet",
+    ".hidden.parquet",
+    "region=CN/_tmp/b.parquet",
+  ])
+    stray(lake, name, 1000 * DAY_MS);
+  const { deleted } = await vacuum(lake, BARS_1D, { now: T0 + 1000 * DAY_MS, retentionMs: 0 });
+  expect(deleted.every(({ path }) => /^region=CN\/year=2026\/p-[^/]*\.parquet$/.test(path))).toBe(true);
+  expect(deleted).toHaveLength(2);
+});
+
+test("a table without a commit, or without a folder, has nothing to delete", async () => {
+  const lake = temporaryLake();
+  expect(await vacuum(lake, BARS_1D, { now: T0, retentionMs: 0 })).toEqual({
+    table: "bars_1d",
+    deleted: [],
+    kept: 0,
+  });
+});
+
+test("a file that is committed between listing and reading the log stays", async () => {
+  const lake = await changedTwice();
+  const session = await openSession();
+  const racing = new Lake(lake.folder);
+  const walk = racing.storage.walk.bind(racing.storage);
+  Object.assign(racing.storage, {
+    async walk(folder: string) {
+      const found = await walk(folder);
+      await land(session, lake, BARS_1D, [{ at: "2026-11-03T07:00:00Z" }], { now: T0 + 3 * DAY_MS });
+      return found;
+    },
+  });
+  await vacuum(racing, BARS_1D, { now: T0 + 1000 * DAY_MS, retentionMs: 0 });
+  const { session: reader } = await openReader(lake);
+  using rows = reader;
+  expect(await rows.json("SELECT count(*)::INTEGER AS n FROM bars_1d")).toEqual([{ n: 2 }]);
+});
+
+test("what killed processes left outside the tables goes a day after it was written", async () => {
+  const lake = await changedTwice();
+  for (const [name, age] of [
+    ["old.parquet", DAY_MS + 1000],
+    ["young.parquet", DAY_MS - 1000],
+  ] as const) {
+    stray(lake, `../.staging/spill/${name}`, age);
+  }
+  const names = async (dryRun: boolean): Promise<string[]> =>
+    (await vacuumStaging(lake, { now: T0, dryRun })).map(({ path }) => path);
+  expect(await names(true)).toEqual(["spill/old.parquet"]);
+  expect(await names(false)).toEqual(["spill/old.parquet"]);
+  expect(readdirSync(join(lake.folder, ".staging/spill"))).toEqual(["young.parquet"]);
+});

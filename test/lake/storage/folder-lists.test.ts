@@ -1,0 +1,38 @@
+import { mkdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { folderLists } from "../../../src/lake/storage/folder-lists.js";
+import { temporaryFolder } from "../temporary-lake.js";
+
+test("a settled folder is listed once, and every change is seen", async () => {
+  const folder = temporaryFolder();
+  const list = folderLists();
+  writeFileSync(join(folder, "a"), "");
+  // One that has just changed can change again under the same stamp: it is listed each time. It stays new, however slow this is.
+  utimesSync(folder, 4e9, 4e9);
+  const fresh = await list(folder);
+  expect(await list(folder)).not.toBe(fresh);
+  const stampOf = (): bigint => statSync(folder, { bigint: true }).ctimeNs;
+  let settledAt = 0n;
+  // Many kernels stamp changes by a clock that ticks every few milliseconds.
+  const settle = (): void => {
+    do utimesSync(folder, 1e9, 1e9);
+    while (stampOf() === settledAt);
+    settledAt = stampOf();
+  };
+  settle();
+  const first = await list(folder);
+  expect(first).toEqual(["a"]);
+  expect(await list(folder)).toBe(first);
+  for (const [change, names] of [
+    [() => writeFileSync(join(folder, "b"), ""), ["a", "b"]],
+    [() => rmSync(join(folder, "a")), ["b"]],
+    [() => (rmSync(folder, { recursive: true }), mkdirSync(folder)), []],
+  ] as const) {
+    change();
+    // Even where the time of the change is put back.
+    settle();
+    expect((await list(folder)).toSorted()).toEqual(names);
+  }
+  await expect(list(join(folder, "none"))).rejects.toMatchObject({ code: "ENOENT" });
+});

@@ -1,0 +1,143 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/core/time.js";
+import { localPeriods } from "../../../src/market/local-periods.js";
+import { REGIONS, type Region } from "../../../src/market/regions.js";
+import { type CutBars, type CutRules, cutBars } from "../../../src/plan/absence/cut-bars.js";
+import type { BarSegment } from "../../../src/wire/bar-segment.js";
+import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../../src/wire/kline-columns.js";
+
+const START = Date.UTC(2025, 0, 20, 7, 30);
+const ZONES = (region: Region) => localPeriods(REGIONS[region].zone, "month");
+const RULES: CutRules = {
+  periodOf: { CN: ZONES("CN"), HK: ZONES("HK"), US: ZONES("US") },
+  finalEnd: { CN: START + 30 * DAY_MS, HK: START, US: START + 100 * DAY_MS },
+};
+
+/** A bar, by what is wrong with it. */
+type Flaw = "none" | "null open" | "infinite" | "crossed" | "negative";
+interface Bar {
+  readonly days: number;
+  readonly flaw: Flaw;
+}
+
+const SYMBOLS = ["600000.SH", "00700.HK", "AAPL.US", "ODD.XX"];
+
+function columnsOf(bySymbol: readonly (readonly Bar[])[]): KlineColumns {
+  const bars = bySymbol.flatMap((list, index) => {
+    let at = START;
+    return list.map((bar) => ({ ...bar, index, at: (at += bar.days * DAY_MS) }));
+  });
+  const rows = bars.length;
+  const doubles = Object.fromEntries(
+    DOUBLE_COLUMNS.map((name) => [
+      name,
+      { values: new Float64Array(rows).fill(1), validity: undefined as Uint8Array | undefined },
+    ]),
+  ) as Record<DoubleColumn, { values: Float64Array; validity: Uint8Array | undefined }>;
+  const volume = new BigInt64Array(rows);
+  if (bars.some(({ flaw }) => flaw === "null open"))
+    doubles.open.validity = new Uint8Array(Math.ceil(rows / 8)).fill(0xff);
+  for (const [row, { flaw }] of bars.entries()) {
+    const bits = doubles.open.validity;
+    if (flaw === "null open" && bits) bits[row >> 3] = (bits[row >> 3] as number) & ~(1 << (row & 7));
+    if (flaw === "infinite") doubles.close.values[row] = Number.POSITIVE_INFINITY;
+    if (flaw === "crossed") doubles.high.values[row] = 0.5;
+    if (flaw === "negative") volume[row] = -1n;
+  }
+  return {
+    rows,
+    symbols: SYMBOLS,
+    symbolIndex: Int32Array.from(bars, ({ index }) => index),
+    timestamp: BigInt64Array.from(bars, ({ at }) => BigInt(at)),
+    volume,
+    doubles,
+  };
+}
+
+function cut(columns: KlineColumns): CutBars {
+  const into: CutBars = { placed: [], broken: [] };
+  cutBars({ columns, source: "test" }, RULES, into);
+  return into;
+}
+
+const rowsOf = ({ start, end }: BarSegment): number[] =>
+  Array.from({ length: end - start }, (_, k) => start + k);
+
+const bar = fc.record({
+  days: fc.integer({ min: 1, max: 20 }),
+  flaw: fc.oneof(
+    { weight: 6, arbitrary: fc.constant<Flaw>("none") },
+    { weight: 1, arbitrary: fc.constantFrom<Flaw>("null open", "infinite", "crossed", "negative") },
+  ),
+});
+const someBars = fc.tuple(...SYMBOLS.map(() => fc.array(bar, { maxLength: 12 })));
+
+test("every bar is placed or broken, once, with its own month and finality", () => {
+  fc.assert(
+    fc.property(someBars, (bySymbol) => {
+      const columns = columnsOf(bySymbol);
+      const flaws = bySymbol.flatMap((list, index) =>
+        list.map(({ flaw }) => (SYMBOLS[index] === "ODD.XX" ? "unknown" : flaw)),
+      );
+      const { placed, broken } = cut(columns);
+      const whole = flaws.flatMap((flaw, row) => (flaw === "none" ? [row] : []));
+      expect(placed.flatMap(rowsOf)).toEqual(whole);
+      expect(broken.flatMap(rowsOf)).toEqual(flaws.flatMap((flaw, row) => (flaw === "none" ? [] : [row])));
+      for (const segment of placed) {
+        const { symbol, region, period, isFinal } = segment;
+        for (const row of rowsOf(segment)) {
+          const at = Number(columns.timestamp[row]);
+          expect(symbol).toBe(SYMBOLS[columns.symbolIndex[row] as number]);
+          expect(RULES.periodOf[region](at)).toEqual(period);
+          expect(at < RULES.finalEnd[region]).toBe(isFinal);
+        }
+      }
+    }),
+  );
+});
+
+test("bars that stand together and belong together are one segment", () => {
+  const { placed, broken } = cut(
+    columnsOf([Array.from({ length: 4 }, () => ({ days: 1, flaw: "none" as const })), [], [], []]),
+  );
+  expect(broken).toEqual([]);
+  expect(placed.map(rowsOf)).toEqual([[0, 1, 2, 3]]);
+});
+
+test("what breaks a rule in every bar of many is found without searching all of them each time", () => {
+  const bars = Array.from({ length: 200_000 }, () => ({ days: 1, flaw: "null open" as const }));
+  const columns = columnsOf([bars.slice(0, 1), [], [], []]);
+  const rows = bars.length;
+  const many: KlineColumns = {
+    ...columns,
+    rows,
+    symbolIndex: new Int32Array(rows),
+    timestamp: BigInt64Array.from(bars, (_, row) => BigInt(START + row * 60_000)),
+    volume: new BigInt64Array(rows),
+    doubles: Object.fromEntries(
+      DOUBLE_COLUMNS.map((name) => [
+        name,
+        {
+          values: new Float64Array(rows).fill(1),
+          validity: name === "amount" ? new Uint8Array(rows / 8) : undefined,
+        },
+      ]),
+    ) as KlineColumns["doubles"],
+  };
+  expect(cut(many).broken).toHaveLength(rows);
+});
+
+test("bars that do not ascend are refused with the symbol and the row", () => {
+  const columns = columnsOf([
+    [
+      { days: 1, flaw: "none" },
+      { days: 1, flaw: "none" },
+    ],
+    [],
+    [],
+    [],
+  ]);
+  columns.timestamp[1] = columns.timestamp[0] as bigint;
+  expect(() => cut(columns)).toThrow("bars of 600000.SH: do not ascend in time at row 1");
+});

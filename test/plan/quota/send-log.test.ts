@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { recentSends, roomAt, type Send, usedInMinute } from "../../../src/plan/quota/send-log.js";
+
+const MINUTE = 60_000;
+
+/** A request: how long its caller thinks first, how long it travels, and how long its answer takes after that. */
+const request = fc.record({ thinkMs: fc.nat(9000), travelMs: fc.nat(1000), answerMs: fc.nat(70_000) });
+
+test("who keeps to the room is never above the limit in any minute of the service, and is late by the margin at most", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 6 }), fc.array(request, { maxLength: 60 }), (limit, requests) => {
+      const sends: Send[] = [];
+      const ends: number[] = [];
+      const arrivals: number[] = [];
+      let now = 0;
+      for (const { thinkMs, travelMs, answerMs } of requests) {
+        const wanted = now + thinkMs;
+        for (const [i, send] of sends.entries())
+          if ((ends[i] as number) <= wanted) send.answeredAt = ends[i] as number;
+        now = Math.max(wanted, roomAt(sends, limit));
+        if (now > wanted) expect(now - (sends.at(-limit)?.sentAt ?? 0)).toBeLessThanOrEqual(MINUTE + 1025);
+        sends.push({ sentAt: now });
+        arrivals.push(now + travelMs);
+        ends.push(now + travelMs + answerMs);
+      }
+      for (const at of arrivals)
+        expect(arrivals.filter((other) => other > at - MINUTE && other <= at).length).toBeLessThanOrEqual(
+          limit,
+        );
+    }),
+  );
+});
+
+test("an answer shows that its request had arrived; what was refused does not count", () => {
+  expect(roomAt([{ sentAt: 0 }], 1)).toBe(MINUTE + 1025);
+  expect(roomAt([{ sentAt: 0, answeredAt: 40 }], 1)).toBe(MINUTE + 65);
+  expect(roomAt([{ sentAt: 0, answeredAt: 4000 }], 1)).toBe(MINUTE + 1025);
+  expect(roomAt([{ sentAt: 0, answeredAt: 40, isRefused: true }], 1)).toBe(Number.NEGATIVE_INFINITY);
+  expect(roomAt([{ sentAt: 0, answeredAt: 0 }], 0.25)).toBe(4 * MINUTE + 25);
+  expect(roomAt([], 1)).toBe(Number.NEGATIVE_INFINITY);
+});
+
+test("the last minute is counted, and what can no longer matter is forgotten", () => {
+  const sends = [-MINUTE, 1 - MINUTE, -5, 0, 7].map((sentAt): Send => ({ sentAt }));
+  expect(usedInMinute([...sends, { sentAt: 0, isRefused: true }], 0)).toBe(3);
+  const later = 1000 + 25;
+  expect(recentSends(sends, 30, later).map(({ sentAt }) => sentAt)).toEqual([1 - MINUTE, -5, 0, 7]);
+  expect(recentSends(sends, 30, 5).map(({ sentAt }) => sentAt)).toEqual([-MINUTE, 1 - MINUTE, -5, 0]);
+  expect(recentSends(sends, 0.5, later)).toHaveLength(5);
+});

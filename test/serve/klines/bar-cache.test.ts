@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { HeldBars } from "../../../src/serve/klines/bar-cache.js";
+import type { BarRun } from "../../../src/serve/klines/bar-runs.js";
+import { DOUBLE_COLUMNS, type KlineValues } from "../../../src/wire/kline-columns.js";
+
+function runOf(symbol: string, timestamps: readonly number[]): BarRun {
+  const values = Float64Array.from(timestamps);
+  const doubles = Object.fromEntries(
+    DOUBLE_COLUMNS.map((name) => [name, { values, validity: undefined }]),
+  ) as KlineValues["doubles"];
+  const integers = BigInt64Array.from(timestamps, BigInt);
+  return {
+    symbol,
+    values: { timestamp: integers, volume: integers, doubles },
+    start: 0,
+    end: timestamps.length,
+    found: timestamps.length,
+  };
+}
+
+test("what is found is what a look at all the bars would find, or nothing is", () => {
+  const ascending = fc.uniqueArray(fc.integer({ min: 0, max: 60 }), { maxLength: 30 });
+  const range = fc.tuple(fc.integer({ min: -5, max: 70 }), fc.integer({ min: -5, max: 70 }));
+  fc.assert(
+    fc.property(
+      ascending,
+      fc.nat({ max: 60 }),
+      range,
+      fc.integer({ min: 1, max: 40 }),
+      (any, since, [a, b], count) => {
+        const all = any.sort((x, y) => x - y);
+        const held = new HeldBars(1_000_000);
+        held.keep("key", [
+          {
+            run: runOf(
+              "A.US",
+              all.filter((t) => t >= since),
+            ),
+            since,
+          },
+        ]);
+        const [start, end] = [Math.min(a, b), Math.max(a, b)];
+        const run = held.find("key", "A.US", { start, end }, count);
+        const expected = all.filter((t) => t >= start && t < end).slice(-count);
+        if (run === undefined) {
+          expect(start).toBeLessThan(since);
+          return;
+        }
+        expect(Array.from(run.values.timestamp.subarray(run.start, run.end), Number)).toEqual(expected);
+        expect(Array.from(run.values.doubles.close.values.subarray(run.start, run.end))).toEqual(expected);
+      },
+    ),
+  );
+});
+
+test("other versions are other bars, and the oldest go when there is no more room", () => {
+  const held = new HeldBars(20_000);
+  const all = { start: 0, end: 1000 };
+  const keep = (symbol: string): void => held.keep("key", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
+  keep("A.US");
+  expect(held.find("other", "A.US", all, 3)).toBeUndefined();
+  for (let n = 0; n < 100; n++) {
+    expect(held.find("key", "A.US", all, 3)?.end).toBe(3);
+    keep(`B${n}.US`);
+    expect(held.bytes).toBeLessThanOrEqual(20_000);
+  }
+  expect(held.find("key", "B0.US", all, 3)).toBeUndefined();
+  expect(held.find("key", "B99.US", all, 3)?.end).toBe(3);
+});
