@@ -13,7 +13,7 @@ import { buildText, checkText, listText, planText } from "../dataset/dataset-tex
 import { loadSpec, shippedSpecs } from "../dataset/load-spec.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../options/moment-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../options/point-in-time-option.js";
 import { progressView } from "../text/progress.js";
 
 interface SpecOptions extends CommonOptions, MomentOptions {

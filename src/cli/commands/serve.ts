@@ -11,7 +11,7 @@ import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { keysOption } from "../options/keys-option.js";
 import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../options/moment-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../options/point-in-time-option.js";
 import { wholeNumber } from "../options/number-option.js";
 import { portOption } from "../options/port-option.js";
 import { paint } from "../text/text.js";

@@ -11,7 +11,7 @@ import { type FoundNotebook, findNotebook } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { showNotebook } from "../notebook/show-notebook.js";
 import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../options/moment-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../options/point-in-time-option.js";
 import { wholeNumber } from "../options/number-option.js";
 import { formatOfFile, formatOption, type ResultFormat } from "../results/result-format.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";

@@ -8,7 +8,7 @@ import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../options/moment-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../options/point-in-time-option.js";
 import { count, paint, size, table } from "../text/text.js";
 
 interface TableRow {

@@ -16,7 +16,7 @@ import { requestQuota } from "./request-quota.js";
 import { answerTag, namesTag } from "./response-tag.js";
 import { ANSWERS, methodsOf } from "./routes.js";
 import { serviceMetrics } from "./service-metrics.js";
-import { bodyOf, Rooms, underWay } from "./single-flight.js";
+import { bodyOf, Rooms, underWay } from "./request-lifetime.js";
 
 /** Where the service writes its log: a pino logger is one. */
 export interface ServiceLogger {

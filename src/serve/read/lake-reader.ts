@@ -9,7 +9,7 @@ import type { Caller } from "../keys/key-ring.js";
 import { type Scope, scopeOf } from "../keys/scope.js";
 import { HeldBars } from "../klines/bar-cache.js";
 import { readExEvents } from "../klines/ex-events.js";
-import { LoadsUnderWay } from "../klines/loads-in-flight.js";
+import { LoadsUnderWay } from "../klines/single-flight.js";
 import { NewestBars } from "../klines/newest-bars.js";
 import { FileVerifier } from "./file-verifier.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { type MomentOptions, momentOf, momentOptions } from "../../../src/cli/options/moment-option.js";
+import { type MomentOptions, momentOf, momentOptions } from "../../../src/cli/options/point-in-time-option.js";
 import type { Moment } from "../../../src/lake/lake.js";
 
 function parsed(...args: readonly string[]): Moment {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AnswerRoom } from "../../../src/serve/http/response-memory.js";
+import { AnswerRoom } from "../../../src/serve/http/memory-budget.js";
 
 const never = new AbortController().signal;
 /** What has happened once every promise that can settle has. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { BarRun } from "../../../src/serve/klines/bar-runs.js";
-import { LoadsUnderWay } from "../../../src/serve/klines/loads-in-flight.js";
+import { LoadsUnderWay } from "../../../src/serve/klines/single-flight.js";
 
 const never = new AbortController().signal;
 

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { KlineAnswer } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
-import { AnswerRoom } from "./response-memory.js";
+import { AnswerRoom } from "./memory-budget.js";
 
 /** Answers of more rows wait in a line of their own: they hold no short ones up. */
 const SHORT_ROWS = 50_000;
