@@ -88,9 +88,9 @@ export async function prepareApart(benchmark: Benchmark, size: Size): Promise<Ca
         const child = children[index] as ChildProcess;
         const message = nextMessage(child);
         child.send("run" satisfies CaseCommand);
-        const answer = await message;
-        if (answer.kind !== "ran") throw new TypeError(`case process answered ${answer.kind}, not ran`);
-        return answer.run;
+        const response = await message;
+        if (response.kind !== "ran") throw new TypeError(`case process answered ${response.kind}, not ran`);
+        return response.run;
       },
       close,
     };
@@ -109,9 +109,9 @@ async function nextMessage(child: ChildProcess): Promise<CaseMessage> {
     };
     const told = (message: unknown): void => {
       child.off("exit", gone);
-      const answer = message as CaseMessage;
-      if (answer.kind === "failed") reject(new Error(answer.reason));
-      else resolve(answer);
+      const response = message as CaseMessage;
+      if (response.kind === "failed") reject(new Error(response.reason));
+      else resolve(response);
     };
     child.once("exit", gone);
     child.once("message", told);

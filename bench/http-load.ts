@@ -60,13 +60,13 @@ export async function load(spec: LoadSpec): Promise<LoadReport> {
 async function ask(pool: Pool, { headers, requestOf }: LoadSpec, number: number): Promise<number> {
   const { method, path, body } = requestOf(number);
   const type = body === undefined ? {} : { "content-type": "application/json" };
-  const answer = await pool.request({ method, path, body: body ?? null, headers: { ...headers, ...type } });
-  if (answer.statusCode !== 200)
+  const response = await pool.request({ method, path, body: body ?? null, headers: { ...headers, ...type } });
+  if (response.statusCode !== 200)
     throw new Error(
-      `${method} ${path.slice(0, 80)} was answered ${answer.statusCode}: ${await answer.body.text()}`,
+      `${method} ${path.slice(0, 80)} was answered ${response.statusCode}: ${await response.body.text()}`,
     );
   let bytes = 0;
-  for await (const piece of answer.body) bytes += (piece as Uint8Array).length;
+  for await (const piece of response.body) bytes += (piece as Uint8Array).length;
   return bytes;
 }
 

@@ -32,8 +32,8 @@ export async function startServing(
     async peak() {
       const message = nextMessage(child);
       child.send("peak" satisfies ServingCommand);
-      const answer = await message;
-      return answer.kind === "peak" ? answer.bytes : Number.NaN;
+      const response = await message;
+      return response.kind === "peak" ? response.bytes : Number.NaN;
     },
     async close() {
       const gone = once(child, "exit");

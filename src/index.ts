@@ -21,7 +21,7 @@ export { Lake, openLake } from "./lake/lake.js";
 export { openReader, publish } from "./lake/publish.js";
 export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
 export { TABLES } from "./schema/tables.js";
-export { decodeKlines, type KlineAnswer } from "./wire/decode/decode-klines.js";
+export { type DecodedKlines, decodeKlines } from "./wire/decode/decode-klines.js";
 export { KlineBufferPool } from "./wire/decode/kline-buffers.js";
 export { encodeKlines } from "./wire/encode/encode-klines.js";
 export type { KlineColumns } from "./wire/kline-columns.js";

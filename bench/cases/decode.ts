@@ -46,8 +46,8 @@ function streaming(bytes: Uint8Array, symbols: readonly string[]): Case {
   return {
     name: "barlake, in chunks of 64 KiB",
     async run(timed) {
-      using answer = await timed(() => decodeKlines(chunksOf(bytes), { shape: "map", symbols }, pool));
-      return { checks: columnChecks(answer.columns) };
+      using response = await timed(() => decodeKlines(chunksOf(bytes), { shape: "map", symbols }, pool));
+      return { checks: columnChecks(response.columns) };
     },
   };
 }

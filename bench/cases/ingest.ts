@@ -52,8 +52,8 @@ export const ingest: Benchmark = {
         requests("of that: the requests, decoded", service, units, () => {
           const pool = new KlineBufferPool();
           return async (body) => {
-            const answer = await decodeKlines(body, { shape: "map" }, pool);
-            answer[Symbol.dispose]();
+            const response = await decodeKlines(body, { shape: "map" }, pool);
+            response[Symbol.dispose]();
           };
         }),
       ],
@@ -178,7 +178,8 @@ function figuresOf(rows: number | undefined, bytes: number, peak: number) {
 }
 
 async function fetchText(url: string): Promise<string> {
-  const answer = await fetch(url, { headers: { [API_KEY_HEADER]: API_KEY } });
-  if (answer.status !== 200) throw new Error(`service answered ${answer.status}: ${await answer.text()}`);
-  return answer.text();
+  const response = await fetch(url, { headers: { [API_KEY_HEADER]: API_KEY } });
+  if (response.status !== 200)
+    throw new Error(`service answered ${response.status}: ${await response.text()}`);
+  return response.text();
 }

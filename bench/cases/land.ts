@@ -60,10 +60,10 @@ export const land: Benchmark = {
 function groupsOf(spec: Parameters<typeof simulatedBars>[0], barsPerAnswer: number): Group[] {
   const groups: KlineColumns[][] = [];
   for (const columns of simulatedBars(spec)) {
-    for (const [index, answer] of windowsOf(columns, barsPerAnswer).entries()) {
+    for (const [index, response] of windowsOf(columns, barsPerAnswer).entries()) {
       const group = groups[index];
-      if (group === undefined) groups[index] = [answer];
-      else group.push(answer);
+      if (group === undefined) groups[index] = [response];
+      else group.push(response);
     }
   }
   return groups;

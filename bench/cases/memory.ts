@@ -16,23 +16,23 @@ export const memory: Benchmark = {
   async prepare(size) {
     const { bytes, columns } = klineBody(size);
     return {
-      summary: `answers of ${columns.rows} bars, ${(bytes.length / 1e6).toFixed(1)} MB of JSON each; ratio: of the peaks`,
+      summary: `responses of ${columns.rows} bars, ${(bytes.length / 1e6).toFixed(1)} MB of JSON each; ratio: of the peaks`,
       work: {},
       cases: [streaming(bytes, FEW), streaming(bytes, MANY), parsing(bytes, FEW)],
     };
   },
 };
 
-function streaming(bytes: Uint8Array, answers: number): Case {
+function streaming(bytes: Uint8Array, responses: number): Case {
   const pool = new KlineBufferPool();
-  return peakCase(`barlake: ${answers} answers`, answers, async (look, check) => {
-    using answer = await decodeKlines(lookedAt(chunksOf(bytes), look), { shape: "map" }, pool);
-    return check(() => columnChecks(answer.columns));
+  return peakCase(`barlake: ${responses} responses`, responses, async (look, check) => {
+    using response = await decodeKlines(lookedAt(chunksOf(bytes), look), { shape: "map" }, pool);
+    return check(() => columnChecks(response.columns));
   });
 }
 
-function parsing(bytes: Uint8Array, answers: number): Case {
-  return peakCase(`JSON.parse, typed arrays: ${answers} answers`, answers, async (_, check) => {
+function parsing(bytes: Uint8Array, responses: number): Case {
+  return peakCase(`JSON.parse, typed arrays: ${responses} responses`, responses, async (_, check) => {
     const { symbols, columns } = parseArrays(bytes);
     return check(() => barChecks(symbols, columns));
   });
@@ -43,7 +43,7 @@ type Checks = Outcome["checks"];
 /** Decodes so many answers; the figure is the process's largest resident set meanwhile. */
 function peakCase(
   name: string,
-  answers: number,
+  responses: number,
   decode: (look: () => void, check: (of: () => Checks) => Checks) => Promise<Checks>,
 ): Case {
   return {
@@ -56,7 +56,7 @@ function peakCase(
       };
       const later = (): Checks => ({});
       await timed(async () => {
-        for (let answer = 1; answer < answers; answer++) {
+        for (let response = 1; response < responses; response++) {
           await decode(look, later);
           look();
         }

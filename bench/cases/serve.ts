@@ -120,6 +120,6 @@ async function sums(serving: Serving, { method, path, body }: LoadRequest): Prom
       for (const [key, one] of Object.entries(value)) add(key, one);
     else if (typeof value === "string") found[name] = (found[name] ?? 0) + value.length;
   };
-  add("answer", await response.json());
+  add("response", await response.json());
   return found;
 }

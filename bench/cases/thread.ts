@@ -35,8 +35,8 @@ function startThread(module: URL): Worker {
 function onMainThread(bytes: Uint8Array): Case {
   const pool = new KlineBufferPool();
   return busyCase("main thread", async () => {
-    using answer = await decodeKlines(chunksOf(bytes), { shape: "map" }, pool);
-    return answer.columns;
+    using response = await decodeKlines(chunksOf(bytes), { shape: "map" }, pool);
+    return response.columns;
   });
 }
 

@@ -42,9 +42,14 @@ export function decodedBody(
     .map((name) => (Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined));
   if (decoders.length > MAX_CODINGS || decoders.includes(undefined)) {
     if (body instanceof Readable) body.destroy();
-    throw new WireError("malformed", `answer has the unknown content-encoding "${header?.slice(0, 64)}"`, 0, {
-      hint: `the service, or a proxy before it, answers otherwise than asked: ${ACCEPTED_ENCODINGS}`,
-    });
+    throw new WireError(
+      "malformed",
+      `response has the unknown content-encoding "${header?.slice(0, 64)}"`,
+      0,
+      {
+        hint: `the service, or a proxy before it, responses otherwise than asked: ${ACCEPTED_ENCODINGS}`,
+      },
+    );
   }
   let decoded: AsyncIterable<Uint8Array> = body;
   for (const decoder of decoders) decoded = pipeline(decoded, (decoder as () => Duplex)(), ignore);

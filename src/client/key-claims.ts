@@ -27,7 +27,7 @@ export interface Claim {
   readonly id: string;
   readonly owner: Owner;
   /** Whether its owner has the key; otherwise it still asks for it, and may withdraw. */
-  readonly isHeld: boolean;
+  readonly isCached: boolean;
 }
 
 const sentShape = z.record(z.string(), z.array(z.number()));
@@ -78,7 +78,7 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
     async add(owner, now) {
       const id = randomUUID();
       await put(id + CLAIM, owner, now);
-      return { id, owner, isHeld: false };
+      return { id, owner, isCached: false };
     },
     hold: ({ id }) => isThereAfter(chmod(file(id + CLAIM), HELD_MODE)),
     async living(now) {
@@ -89,13 +89,13 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
         if (facts === undefined) continue;
         const owner = await readJson(path, ownerShape);
         if (now - facts.beatAt > STALE_MS || (owner !== undefined && hasEnded(owner))) await remove({ id });
-        else if (owner !== undefined) living.push({ id, owner, isHeld: facts.isHeld });
+        else if (owner !== undefined) living.push({ id, owner, isCached: facts.isCached });
         // One that was withdrawn since it was listed is no unreadable claim.
         else if ((await factsOf(path)) !== undefined)
           living.push({
             id,
             owner: { ...UNKNOWN, since: new Date(facts.beatAt).toISOString() },
-            isHeld: true,
+            isCached: true,
           });
       }
       return living;
@@ -127,10 +127,10 @@ async function idsOf(folder: string, ending: string): Promise<string[]> {
 }
 
 /** What a claim's file says beside its content; undefined where it is gone. */
-async function factsOf(path: string): Promise<{ beatAt: number; isHeld: boolean } | undefined> {
+async function factsOf(path: string): Promise<{ beatAt: number; isCached: boolean } | undefined> {
   try {
     const { mtimeMs, mode } = await stat(path);
-    return { beatAt: mtimeMs, isHeld: (mode & 0o777) === HELD_MODE };
+    return { beatAt: mtimeMs, isCached: (mode & 0o777) === HELD_MODE };
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -91,7 +91,7 @@ async function madeWay(
   { host, clock }: KeyLockOptions,
 ): Promise<Claim | undefined> {
   const isHolder = (one: Claim): boolean =>
-    one.isHeld || clock.now() - Date.parse(one.owner.since) > ASKING_MS;
+    one.isCached || clock.now() - Date.parse(one.owner.since) > ASKING_MS;
   const holders = others.filter(isHolder);
   if (owner.share > freeOf(holders)) throw inUse(host, holders);
   if (claim === undefined) return undefined;

@@ -9,7 +9,7 @@ export interface Pass {
   /** The service has accepted the request, or nobody knows. */
   passed(): void;
   /** The service refused it for the quota. @param toldMs the wait that it asked for, in milliseconds. */
-  refused(toldMs: number | undefined): void;
+  refused(retryAfterMs: number | undefined): void;
 }
 
 export type GroupOptions = Omit<QuotaGateOptions, "clock">;
@@ -141,20 +141,20 @@ export class KeyQuota {
         this.#key.passed(shared);
         this.#judge(this.#scope.passed(group, now, this.#clock.now()));
       }),
-      refused: (toldMs) => once(() => this.#refused(group, own, shared, toldMs))(),
+      refused: (retryAfterMs) => once(() => this.#refused(group, own, shared, retryAfterMs))(),
     };
   }
 
-  #refused(group: EndpointGroup, own: Send, shared: Send, toldMs: number | undefined): void {
+  #refused(group: EndpointGroup, own: Send, shared: Send, retryAfterMs: number | undefined): void {
     const gate = this.#gate(group);
     if (this.#scope.isKey) {
       gate.uncount(own);
-      this.#key.refused(shared, toldMs);
+      this.#key.refused(shared, retryAfterMs);
       this.#scope.refused(group, own.sentAt, this.#clock.now(), this.#key.pausedUntil);
       return;
     }
     this.#key.uncount(shared);
-    gate.refused(own, toldMs);
+    gate.refused(own, retryAfterMs);
     const { pausedUntil } = gate;
     this.#judge(this.#scope.refused(group, own.sentAt, this.#clock.now(), pausedUntil));
     // The refusals so far were of the key: what they taught about the groups is dropped, the wait is everybody's.

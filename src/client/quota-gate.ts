@@ -8,7 +8,7 @@ import {
   tryAt,
   tryHigher,
 } from "../plan/quota/rate.js";
-import { countedAt, recentSends, roomAt, type Send, usedInMinute } from "../plan/quota/send-log.js";
+import { countedAt, freeAt, recentSends, type Send, usedInMinute } from "../plan/quota/send-log.js";
 
 /** Part of a wait that is added to it, as the clocks of two machines run apart: 25 ms in a minute. */
 const CLOCK_DRIFT = 25 / MINUTE_MS;
@@ -122,7 +122,7 @@ export class QuotaGate {
   /** Notes that the service accepted a request, or that nobody knows. */
   passed(send: Send): void {
     const now = this.#options.clock.now();
-    send.answeredAt = now;
+    send.respondedAt = now;
     if (this.#scout === send) this.#scout = undefined;
     if (send.sentAt <= (this.#refusal?.at ?? -1)) return;
     this.#pausesWithoutHint = 0;
@@ -134,19 +134,20 @@ export class QuotaGate {
   }
 
   /** Notes that the service refused a request for the quota. @param toldMs the wait that it asked for. */
-  refused(send: Send, toldMs: number | undefined): void {
+  refused(send: Send, retryAfterMs: number | undefined): void {
     const now = this.#options.clock.now();
-    send.answeredAt = now;
+    send.respondedAt = now;
     send.isRefused = true;
     if (this.#refusal === undefined || send.sentAt > this.#refusal.at) {
       this.#refusal = { before: this.#rate, at: now };
       this.#waits += 1;
-      if (toldMs === undefined) this.#pausesWithoutHint += 1;
+      if (retryAfterMs === undefined) this.#pausesWithoutHint += 1;
     }
-    const pauseMs = toldMs ?? Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#pausesWithoutHint - 1));
+    const pauseMs =
+      retryAfterMs ?? Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#pausesWithoutHint - 1));
     this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + Math.floor(pauseMs * CLOCK_DRIFT));
     this.#scout = "wanted";
-    this.#learn(this.#afterRefusal(this.#refusal, send, toldMs));
+    this.#learn(this.#afterRefusal(this.#refusal, send, retryAfterMs));
   }
 
   /** Waits until a time, as epoch milliseconds, as another scope was asked to; then one request goes ahead. */
@@ -165,7 +166,7 @@ export class QuotaGate {
 
   /** Notes that a request was refused for another scope's quota: it does not count here. */
   uncount(send: Send): void {
-    send.answeredAt = this.#options.clock.now();
+    send.respondedAt = this.#options.clock.now();
     send.isRefused = true;
     if (this.#scout === send) this.#scout = undefined;
   }
@@ -174,14 +175,14 @@ export class QuotaGate {
     const limit = this.#limit;
     if (limit === undefined) return Number.NEGATIVE_INFINITY;
     const spaced = this.#rate.isSpaced ? (this.#sends.at(-1)?.sentAt ?? 0) + MINUTE_MS / limit : 0;
-    return Math.max(roomAt(this.#sends, limit), spaced);
+    return Math.max(freeAt(this.#sends, limit), spaced);
   }
 
   /** Makes the next step of a trial, once the step before it was used and accepted. @returns whether it made one. */
   #tryHigher(now: number): boolean {
     if (now < tryAt(this.#rate)) return false;
     const last = this.#sends.at(-1);
-    if (this.#rate.proven !== undefined && (last === this.#lastStep || last?.answeredAt === undefined))
+    if (this.#rate.proven !== undefined && (last === this.#lastStep || last?.respondedAt === undefined))
       return false;
     this.#lastStep = last;
     const before = Math.floor(this.#limit ?? 0);
@@ -194,15 +195,15 @@ export class QuotaGate {
   #afterRefusal(
     { before, at }: { readonly before: Rate; readonly at: number },
     send: Send,
-    toldMs: number | undefined,
+    retryAfterMs: number | undefined,
   ): Rate {
     const accepted = countedAt(this.#sends, send);
     return afterRefusal(before, {
       now: at,
       accepted: Math.ceil(accepted / this.#share),
-      toldMs,
+      retryAfterMs,
       resumesAt: this.#pausedUntil,
-      turnsOverMs: accepted === 0 ? 0 : roomAt(this.#sends, accepted) - at,
+      turnsOverMs: accepted === 0 ? 0 : freeAt(this.#sends, accepted) - at,
       isWholeMinute: at - this.#startedAt >= MINUTE_MS,
     });
   }

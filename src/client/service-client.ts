@@ -56,7 +56,7 @@ export interface Ask {
 }
 
 /** What came of a request. */
-export interface Answered<T> {
+export interface ReadResponse<T> {
   readonly value: T;
   /** How often it was sent. */
   readonly attempts: number;
@@ -110,7 +110,7 @@ export class ServiceClient {
     signal?: AbortSignal,
     onSend: (attempt: number) => void = () => {},
     unsent: AbortSignal | undefined = signal,
-  ): Promise<Answered<T>> {
+  ): Promise<ReadResponse<T>> {
     const { clock, retries = 4, backoffMs = 500 } = this.#options;
     const started = ticksOf(clock);
     const turn = this.#turn++;
@@ -167,7 +167,7 @@ export class ServiceClient {
     const what = `${ask.endpoint.method} ${path}`;
     let open: Readable | undefined;
     try {
-      const answer = await request(this.#urlOf(path, ask.query), {
+      const response = await request(this.#urlOf(path, ask.query), {
         method: ask.endpoint.method,
         dispatcher: this.#agent,
         onInfo: interimLimit(),
@@ -180,11 +180,11 @@ export class ServiceClient {
         ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),
         ...(signal ? { signal } : {}),
       });
-      const { statusCode: status, headers } = answer;
+      const { statusCode: status, headers } = response;
       const { clock } = this.#options;
       const limits = { ...RESPONSE_LIMITS, ...this.#options.limits };
-      open = answer.body.on("error", () => {});
-      const body = timely(answer.body, limits, clock);
+      open = response.body.on("error", () => {});
+      const body = timely(response.body, limits, clock);
       const header = (name: string): string | undefined => String(headers[name] ?? "") || undefined;
       const encoding = header("content-encoding");
       if (status !== 200) {

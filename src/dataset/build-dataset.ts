@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { UsageError } from "../core/errors.js";
 import { dateOfEpochDay } from "../core/time.js";
 import { OWN_VIEWS, readViewFiles } from "../db/view-files.js";
-import type { Lake, Moment } from "../lake/lake.js";
+import type { Lake, PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
 import type { Snapshot } from "../lake/log/snapshot.js";
 import { openReader } from "../lake/publish.js";
@@ -31,7 +31,7 @@ export interface BuildProgress {
 
 export interface BuildOptions {
   /** The lake as it stood then. @default as it stands now */
-  readonly moment?: Moment;
+  readonly pointInTime?: PointInTime;
   /** What to do with a dataset that is there: `refuse`, `append` days to it, or `replace` it. @default "refuse" */
   readonly existing?: "refuse" | "append" | "replace";
   /** Most memory that DuckDB takes, as it writes it. @default "1GB" */
@@ -62,7 +62,7 @@ export async function buildDataset(
   options: BuildOptions = {},
 ): Promise<BuildReport> {
   const folder = folderOf(lake, spec);
-  const { existing = "refuse", moment = {} } = options;
+  const { existing = "refuse", pointInTime = {} } = options;
   await recoverFolder(folder);
   const isThere = existsSync(join(folder, MANIFEST));
   if (existsSync(folder) && !isThere)
@@ -71,11 +71,11 @@ export async function buildDataset(
     });
   if (isThere && existing === "refuse") throw alreadyThere(folder);
   const earlier =
-    isThere && existing === "append" ? await refuseChangedPast(lake, spec, folder, moment) : undefined;
+    isThere && existing === "append" ? await refuseChangedPast(lake, spec, folder, pointInTime) : undefined;
   const { session, snapshots } = await openReader(
     lake,
     { memoryLimit: options.memoryLimit ?? "1GB", verify: false },
-    moment,
+    pointInTime,
   );
   using reader = session;
   const stop = (): void => reader.interrupt();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { RecordBatch } from "apache-arrow";
 import { dateOfEpochDay, type TradingDate } from "../core/time.js";
 import type { Session } from "../db/session.js";
-import type { Lake, Moment } from "../lake/lake.js";
+import type { Lake, PointInTime } from "../lake/lake.js";
 import { openReader } from "../lake/publish.js";
 import { type BatchRows, batchRows } from "./panel/batch-rows.js";
 import { type LakePanel, openPanel } from "./panel/lake-panel.js";
@@ -109,10 +109,10 @@ export class Dataset implements Disposable {
 export async function dataset(
   lake: Lake,
   definition: DatasetDefinition,
-  { moment = {}, verify = true }: { readonly moment?: Moment; readonly verify?: boolean } = {},
+  { pointInTime = {}, verify = true }: { readonly pointInTime?: PointInTime; readonly verify?: boolean } = {},
 ): Promise<Dataset> {
   const spec = defineDataset(definition);
-  const { session, snapshots } = await openReader(lake, { memoryLimit: "1GB", verify: false }, moment);
+  const { session, snapshots } = await openReader(lake, { memoryLimit: "1GB", verify: false }, pointInTime);
   try {
     if (verify) await verifySources(lake, snapshots, spec);
     const panel = await openPanel(session, spec);

@@ -1,6 +1,6 @@
 import { dateOfEpochDay } from "../core/time.js";
 import type { Session } from "../db/session.js";
-import type { Lake, Moment } from "../lake/lake.js";
+import type { Lake, PointInTime } from "../lake/lake.js";
 import { openReader } from "../lake/publish.js";
 import { basePeriod } from "../market/period.js";
 import type { Block } from "./panel/block.js";
@@ -50,8 +50,12 @@ const SAMPLED = 50;
 const TOLD_NULLS = 0.001;
 
 /** Says what a dataset would be, and what to know of it, without writing anything. @throws as {@link openPanel} does. */
-export async function planDataset(lake: Lake, spec: DatasetSpec, moment: Moment = {}): Promise<DatasetPlan> {
-  const { session } = await openReader(lake, { memoryLimit: "1GB" }, moment);
+export async function planDataset(
+  lake: Lake,
+  spec: DatasetSpec,
+  pointInTime: PointInTime = {},
+): Promise<DatasetPlan> {
+  const { session } = await openReader(lake, { memoryLimit: "1GB" }, pointInTime);
   using reader = session;
   const panel = await openPanel(reader, spec);
   const { labels, symbols, fields, masks, axes } = panel;

@@ -4,7 +4,7 @@ import type { Session } from "../db/session.js";
 import { createViews, type ViewedTable, viewFault } from "../db/views.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
-import { byteCount, type Lake, type Moment, rowCount } from "./lake.js";
+import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
 import { rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { viewBranches } from "./view-branches.js";
@@ -27,14 +27,14 @@ export interface ReadableTables {
  *
  * @throws {LakeError} for a version that was asked for by its number and cannot be read.
  */
-export async function readableTables(lake: Lake, moment: Moment): Promise<ReadableTables> {
-  const read = TABLES.map((table) => lake.snapshotAt(table, moment));
+export async function readableTables(lake: Lake, pointInTime: PointInTime): Promise<ReadableTables> {
+  const read = TABLES.map((table) => lake.snapshotAt(table, pointInTime));
   const snapshots: Snapshot[] = [];
   const refused: RefusedTable[] = [];
   for (const [index, outcome] of (await Promise.allSettled(read)).entries()) {
     const table = TABLES[index] as TableSchema;
     if (outcome.status === "fulfilled") snapshots.push(outcome.value);
-    else if (outcome.reason instanceof LakeError && moment.versions?.has(table.name) !== true)
+    else if (outcome.reason instanceof LakeError && pointInTime.versions?.has(table.name) !== true)
       refused.push({ table, error: outcome.reason });
     else throw outcome.reason;
   }

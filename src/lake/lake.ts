@@ -11,7 +11,7 @@ import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { localStorage, STAGING, type Storage } from "./storage/storage.js";
 
 /** A moment of a lake's past; a table that has neither stands as it does now. */
-export interface Moment {
+export interface PointInTime {
   /** Epoch milliseconds: the newest version that was committed by then. */
   readonly asOf?: number | undefined;
   /** Versions of single tables, by name; they go before `asOf`. */
@@ -60,7 +60,7 @@ export class Lake {
    *
    * @throws {LakeError} for a version that does not exist, or whose files a vacuum has deleted.
    */
-  async snapshotAt(table: TableSchema, { asOf, versions }: Moment): Promise<Snapshot> {
+  async snapshotAt(table: TableSchema, { asOf, versions }: PointInTime): Promise<Snapshot> {
     const version = versions?.get(table.name);
     if (version === undefined && asOf === undefined) return this.snapshot(table);
     const range = version === undefined ? { asOf } : { version };
@@ -84,16 +84,17 @@ export class Lake {
   }
 
   /** Every table as it stands now, or stood at a moment. */
-  async snapshots(moment: Moment = {}): Promise<Snapshot[]> {
-    return Promise.all(TABLES.map((table) => this.snapshotAt(table, moment)));
+  async snapshots(pointInTime: PointInTime = {}): Promise<Snapshot[]> {
+    return Promise.all(TABLES.map((table) => this.snapshotAt(table, pointInTime)));
   }
 
   /** Reads tables as they stand whenever it is asked, or as they stood at a moment: these are read once. */
-  reader(moment: Moment): (table: TableSchema) => Promise<Snapshot> {
+  reader(pointInTime: PointInTime): (table: TableSchema) => Promise<Snapshot> {
     const past = new Map<string, Promise<Snapshot>>();
     return (table) => {
-      if (moment.asOf === undefined && moment.versions?.has(table.name) !== true) return this.snapshot(table);
-      const known = past.get(table.name) ?? this.snapshotAt(table, moment);
+      if (pointInTime.asOf === undefined && pointInTime.versions?.has(table.name) !== true)
+        return this.snapshot(table);
+      const known = past.get(table.name) ?? this.snapshotAt(table, pointInTime);
       past.set(table.name, known);
       return known;
     };

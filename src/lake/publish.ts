@@ -7,7 +7,7 @@ import { writeFaultOf } from "../db/file-fault.js";
 import { Session, type SessionOptions } from "../db/session.js";
 import { createUserViews } from "../db/views.js";
 import { verifyReads } from "./files/verify-reads.js";
-import type { Lake, Moment } from "./lake.js";
+import type { Lake, PointInTime } from "./lake.js";
 import { createLakeViews, type ReadableTables, readableTables } from "./lake-views.js";
 
 /** How a lake is read. */
@@ -36,9 +36,9 @@ export interface Reader extends ReadableTables {
 export async function openReader(
   lake: Lake,
   { statement, verify = true, ...options }: ReaderOptions = {},
-  moment: Moment = {},
+  pointInTime: PointInTime = {},
 ): Promise<Reader> {
-  const tables = await readableTables(lake, moment);
+  const tables = await readableTables(lake, pointInTime);
   const spill = existsSync(lake.folder) ? { spillUnder: lake.stagingFolder } : {};
   const session = await Session.open({ ...spill, ...options });
   try {

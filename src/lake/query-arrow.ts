@@ -1,6 +1,6 @@
 import type { RecordBatch } from "apache-arrow";
 import type { Bindings } from "../db/session.js";
-import type { Lake, Moment } from "./lake.js";
+import type { Lake, PointInTime } from "./lake.js";
 import { openReader } from "./publish.js";
 
 /** What {@link queryArrow} takes besides the query. */
@@ -8,7 +8,7 @@ export interface ArrowQueryOptions {
   /** Values of the query's parameters. */
   readonly bindings?: Bindings;
   /** The lake as it stood then. @default as it stands now */
-  readonly moment?: Moment;
+  readonly pointInTime?: PointInTime;
   /** Verifies the data files that the query reads: a damaged one ends the batches with an error. @default true */
   readonly verify?: boolean;
 }
@@ -23,9 +23,9 @@ export interface ArrowQueryOptions {
 export async function* queryArrow(
   lake: Lake,
   sql: string,
-  { bindings, moment = {}, verify = true }: ArrowQueryOptions = {},
+  { bindings, pointInTime = {}, verify = true }: ArrowQueryOptions = {},
 ): AsyncGenerator<RecordBatch, void, undefined> {
-  const { session } = await openReader(lake, { verify }, moment);
+  const { session } = await openReader(lake, { verify }, pointInTime);
   using reader = session;
   yield* await reader.batches(sql, bindings);
 }

@@ -39,7 +39,7 @@ export interface BarsPlanOptions {
  *
  * @throws {TypeError} when columns are not what {@link DeliveredBars} promise.
  */
-export function planBars(
+export function partitionBars(
   deliveries: readonly DeliveredBars[],
   { unit, finalEnd }: BarsPlanOptions,
 ): BarsPlan {

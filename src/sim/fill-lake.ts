@@ -4,7 +4,7 @@ import type { Lake } from "../lake/lake.js";
 import { landKlines } from "../lake/land/land-klines.js";
 import { landVersions } from "../lake/land/land-versions.js";
 import { openRejects } from "../lake/land/rejects.js";
-import { stageRows } from "../lake/land/stage-objects.js";
+import { stageObjects } from "../lake/land/stage-objects.js";
 import { landTradingDays } from "../lake/land/trading-days.js";
 import { type LandOptions, upsert } from "../lake/land/upsert.js";
 import { publish } from "../lake/publish.js";
@@ -154,7 +154,7 @@ async function fillReference(
       table: TableSchema,
       rows: readonly Readonly<Record<string, unknown>>[],
     ): Promise<void> => {
-      await stageRows(session, STAGED, withoutValidity(table), rows);
+      await stageObjects(session, STAGED, withoutValidity(table), rows);
       await landVersions(session, lake, table, STAGED, { ...landOptions(options), now, complete: "true" });
     };
     const universes = market.universesAsOf(date);
@@ -183,7 +183,7 @@ async function fillStatements(
       const region = regions.get(symbol) as Region;
       return { ...record, symbol, region, first_seen_at: instantOf(firstSeen, REGIONS[region].zone, 8 * 60) };
     });
-    await stageRows(session, STAGED, table.columns, rows);
+    await stageObjects(session, STAGED, table.columns, rows);
     await upsert(session, lake, table, STAGED, landOptions(options));
   }
 }

@@ -45,7 +45,7 @@ test("lists runs newest first, and shows one in full", async () => {
   expect(one.code).toBe(0);
   expect(one.stdout).toMatch(/^daily complete in 0 ms, began 2024-01-13 00:00:00 UTC\n/);
   expect(one.stdout).toMatch(/^bars_1d +GET \/v1\/klines\/batch +answered +1 +1 +3$/m);
-  expect(one.stdout).toMatch(/asked for, and absent from the answers\n.*\nbars_1d +1 +000001\.SZ$/m);
+  expect(one.stdout).toMatch(/asked for, and absent from the responses\n.*\nbars_1d +1 +000001\.SZ$/m);
   const other = await runs("show", second.runId);
   expect(other.stdout).toMatch(/^failed +502 +1 +2 +GET \/v1\/klines\/batch: status 502/m);
   const machine = JSON.parse((await runs("show", second.runId, "--json")).stdout);

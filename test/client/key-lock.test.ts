@@ -30,10 +30,10 @@ async function startWorker(): Promise<ChildProcess> {
 /** @returns whether the worker did it. @throws where it failed otherwise than by a UsageError. */
 async function order(child: ChildProcess, kind: "hold" | "release", options: object = {}): Promise<boolean> {
   child.send({ kind, ...options });
-  const [answer] = (await once(child, "message")) as [{ failed?: string; hint?: string }];
-  if (answer.failed === undefined) return true;
-  expect(answer.failed).toMatch(/^UsageError: key for api\.example\.com:8443 is in use by "run \d/);
-  expect(answer.hint).toContain("--share");
+  const [response] = (await once(child, "message")) as [{ failed?: string; hint?: string }];
+  if (response.failed === undefined) return true;
+  expect(response.failed).toMatch(/^UsageError: key for api\.example\.com:8443 is in use by "run \d/);
+  expect(response.hint).toContain("--share");
   return false;
 }
 

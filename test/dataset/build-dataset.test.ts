@@ -121,8 +121,10 @@ describe("a dataset", () => {
   test("of the lake as it stood has that day's bytes", async () => {
     const folder = temporaryFolder();
     const was = await build(early, { output: join(folder, "was") });
-    const moment = { versions: new Map(Object.entries(was.tables).filter(([, version]) => version >= 0)) };
-    const now = await build(late, { output: join(folder, "now") }, { moment });
+    const pointInTime = {
+      versions: new Map(Object.entries(was.tables).filter(([, version]) => version >= 0)),
+    };
+    const now = await build(late, { output: join(folder, "now") }, { pointInTime });
     expect(now.content).toBe(was.content);
     expect(now.tables).toEqual(was.tables);
   });

@@ -4,7 +4,7 @@ import type { Lake } from "../../src/lake/lake.js";
 import { landKlines } from "../../src/lake/land/land-klines.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
 import { openRejects } from "../../src/lake/land/rejects.js";
-import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";
@@ -74,7 +74,7 @@ export async function grow(
     ];
     for (const [table, rows] of snapshots) {
       const columns = table.columns.filter(({ name }) => name !== "valid_from" && name !== "valid_to");
-      await stageRows(session, "snapshot", columns, rows as Readonly<Record<string, unknown>>[]);
+      await stageObjects(session, "snapshot", columns, rows as Readonly<Record<string, unknown>>[]);
       await landVersions(session, lake, table, "snapshot", {
         ...options,
         now: dayRange("CN", date).start,
@@ -94,7 +94,7 @@ export async function grow(
       const region = regions.get(symbol) as Region;
       return { ...record, symbol, region, first_seen_at: instantOf(firstSeen, REGIONS[region].zone, 8 * 60) };
     });
-  await stageRows(session, "statements", BALANCE_SHEET.columns, statements);
+  await stageObjects(session, "statements", BALANCE_SHEET.columns, statements);
   await upsert(session, lake, BALANCE_SHEET, "statements", options);
 }
 

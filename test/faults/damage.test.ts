@@ -161,8 +161,8 @@ test("serve: a request for a damaged file fails without a word of the lake, othe
     onTestFinished(() => service.close());
     return async (symbol: string): Promise<[number, string]> => {
       const url = `${service.url}/v1/klines/batch?symbols=${symbol}&period=1d&count=5&adjust=none`;
-      const answer = await fetch(url, { headers: { "x-api-key": "key" } });
-      return [answer.status, await answer.text()];
+      const response = await fetch(url, { headers: { "x-api-key": "key" } });
+      return [response.status, await response.text()];
     };
   };
   const whole = await (await serving())("000001.SZ");

@@ -98,8 +98,8 @@ test("requests on real sockets take the service's time and no other", async () =
     const { body } = await request(url + path);
     return [await body.text(), clock.now()];
   };
-  const answers = await Promise.all([ask("/a", 0), ask("/b", 100), ask("/c", 5000), clock.sleep(DAY)]);
-  expect(answers.slice(0, 3)).toEqual([
+  const responses = await Promise.all([ask("/a", 0), ask("/b", 100), ask("/c", 5000), clock.sleep(DAY)]);
+  expect(responses.slice(0, 3)).toEqual([
     ["/a at 700", 700],
     ["/b at 800", 800],
     ["/c at 5700", 5700],

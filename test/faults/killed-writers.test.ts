@@ -74,11 +74,11 @@ async function outlive(lane: number, wanted: number): Promise<number> {
   return kills;
 }
 
-function orderOf({ kind, delivery, targetBytes }: Round, answer: string): Order {
+function orderOf({ kind, delivery, targetBytes }: Round, response: string): Order {
   if (kind === "optimize") return { kind, targetBytes };
   if (kind !== "land") return { kind };
   const bars = delivery.map((bar) => ({ symbol: bar.symbol, at: timeOf(bar), close: bar.close }));
-  return { kind, bars, answers: [answer] };
+  return { kind, bars, responses: [response] };
 }
 
 async function isKilled(

@@ -42,7 +42,7 @@ async function perform({ kind, folder, kill, ...order }) {
   }
 }
 
-async function land(lake, { bars, answers }) {
+async function land(lake, { bars, responses }) {
   await stageBars(session, "staged");
   const rows = bars.map(
     ({ symbol, at, close }, line) =>
@@ -51,7 +51,7 @@ async function land(lake, { bars, answers }) {
   await session.run(
     `INSERT INTO staged (symbol, timestamp, open, high, low, close, volume, amount, lot, source, line) VALUES ${rows.join(", ")}`,
   );
-  const options = { operation: "TEST", runId: "worker", now: systemClock.now(), finalEnd: FINAL, answers };
+  const options = { operation: "TEST", runId: "worker", now: systemClock.now(), finalEnd: FINAL, responses };
   return landBars(session, lake, BARS_1D, "staged", options);
 }
 

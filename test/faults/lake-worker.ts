@@ -9,7 +9,7 @@ export type Order =
   | {
       readonly kind: "land";
       readonly bars: readonly { readonly symbol: string; readonly at: number; readonly close: number }[];
-      readonly answers?: readonly string[];
+      readonly responses?: readonly string[];
     }
   | { readonly kind: "optimize"; readonly targetBytes: number }
   | { readonly kind: "vacuum" }

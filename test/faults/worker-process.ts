@@ -36,10 +36,10 @@ export async function startWorker<Order extends object, Done>(
 
 function answerTo<Done>(child: ChildProcess, order: object): Promise<Done | undefined> {
   return new Promise((resolve, reject) => {
-    const onMessage = (answer: { done?: Done; failed?: string }): void => {
+    const onMessage = (response: { done?: Done; failed?: string }): void => {
       child.off("disconnect", onEnd);
-      if (answer.failed === undefined) resolve(answer.done);
-      else reject(new Error(answer.failed));
+      if (response.failed === undefined) resolve(response.done);
+      else reject(new Error(response.failed));
     };
     // All that a process has sent is here before its channel ends, which may be after the process.
     const onEnd = (): void => {

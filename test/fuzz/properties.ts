@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { BarlakeError, WireError } from "../../src/core/errors.js";
-import { decodeKlines, type KlineAnswer } from "../../src/wire/decode/decode-klines.js";
+import { type DecodedKlines, decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
 import { encodeKlines } from "../../src/wire/encode/encode-klines.js";
 import { anyChanges, anyDocument, changed } from "../wire/any-json.js";
@@ -62,9 +62,9 @@ export const PROPERTIES: readonly Property[] = [
     fc.tuple(anyBars, anyCuts),
     async ([bars, cuts]) => {
       const columns = columnsOf(bars);
-      using answer = await decodeKlines(cutAt(encodeKlines(columns, "map"), cuts), { shape: "map" }, pool);
-      assert.deepStrictEqual(answer.issues.kept, []);
-      assert.deepStrictEqual(barsOf(answer.columns), barsOf(columns));
+      using response = await decodeKlines(cutAt(encodeKlines(columns, "map"), cuts), { shape: "map" }, pool);
+      assert.deepStrictEqual(response.issues.kept, []);
+      assert.deepStrictEqual(barsOf(response.columns), barsOf(columns));
     },
   ),
   property(
@@ -75,7 +75,7 @@ export const PROPERTIES: readonly Property[] = [
       if (first === "refused") return;
       const again = await decoded(encodeKlines(first.columns, "map"), { shape: "map" }, []);
       assert.notEqual(again, "refused");
-      assert.deepStrictEqual(barsOf((again as KlineAnswer).columns), barsOf(first.columns));
+      assert.deepStrictEqual(barsOf((again as DecodedKlines).columns), barsOf(first.columns));
     },
   ),
 ];
@@ -103,9 +103,9 @@ async function compareKlines(
   expectation: KlineDocument["expectation"],
   cuts: readonly number[],
 ): Promise<void> {
-  const answer = await decoded(bytes, expectation, cuts, pool);
-  const found = answer === "refused" ? answer : plain(answer);
-  if (answer !== "refused") answer[Symbol.dispose]();
+  const response = await decoded(bytes, expectation, cuts, pool);
+  const found = response === "refused" ? response : plain(response);
+  if (response !== "refused") response[Symbol.dispose]();
   assert.deepStrictEqual(found, slowKlines(bytes, expectation));
 }
 
@@ -114,7 +114,7 @@ async function decoded(
   expectation: KlineDocument["expectation"],
   cuts: readonly number[],
   buffers?: KlineBufferPool,
-): Promise<KlineAnswer | "refused"> {
+): Promise<DecodedKlines | "refused"> {
   try {
     return await decodeKlines(cutAt(bytes, cuts), expectation, buffers);
   } catch (error) {
@@ -123,7 +123,7 @@ async function decoded(
   }
 }
 
-function plain({ columns, absent, unusable, received, issues }: KlineAnswer): SlowAnswer {
+function plain({ columns, absent, unusable, received, issues }: DecodedKlines): SlowAnswer {
   return {
     bars: barsOf(columns),
     symbols: [...columns.symbols],

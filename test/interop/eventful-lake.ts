@@ -6,7 +6,7 @@ import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { landStatements } from "../../src/lake/land/land-statements.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
 import { openRejects } from "../../src/lake/land/rejects.js";
-import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -54,7 +54,7 @@ async function landDaily(
       [symbol, at, close, volume, prevClose],
     );
   }
-  const options = { operation: "TEST", runId: "test", now, finalEnd: FINAL, answers: [`test/${now}`] };
+  const options = { operation: "TEST", runId: "test", now, finalEnd: FINAL, responses: [`test/${now}`] };
   const { version } = await landBars(session, lake, BARS_1D, "odd_bars", options);
   return version;
 }
@@ -108,13 +108,15 @@ async function landReference(session: Session, lake: Lake, next: () => number): 
     ext_other: '{"a":"\\u0000"}',
     region: "US",
   };
-  await stageRows(session, "odd_rows", INSTRUMENTS.columns, [instrument]);
+  await stageObjects(session, "odd_rows", INSTRUMENTS.columns, [instrument]);
   await landVersions(session, lake, INSTRUMENTS, "odd_rows", {
     operation: "TEST",
     runId: "test",
     now: next(),
   });
-  await stageRows(session, "odd_rows", EXCHANGES.columns, [{ exchange: "X", count: 0, region: ODD_REGION }]);
+  await stageObjects(session, "odd_rows", EXCHANGES.columns, [
+    { exchange: "X", count: 0, region: ODD_REGION },
+  ]);
   await landVersions(session, lake, EXCHANGES, "odd_rows", { operation: "TEST", runId: "test", now: next() });
 }
 
@@ -162,6 +164,6 @@ async function landLists(session: Session, lake: Lake, next: () => number): Prom
     trade_date,
     source: "index",
   }));
-  await stageRows(session, "staged_days", TRADING_DAYS.columns, days);
+  await stageObjects(session, "staged_days", TRADING_DAYS.columns, days);
   await upsert(session, lake, TRADING_DAYS, "staged_days", options);
 }

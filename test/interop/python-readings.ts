@@ -15,11 +15,11 @@ export function pythonReadings(folder: string, questions: readonly Question[]): 
   const wanted = questions.map((question) => question.wanted);
   writeFileSync(file, JSON.stringify(wanted));
   const theirs = Object.entries(runPython("read_tables.py", file) as Record<string, Reading[]>);
-  const answers = (readings: readonly Reading[]): object[] =>
+  const responses = (readings: readonly Reading[]): object[] =>
     readings.map((reading, index) => ({ ...wanted[index], ...comparable(reading) }));
-  const ours = answers(questions.map((question) => question.ours));
+  const ours = responses(questions.map((question) => question.ours));
   return {
-    found: Object.fromEntries(theirs.map(([engine, readings]) => [engine, answers(readings)])),
+    found: Object.fromEntries(theirs.map(([engine, readings]) => [engine, responses(readings)])),
     expected: { "delta-rs": ours, pyarrow: ours, polars: ours },
   };
 }

@@ -32,8 +32,8 @@ test("a lake is read as it stood at a moment", async () => {
   for (const close of [10.25, 10.5])
     await land(session, lake, BARS_1D, [{ at: "2026-11-18T16:00:00Z", close }]);
   const closeAt = async (version: number): Promise<unknown> => {
-    const moment = { versions: new Map([["bars_1d", version]]) };
-    for await (const batch of queryArrow(lake, "SELECT close FROM bars_1d", { moment }))
+    const pointInTime = { versions: new Map([["bars_1d", version]]) };
+    for await (const batch of queryArrow(lake, "SELECT close FROM bars_1d", { pointInTime }))
       return batch.get(0)?.close;
     return undefined;
   };

@@ -108,8 +108,8 @@ test("a refused table does not pass for an empty one, whatever a query asks for"
 
 test("a version that is asked for by its number and cannot be read is still refused at once", async () => {
   const lake = await twoTables();
-  const moment = { versions: new Map([["bars_1d", 7]]) };
-  await expect(openReader(lake, {}, moment)).rejects.toThrow("table bars_1d: version 7 does not exist");
+  const pointInTime = { versions: new Map([["bars_1d", 7]]) };
+  await expect(openReader(lake, {}, pointInTime)).rejects.toThrow("table bars_1d: version 7 does not exist");
   const { refused } = await openReader(lake, {}, { asOf: T0 }).then(({ session, ...rest }) => {
     session.close();
     return rest;

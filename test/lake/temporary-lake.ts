@@ -64,7 +64,7 @@ export async function land(
   lake: Lake,
   table: TableSchema,
   bars: readonly TestBar[],
-  options: { now?: number; finalEnd?: typeof FINAL; lot?: number; answers?: readonly string[] } = {},
+  options: { now?: number; finalEnd?: typeof FINAL; lot?: number; responses?: readonly string[] } = {},
 ): Promise<LandReport> {
   await stageBars(session, "test_bars");
   for (const [line, bar] of bars.entries()) {
@@ -77,13 +77,13 @@ export async function land(
       [symbol, open, high, low, close, BigInt(volume), amount, bar.prevClose ?? null],
     );
   }
-  const { now = T0, finalEnd = FINAL, answers = [] } = options;
+  const { now = T0, finalEnd = FINAL, responses = [] } = options;
   return landBars(session, lake, table, "test_bars", {
     operation: "TEST",
     runId: "test",
     now,
     finalEnd,
-    answers,
+    responses,
   });
 }
 

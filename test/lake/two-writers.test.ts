@@ -4,7 +4,7 @@ import { Lake } from "../../src/lake/lake.js";
 import { landStatements } from "../../src/lake/land/land-statements.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
 import { openRejects } from "../../src/lake/land/rejects.js";
-import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { UNIVERSES } from "../../src/schema/reference.js";
@@ -35,7 +35,7 @@ async function landUniverses(
 ): Promise<LandReport> {
   const columns = UNIVERSES.columns.filter(({ name }) => !name.startsWith("valid_"));
   const rows = names.map((name, n) => ({ id: `U${n}`, name, category: "c", region: "CN", symbol_count: 1 }));
-  await stageRows(session, "staged", columns, rows);
+  await stageObjects(session, "staged", columns, rows);
   return landVersions(session, lake, UNIVERSES, "staged", {
     operation: "TEST",
     runId: "test",

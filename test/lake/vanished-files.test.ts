@@ -24,7 +24,7 @@ async function minuteLake(): Promise<Lake> {
          10, 11, 9, 10 + (hash(i) % 997) / 1000, hash(i) % 100003, 0, 100, 'test', i
        FROM range(${BARS}) t(i)`,
     );
-    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: FINAL, answers: [] };
+    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: FINAL, responses: [] };
     await landBars(session, lake, BARS_1M, "days_bars", options);
   }
   return lake;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { someBars } from "../../src/plan/filtered-bars.js";
+import { filteredBars } from "../../src/plan/filtered-bars.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { encodeKlines } from "../../src/wire/encode/encode-klines.js";
 
@@ -43,7 +43,7 @@ test("the bars that are wanted are those of an answer that has no others", async
         await decodeKlines([Buffer.from(textOf(all))], { shape: "map" }),
         await decodeKlines([Buffer.from(textOf(wanted))], { shape: "map" }),
       ];
-      const some = someBars(columns, (symbol, at) => all[symbol]?.[at - 1]?.isWanted === true);
+      const some = filteredBars(columns, (symbol, at) => all[symbol]?.[at - 1]?.isWanted === true);
       expect(some.rows).toBe(expected.columns.rows);
       const [told, right] = [some, expected.columns].map((one) =>
         JSON.parse(Buffer.from(encodeKlines(one, "map")).toString()),

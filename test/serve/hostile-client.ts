@@ -49,7 +49,7 @@ export async function carryOut(attack: Attack, target: Target): Promise<void> {
     for (const reply of replies) checkReply(reply);
     if (!attack.isComplete) return;
     assert.ok(isOver || replies.length > 0, "no answer");
-    assert.ok(replies.length <= attack.mostAnswers, `${replies.length} answers`);
+    assert.ok(replies.length <= attack.mostAnswers, `${replies.length} responses`);
   } finally {
     socket.destroy();
   }

@@ -8,7 +8,7 @@ import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { landStatements } from "../../src/lake/land/land-statements.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
 import { openRejects } from "../../src/lake/land/rejects.js";
-import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { KLINE_COLUMNS } from "../../src/schema/bars.js";
 import type { TableSchema } from "../../src/schema/column.js";
 import { type Service, type ServiceOptions, startService } from "../../src/serve/http/service.js";
@@ -79,7 +79,7 @@ export async function landReference(
 ): Promise<void> {
   using session = await Session.open({ threads: 1 });
   const columns = table.columns.filter((c) => !c.name.startsWith("valid_"));
-  await stageRows(session, "staged", columns, rows);
+  await stageObjects(session, "staged", columns, rows);
   await landVersions(session, lake, table, "staged", { ...OPTIONS, ...options });
 }
 
@@ -94,7 +94,7 @@ export async function landFinancials(
   await openRejects(session);
   const own = ["symbol", "period_end", "announce_date"];
   const fields = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => !own.includes(name));
-  await stageRows(
+  await stageObjects(
     session,
     "staged",
     [

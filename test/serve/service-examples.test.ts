@@ -36,7 +36,7 @@ const EXAMPLES: Readonly<Record<EndpointName, readonly (readonly [target: string
 
 const INTRODUCTION = `# The service, by example
 
-Every endpoint, asked on a small simulated market. The answers are those of the service, whole: a test asks for them
+Every endpoint, asked on a small simulated market. The responses are those of the service, whole: a test asks for them
 anew, and compares.
 
 \`\`\`sh
@@ -58,13 +58,13 @@ test("docs/service-examples.md has an example of every endpoint, with its real a
     for (const [target, body] of examples) {
       const sent =
         body === undefined ? "" : ` -H "content-type: application/json" -d '${JSON.stringify(body)}'`;
-      const { status, body: answer } = await ask(target, {
+      const { status, body: response } = await ask(target, {
         method,
         ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
       });
       const note = status === 200 ? "" : `\n\nStatus ${status}:`;
       parts.push(
-        `\`\`\`sh\ncurl -H "x-api-key: k"${sent} "http://127.0.0.1:8080${target}"\n\`\`\`${note}\n\`\`\`json\n${JSON.stringify(answer)}\n\`\`\`\n`,
+        `\`\`\`sh\ncurl -H "x-api-key: k"${sent} "http://127.0.0.1:8080${target}"\n\`\`\`${note}\n\`\`\`json\n${JSON.stringify(response)}\n\`\`\`\n`,
       );
       expect([target, status]).toEqual([
         target,

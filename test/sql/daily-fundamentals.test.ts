@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -42,12 +42,12 @@ async function lakeWith(
       first_seen_at: Date.parse(`${version.seen ?? version.announced ?? "2000-01-01"}T02:00:00Z`),
       [field]: version.value,
     }));
-    await stageRows(session, "versions_in", table.columns, rows);
+    await stageObjects(session, "versions_in", table.columns, rows);
     await upsert(session, lake, table, "versions_in", options);
   };
   await put(BALANCE_SHEET, "total_assets", sheets);
   await put(CASH_FLOW, "capex", flows);
-  await stageRows(session, "instruments_in", INSTRUMENTS.columns, [
+  await stageObjects(session, "instruments_in", INSTRUMENTS.columns, [
     {
       symbol: "600519.SH",
       code: "600519",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -29,7 +29,7 @@ async function withLake<T>(
 ): Promise<T> {
   const [lake, session] = [temporaryLake(), await openSession()];
   const options = { operation: "TEST", runId: "test", now: T0 };
-  await stageRows(
+  await stageObjects(
     session,
     "days",
     TRADING_DAYS.columns,

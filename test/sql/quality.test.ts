@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stageRows } from "../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
@@ -16,7 +16,7 @@ async function found(
   bars: { daily?: readonly TestBar[]; minute?: readonly TestBar[] },
 ): Promise<unknown[][]> {
   const [lake, session] = [temporaryLake(), await openSession()];
-  await stageRows(
+  await stageObjects(
     session,
     "days",
     TRADING_DAYS.columns,

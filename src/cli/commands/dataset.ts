@@ -13,10 +13,14 @@ import { buildText, checkText, listText, planText } from "../dataset/dataset-tex
 import { loadSpec, shippedSpecs } from "../dataset/load-spec.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../options/point-in-time-option.js";
+import {
+  type PointInTimeOptions,
+  pointInTimeOf,
+  pointInTimeOptions,
+} from "../options/point-in-time-option.js";
 import { progressView } from "../text/progress.js";
 
-interface SpecOptions extends CommonOptions, MomentOptions {
+interface SpecOptions extends CommonOptions, PointInTimeOptions {
   readonly format?: DatasetFormat;
   readonly output?: string;
   readonly from?: string;
@@ -56,7 +60,11 @@ function addPlan(cli: Cli, parent: Command): void {
     .description("show what a dataset would be; writes nothing")
     .action((name: string, options: SpecOptions) =>
       cli.action(async () => {
-        const plan = await planDataset(openLake(options), await specOf(name, options), momentOf(options));
+        const plan = await planDataset(
+          openLake(options),
+          await specOf(name, options),
+          pointInTimeOf(options),
+        );
         if (options.json) printJson(plan);
         else process.stdout.write(`${planText(plan)}\n`);
         return EXIT.done;
@@ -90,7 +98,7 @@ Examples:
         const startedAt = performance.now();
         try {
           const report = await buildDataset(lake, spec, {
-            moment: momentOf(options),
+            pointInTime: pointInTimeOf(options),
             existing: options.append ? "append" : options.replace ? "replace" : "refuse",
             verify: options.verify,
             signal: cli.signal,
@@ -175,7 +183,7 @@ async function foldersNamed(lake: Lake, names: readonly string[]): Promise<strin
 }
 
 function specOptions(command: Command): Command {
-  const [asOf, version] = momentOptions();
+  const [asOf, version] = pointInTimeOptions();
   return command
     .argument("<spec>", "a spec's file, or the name of one that comes with barlake")
     .addOption(new Option("--format <format>", "another format than the spec's").choices(DATASET_FORMATS))

@@ -53,7 +53,7 @@ export async function printPlan(
   const units = await planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
   if (units === undefined || pipeline.kind !== "bars") {
     process.stdout.write(
-      `${pipeline.name}: its requests follow from the service's answers; only bars can be planned ahead\n`,
+      `${pipeline.name}: its requests follow from the service's responses; only bars can be planned ahead\n`,
     );
     return EXIT.done;
   }
@@ -66,7 +66,7 @@ export async function printPlan(
       symbols: new Set(group.flatMap((unit) => unit.symbols)).size,
       windows: new Set(group.map((unit) => unit.window.start)).size,
       bars,
-      answerBytes: bars * WIRE_BYTES_PER_BAR,
+      responseBytes: bars * WIRE_BYTES_PER_BAR,
       lakeBytes: bars * LAKE_BYTES_PER_BAR,
     };
   });
@@ -97,7 +97,7 @@ export async function printPlan(
     count(r.symbols),
     count(r.windows),
     count(r.bars),
-    size(r.answerBytes),
+    size(r.responseBytes),
     size(r.lakeBytes),
   ]);
   const quota =

@@ -11,12 +11,16 @@ import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { keysOption } from "../options/keys-option.js";
 import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../options/point-in-time-option.js";
 import { wholeNumber } from "../options/number-option.js";
+import {
+  type PointInTimeOptions,
+  pointInTimeOf,
+  pointInTimeOptions,
+} from "../options/point-in-time-option.js";
 import { portOption } from "../options/port-option.js";
 import { paint } from "../text/text.js";
 
-interface Options extends CommonOptions, MomentOptions {
+interface Options extends CommonOptions, PointInTimeOptions {
   readonly keys: string;
   readonly port: number;
   readonly host: string;
@@ -27,7 +31,7 @@ interface Options extends CommonOptions, MomentOptions {
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
 
 export function addServe(cli: Cli): void {
-  const [asOf, version] = momentOptions();
+  const [asOf, version] = pointInTimeOptions();
   cli.program
     .command("serve")
     .addOption(new Option("--port <n>", "port; 0 takes a free one").default(8080).argParser(portOption))
@@ -67,7 +71,7 @@ Examples:
           port: options.port,
           keys: ring,
           clock: systemClock,
-          moment: momentOf(options),
+          pointInTime: pointInTimeOf(options),
           logger,
           verify: options.verify,
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),

@@ -11,8 +11,12 @@ import { type FoundNotebook, findNotebook } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { showNotebook } from "../notebook/show-notebook.js";
 import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../options/point-in-time-option.js";
 import { wholeNumber } from "../options/number-option.js";
+import {
+  type PointInTimeOptions,
+  pointInTimeOf,
+  pointInTimeOptions,
+} from "../options/point-in-time-option.js";
 import { formatOfFile, formatOption, type ResultFormat } from "../results/result-format.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
 import { withProposals } from "../shell/propose-names.js";
@@ -20,7 +24,7 @@ import { runShell } from "../shell/run-shell.js";
 import { runStatements } from "../shell/run-statements.js";
 import { stateFolder } from "../state-folder.js";
 
-interface Options extends CommonOptions, MomentOptions, NotebookOptions {
+interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions {
   readonly format?: ResultFormat;
   readonly output?: string;
   readonly file?: string;
@@ -30,7 +34,7 @@ interface Options extends CommonOptions, MomentOptions, NotebookOptions {
 }
 
 export function addSql(cli: Cli): void {
-  const [asOf, version] = momentOptions();
+  const [asOf, version] = pointInTimeOptions();
   const [html, param] = notebookOptions();
   cli.program
     .command("sql")
@@ -76,7 +80,11 @@ Examples:
       cli.action(async () => {
         const lake = openLake(options);
         const found = await foundIn(options);
-        const { session, snapshots } = await openReader(lake, { verify: options.verify }, momentOf(options));
+        const { session, snapshots } = await openReader(
+          lake,
+          { verify: options.verify },
+          pointInTimeOf(options),
+        );
         using reader = session;
         cli.signal.addEventListener("abort", () => reader.interrupt());
         if (found !== undefined && isShownAsNotebook(found, options)) {

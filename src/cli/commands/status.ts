@@ -8,7 +8,11 @@ import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
-import { type MomentOptions, momentOf, momentOptions } from "../options/point-in-time-option.js";
+import {
+  type PointInTimeOptions,
+  pointInTimeOf,
+  pointInTimeOptions,
+} from "../options/point-in-time-option.js";
 import { count, paint, size, table } from "../text/text.js";
 
 interface TableRow {
@@ -42,7 +46,7 @@ interface RunRow {
 }
 
 export function addStatus(cli: Cli): void {
-  const [asOf, version] = momentOptions();
+  const [asOf, version] = pointInTimeOptions();
   cli.program
     .command("status")
     .addOption(asOf)
@@ -50,10 +54,14 @@ export function addStatus(cli: Cli): void {
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText("after", "\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
-    .action((options: CommonOptions & MomentOptions) =>
+    .action((options: CommonOptions & PointInTimeOptions) =>
       cli.action(async () => {
         const lake = openLake(options);
-        const { session, refused, snapshots } = await openReader(lake, { verify: false }, momentOf(options));
+        const { session, refused, snapshots } = await openReader(
+          lake,
+          { verify: false },
+          pointInTimeOf(options),
+        );
         using reader = session;
         const faults: Fault[] = refused.map(({ table: { name }, error }) => faultOf(name, error));
         // What cannot be read is reported, and the rest is shown.
@@ -130,7 +138,7 @@ function barsSql(name: string): string {
     min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last FROM ${name} GROUP BY region ORDER BY region`;
 }
 
-function printEmpty({ lake, asOf }: CommonOptions & MomentOptions): void {
+function printEmpty({ lake, asOf }: CommonOptions & PointInTimeOptions): void {
   const text =
     asOf === undefined
       ? "holds nothing yet; begin with: barlake demo, barlake import, or barlake run reference"

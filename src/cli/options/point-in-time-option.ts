@@ -1,16 +1,16 @@
 import { InvalidArgumentError, Option } from "commander";
 import { parseISO } from "date-fns/parseISO";
-import type { Moment } from "../../lake/lake.js";
+import type { PointInTime } from "../../lake/lake.js";
 import { TABLES } from "../../schema/tables.js";
 
-/** What {@link momentOptions} give. */
-export interface MomentOptions {
+/** What {@link pointInTimeOptions} give. */
+export interface PointInTimeOptions {
   readonly asOf?: number;
   readonly version?: ReadonlyMap<string, number>;
 }
 
 /** `--as-of TIME` and `--version TABLE=N`: the lake as it stood. */
-export function momentOptions(): [asOf: Option, version: Option] {
+export function pointInTimeOptions(): [asOf: Option, version: Option] {
   return [
     new Option(
       "--as-of <time>",
@@ -23,7 +23,7 @@ export function momentOptions(): [asOf: Option, version: Option] {
 }
 
 /** The moment that the options name. */
-export function momentOf({ asOf, version }: MomentOptions): Moment {
+export function pointInTimeOf({ asOf, version }: PointInTimeOptions): PointInTime {
   return { asOf, ...(version ? { versions: version } : {}) };
 }
 

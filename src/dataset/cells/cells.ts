@@ -30,10 +30,14 @@ export interface CellSource {
 }
 
 /** Gives room for the cells of so many symbols: the same memory each time, with what stood there. */
-export type CellRoom = (symbols: number) => Cells;
+export type CellBuffers = (symbols: number) => Cells;
 
 /** Makes room for the cells of at most so many symbols. Nothing is traded in them yet; {@link blankUntraded} is for after. */
-export function cellRoom({ fields, labels }: PanelShape, symbols: number, hasCloses: boolean): CellRoom {
+export function cellBuffers(
+  { fields, labels }: PanelShape,
+  symbols: number,
+  hasCloses: boolean,
+): CellBuffers {
   const most = symbols * labels.count;
   const room = {
     fields: fields.map(() => new Float64Array(most)),

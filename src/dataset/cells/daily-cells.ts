@@ -10,7 +10,7 @@ import { backwardFactors, type FactorState, firstFactors } from "./adjust-days.j
 import { BAR_COLUMNS, type BarColumn, type BarColumnName } from "./bar-columns.js";
 import {
   blankUntraded,
-  type CellRoom,
+  type CellBuffers,
   type CellSource,
   type Cells,
   type SymbolRange,
@@ -47,7 +47,7 @@ export function dailyCells(
     isSparse,
   }: {
     readonly adjustment: string;
-    readonly room: CellRoom;
+    readonly room: CellBuffers;
     /** Whether many symbols of the lake are none of the dataset's. */
     readonly isSparse: boolean;
   },

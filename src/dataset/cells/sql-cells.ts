@@ -10,7 +10,7 @@ import { type DatasetSpec, isIntraday } from "../spec.js";
 import { BAR_COLUMNS } from "./bar-columns.js";
 import {
   blankUntraded,
-  type CellRoom,
+  type CellBuffers,
   type CellSource,
   type SymbolRange,
   scatter,
@@ -26,7 +26,7 @@ export async function sqlCells(
   spec: DatasetSpec,
   shape: PanelShape,
   { fields, views }: { readonly fields: readonly ResolvedField[]; readonly views: NeededViews },
-  { hasCloses, room }: { readonly hasCloses: boolean; readonly room: CellRoom },
+  { hasCloses, room }: { readonly hasCloses: boolean; readonly room: CellBuffers },
 ): Promise<CellSource> {
   const columns = [
     ...fields.map(({ source }) => (source.kind === "bar" ? `bars.${ident(source.column)}` : source.sql)),

@@ -31,7 +31,7 @@ const FAR = "DATE '9999-12-31'";
  *
  * @throws {UsageError} where the universe or the window has nothing, and {@link QueryError} for a universe's wrong query.
  */
-export async function layAxes(session: Session, spec: DatasetSpec): Promise<Axes> {
+export async function createAxes(session: Session, spec: DatasetSpec): Promise<Axes> {
   const table = `raw.bars_${basePeriod(spec.period)}`;
   await session.run(`CREATE OR REPLACE TEMP TABLE panel_universe AS ${await universeSql(session, spec)}`);
   const [empty] = await session.json<{ empty: boolean }>("SELECT count(*) = 0 AS empty FROM panel_universe");

@@ -1,12 +1,12 @@
 import type { Session } from "../../db/session.js";
-import { type CellSource, cellRoom, type SymbolRange } from "../cells/cells.js";
+import { type CellSource, cellBuffers, type SymbolRange } from "../cells/cells.js";
 import { dailyCells, dailyColumns } from "../cells/daily-cells.js";
 import { fillGaps } from "../cells/fill-gaps.js";
 import { askStatus, isStatusMask } from "../cells/mask-cells.js";
 import { sqlCells } from "../cells/sql-cells.js";
 import { type ResolvedFields, resolveFields } from "../expression/resolve-fields.js";
 import type { DatasetSpec } from "../spec.js";
-import { type Axes, layAxes } from "./axes.js";
+import { type Axes, createAxes } from "./axes.js";
 import type { Block, PanelShape } from "./block.js";
 import { markMembers } from "./membership.js";
 
@@ -34,7 +34,7 @@ export interface LakePanel extends PanelShape {
  */
 export async function openPanel(session: Session, spec: DatasetSpec): Promise<LakePanel> {
   const resolved = await resolveFields(session, spec);
-  const axes = await layAxes(session, spec);
+  const axes = await createAxes(session, spec);
   const shape: PanelShape = {
     labels: axes.labels,
     symbols: axes.symbols,
@@ -45,7 +45,7 @@ export async function openPanel(session: Session, spec: DatasetSpec): Promise<La
   const bytes =
     axes.labels.count * (8 * (resolved.fields.length + Number(hasCloses)) + spec.masks.length + 1);
   const symbolsAtATime = Math.max(1, Math.min(axes.symbols.length, Math.floor(BLOCK_BYTES / bytes)));
-  const room = cellRoom(shape, symbolsAtATime, hasCloses);
+  const room = cellBuffers(shape, symbolsAtATime, hasCloses);
   const daily = dailyColumns(spec, resolved.fields);
   const source =
     daily === undefined

@@ -2,7 +2,7 @@ import { messageOf } from "../../core/errors.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
-import type { Lake, Moment } from "../../lake/lake.js";
+import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";
 import { basePeriod } from "../../market/period.js";
@@ -33,9 +33,9 @@ export interface TableChange {
 export async function changesSince(
   lake: Lake,
   manifest: Manifest,
-  moment: Moment = {},
+  pointInTime: PointInTime = {},
 ): Promise<TableChange[]> {
-  const { session } = await openReader(lake, { memoryLimit: "1GB" }, moment);
+  const { session } = await openReader(lake, { memoryLimit: "1GB" }, pointInTime);
   using reader = session;
   await reader.run(
     `CREATE OR REPLACE TEMP TABLE dataset_symbols AS SELECT unnest(${literalList(manifest.symbols)}::VARCHAR[]) AS symbol`,
@@ -45,7 +45,7 @@ export async function changesSince(
     const part = partOf(table, manifest);
     const from = manifest.tables[table.name];
     if (part === undefined || from === undefined) continue;
-    const now = await lake.snapshotAt(table, moment);
+    const now = await lake.snapshotAt(table, pointInTime);
     const change = {
       table: table.name,
       from,

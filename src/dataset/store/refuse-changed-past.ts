@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../../core/errors.js";
-import type { Lake, Moment } from "../../lake/lake.js";
+import type { Lake, PointInTime } from "../../lake/lake.js";
 import { ENGINE } from "../../lake/log/commit-actions.js";
 import type { DatasetSpec } from "../spec.js";
 import { changesSince, changeText, isOfPast } from "./lake-changes.js";
@@ -17,7 +17,7 @@ export async function refuseChangedPast(
   lake: Lake,
   spec: DatasetSpec,
   folder: string,
-  moment: Moment,
+  pointInTime: PointInTime,
 ): Promise<Manifest> {
   const manifest = await readManifest(folder);
   const subject = `dataset ${spec.name}: cannot be appended to`;
@@ -33,7 +33,7 @@ export async function refuseChangedPast(
     throw new UsageError(`${subject}: it was made by ${manifest.engine}, and this is ${ENGINE}`, {
       hint: ANEW,
     });
-  const past = (await changesSince(lake, manifest, moment)).filter(isOfPast);
+  const past = (await changesSince(lake, manifest, pointInTime)).filter(isOfPast);
   if (past.length > 0) {
     throw new UsageError(
       `${subject}: the lake has changed its days since: ${past.map(changeText).join("; ")}`,

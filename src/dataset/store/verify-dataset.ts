@@ -91,8 +91,8 @@ async function comesOutAgain(lake: Lake, { spec, tables, content }: Manifest): P
   const versions = new Map(Object.entries(tables).filter(([, version]) => version >= 0));
   try {
     // A table that was not there yet has no version to be read at.
-    const moment = { versions, ...(versions.size < Object.keys(tables).length ? { asOf: 0 } : {}) };
-    return (await buildDataset(lake, { ...spec, output }, { moment })).content === content;
+    const pointInTime = { versions, ...(versions.size < Object.keys(tables).length ? { asOf: 0 } : {}) };
+    return (await buildDataset(lake, { ...spec, output }, { pointInTime })).content === content;
   } finally {
     await rm(output, { recursive: true, force: true });
   }

@@ -7,7 +7,7 @@ import { landBars, stageBars } from "../../lake/land/land-bars.js";
 import { landStatements } from "../../lake/land/land-statements.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { openRejects, type RejectCount, saveRejects } from "../../lake/land/rejects.js";
-import { stageRows } from "../../lake/land/stage-objects.js";
+import { stageObjects } from "../../lake/land/stage-objects.js";
 import { landTradingDays } from "../../lake/land/trading-days.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
 import { publish } from "../../lake/publish.js";
@@ -98,8 +98,8 @@ async function stage(session: Session, table: TableSchema): Promise<void> {
     await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(STAGED)} (${identity})`);
     return;
   }
-  await stageRows(session, STAGED, withoutValidity(table), []);
-  if (table === UNIVERSES) await stageRows(session, STAGED_MEMBERS, withoutValidity(UNIVERSE_MEMBERS), []);
+  await stageObjects(session, STAGED, withoutValidity(table), []);
+  if (table === UNIVERSES) await stageObjects(session, STAGED_MEMBERS, withoutValidity(UNIVERSE_MEMBERS), []);
 }
 
 async function readFile(

@@ -4,7 +4,7 @@ import type { Lease, Subject } from "../../lake/requests/request-leases.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { ledgerVersion } from "../ledger/ledger.js";
 import type { Run } from "../run/run.js";
-import { recoverAnswers } from "../spool/recover-responses.js";
+import { recoverResponses } from "../spool/recover-responses.js";
 import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars-demand.js";
 
 /** Bounds of the time between two looks at what other runs have leased, in milliseconds. */
@@ -107,7 +107,7 @@ export class SharedAsking {
     const run = this.#run;
     run.progress.doing("waiting for another run, which asks for the same");
     await run.clock.sleep(randomInt(...LOOK_AGAIN_MS), run.signal);
-    await recoverAnswers(run);
+    await recoverResponses(run);
     await this.#readNews();
   }
 

@@ -7,7 +7,7 @@ import { judgeResponse, type ResponseVerdict } from "../../plan/absence/judge-re
 import { type Doubt, nextLooks, type Page, type Verdict } from "../../plan/absence/older-bars.js";
 import { ASSUMED_CAP } from "../../plan/absence/row-cap.js";
 import { barsPerDay, expectedBars, type RequestUnit } from "../../plan/request-units.js";
-import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import { ClosedRanges } from "../ledger/closed-ranges.js";
@@ -16,7 +16,7 @@ import { enterAbsences, type Leftovers } from "../run/leftovers.js";
 import { CONCURRENCY, type Run } from "../run/run.js";
 import type { SharedAsking } from "./ask-beside-others.js";
 import { askEach } from "./ask-each.js";
-import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBars } from "./bars-demand.js";
+import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarRequests } from "./bars-demand.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
@@ -68,7 +68,7 @@ export class AskingBars {
   async askPlanned(): Promise<boolean> {
     const [run, { period }] = [this.#run, this.#demand];
     this.#sharing.planned();
-    const planned = planBars(this.#demand, this.#facts, {
+    const planned = planBarRequests(this.#demand, this.#facts, {
       rowCap: this.#cap.known ?? LIMITS.maxCount,
       symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
     });
@@ -157,16 +157,16 @@ export class AskingBars {
         bars: this.#days(page) * symbols.length * barsPerDay(region, period),
       },
       async (body, source) => {
-        const answer = await decodeKlines(body, expectationOf(page), run.buffers);
-        return judgedResponse(page, answer, this.#judge(page, answer, source));
+        const response = await decodeKlines(body, expectationOf(page), run.buffers);
+        return judgedResponse(page, response, this.#judge(page, response, source));
       },
       (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
     );
     if (got === undefined) this.#giveUp(page, isTooLarge);
     else {
-      const { answer, verdict } = got.value;
-      this.#takeVerdict(page, verdict, answer.columns);
-      this.#run.completeness.received(this.table.name, answer.columns.rows);
+      const { response, verdict } = got.value;
+      this.#takeVerdict(page, verdict, response.columns);
+      this.#run.completeness.received(this.table.name, response.columns.rows);
       await this.landing.take(got, lease);
     }
   }
@@ -245,9 +245,9 @@ export class AskingBars {
     for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
   }
 
-  #judge(page: Page, answer: KlineAnswer, source: string): ResponseVerdict {
+  #judge(page: Page, response: DecodedKlines, source: string): ResponseVerdict {
     const { calendars, now, listedAt } = this.#facts;
-    return judgeResponse(page, answer, {
+    return judgeResponse(page, response, {
       covered: this.#answered,
       period: this.#demand.period,
       calendar: calendars.get(page.region),

@@ -79,7 +79,7 @@ export async function readPlanFacts(
 }
 
 /** The requests that a demand needs, ordered by their windows. */
-export function planBars(
+export function planBarRequests(
   demand: BarsDemand,
   facts: PlanFacts,
   { rowCap, symbolsPerRequest }: { readonly rowCap: number; readonly symbolsPerRequest: number },

@@ -5,8 +5,8 @@ import { BARS_1M } from "../../schema/bars.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
-import { lastAnswers } from "../ledger/ledger.js";
-import type { Answer } from "../run/request-records.js";
+import { lastResponses } from "../ledger/ledger.js";
+import type { PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 import { received } from "./klines-request.js";
@@ -16,7 +16,7 @@ import { LandingBars } from "./landing-bars.js";
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
   const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
-  const answered = await lastAnswers(
+  const answered = await lastResponses(
     run.session,
     run.lake,
     BARS_1M.name,
@@ -56,7 +56,7 @@ async function knownUniverses({ session, lake }: Run): Promise<readonly { readon
 }
 
 /** A universe that neither the lake nor the service knows: its request has failed, so that the next run says so as well. */
-function failUnknown(run: Run, id: string, { requestId, entry }: Answer<unknown>): void {
+function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse<unknown>): void {
   const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
   run.failures.push({ request: `${BARS_1M.name} ${requestId}`, reason, symbols: 0 });
   run.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { literal } from "../../db/quote.js";
 import { landVersions } from "../../lake/land/land-versions.js";
-import { stageRows } from "../../lake/land/stage-objects.js";
+import { stageObjects } from "../../lake/land/stage-objects.js";
 import { exchangeOf, isSymbol } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
@@ -18,8 +18,8 @@ import {
   universeDetail,
   universeSummary,
 } from "../../wire/resources.js";
-import { lastAnswers } from "../ledger/ledger.js";
-import type { Answer, Received } from "../run/request-records.js";
+import { lastResponses } from "../ledger/ledger.js";
+import type { PendingResponse, Received } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 
@@ -112,7 +112,7 @@ async function dueSince(
   oldest: number,
 ): Promise<(subject: string) => boolean> {
   const name = `${endpoint.method} ${endpoint.path}`;
-  const answered = await lastAnswers(run.session, run.lake, table.name, name);
+  const answered = await lastResponses(run.session, run.lake, table.name, name);
   return (subject) => (answered.get(subject) ?? 0) <= oldest;
 }
 
@@ -120,12 +120,12 @@ async function dueSince(
 async function land(
   run: Run,
   table: TableSchema,
-  { entry }: Answer<unknown>,
+  { entry }: PendingResponse<unknown>,
   rows: readonly Readonly<Record<string, unknown>>[],
   complete: string,
 ): Promise<void> {
   const columns = table.columns.filter((c: Column) => !c.name.startsWith("valid_"));
-  await stageRows(run.session, STAGED, columns, rows);
+  await stageObjects(run.session, STAGED, columns, rows);
   await run.session.run(
     `CREATE OR REPLACE TEMP TABLE ${STAGED} AS SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${STAGED}`,
   );

@@ -8,7 +8,7 @@ import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type StatementRecord, statementRecord } from "../../wire/resources.js";
-import { lastAnswers } from "../ledger/ledger.js";
+import { lastResponses } from "../ledger/ledger.js";
 import { CONCURRENCY, type Run } from "../run/run.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 import { askEach } from "./ask-each.js";
@@ -36,7 +36,7 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
   for (const name of demand.tables) {
     const { table, endpoint } = STATEMENTS[name];
     const lease = await leaseInTurn(run, { dataset: table.name, symbols });
-    const answered = await lastAnswers(
+    const answered = await lastResponses(
       run.session,
       run.lake,
       table.name,

@@ -2,8 +2,8 @@ import type { TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import type { ResponseVerdict } from "../../plan/absence/judge-response.js";
 import type { Page } from "../../plan/absence/older-bars.js";
-import { someBars } from "../../plan/filtered-bars.js";
-import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { filteredBars } from "../../plan/filtered-bars.js";
+import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { LIMITS } from "../../wire/endpoints.js";
 import type { AbsentPart, Received } from "../run/request-records.js";
 
@@ -20,14 +20,14 @@ export function klinesQuery(symbols: readonly string[], { start, end }: TimeRang
 }
 
 /** What the ledger is told of a decoded answer. */
-export function received(answer: KlineAnswer): Received & { readonly answer: KlineAnswer } {
+export function received(response: DecodedKlines): Received & { readonly response: DecodedKlines } {
   return {
-    answer,
-    rows: answer.columns.rows,
-    rejected: answer.issues.rejected,
-    bytes: answer.bytes,
-    absent: answer.absent,
-    issues: answer.issues.kept,
+    response,
+    rows: response.columns.rows,
+    rejected: response.issues.rejected,
+    bytes: response.bytes,
+    absent: response.absent,
+    issues: response.issues.kept,
   };
 }
 
@@ -47,19 +47,19 @@ function holesOf({ window }: Page, { lost, abandoned }: ResponseVerdict): Absent
  */
 function barsToLand(
   { doubts, window, again }: Page,
-  answer: KlineAnswer,
+  response: DecodedKlines,
   verdict: ResponseVerdict,
-): KlineAnswer {
+): DecodedKlines {
   const endOf = (symbol: string): number => doubts?.get(symbol)?.window.end ?? window.end;
   const known = doubts !== undefined;
   const repeated = new Set([
     ...(again === undefined ? verdict.absence.doubtful : []),
     ...verdict.mislabelled,
   ]);
-  if (!known && !verdict.present.some((symbol) => repeated.has(symbol))) return answer;
+  if (!known && !verdict.present.some((symbol) => repeated.has(symbol))) return response;
   const lands = (symbol: string, timestamp: number): boolean =>
     timestamp < endOf(symbol) && !repeated.has(symbol);
-  return { ...answer, columns: someBars(answer.columns, lands) };
+  return { ...response, columns: filteredBars(response.columns, lands) };
 }
 
 /** What the response to a page must be like. */
@@ -68,11 +68,11 @@ export function expectationOf({ symbols, window }: Page) {
 }
 
 /** A response as it is landed and entered in the ledger. */
-export function judgedResponse(page: Page, answer: KlineAnswer, verdict: ResponseVerdict) {
+export function judgedResponse(page: Page, response: DecodedKlines, verdict: ResponseVerdict) {
   return {
-    ...received(barsToLand(page, answer, verdict)),
+    ...received(barsToLand(page, response, verdict)),
     // Symbols of a look are known to have bars: that a look finds no older ones does not make them absent.
-    absent: page.doubts === undefined ? answer.absent : [],
+    absent: page.doubts === undefined ? response.absent : [],
     verdict,
     parts: verdict.settled,
     holes: holesOf(page, verdict),

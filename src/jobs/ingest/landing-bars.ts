@@ -8,10 +8,10 @@ import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
-import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
+import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { RequestRecord } from "../ledger/ledger.js";
-import type { Answer, LedgerEntry } from "../run/request-records.js";
+import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 
 /** Bars that are enough to be landed at once, while as many may wait: both bound the memory. */
@@ -25,7 +25,7 @@ export interface BarsNote {
   readonly entry: LedgerEntry;
 }
 
-interface HeldAnswer extends Answer<{ readonly answer: KlineAnswer }> {
+interface CachedResponse extends PendingResponse<{ readonly response: DecodedKlines }> {
   readonly lease?: Lease | undefined;
 }
 
@@ -33,7 +33,7 @@ interface HeldAnswer extends Answer<{ readonly answer: KlineAnswer }> {
 export class LandingBars {
   readonly #run: Run;
   readonly #table: TableSchema;
-  #held: HeldAnswer[] = [];
+  #held: CachedResponse[] = [];
   #bars = 0;
   #landing: Promise<void> = Promise.resolve();
   #failure: unknown;
@@ -49,14 +49,14 @@ export class LandingBars {
    * @param lease is kept until the answer has landed: only then do other runs see that it came.
    * @throws what kept an earlier group from landing: its answers are still kept, for the next run.
    */
-  async take(answer: Answer<{ readonly answer: KlineAnswer }>, lease?: Lease): Promise<void> {
-    const held: HeldAnswer = { ...answer, lease: lease?.retain() };
-    const { columns } = held.value.answer;
+  async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
+    const held: CachedResponse = { ...response, lease: lease?.retain() };
+    const { columns } = held.value.response;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.finalEnds };
     const note: BarsNote = { dataset, source: held.source, finalEnds, entry: held.entry };
     const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
     try {
-      await this.#run.answers.keep(held.requestId, note, body);
+      await this.#run.responses.keep(held.requestId, note, body);
     } catch (error) {
       this.#run.diskIsFull(error);
       await held.lease?.release();
@@ -85,32 +85,32 @@ export class LandingBars {
     await before;
   }
 
-  async #land(group: readonly HeldAnswer[]): Promise<void> {
+  async #land(group: readonly CachedResponse[]): Promise<void> {
     const run = this.#run;
     try {
       if (group.length > 0 && this.#failure === undefined) {
         run.progress.doing(`landing ${this.#table.name}`);
-        await run.exclusive(() => landAnswers(run, this.#table, group.map(delivered), run.finalEnds));
-        await run.answers.forget(group.map(({ requestId }) => requestId));
+        await run.exclusive(() => landResponses(run, this.#table, group.map(delivered), run.finalEnds));
+        await run.responses.forget(group.map(({ requestId }) => requestId));
       }
     } catch (error) {
       run.diskIsFull(error);
       this.#failure = error;
     } finally {
       for (const { value, lease } of group) {
-        value.answer[Symbol.dispose]();
+        value.response[Symbol.dispose]();
         await lease?.release();
       }
     }
   }
 }
 
-function delivered({ value, source, entry }: HeldAnswer): DeliveredAnswer {
-  return { columns: value.answer.columns, source, entry };
+function delivered({ value, source, entry }: CachedResponse): DeliveredResponse {
+  return { columns: value.response.columns, source, entry };
 }
 
 /** Bars of an answer that are to land, and what the ledger is told of it. */
-export interface DeliveredAnswer {
+export interface DeliveredResponse {
   /** Undefined where there are none, or they have landed already. */
   readonly columns: KlineColumns | undefined;
   readonly source: string;
@@ -118,10 +118,10 @@ export interface DeliveredAnswer {
 }
 
 /** Lands answers in one commit, and then what the ledger is told of them. */
-export async function landAnswers(
+export async function landResponses(
   run: Run,
   table: TableSchema,
-  group: readonly DeliveredAnswer[],
+  group: readonly DeliveredResponse[],
   finalEnds: Readonly<Record<Region, number>>,
 ): Promise<void> {
   const bars = group.flatMap(({ columns, source }) =>
@@ -129,9 +129,9 @@ export async function landAnswers(
   );
   const broken: BarSegment[] = [];
   if (bars.length > 0) {
-    const answers = bars.map(({ source }) => source);
+    const responses = bars.map(({ source }) => source);
     const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
-    const options = { ...run.landOptions(), finalEnd: finalEnds, answers, onBroken };
+    const options = { ...run.landOptions(), finalEnd: finalEnds, responses, onBroken };
     run.landed.push(await landKlines(run.session, run.lake, table, bars, options));
   }
   for (const { entry, source } of group) {

@@ -1,8 +1,8 @@
 import { ident } from "../../db/quote.js";
 import { landStatements } from "../../lake/land/land-statements.js";
-import { stageRows } from "../../lake/land/stage-objects.js";
+import { stageObjects } from "../../lake/land/stage-objects.js";
 import type { Column, TableSchema } from "../../schema/column.js";
-import type { Answer, LedgerEntry } from "../run/request-records.js";
+import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 import type { StatementFields } from "./statement-fields.js";
 
@@ -45,10 +45,10 @@ export class LandingStatements {
     source,
     entry,
     value,
-  }: Answer<{ readonly records: readonly Row[] }>): Promise<void> {
+  }: PendingResponse<{ readonly records: readonly Row[] }>): Promise<void> {
     const rows = value.records.map((record) => ({ ...record, source }));
     const note = { dataset: this.#table.name, columns: this.#fields.columns, rows, entry };
-    await this.#run.answers.keep(requestId, note);
+    await this.#run.responses.keep(requestId, note);
     this.#held.push({ requestId, note });
     this.#rows += rows.length;
     if (this.#rows >= GROUP_ROWS) await this.finish();
@@ -68,7 +68,7 @@ export class LandingStatements {
         this.#fields.columns,
         group.map(({ note }) => note),
       );
-      await this.#run.answers.forget(group.map((held) => held.requestId));
+      await this.#run.responses.forget(group.map((held) => held.requestId));
     });
   }
 }
@@ -82,7 +82,7 @@ export async function landStatementNotes(
 ): Promise<void> {
   const rows = notes.flatMap((note) => note.rows);
   if (rows.length > 0) {
-    await stageRows(run.session, STAGED, columns, rows);
+    await stageObjects(run.session, STAGED, columns, rows);
     run.landed.push(await landStatements(run.session, run.lake, table, STAGED, run.landOptions()));
     await run.session.run(`DROP TABLE ${ident(STAGED)}`);
   }

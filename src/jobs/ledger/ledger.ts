@@ -3,7 +3,7 @@ import { perRegion, regionSql } from "../../db/market/region-sql.js";
 import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
-import { stageRows } from "../../lake/land/stage-objects.js";
+import { stageObjects } from "../../lake/land/stage-objects.js";
 import { type LandOptions, upsert } from "../../lake/land/upsert.js";
 import type { Region } from "../../market/regions.js";
 import { type AbsenceReason, REVISIT_DAYS } from "../../plan/absence/absence.js";
@@ -65,7 +65,7 @@ export async function landRequests(
     reason: r.reason,
     month: `${new Date(r.askedAt).toISOString().slice(0, 7)}-01`,
   }));
-  await stageRows(session, "staged_requests", REQUESTS.columns, rows);
+  await stageObjects(session, "staged_requests", REQUESTS.columns, rows);
   return (await upsert(session, lake, REQUESTS, "staged_requests", options)).version;
 }
 
@@ -179,7 +179,7 @@ function instantSql(parameter: string): string {
  * When each symbol (or universe, or exchange) was last answered by an endpoint as a snapshot, in epoch milliseconds; "" is
  * for the requests that name none. Answers from before something of the dataset was lost do not count.
  */
-export async function lastAnswers(
+export async function lastResponses(
   session: Session,
   lake: Lake,
   dataset: string,
@@ -199,7 +199,7 @@ export async function lastAnswers(
 }
 
 /** An answer about one symbol (or universe) as the ledger has it; times in epoch milliseconds. */
-export interface LedgerAnswer {
+export interface LedgerResponse {
   readonly endpoint: string;
   readonly symbol: string;
   /** Undefined for a snapshot. */
@@ -208,12 +208,12 @@ export interface LedgerAnswer {
 }
 
 /** The answers of a dataset that were asked for after a moment (epoch ms). */
-export async function answersSince(
+export async function responsesSince(
   session: Session,
   lake: Lake,
   dataset: string,
   since: number,
-): Promise<LedgerAnswer[]> {
+): Promise<LedgerResponse[]> {
   const rows = await session.json<{
     endpoint: string;
     symbol: string;

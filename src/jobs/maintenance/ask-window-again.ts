@@ -3,7 +3,7 @@ import { WireError } from "../../core/errors.js";
 import type { TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { symbolSpans } from "../../plan/absence/window-beginning.js";
-import { decodeKlines, type KlineAnswer } from "../../wire/decode/decode-klines.js";
+import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { klinesQuery } from "../ingest/klines-request.js";
 
@@ -16,7 +16,7 @@ export interface AskedWindow {
 
 /** All that a service has of a window now. */
 export interface WholeWindow {
-  readonly answers: readonly KlineAnswer[];
+  readonly responses: readonly DecodedKlines[];
   /** Symbols whose columns did not fit together: nothing is known of them. */
   readonly unusable: ReadonlySet<string>;
 }
@@ -38,7 +38,7 @@ export async function askWindowAgain(
   oldestKnown: ReadonlyMap<string, number>,
   signal: AbortSignal,
 ): Promise<WholeWindow> {
-  const answers: KlineAnswer[] = [];
+  const responses: DecodedKlines[] = [];
   const unusable = new Set<string>();
   const tries = new Map<string, number>();
   const pages: Pick<AskedWindow, "symbols" | "window">[] = [{ symbols, window }];
@@ -49,16 +49,16 @@ export async function askWindowAgain(
       symbols: own,
       window: { first: part.start, last: part.end - 1 },
     } as const;
-    const { value: answer } = await client.ask(
+    const { value: response } = await client.ask(
       { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(own, part, period) },
       (body) => decodeKlines(body, expectation),
       signal,
     );
-    answers.push(answer);
-    for (const symbol of answer.unusable) unusable.add(symbol);
+    responses.push(response);
+    for (const symbol of response.unusable) unusable.add(symbol);
     const came = new Map(
-      symbolSpans(answer.columns).map(({ symbol, start, end }) => {
-        const [oldest, newest] = [answer.columns.timestamp[start], answer.columns.timestamp[end - 1]];
+      symbolSpans(response.columns).map(({ symbol, start, end }) => {
+        const [oldest, newest] = [response.columns.timestamp[start], response.columns.timestamp[end - 1]];
         return [symbol, { oldest: Number(oldest), newest: Number(newest) }] as const;
       }),
     );
@@ -80,5 +80,5 @@ export async function askWindowAgain(
     }
     for (const [end, some] of next) pages.push({ symbols: some, window: { start: part.start, end } });
   }
-  return { answers, unusable };
+  return { responses, unusable };
 }

@@ -4,7 +4,7 @@ import type { Session } from "../../db/session.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/data-file.js";
 import { isLoss } from "../../lake/land/rejects.js";
 import { finalEnd } from "../../market/sessions.js";
-import { planBars } from "../../plan/bar-partitions.js";
+import { partitionBars } from "../../plan/bar-partitions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { AskedWindow, WholeWindow } from "./ask-window-again.js";
@@ -38,13 +38,13 @@ export async function compareWindow(
   session: Session,
   table: TableSchema,
   { symbols, window }: AskedWindow,
-  { answers, unusable }: WholeWindow,
+  { responses, unusable }: WholeWindow,
   now: number,
 ): Promise<void> {
   const unit = table.partition.includes("month") ? "month" : "year";
   const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
-  const bars = answers.map(({ columns }, n) => ({ columns, source: `sample ${n}` }));
-  const { partitions, broken } = planBars(bars, { unit, finalEnd: ends });
+  const bars = responses.map(({ columns }, n) => ({ columns, source: `sample ${n}` }));
+  const { partitions, broken } = partitionBars(bars, { unit, finalEnd: ends });
   const segments = partitions.flatMap((partition) => partition.segments);
   const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
   const usable = symbols.filter((symbol) => !unusable.has(symbol));
@@ -70,7 +70,7 @@ export async function compareWindow(
       [JSON.stringify(usable), window.start, window.end],
     );
     const bad = new Set(broken.map(({ symbol }) => symbol));
-    for (const { issues } of answers)
+    for (const { issues } of responses)
       for (const { rule, symbol, rejected } of issues.counts)
         if (symbol !== undefined && isLoss({ rule, rows: rejected })) bad.add(symbol);
     await session.run(

@@ -55,7 +55,7 @@ export interface Failure {
 }
 
 /** An answer that came, and what the ledger and the rejects are to be told once its rows have landed. */
-export interface Answer<T> {
+export interface PendingResponse<T> {
   readonly value: T;
   readonly requestId: string;
   /** Identity of the answer among all runs. */
@@ -77,7 +77,7 @@ export type ServiceFault = ServiceError | TransportError | WireError;
  * The ledger's rows of a response: one for each part that is answered in full, and one for each hole. What it cost stands
  * with the first; a response that settles nothing has a row without symbols.
  */
-export function answeredRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
+export function responseRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
   const { rows, rejected, bytes } = received;
   const parts = received.parts ?? [{ symbols: asked.symbols, window: asked.window }];
   const missing = new Set(received.absent);

@@ -15,7 +15,7 @@ import { type FreeBytes, freeBytesOf } from "../../lake/storage/free-space.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
-import { type BarsDemand, planBars, plannedCap, readPlanFacts } from "../ingest/bars-demand.js";
+import { type BarsDemand, planBarRequests, plannedCap, readPlanFacts } from "../ingest/bars-demand.js";
 import { chooseSymbols } from "../ingest/choose-symbols.js";
 import { ingestBars } from "../ingest/ingest-bars.js";
 import { ingestIntraday } from "../ingest/ingest-intraday.js";
@@ -23,7 +23,7 @@ import { ingestReference } from "../ingest/ingest-reference.js";
 import { ingestStatements } from "../ingest/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
 import type { Pipeline } from "../pipeline/definition.js";
-import { recoverAnswers } from "../spool/recover-responses.js";
+import { recoverResponses } from "../spool/recover-responses.js";
 import { LearnedLimits } from "./learned-limits.js";
 import { Run } from "./run.js";
 import type { Progress } from "./run-progress.js";
@@ -91,7 +91,7 @@ export async function runPipeline(
   let failed: unknown;
   const record = (): Promise<void> => recordRun(run, reportOf(run, failed), options, client.host);
   try {
-    await recoverAnswers(run);
+    await recoverResponses(run);
     await execute(run, pipeline, demandOf(pipeline, options));
   } catch (error) {
     if (error instanceof UsageError) {
@@ -119,9 +119,9 @@ export async function runPipeline(
 }
 
 /** Gives up what other runs look at: in a process that lives on, as a schedule, it would count as alive. */
-async function closeRun({ answers, leases }: Run): Promise<void> {
+async function closeRun({ responses, leases }: Run): Promise<void> {
   try {
-    await answers.close();
+    await responses.close();
   } finally {
     await leases.close();
   }
@@ -141,7 +141,7 @@ export async function planPipeline(
     const facts = await readPlanFacts({ session, lake, clock }, demand);
     const rowCap = plannedCap(demand.period, limits.rowCap(demand.period));
     const symbolsPerRequest = limits.symbolsPerRequest("klines");
-    units.push(...planBars(demand, facts, { rowCap, symbolsPerRequest }));
+    units.push(...planBarRequests(demand, facts, { rowCap, symbolsPerRequest }));
   }
   return units;
 }

@@ -1,6 +1,6 @@
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
-import { stageRows } from "../../lake/land/stage-objects.js";
+import { stageObjects } from "../../lake/land/stage-objects.js";
 import { type LandOptions, type LandReport, upsert } from "../../lake/land/upsert.js";
 import { ENGINE } from "../../lake/log/commit-actions.js";
 import { RUNS, type RunStatus } from "../../schema/runs.js";
@@ -70,6 +70,6 @@ export async function recordRun(
     options: JSON.stringify(options),
     month: `${new Date(run.startedAt).toISOString().slice(0, 7)}-01`,
   };
-  await stageRows(run.session, "staged_runs", RUNS.columns, [row]);
+  await stageObjects(run.session, "staged_runs", RUNS.columns, [row]);
   await upsert(run.session, run.lake, RUNS, "staged_runs", run.landOptions());
 }

@@ -7,7 +7,7 @@ import type { ReferenceChange } from "../../lake/land/reference-changes.js";
 import { type RejectCount, rejectIssues } from "../../lake/land/rejects.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
 import { RequestLeases } from "../../lake/requests/request-leases.js";
-import { AnswerStore } from "../../lake/requests/response-spool.js";
+import { ResponseSpool } from "../../lake/requests/response-spool.js";
 import { expectSpace, type FreeBytes } from "../../lake/storage/free-space.js";
 import type { Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
@@ -19,16 +19,16 @@ import { CircuitBreaker } from "./circuit-breaker.js";
 import { Completeness } from "./completeness.js";
 import type { LearnedLimits } from "./learned-limits.js";
 import {
-  type Answer,
   type Asked,
-  answeredRecords,
   type Failure,
   failedRecord,
   isRefusal,
   isServiceFault,
   type LedgerEntry,
+  type PendingResponse,
   type Purpose,
   type Received,
+  responseRecords,
   type ServiceFault,
   settledRecord,
 } from "./request-records.js";
@@ -67,7 +67,7 @@ export class Run {
   /** What the service was seen to give. */
   readonly limits: LearnedLimits;
   /** What was received and has not landed yet, on disk. */
-  readonly answers: AnswerStore;
+  readonly responses: ResponseSpool;
   /** What this run alone may ask for, of all runs on the lake. */
   readonly leases: RequestLeases;
   /** Versions of the ledger that this run has made. */
@@ -117,7 +117,7 @@ export class Run {
     this.signal = parts.signal;
     this.#unsent = AbortSignal.any([parts.signal, this.#failed.signal]);
     this.limits = parts.limits;
-    this.answers = AnswerStore.of(parts.lake, parts.runId);
+    this.responses = ResponseSpool.of(parts.lake, parts.runId);
     this.leases = new RequestLeases(parts.lake, parts.runId);
     this.#freeBytes = parts.freeBytes;
     this.progress = new RunProgress(parts.onProgress);
@@ -175,7 +175,7 @@ export class Run {
     purpose: Purpose,
     read: (body: AsyncIterable<Uint8Array>, requestId: string) => Promise<T>,
     heals: (error: ServiceError) => boolean = () => false,
-  ): Promise<Answer<T> | undefined> {
+  ): Promise<PendingResponse<T> | undefined> {
     await this.#breaker.enter(this.#unsent);
     await this.#expectSpace(purpose.bars ?? 0);
     this.#unsent.throwIfAborted();
@@ -204,7 +204,7 @@ export class Run {
       this.bytes += bytes;
       this.#breaker.succeeded();
       this.symbols.note(purpose.dataset, purpose.symbols, new Set(value.absent));
-      const records = answeredRecords(asked, value, durationMs);
+      const records = responseRecords(asked, value, durationMs);
       return { value, requestId, source: `${runId}/${requestId}`, entry: { records, issues: value.issues } };
     } catch (error) {
       if (this.signal.aborted || !isServiceFault(error)) throw error;

@@ -4,11 +4,11 @@ import { dayRange } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestRecord } from "../ledger/ledger.js";
-import { answersSince } from "../ledger/ledger.js";
+import { responsesSince } from "../ledger/ledger.js";
 import type { Run } from "../run/run.js";
 
 /** What was answered after an answer was asked for, and has landed: what it holds of this is out of date. */
-export interface LaterAnswers {
+export interface LaterResponses {
   /** Whether a bar was in a later answer, or would have been. @param timestamp epoch milliseconds. */
   hasBar(symbol: string, timestamp: number): boolean;
   /** Whether a later answer was about the symbol. */
@@ -16,11 +16,11 @@ export interface LaterAnswers {
 }
 
 /** Reads what the ledger has of answers that were asked for after one; undefined where it has none. */
-export async function laterAnswers(
+export async function laterResponses(
   run: Pick<Run, "session" | "lake">,
   { dataset, askedAt, endpoint, symbols }: RequestRecord,
-): Promise<LaterAnswers | undefined> {
-  const later = await answersSince(run.session, run.lake, dataset, askedAt);
+): Promise<LaterResponses | undefined> {
+  const later = await responsesSince(run.session, run.lake, dataset, askedAt);
   if (later.length === 0) return undefined;
   const windows = new Map<string, TimeRange[]>();
   const snapshots: number[] = [];

@@ -1,23 +1,23 @@
 import { klinesFromIpc } from "../../arrow/kline-ipc.js";
 import { messageOf } from "../../core/errors.js";
 import { unlanded } from "../../lake/land/upsert.js";
-import { AnswerStore, type KeptAnswer } from "../../lake/requests/response-spool.js";
-import { someBars } from "../../plan/filtered-bars.js";
+import { ResponseSpool, type SpooledResponse } from "../../lake/requests/response-spool.js";
+import { filteredBars } from "../../plan/filtered-bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { tableNamed } from "../../schema/tables.js";
-import { type BarsNote, type DeliveredAnswer, GROUP_BARS, landAnswers } from "../ingest/landing-bars.js";
+import { type BarsNote, type DeliveredResponse, GROUP_BARS, landResponses } from "../ingest/landing-bars.js";
 import { landStatementNotes, type StatementsNote } from "../ingest/landing-statements.js";
 import type { RequestRecord } from "../ledger/ledger.js";
 import type { Run } from "../run/run.js";
-import { laterAnswers } from "./later-responses.js";
+import { laterResponses } from "./later-responses.js";
 
 /**
  * Lands what runs that died had received and not landed: it was paid for. What later answers have replaced meanwhile is
  * left out. A damaged answer is set aside and told as a failure: the ledger does not have it, so it is asked for again.
  * What cannot be landed for another reason stays where it is, and is told too.
  */
-export async function recoverAnswers(run: Run): Promise<void> {
-  for (const store of await AnswerStore.takeOver(run.lake, run.runId)) {
+export async function recoverResponses(run: Run): Promise<void> {
+  for (const store of await ResponseSpool.takeOver(run.lake, run.runId)) {
     try {
       run.progress.doing("landing what an earlier run had received");
       await recoverStore(run, store);
@@ -29,12 +29,12 @@ export async function recoverAnswers(run: Run): Promise<void> {
   }
 }
 
-interface RecoveredBars extends DeliveredAnswer {
+interface RecoveredBars extends DeliveredResponse {
   readonly id: string;
   readonly note: BarsNote;
 }
 
-async function recoverStore(run: Run, store: AnswerStore): Promise<void> {
+async function recoverStore(run: Run, store: ResponseSpool): Promise<void> {
   let group: RecoveredBars[] = [];
   let rows = 0;
   for (const id of await store.ids()) {
@@ -57,7 +57,7 @@ async function recoverStore(run: Run, store: AnswerStore): Promise<void> {
 /** Reads an answer; sets it aside where that cannot be. */
 async function readable(
   run: Run,
-  store: AnswerStore,
+  store: ResponseSpool,
   id: string,
 ): Promise<RecoveredBars | { readonly statements: StatementsNote } | undefined> {
   try {
@@ -74,35 +74,35 @@ function isBarsNote(note: unknown): note is BarsNote {
   return typeof note === "object" && note !== null && "finalEnds" in note;
 }
 
-function barsOf(id: string, note: BarsNote, body: KeptAnswer["body"]): RecoveredBars {
+function barsOf(id: string, note: BarsNote, body: SpooledResponse["body"]): RecoveredBars {
   const { source, entry } = note;
   return { id, note, source, entry, columns: body && klinesFromIpc(body) };
 }
 
-async function recoverBars(run: Run, store: AnswerStore, group: readonly RecoveredBars[]): Promise<void> {
+async function recoverBars(run: Run, store: ResponseSpool, group: readonly RecoveredBars[]): Promise<void> {
   for (const dataset of new Set(group.map(({ note }) => note.dataset))) {
     const table = tableOf(dataset);
     const own = group.filter(({ note }) => note.dataset === dataset);
     const sources = own.map(({ source }) => source);
     const left = new Set(unlanded(await run.lake.snapshot(table), sources));
-    const answers: RecoveredBars[] = [];
+    const responses: RecoveredBars[] = [];
     for (const one of own) {
-      answers.push(left.has(one.source) ? await withoutReplaced(run, one) : { ...one, columns: undefined });
+      responses.push(left.has(one.source) ? await withoutReplaced(run, one) : { ...one, columns: undefined });
     }
-    await landAnswers(run, table, answers, own[0]?.note.finalEnds ?? run.finalEnds);
+    await landResponses(run, table, responses, own[0]?.note.finalEnds ?? run.finalEnds);
     await store.forget(own.map(({ id }) => id));
   }
 }
 
-async function withoutReplaced(run: Run, answer: RecoveredBars): Promise<RecoveredBars> {
-  const later = await laterAnswers(run, recordOf(answer));
-  if (later === undefined || answer.columns === undefined) return answer;
-  const columns = someBars(answer.columns, (symbol, timestamp) => !later.hasBar(symbol, timestamp));
-  return { ...answer, columns };
+async function withoutReplaced(run: Run, response: RecoveredBars): Promise<RecoveredBars> {
+  const later = await laterResponses(run, recordOf(response));
+  if (later === undefined || response.columns === undefined) return response;
+  const columns = filteredBars(response.columns, (symbol, timestamp) => !later.hasBar(symbol, timestamp));
+  return { ...response, columns };
 }
 
 async function recoverStatements(run: Run, note: StatementsNote): Promise<void> {
-  const later = await laterAnswers(run, recordOf(note));
+  const later = await laterResponses(run, recordOf(note));
   const rows = note.rows.filter(({ symbol }) => later?.hasSymbol(String(symbol)) !== true);
   await landStatementNotes(run, tableOf(note.dataset), note.columns, [{ ...note, rows }]);
 }
@@ -117,6 +117,6 @@ function fail(run: Run, reason: string): void {
 
 function tableOf(name: string): TableSchema {
   const table = tableNamed(name);
-  if (table === undefined) throw new TypeError(`answer of an unknown table ${name}`);
+  if (table === undefined) throw new TypeError(`response of an unknown table ${name}`);
   return table;
 }

@@ -11,7 +11,7 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
  *
  * @returns true also for tables whose key is not of two columns: a subject, and its place in an order.
  */
-export async function rangesMeet(
+export async function rangesOverlap(
   session: Session,
   lake: Lake,
   base: Snapshot,
@@ -24,7 +24,7 @@ export async function rangesMeet(
     `SELECT ${subject} AS subject, min(${place}) AS least, max(${place}) AS greatest FROM ${rows} GROUP BY ALL`;
   const liveRows = await parquetRelation(session, lake.filesOf(base, live));
   const met = await session.json(
-    `SELECT 1 FROM (${ranges(staged.outermost)}) s JOIN (${ranges(`(${liveRows})`)}) l
+    `SELECT 1 FROM (${ranges(staged.bounds)}) s JOIN (${ranges(`(${liveRows})`)}) l
      ON s.subject = l.subject AND s.least <= l.greatest AND s.greatest >= l.least LIMIT 1`,
   );
   return met.length > 0;

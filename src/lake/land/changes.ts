@@ -2,7 +2,7 @@ import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
-import { rangesMeet } from "../files/overlapping-ranges.js";
+import { rangesOverlap } from "../files/overlapping-ranges.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
@@ -46,7 +46,7 @@ export async function findChanges(
   staged: StagedRows,
 ): Promise<Changes> {
   const offered = rowsOf(staged);
-  if (live.length === 0 || !(await rangesMeet(session, lake, base, live, staged)))
+  if (live.length === 0 || !(await rangesOverlap(session, lake, base, live, staged)))
     return { rows: staged, inserted: offered, updated: 0, unchanged: 0, sample: [] };
   const { table } = base;
   const stagedRows = await selectAs(session, columns, staged.from);

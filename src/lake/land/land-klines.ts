@@ -5,7 +5,7 @@ import { regionSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { REGIONS } from "../../market/regions.js";
-import { type BarPartition, planBars } from "../../plan/bar-partitions.js";
+import { type BarPartition, partitionBars } from "../../plan/bar-partitions.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS } from "../../wire/kline-columns.js";
@@ -30,7 +30,7 @@ export async function landKlines(
   options: LandBarsOptions,
 ): Promise<LandReport> {
   const unit = table.partition.includes("month") ? "month" : "year";
-  const { partitions, broken, repeats } = planBars(deliveries, { unit, finalEnd: options.finalEnd });
+  const { partitions, broken, repeats } = partitionBars(deliveries, { unit, finalEnd: options.finalEnd });
   if (broken.length > 0) options.onBroken?.(broken);
   const scans: Scan[] = [];
   const scanOf = (segments: readonly BarSegment[]): string => {
@@ -45,8 +45,8 @@ export async function landKlines(
       stagedPartition(table, partition, scanOf(partition.segments)),
     );
     const from = `(${staged.map((partition) => `FROM ${partition.from}`).join(" UNION ALL ")})`;
-    const outermost = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(outermostOf)));
-    return await upsert(session, lake, table, { from, outermost, partitions: staged }, options);
+    const bounds = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(outermostOf)));
+    return await upsert(session, lake, table, { from, bounds, partitions: staged }, options);
   } finally {
     for (const scan of scans) scan.release();
   }

@@ -11,7 +11,7 @@ const ROWS_A_STATEMENT = 2000;
  * Values by column name: numbers, strings, booleans, arrays of strings; a timestamp as epoch milliseconds, a date as
  * `YYYY-MM-DD`. What is missing becomes null.
  */
-export async function stageRows(
+export async function stageObjects(
   session: Session,
   name: string,
   columns: readonly Column[],

@@ -22,7 +22,7 @@ export interface StagedRows {
   /** All of them as a table expression. */
   readonly from: string;
   /** Some of them, at least those with the first and the last key of each value of the key's first column. */
-  readonly outermost: string;
+  readonly bounds: string;
   readonly partitions: readonly StagedPartition[];
 }
 
@@ -57,7 +57,7 @@ export async function stagedTable(session: Session, table: TableSchema, name: st
       inOrder: false,
     };
   });
-  return { from: ident(name), outermost: ident(name), partitions };
+  return { from: ident(name), bounds: ident(name), partitions };
 }
 
 /** A minimum or maximum in the text form of the log's statistics, so that texts compare as the values do. */

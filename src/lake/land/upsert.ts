@@ -40,7 +40,7 @@ export interface LandOptions {
   /** Epoch milliseconds. */
   readonly now: number;
   /** Identities of the answers that the rows came in: each lands once, however often it is tried. @default none */
-  readonly answers?: readonly string[];
+  readonly responses?: readonly string[];
 }
 
 /** Times that a landing is compared anew because other writers changed what it had been compared with. */
@@ -68,7 +68,7 @@ export async function upsert(
 ): Promise<LandReport> {
   const staged =
     typeof rowsOrTable === "string" ? await stagedTable(session, table, rowsOrTable) : rowsOrTable;
-  return retried(lake, table, (base) => landOn(session, lake, base, staged, options, meetsKeys));
+  return retried(lake, table, (base) => landOn(session, lake, base, staged, options, overlapsKeys));
 }
 
 /**
@@ -91,8 +91,8 @@ export async function upsertDerived(
 }
 
 /** Of the identities of answers, those that have not landed in a table yet. */
-export function unlanded(snapshot: Snapshot, answers: readonly string[]): string[] {
-  return answers.filter((answer) => !snapshot.txns.has(answer));
+export function unlanded(snapshot: Snapshot, responses: readonly string[]): string[] {
+  return responses.filter((response) => !snapshot.txns.has(response));
 }
 
 /** Lands on the newest version, as often as other writers change what the rows were compared with. */
@@ -147,7 +147,7 @@ async function landOn(
     const actions: Action[] = [
       commitInfoAction(options, { numInsertedRows: counts.inserted, numUpdatedRows: counts.updated }),
       ...(base.version < 0 || columns !== base.columns ? schemaActions(base, columns, options.now) : []),
-      ...(options.answers ?? []).map((answer) => txnAction(answer, options.now)),
+      ...(options.responses ?? []).map((response) => txnAction(response, options.now)),
       ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
       ...adds.map((add) => ({ add })),
     ];
@@ -168,19 +168,19 @@ async function landOn(
 }
 
 /** Whether one of the files that could hold a key of the rows is gone, or another came. */
-function meetsKeys({ base, staged, compared }: Landing, newest: Snapshot): boolean {
+function overlapsKeys({ base, staged, compared }: Landing, newest: Snapshot): boolean {
   if (compared.some(({ path }) => !newest.files.has(path))) return true;
   const added = [...newest.files.values()].filter(({ path }) => !base.files.has(path));
   return overlappingFiles(added, staged).length > 0;
 }
 
 /** @throws {CommitConflict} where some of the answers have landed: whoever lands them at the same time has the rest. */
-function hasLanded(snapshot: Snapshot, { answers = [] }: LandOptions): boolean {
-  if (answers.length === 0) return false;
-  const left = unlanded(snapshot, answers);
-  if (left.length === 0 || left.length === answers.length) return left.length === 0;
+function hasLanded(snapshot: Snapshot, { responses = [] }: LandOptions): boolean {
+  if (responses.length === 0) return false;
+  const left = unlanded(snapshot, responses);
+  if (left.length === 0 || left.length === responses.length) return left.length === 0;
   throw new CommitConflict(
-    `table ${snapshot.table.name}: ${answers.length - left.length} of the answers have landed by another run meanwhile`,
+    `table ${snapshot.table.name}: ${responses.length - left.length} of the responses have landed by another run meanwhile`,
     { hint: "run the command again: it lands what is left" },
   );
 }

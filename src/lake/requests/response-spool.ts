@@ -12,8 +12,9 @@ import type { Lake } from "../lake.js";
 import { timeIn, touch } from "../storage/file-clock.js";
 import { STAGING, syncFolder } from "../storage/storage.js";
 
-/** Folder of answers that were received and have not landed yet, a folder a run. */
-const FOLDER = "answers";
+/** Folder of responses that were received and have not landed yet, a folder a run; and the name that it had before. */
+const FOLDER = "spool";
+const EARLIER_FOLDER = "answers";
 const OWNER = "owner.json";
 const NOTE = ".json";
 const BODY = ".body";
@@ -22,11 +23,11 @@ const HEARTBEAT_MS = 5000;
 /** Silence after which a run counts as dead. */
 const STALE_MS = 60_000;
 
-/** Where damaged answers are put, a folder a run. */
-const SET_ASIDE = "rejects/answers";
+/** Where damaged responses are put, a folder a run. */
+const SET_ASIDE = "rejects/spool";
 
 /** An answer that was kept: what is known of it, and its columns, where it has any. */
-export interface KeptAnswer {
+export interface SpooledResponse {
   readonly note: unknown;
   readonly body: Uint8Array | undefined;
 }
@@ -42,7 +43,7 @@ type NoteFile = z.infer<typeof noteFile>;
  * Keeps a run's answers on disk from the moment they were received until they have landed, so that nothing that was
  * paid for is asked for twice. An answer is kept whole or not at all.
  */
-export class AnswerStore {
+export class ResponseSpool {
   readonly #lakeFolder: string;
   readonly #folder: string;
   #heartbeat: NodeJS.Timeout | undefined;
@@ -54,8 +55,8 @@ export class AnswerStore {
   }
 
   /** Keeps answers for a run. The folder is made with the first of them. */
-  static of(lake: Lake, runId: string): AnswerStore {
-    return new AnswerStore(lake, runId);
+  static of(lake: Lake, runId: string): ResponseSpool {
+    return new ResponseSpool(lake, runId);
   }
 
   /**
@@ -63,14 +64,13 @@ export class AnswerStore {
    *
    * @param runId who takes it.
    */
-  static async takeOver(lake: Lake, runId: string): Promise<AnswerStore[]> {
-    const root = join(lake.folder, FOLDER);
-    const stores: AnswerStore[] = [];
-    for (const name of (await namesIn(root)).sort()) {
-      const folder = join(root, name);
+  static async takeOver(lake: Lake, runId: string): Promise<ResponseSpool[]> {
+    const stores: ResponseSpool[] = [];
+    for (const folder of [...(await foldersIn(lake, EARLIER_FOLDER)), ...(await foldersIn(lake, FOLDER))]) {
       if (await isAlive(folder, join(lake.folder, STAGING))) continue;
-      const taken = new AnswerStore(lake, `${name.split("~")[0]}~${runId}`);
+      const taken = new ResponseSpool(lake, `${basename(folder).split("~")[0]}~${runId}`);
       try {
+        await mkdir(dirname(taken.#folder), { recursive: true });
         await rename(folder, taken.#folder);
         await taken.#owning();
         stores.push(taken);
@@ -104,7 +104,7 @@ export class AnswerStore {
   }
 
   /** Reads an answer. @throws {LakeError} where it is not as it was kept. */
-  async read(id: string): Promise<KeptAnswer> {
+  async read(id: string): Promise<SpooledResponse> {
     const path = join(this.#folder, id);
     try {
       const { note, body: kept } = noteFile.parse(JSON.parse(await readFile(path + NOTE, "utf8")));
@@ -112,9 +112,9 @@ export class AnswerStore {
       const body = await readFile(path + BODY);
       if (body.length === kept.bytes && crc32(body) === kept.crc32) return { note, body };
     } catch (cause) {
-      throw new LakeError(`answers/${basename(this.#folder)}/${id}: cannot be read`, { cause });
+      throw new LakeError(`${FOLDER}/${basename(this.#folder)}/${id}: cannot be read`, { cause });
     }
-    throw new LakeError(`answers/${basename(this.#folder)}/${id}: its columns are damaged`);
+    throw new LakeError(`${FOLDER}/${basename(this.#folder)}/${id}: its columns are damaged`);
   }
 
   /** Puts an answer that nobody can read out of the way. @returns where it is now, in the lake. */
@@ -173,6 +173,12 @@ export class AnswerStore {
       touch(owner).catch(() => undefined);
     }, HEARTBEAT_MS).unref();
   }
+}
+
+/** The folders of all runs, sorted. */
+async function foldersIn(lake: Lake, folder: string): Promise<string[]> {
+  const root = join(lake.folder, folder);
+  return (await namesIn(root)).sort().map((name) => join(root, name));
 }
 
 /** @returns what was written: its size and checksum. */

@@ -3,7 +3,7 @@ import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { daysOverlapped, type TradingCalendar, type TradingDay } from "../../market/trading-calendar.js";
 import { instantOf, localDate } from "../../market/zone.js";
-import type { KlineAnswer } from "../../wire/decode/decode-klines.js";
+import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
 import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";
 import type { RowCap } from "./row-cap.js";
@@ -58,14 +58,14 @@ export interface ResponseVerdict extends Verdict {
 const MANY_SYMBOLS = 10;
 
 /** Judges a response: what is settled by it, what is in doubt, what is absent and what was lost. */
-export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFacts): ResponseVerdict {
-  const { columns, received, issues, unusable } = answer;
+export function judgeResponse(page: Page, response: DecodedKlines, facts: ResponseFacts): ResponseVerdict {
+  const { columns, received, issues, unusable } = response;
   const spans = symbolSpans(columns);
   const days = facts.calendar?.daysIn(page.window, facts.now) ?? [];
   const expected = { ...facts, region: page.region, days };
   const present = spans.map(({ symbol }) => symbol);
   const hasStrangers = issues.counts.some(({ rule }) => rule === "not_requested" || rule === "bad_symbol");
-  const strayed = strayedSymbols(answer, new Set(present));
+  const strayed = strayedSymbols(response, new Set(present));
   const mislabelled = spans.filter((span) =>
     isOfOtherPeriod(span, columns.timestamp, page.region, facts.period),
   );
@@ -73,7 +73,7 @@ export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFa
   const beginnings = spans
     .filter((span) => !mislabelled.includes(span))
     .map((span) => beginningOf(span, received.get(span.symbol) ?? 0, columns, expected));
-  const judged = judgeAbsence(page.doubts === undefined ? answer.absent : [], {
+  const judged = judgeAbsence(page.doubts === undefined ? response.absent : [], {
     present: present.length,
     hasStrangers,
   });
@@ -96,7 +96,7 @@ export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFa
     present,
     mislabelled: new Set(mislabelled.map(({ symbol }) => symbol)),
     absence,
-    lost: lostBars(answer, page),
+    lost: lostBars(response, page),
     quiet: quietSessions(page, spans, verdict, { days, columns, listedAt: facts.listedAt }),
     sessions: new Map(page.symbols.map((symbol) => [symbol, listed(symbol)])),
   };
@@ -104,7 +104,7 @@ export function judgeResponse(page: Page, answer: KlineAnswer, facts: ResponseFa
 
 /** Symbols that came with bars outside of the window, or with none that is good: the response is not about the window. */
 function strayedSymbols(
-  { received, issues, unusable }: KlineAnswer,
+  { received, issues, unusable }: DecodedKlines,
   present: ReadonlySet<string>,
 ): Set<string> {
   const outside = issues.counts.flatMap(({ rule, symbol }) =>
@@ -122,7 +122,7 @@ function strayedSymbols(
  */
 function isOfOtherPeriod(
   { start, end }: SymbolSpan,
-  timestamp: KlineAnswer["columns"]["timestamp"],
+  timestamp: DecodedKlines["columns"]["timestamp"],
   region: Region,
   period: LandedPeriod,
 ): boolean {
@@ -140,7 +140,7 @@ function isOfOtherPeriod(
 }
 
 /** Bars that were set aside though they were asked for; a repeat of a bar that was kept is none. */
-function lostBars({ issues, unusable, received }: KlineAnswer, { symbols }: Page): LostBars[] {
+function lostBars({ issues, unusable, received }: DecodedKlines, { symbols }: Page): LostBars[] {
   const asked = new Set(symbols);
   const lost = new Map<string, number | undefined>(
     unusable.map((symbol) => [symbol, received.get(symbol) || undefined]),
@@ -164,7 +164,7 @@ function quietSessions(
     listedAt,
   }: {
     readonly days: readonly TradingDay[];
-    readonly columns: KlineAnswer["columns"];
+    readonly columns: DecodedKlines["columns"];
     readonly listedAt: ReadonlyMap<string, number>;
   },
 ): QuietSessions[] {

@@ -40,7 +40,7 @@ export interface Refusal {
   /** The process's own requests that counted when the refused one was sent. */
   readonly accepted: number;
   /** The wait that the service asked for, in milliseconds, where it did. */
-  readonly toldMs: number | undefined;
+  readonly retryAfterMs: number | undefined;
   /** When the wait is over, as epoch milliseconds. */
   readonly resumesAt: number;
   /** When the oldest of those requests no longer counts, in milliseconds from now. */
@@ -156,10 +156,10 @@ function withoutTrial(rate: Rate, limit: number | undefined): Rate {
 }
 
 function afterUnexplained(rate: Rate, refusal: Refusal): Rate {
-  const { now, accepted, toldMs, resumesAt } = refusal;
+  const { now, accepted, retryAfterMs, resumesAt } = refusal;
   if (rate.fallback !== undefined && accepted >= rate.fallback)
     return { ...rate, limit: rate.fallback, fallback: undefined, trialAt: resumesAt + rate.patienceMs };
-  if (toldMs !== undefined && toldMs < SHORT_WAIT_MS) {
+  if (retryAfterMs !== undefined && retryAfterMs < SHORT_WAIT_MS) {
     const pressure = rate.pressure + 1;
     return pressure < MAX_PRESSURE ? { ...rate, pressure } : strictly({ ...rate, pressure: 0 }, refusal);
   }
@@ -188,8 +188,8 @@ function strictly(rate: Rate, refusal: Refusal): Rate {
 }
 
 /** A service that asks for a wait much shorter than its minute needs to turn over refuses bursts, not a full minute. */
-function refusesBursts({ accepted, toldMs, turnsOverMs }: Refusal): boolean {
-  return accepted > 0 && (toldMs === undefined || 4 * toldMs < turnsOverMs);
+function refusesBursts({ accepted, retryAfterMs, turnsOverMs }: Refusal): boolean {
+  return accepted > 0 && (retryAfterMs === undefined || 4 * retryAfterMs < turnsOverMs);
 }
 
 function lower(limit: number): number {

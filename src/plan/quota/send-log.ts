@@ -5,7 +5,7 @@ export interface Send {
   /** Epoch milliseconds. */
   readonly sentAt: number;
   /** When its answer began, or its failure was known, as epoch milliseconds; undefined while it is under way. */
-  answeredAt?: number;
+  respondedAt?: number;
   /** Whether the service refused it for the quota: what is refused does not count. */
   isRefused?: boolean;
 }
@@ -25,7 +25,7 @@ const CLOCK_MARGIN_MS = 25;
  *
  * @param limit requests a minute; below 1, one request in so much longer a time.
  */
-export function roomAt(sends: readonly Send[], limit: number): number {
+export function freeAt(sends: readonly Send[], limit: number): number {
   const most = Math.max(1, Math.floor(limit));
   if (sends.length < most) return Number.NEGATIVE_INFINITY;
   const arrivals = sends.filter(({ isRefused }) => isRefused !== true).map(latestArrival);
@@ -63,8 +63,8 @@ export function recentSends(sends: readonly Send[], limit: number | undefined, n
   return sends.filter(({ sentAt }) => sentAt > since && sentAt <= now);
 }
 
-function latestArrival({ sentAt, answeredAt = Number.POSITIVE_INFINITY }: Send): number {
-  return Math.min(answeredAt, sentAt + MAX_ARRIVAL_MS);
+function latestArrival({ sentAt, respondedAt = Number.POSITIVE_INFINITY }: Send): number {
+  return Math.min(respondedAt, sentAt + MAX_ARRIVAL_MS);
 }
 
 /** Time in which the limit's requests, rounded down to one or more, may be sent. */

@@ -12,7 +12,7 @@ import { readKlines } from "../klines/read-klines.js";
 import { ALL_TIME } from "../klines/requested-bars.js";
 import { seriesOf } from "../klines/series.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { type AnswerFunction, KlineAnswer } from "./response.js";
+import { type EndpointHandler, KlineResponse } from "./response.js";
 
 const EPOCH = parseTradingDate("1970-01-01");
 const NO_TIME: TimeRange = { start: 0, end: 0 };
@@ -30,7 +30,7 @@ function intersection(a: TimeRange, b: TimeRange): TimeRange {
 }
 
 /** K-lines of several symbols: `GET /v1/klines/batch`. */
-export const answerKlinesBatch: AnswerFunction = async (view, { query }) => {
+export const serveKlinesBatch: EndpointHandler = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.klinesBatch, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
@@ -43,11 +43,11 @@ export const answerKlinesBatch: AnswerFunction = async (view, { query }) => {
     rangeOf: () => range,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return new KlineAnswer(runs, "map");
+  return new KlineResponse(runs, "map");
 };
 
 /** K-lines of one symbol: `GET /v1/klines`. */
-export const answerKlines: AnswerFunction = async (view, { query }) => {
+export const serveKlines: EndpointHandler = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.klines, query);
   (await view.scope()).checkSymbols([asked.symbol]);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
@@ -60,11 +60,11 @@ export const answerKlines: AnswerFunction = async (view, { query }) => {
     rangeOf: () => range,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return new KlineAnswer(known(runs, asked.symbol), "single");
+  return new KlineResponse(known(runs, asked.symbol), "single");
 };
 
 /** The ratio of each ex-event of symbols, in a window: `GET /v1/klines/ex-factors`. */
-export const answerExFactors: AnswerFunction = async (view, { query }) => {
+export const serveExFactors: EndpointHandler = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.exFactors, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
@@ -82,7 +82,7 @@ export const answerExFactors: AnswerFunction = async (view, { query }) => {
 };
 
 /** Minutes of one symbol on its region's latest trading day: `GET /v1/klines/intraday`. */
-export const answerIntraday: AnswerFunction = async (view, { query }) => {
+export const serveIntraday: EndpointHandler = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.intraday, query);
   (await view.scope()).checkSymbols([asked.symbol]);
   const days = await latestMinuteDays(view);
@@ -95,11 +95,11 @@ export const answerIntraday: AnswerFunction = async (view, { query }) => {
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return new KlineAnswer(known(runs, asked.symbol), "single");
+  return new KlineResponse(known(runs, asked.symbol), "single");
 };
 
 /** Minutes of several symbols on their regions' latest trading days: `GET /v1/klines/intraday/batch`. */
-export const answerIntradayBatch: AnswerFunction = async (view, { query }) => {
+export const serveIntradayBatch: EndpointHandler = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.intradayBatch, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const days = await latestMinuteDays(view);
@@ -112,11 +112,11 @@ export const answerIntradayBatch: AnswerFunction = async (view, { query }) => {
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return new KlineAnswer(runs, "map");
+  return new KlineResponse(runs, "map");
 };
 
 /** Minutes of universes' members on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
-export const answerIntradayUniverse: AnswerFunction = async (view, { query }) => {
+export const serveIntradayUniverse: EndpointHandler = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.intradayUniverse, query);
   (await view.scope()).checkUniverses(asked.universes);
   const days = await latestMinuteDays(view);
@@ -131,7 +131,7 @@ export const answerIntradayUniverse: AnswerFunction = async (view, { query }) =>
     rangeOf: (region) => intersection(days.get(region) ?? NO_TIME, window),
     isKnown: () => true,
   });
-  return new KlineAnswer(runs, "map");
+  return new KlineResponse(runs, "map");
 };
 
 /** @throws {RequestError} for the K-lines of one symbol that the lake does not know. */

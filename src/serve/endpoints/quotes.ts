@@ -14,17 +14,17 @@ import { ALL_TIME } from "../klines/requested-bars.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "../klines/series.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { EXT_TYPE } from "../read/reference-data.js";
-import { type AnswerFunction, TextAnswer } from "./response.js";
+import { type EndpointHandler, TextResponse } from "./response.js";
 
 /** Rows that take as much memory as the objects that one quote is made of, and their garbage. */
 const ROWS_OF_A_QUOTE = 100;
 
 /** `POST /v1/quotes`: from each symbol's newest bars; a symbol without any is left out. */
-export const answerQuotes: AnswerFunction = (view, { body, now }) =>
+export const serveQuotes: EndpointHandler = (view, { body, now }) =>
   quotes(view, parseParameters(PARAMETERS.quotes, body), now);
 
 /** `GET /v1/quotes` */
-export const answerQuotesOf: AnswerFunction = (view, { query, now }) =>
+export const serveQuotesOf: EndpointHandler = (view, { query, now }) =>
   quotes(view, parseParameters(PARAMETERS.quotesOf, query), now);
 
 async function quotes(
@@ -34,7 +34,7 @@ async function quotes(
     readonly universes?: readonly string[] | undefined;
   },
   now: number,
-): Promise<TextAnswer> {
+): Promise<TextResponse> {
   const scope = await view.scope();
   scope.checkSymbols(asked.symbols ?? []);
   scope.checkUniverses(asked.universes ?? []);
@@ -49,7 +49,7 @@ async function quotes(
     const facts = quoteFacts(symbol, barsOfRun(daily, symbol), barsOfRun(minutes, symbol)[0], now, dates);
     return facts === undefined ? [] : [JSON.stringify(quoteOf(symbol, facts, instruments.get(symbol)))];
   });
-  return new TextAnswer(`{"data":[${texts.join()}]}`);
+  return new TextResponse(`{"data":[${texts.join()}]}`);
 }
 
 type Runs = ReadonlyMap<string, KlineRun>;

@@ -2,7 +2,7 @@ import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument } from "../../wire/resources.js";
 import { RequestError } from "../http/request-error.js";
 import type { LakeView } from "../read/lake-reader.js";
-import type { AnswerFunction } from "./response.js";
+import type { EndpointHandler } from "./response.js";
 
 /** Metadata of the symbols, in their order; a symbol that is not known is left out. */
 async function instrumentsOf(view: LakeView, symbols: readonly string[]): Promise<Instrument[]> {
@@ -12,22 +12,22 @@ async function instrumentsOf(view: LakeView, symbols: readonly string[]): Promis
 }
 
 /** `GET /v1/instruments` */
-export const answerInstruments: AnswerFunction = async (view, { query }) => ({
+export const serveInstruments: EndpointHandler = async (view, { query }) => ({
   data: await instrumentsOf(view, parseParameters(PARAMETERS.instruments, query).symbols),
 });
 
 /** `POST /v1/instruments` */
-export const answerInstrumentsBatch: AnswerFunction = async (view, { body }) => ({
+export const serveInstrumentsBatch: EndpointHandler = async (view, { body }) => ({
   data: await instrumentsOf(view, parseParameters(PARAMETERS.instrumentsBatch, body).symbols),
 });
 
 /** `GET /v1/symbols` */
-export const answerSymbols: AnswerFunction = async (view, { query }) => ({
+export const serveSymbols: EndpointHandler = async (view, { query }) => ({
   data: (await instrumentsOf(view, parseParameters(PARAMETERS.symbols, query).symbols)).map(symbolRecord),
 });
 
 /** `POST /v1/symbols` */
-export const answerSymbolsBatch: AnswerFunction = async (view, { body }) => ({
+export const serveSymbolsBatch: EndpointHandler = async (view, { body }) => ({
   data: (await instrumentsOf(view, parseParameters(PARAMETERS.symbolsBatch, body).symbols)).map(symbolRecord),
 });
 
@@ -36,13 +36,13 @@ function symbolRecord({ type, ...rest }: Instrument): object {
 }
 
 /** `GET /v1/universes`: those that the key may ask for. */
-export const answerUniverses: AnswerFunction = async (view) => {
+export const serveUniverses: EndpointHandler = async (view) => {
   const [scope, { universes }] = [await view.scope(), await view.reference()];
   return { data: [...universes.values()].filter(({ id }) => scope.hasUniverse(id)) };
 };
 
 /** `GET /v1/universes/{id}` */
-export const answerUniverse: AnswerFunction = async (view, { path }) => {
+export const serveUniverse: EndpointHandler = async (view, { path }) => {
   const { id = "" } = path;
   (await view.scope()).checkUniverses([id]);
   const { universes, members } = await view.reference();
@@ -53,7 +53,7 @@ export const answerUniverse: AnswerFunction = async (view, { path }) => {
 };
 
 /** `POST /v1/universes/batch`: an id that is not known is left out. */
-export const answerUniversesBatch: AnswerFunction = async (view, { body }) => {
+export const serveUniversesBatch: EndpointHandler = async (view, { body }) => {
   const { ids } = parseParameters(PARAMETERS.universesBatch, body);
   (await view.scope()).checkUniverses(ids);
   const { universes, members } = await view.reference();
@@ -65,12 +65,12 @@ export const answerUniversesBatch: AnswerFunction = async (view, { body }) => {
 };
 
 /** `GET /v1/exchanges` */
-export const answerExchanges: AnswerFunction = async (view) => ({
+export const serveExchanges: EndpointHandler = async (view) => ({
   data: [...(await view.reference()).exchanges.values()],
 });
 
 /** `GET /v1/exchanges/{exchange}/instruments`: those that the key may ask for. */
-export const answerExchangeInstruments: AnswerFunction = async (view, { path, query }) => {
+export const serveExchangeInstruments: EndpointHandler = async (view, { path, query }) => {
   const { type } = parseParameters(PARAMETERS.exchangeInstruments, query);
   const { exchange = "" } = path;
   const [scope, { exchanges, instruments }] = [await view.scope(), await view.reference()];

@@ -15,7 +15,7 @@ interface Asked {
 }
 
 /** Bars that are still to be written as a body. */
-export class KlineAnswer {
+export class KlineResponse {
   readonly #runs: readonly KlineRun[];
   readonly #shape: KlineShape;
 
@@ -40,7 +40,7 @@ export class KlineAnswer {
 }
 
 /** A body that is written already: of many small objects, none of which outlives its own text. */
-export class TextAnswer {
+export class TextResponse {
   /** JSON. */
   readonly text: string;
 
@@ -55,4 +55,7 @@ export class TextAnswer {
  * @throws {ParameterError} for a parameter that breaks a rule.
  * @throws {RequestError} for what cannot be answered.
  */
-export type AnswerFunction = (view: LakeView, asked: Asked) => Promise<KlineAnswer | TextAnswer | object>;
+export type EndpointHandler = (
+  view: LakeView,
+  asked: Asked,
+) => Promise<KlineResponse | TextResponse | object>;

@@ -3,16 +3,16 @@ import type { TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { StatementRecord } from "../../wire/resources.js";
-import { demandsOf, wantedSql } from "../klines/requested-bars.js";
+import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
-import type { AnswerFunction } from "./response.js";
+import type { EndpointHandler } from "./response.js";
 
 /** `GET /v1/financials/balance-sheet` */
-export const answerBalanceSheet: AnswerFunction = (view, { query }) => statements(view, BALANCE_SHEET, query);
+export const serveBalanceSheet: EndpointHandler = (view, { query }) => statements(view, BALANCE_SHEET, query);
 
 /** `GET /v1/financials/cash-flow` */
-export const answerCashFlow: AnswerFunction = (view, { query }) => statements(view, CASH_FLOW, query);
+export const serveCashFlow: EndpointHandler = (view, { query }) => statements(view, CASH_FLOW, query);
 
 const FIRST_DATE = "0000-00-00";
 const LAST_DATE = "9999-99-99";
@@ -51,7 +51,7 @@ async function readRecords(
   const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
     // Dates are compared as texts: a year that a DATE cannot hold is then no error.
-    const sql = `WITH ${wantedSql("$wanted")}
+    const sql = `WITH ${requestedSql("$wanted")}
       SELECT symbol, CAST(period_end AS VARCHAR) AS period_end, CAST(announce_date AS VARCHAR) AS announce_date,
         ${fields.map(ident).join(", ")}
       FROM (${relation}) JOIN wanted USING (symbol)

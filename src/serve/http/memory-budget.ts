@@ -1,5 +1,5 @@
 /** Room for the rows of answers that are under way: more wait, in the order in which they came. */
-export class AnswerRoom {
+export class MemoryBudget {
   readonly #rows: number;
   readonly #waiting: { readonly rows: number; readonly enter: () => void }[] = [];
   #taken = 0;

@@ -16,7 +16,7 @@ export class RequestError extends Error {
 }
 
 /** An error as it is answered: nothing in it tells of files, SQL or code. */
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly status: number;
   readonly body: ErrorBody;
   readonly retryAfterMs: number | undefined;
@@ -36,7 +36,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, readonly [code: ErrorCode, messag
 };
 
 /** Turns whatever a request ended with into the one error body. */
-export function answerOf(error: unknown, requestId: string): ErrorAnswer {
+export function responseOf(error: unknown, requestId: string): ErrorResponse {
   if (error instanceof RequestError) return plain(error.code, error.message, error.retryAfterMs);
   if (error instanceof ParameterError) return plain(error.code, error.message);
   const { code, statusCode } = error as { code?: string; statusCode?: number };
@@ -50,6 +50,6 @@ export function answerOf(error: unknown, requestId: string): ErrorAnswer {
   return { ...plain("INTERNAL", message), isFault: true };
 }
 
-function plain(code: ErrorCode, message: string, retryAfterMs?: number): ErrorAnswer {
+function plain(code: ErrorCode, message: string, retryAfterMs?: number): ErrorResponse {
   return { status: ERROR_STATUS[code], body: { code, message }, retryAfterMs, isFault: false };
 }

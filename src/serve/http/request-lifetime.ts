@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import type { KlineAnswer } from "../endpoints/response.js";
+import type { KlineResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
-import { AnswerRoom } from "./memory-budget.js";
+import { MemoryBudget } from "./memory-budget.js";
 
 /** Answers of more rows wait in a line of their own: they hold no short ones up. */
 const SHORT_ROWS = 50_000;
@@ -18,11 +18,11 @@ const ROWS_AT_ONCE = 16_384;
 const STALLED_MS = 30_000;
 
 /** The rooms of a service's answers. */
-export class Rooms {
-  readonly #short = new AnswerRoom(ROOM_OF_SHORT);
-  readonly #long = new AnswerRoom(ROOM_OF_LONG);
+export class MemoryBudgets {
+  readonly #short = new MemoryBudget(ROOM_OF_SHORT);
+  readonly #long = new MemoryBudget(ROOM_OF_LONG);
 
-  of(rows: number): AnswerRoom {
+  of(rows: number): MemoryBudget {
     return rows > SHORT_ROWS ? this.#long : this.#short;
   }
 }
@@ -31,7 +31,11 @@ export class Rooms {
  * What a request may do until it is over: its answer sent, its client gone, or its time up. Whoever has not taken the
  * whole answer by then is disconnected.
  */
-export function underWay(raw: ServerResponse, rooms: Rooms, timeoutMs: number): Omit<Reading, "caller"> {
+export function requestLifetime(
+  raw: ServerResponse,
+  budgets: MemoryBudgets,
+  timeoutMs: number,
+): Omit<Reading, "caller"> {
   const controller = new AbortController();
   const { signal } = controller;
   let free: (() => void) | undefined;
@@ -52,7 +56,7 @@ export function underWay(raw: ServerResponse, rooms: Rooms, timeoutMs: number): 
       // One that is in waits for nobody: two of them could wait for each other.
       if (isIn) return;
       isIn = true;
-      const leave = await rooms.of(rows).take(rows, signal);
+      const leave = await budgets.of(rows).take(rows, signal);
       if (raw.closed) leave();
       else free = leave;
     },
@@ -62,13 +66,13 @@ export function underWay(raw: ServerResponse, rooms: Rooms, timeoutMs: number): 
 /** Bars as what a reply is sent: whole, or piece by piece as the client takes them. */
 export function bodyOf(
   reply: FastifyReply,
-  answer: KlineAnswer,
+  response: KlineResponse,
   onFault: (error: Error) => void,
 ): Buffer | Readable {
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
-  if (answer.rows <= ROWS_AT_ONCE) {
-    const { buffer, byteOffset, byteLength } = answer.bytes();
+  if (response.rows <= ROWS_AT_ONCE) {
+    const { buffer, byteOffset, byteLength } = response.bytes();
     return Buffer.from(buffer, byteOffset, byteLength);
   }
-  return Readable.from(answer.pieces()).once("error", onFault);
+  return Readable.from(response.pieces()).once("error", onFault);
 }

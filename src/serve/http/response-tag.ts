@@ -20,7 +20,7 @@ const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], read
  * The strong validator of an answer that follows from the request, the lake and what the key may see; undefined where it
  * also depends on the time of day, as a quote does.
  */
-export async function answerTag(
+export async function responseTag(
   name: EndpointName,
   url: string,
   { universes }: Caller,

@@ -1,50 +1,50 @@
 import { ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
 import {
-  answerExFactors,
-  answerIntraday,
-  answerIntradayBatch,
-  answerIntradayUniverse,
-  answerKlines,
-  answerKlinesBatch,
+  serveExFactors,
+  serveIntraday,
+  serveIntradayBatch,
+  serveIntradayUniverse,
+  serveKlines,
+  serveKlinesBatch,
 } from "../endpoints/klines.js";
-import { answerQuotes, answerQuotesOf } from "../endpoints/quotes.js";
+import { serveQuotes, serveQuotesOf } from "../endpoints/quotes.js";
 import {
-  answerExchangeInstruments,
-  answerExchanges,
-  answerInstruments,
-  answerInstrumentsBatch,
-  answerSymbols,
-  answerSymbolsBatch,
-  answerUniverse,
-  answerUniverses,
-  answerUniversesBatch,
+  serveExchangeInstruments,
+  serveExchanges,
+  serveInstruments,
+  serveInstrumentsBatch,
+  serveSymbols,
+  serveSymbolsBatch,
+  serveUniverse,
+  serveUniverses,
+  serveUniversesBatch,
 } from "../endpoints/reference.js";
-import type { AnswerFunction } from "../endpoints/response.js";
-import { answerBalanceSheet, answerCashFlow } from "../endpoints/statements.js";
+import type { EndpointHandler } from "../endpoints/response.js";
+import { serveBalanceSheet, serveCashFlow } from "../endpoints/statements.js";
 
 import { PUBLIC_PATHS } from "./public-pages.js";
 
 /** What answers each endpoint of the interface. */
-export const ANSWERS: Readonly<Record<EndpointName, AnswerFunction>> = {
-  intraday: answerIntraday,
-  intradayUniverse: answerIntradayUniverse,
-  intradayBatch: answerIntradayBatch,
-  klinesBatch: answerKlinesBatch,
-  klines: answerKlines,
-  exFactors: answerExFactors,
-  quotes: answerQuotes,
-  quotesOf: answerQuotesOf,
-  instruments: answerInstruments,
-  instrumentsBatch: answerInstrumentsBatch,
-  symbols: answerSymbols,
-  symbolsBatch: answerSymbolsBatch,
-  universes: answerUniverses,
-  universe: answerUniverse,
-  universesBatch: answerUniversesBatch,
-  exchanges: answerExchanges,
-  exchangeInstruments: answerExchangeInstruments,
-  balanceSheet: answerBalanceSheet,
-  cashFlow: answerCashFlow,
+export const ANSWERS: Readonly<Record<EndpointName, EndpointHandler>> = {
+  intraday: serveIntraday,
+  intradayUniverse: serveIntradayUniverse,
+  intradayBatch: serveIntradayBatch,
+  klinesBatch: serveKlinesBatch,
+  klines: serveKlines,
+  exFactors: serveExFactors,
+  quotes: serveQuotes,
+  quotesOf: serveQuotesOf,
+  instruments: serveInstruments,
+  instrumentsBatch: serveInstrumentsBatch,
+  symbols: serveSymbols,
+  symbolsBatch: serveSymbolsBatch,
+  universes: serveUniverses,
+  universe: serveUniverse,
+  universesBatch: serveUniversesBatch,
+  exchanges: serveExchanges,
+  exchangeInstruments: serveExchangeInstruments,
+  balanceSheet: serveBalanceSheet,
+  cashFlow: serveCashFlow,
 };
 
 const PUBLIC = [...PUBLIC_PATHS].map((path) => ({ method: "GET", path }));

@@ -29,7 +29,7 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
     buckets: BUCKETS,
     registers,
   });
-  const underWay = new Gauge({
+  const requestLifetime = new Gauge({
     name: "barlake_service_requests_under_way",
     help: "Requests that are being answered.",
     registers,
@@ -42,9 +42,9 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
   });
   const sentBefore = new WeakMap<object, number>();
   app.addHook("onRequest", async (request, reply) => {
-    underWay.inc();
+    requestLifetime.inc();
     sentBefore.set(request, request.socket.bytesWritten);
-    reply.raw.once("close", () => underWay.dec());
+    reply.raw.once("close", () => requestLifetime.dec());
   });
   app.addHook("onResponse", async (request, reply) => {
     const { url } = request.routeOptions;

@@ -3,20 +3,20 @@ import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Clock } from "../../core/time.js";
-import type { Lake, Moment } from "../../lake/lake.js";
+import type { Lake, PointInTime } from "../../lake/lake.js";
 import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
-import { KlineAnswer, TextAnswer } from "../endpoints/response.js";
+import { KlineResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
 import { LakeReader, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
 import { addCompression } from "./compression.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
-import { answerOf, RequestError } from "./request-error.js";
+import { RequestError, responseOf } from "./request-error.js";
+import { bodyOf, MemoryBudgets, requestLifetime } from "./request-lifetime.js";
 import { requestQuota } from "./request-quota.js";
-import { answerTag, namesTag } from "./response-tag.js";
+import { namesTag, responseTag } from "./response-tag.js";
 import { ANSWERS, methodsOf } from "./routes.js";
 import { serviceMetrics } from "./service-metrics.js";
-import { bodyOf, Rooms, underWay } from "./request-lifetime.js";
 
 /** Where the service writes its log: a pino logger is one. */
 export interface ServiceLogger {
@@ -33,7 +33,7 @@ export interface ServiceOptions {
   readonly keys: KeyRing;
   readonly clock: Pick<Clock, "now">;
   /** Serves the lake as it stood then. @default as it stands at each request */
-  readonly moment?: Moment;
+  readonly pointInTime?: PointInTime;
   /** @default none */
   readonly logger?: ServiceLogger;
   /** Requests that a key may make in any minute, unless it has a number of its own. @default unlimited */
@@ -82,7 +82,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
   const reader = new LakeReader(
     lake,
     pool,
-    options.moment ?? {},
+    options.pointInTime ?? {},
     options.verify === false ? undefined : onDamage,
   );
   const app = makeApp(reader, options);
@@ -117,7 +117,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
     routerOptions: { maxParamLength: 100 },
     http: { maxHeaderSize: 2 * MAX_URL_LENGTH },
     frameworkErrors: (error, request, reply) => {
-      const { status, body } = answerOf(error, request.id);
+      const { status, body } = responseOf(error, request.id);
       void (reply as FastifyReply).code(status).header("x-request-id", request.id).send(body);
     },
     clientErrorHandler: (_error, socket) => {
@@ -134,7 +134,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
     response.writeHead(417, { "content-type": "application/json", connection: "close" }).end(body);
   });
   const callers: Callers = new WeakMap();
-  const rooms = new Rooms();
+  const budgets = new MemoryBudgets();
   addChecks(app, options, callers);
   addErrors(app, options);
   addFarewell(app);
@@ -149,7 +149,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
         if (caller.allow?.has(ENDPOINTS[name].group) === false)
           throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
         const view = reader.current({ caller, ...reading });
-        const tag = await answerTag(name, request.url, caller, view.version);
+        const tag = await responseTag(name, request.url, caller, view.version);
         if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
           return { tag, answer: undefined };
         const answer = await ANSWERS[name](view, {
@@ -160,7 +160,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
         });
         return { tag, answer };
       },
-      { rooms, timeoutMs, logger: options.logger },
+      { budgets, timeoutMs, logger: options.logger },
     );
   return app;
 }
@@ -169,29 +169,33 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
 type Callers = WeakMap<FastifyRequest, Caller>;
 
 /** An answer with its validator. @see answerTag */
-interface TaggedAnswer {
+interface TaggedResponse {
   readonly tag: string | undefined;
   /** Undefined where the client has it. */
-  readonly answer: KlineAnswer | TextAnswer | object | undefined;
+  readonly answer: KlineResponse | TextResponse | object | undefined;
 }
 
 function addEndpoint(
   app: FastifyInstance,
   name: EndpointName,
-  give: (request: FastifyRequest, reading: Omit<Reading, "caller">) => Promise<TaggedAnswer>,
-  { rooms, timeoutMs, logger }: { rooms: Rooms; timeoutMs: number; logger: ServiceLogger | undefined },
+  give: (request: FastifyRequest, reading: Omit<Reading, "caller">) => Promise<TaggedResponse>,
+  {
+    budgets,
+    timeoutMs,
+    logger,
+  }: { budgets: MemoryBudgets; timeoutMs: number; logger: ServiceLogger | undefined },
 ): void {
   const { method, path } = ENDPOINTS[name];
   app.route({
     method,
     url: path,
     async handler(request, reply) {
-      const { tag, answer } = await give(request, underWay(reply.raw, rooms, timeoutMs));
+      const { tag, answer } = await give(request, requestLifetime(reply.raw, budgets, timeoutMs));
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
       if (answer === undefined) return reply.code(304).send();
-      if (!(answer instanceof KlineAnswer || answer instanceof TextAnswer)) return answer;
+      if (!(answer instanceof KlineResponse || answer instanceof TextResponse)) return answer;
       void reply.type("application/json; charset=utf-8");
-      if (answer instanceof TextAnswer) return answer.text;
+      if (answer instanceof TextResponse) return answer.text;
       return bodyOf(reply, answer, (err) =>
         logger?.error({ requestId: request.id, path, err }, "answer broken off"),
       );
@@ -239,7 +243,7 @@ function addChecks(
 
 function addErrors(app: FastifyInstance, { logger }: ServiceOptions): void {
   app.setErrorHandler((error, request, reply) => {
-    const { status, body, retryAfterMs, isFault } = answerOf(error, request.id);
+    const { status, body, retryAfterMs, isFault } = responseOf(error, request.id);
     if (isFault)
       logger?.error({ requestId: request.id, path: request.routeOptions.url, err: error }, "request failed");
     if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));

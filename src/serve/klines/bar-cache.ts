@@ -2,7 +2,7 @@ import type { TimeRange } from "../../core/time.js";
 import { type BarRun, bytesOf, compacted, firstNotBefore } from "./bar-runs.js";
 
 /** What is held of a symbol: all its bars with labels from `since` on. */
-interface HeldRun {
+interface CachedRun {
   readonly run: BarRun;
   /** Epoch milliseconds. */
   readonly since: number;
@@ -17,10 +17,10 @@ const ENTRY_BYTES = 1024;
  * query then. What is held is of one version of the lake: the key says which. Bounded in bytes; what was not asked for
  * for the longest time goes first.
  */
-export class HeldBars {
+export class BarCache {
   readonly #mostBytes: number;
   /** In the order of their last use. */
-  readonly #entries = new Map<string, HeldRun>();
+  readonly #entries = new Map<string, CachedRun>();
   #bytes = 0;
 
   constructor(mostBytes: number) {
@@ -64,7 +64,7 @@ export class HeldBars {
     }
   }
 
-  #put(name: string, held: HeldRun): void {
+  #put(name: string, held: CachedRun): void {
     this.#remove(name);
     this.#entries.set(name, held);
     this.#bytes += held.bytes;

@@ -3,7 +3,7 @@ import { isExEventSql } from "../../db/market/ex-event-sql.js";
 import type { ExEvent } from "../../market/ex-events.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { LakeVersion } from "../read/lake-version.js";
-import { demandsOf, wantedSql } from "./requested-bars.js";
+import { demandsOf, requestedSql } from "./requested-bars.js";
 
 /**
  * Derives the ex-events of symbols from all of their daily bars: where `prev_close` differs from the close of the bar
@@ -17,7 +17,7 @@ export async function readExEvents(version: LakeVersion, symbols: readonly strin
   const { files, wanted } = demandsOf(snapshot, symbols);
   if (files.length === 0) return events;
   const read = await version.query(async (session) => {
-    const sql = `WITH ${wantedSql("$wanted")}, closes AS (
+    const sql = `WITH ${requestedSql("$wanted")}, closes AS (
         SELECT position, trade_date, prev_close,
           lag(close) OVER (PARTITION BY position ORDER BY "timestamp") AS last_close
         FROM (${await version.relation(session, snapshot, files)}) JOIN wanted USING (symbol))

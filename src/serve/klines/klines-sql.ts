@@ -12,7 +12,7 @@ import { sessionBarEndSql } from "../../db/market/session-sql.js";
 import { ident, literalList } from "../../db/quote.js";
 import type { Adjustment, Bucket } from "../../market/period.js";
 import { REGIONS } from "../../market/regions.js";
-import { wantedSql } from "./requested-bars.js";
+import { requestedSql } from "./requested-bars.js";
 
 /** The columns of a query of {@link klinesSql}, in its order, as typed arrays. */
 export const KLINE_SHAPE = {
@@ -63,7 +63,7 @@ const STEPS = '[{"position":"INTEGER","start":"INTEGER","end":"INTEGER","value":
  * files, which are sorted: bringing those of several files together is less work than a sort.
  */
 export function klinesSql({ relation, bucket, adjustment }: KlinesSqlParts): string {
-  const ctes = [wantedSql("$wanted")];
+  const ctes = [requestedSql("$wanted")];
   if (adjustment !== "none") {
     ctes.push(`steps AS (
       SELECT s.position AS step_position, s."start" AS step_start, s."end" AS step_end, s."value" AS step

@@ -45,13 +45,13 @@ export interface KlinesRequest {
 export async function readKlines(view: LakeView, request: KlinesRequest): Promise<KlineRun[]> {
   const { symbols, series, count, rangeOf } = request;
   const snapshot = await view.version.snapshot(series.table);
-  const key = await heldKey(view, snapshot, request);
+  const key = await cacheKey(view, snapshot, request);
   const runs = new Map<string, BarRun>();
   const missing: string[] = [];
   for (const symbol of count > 0 ? symbols : []) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
-    const held = view.heldBars.find(key, symbol, rangeOf(region), count);
+    const held = view.barCache.find(key, symbol, rangeOf(region), count);
     if (held === undefined) missing.push(symbol);
     else if (held.values.timestamp.length > 0) runs.set(symbol, held);
   }
@@ -71,7 +71,7 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
 }
 
 /** What the bars of a request follow from, beside symbols, range and count. */
-async function heldKey(view: LakeView, snapshot: Snapshot, request: KlinesRequest): Promise<string> {
+async function cacheKey(view: LakeView, snapshot: Snapshot, request: KlinesRequest): Promise<string> {
   const { series, adjustment } = request;
   const events = adjustment === "none" ? [] : [await view.version.snapshot(BARS_1D)];
   return `${versionsOf([snapshot, ...events])} ${JSON.stringify(series.bucket)} ${adjustment}`;
@@ -116,7 +116,7 @@ async function readRuns(
     const region = regionOf(run.symbol) as Region;
     return request.rangeOf(region).end >= Math.min(newest[region], ALL_TIME.end);
   });
-  view.heldBars.keep(key, whole);
+  view.barCache.keep(key, whole);
   return runs;
 }
 

@@ -26,7 +26,7 @@ const STRUCTURE =
   '[{"symbol":"VARCHAR","position":"INTEGER","unit":"INTEGER","start":"BIGINT","end":"BIGINT","label_start":"BIGINT","label_end":"BIGINT"}]';
 
 /** The CTE `wanted`: a row for each {@link WantedSymbol} of a bound JSON text. */
-export function wantedSql(parameter: string): string {
+export function requestedSql(parameter: string): string {
   return `wanted AS (
     SELECT w.symbol, w.position, w.unit, w.label_start, w.label_end,
       make_timestamptz(w."start" * 1000) AS range_start, make_timestamptz(w."end" * 1000) AS range_end

@@ -3,8 +3,8 @@ import type { BarRun } from "./bar-runs.js";
 type Runs = ReadonlyMap<string, BarRun>;
 
 /** Loads that are under way: requests for the same bars of the same version share one. */
-export class LoadsUnderWay {
-  readonly #underWay = new Map<string, Promise<Runs>>();
+export class SingleFlight {
+  readonly #inFlight = new Map<string, Promise<Runs>>();
 
   /**
    * Waits for a load that is under way, or else begins it. Where the one who began it has gone away, another begins anew.
@@ -13,17 +13,17 @@ export class LoadsUnderWay {
    * @throws the signal's reason when it aborts while it waits for another's load.
    */
   async share(id: string, signal: AbortSignal, begin: () => Promise<Runs>): Promise<Runs> {
-    for (let other = this.#underWay.get(id); other !== undefined; other = this.#underWay.get(id)) {
+    for (let other = this.#inFlight.get(id); other !== undefined; other = this.#inFlight.get(id)) {
       const loaded = await Promise.race([other.catch(() => undefined), abortOf(signal)]);
       signal.throwIfAborted();
       if (loaded !== undefined) return loaded;
     }
     const own = begin();
-    this.#underWay.set(id, own);
+    this.#inFlight.set(id, own);
     try {
       return await own;
     } finally {
-      this.#underWay.delete(id);
+      this.#inFlight.delete(id);
     }
   }
 }

@@ -20,7 +20,7 @@ export interface Description {
   /** What its query, or where it is a POST its body, is checked with. */
   readonly parameters?: z.ZodType;
   /** The body of a success. */
-  readonly answer: z.ZodType;
+  readonly response: z.ZodType;
   /** Errors beside those that any request can meet. */
   readonly errors?: readonly ErrorCode[];
 }
@@ -35,86 +35,86 @@ export const DESCRIPTIONS: Readonly<Record<EndpointName, Description>> = {
   intraday: {
     summary: "Minutes of one symbol on its region's latest trading day",
     parameters: PARAMETERS.intraday,
-    answer: one(compactKlines),
+    response: one(compactKlines),
     errors: ["INVALID_PERIOD", "SYMBOL_NOT_FOUND", ...NO_MINUTES],
   },
   intradayUniverse: {
     summary: "Minutes of universes' members on their regions' latest trading days; by symbol",
     parameters: PARAMETERS.intradayUniverse,
-    answer: map(compactKlines),
+    response: map(compactKlines),
     errors: ["INVALID_PERIOD", ...NO_MINUTES],
   },
   intradayBatch: {
     summary: "Minutes of several symbols on their regions' latest trading days; by symbol",
     parameters: PARAMETERS.intradayBatch,
-    answer: map(compactKlines),
+    response: map(compactKlines),
     errors: ["INVALID_PERIOD", ...NO_MINUTES],
   },
   klinesBatch: {
     summary: "K-lines of several symbols; by symbol, an unknown one is absent",
     parameters: PARAMETERS.klinesBatch,
-    answer: map(compactKlines),
+    response: map(compactKlines),
     errors: ["INVALID_PERIOD"],
   },
   klines: {
     summary: "K-lines of one symbol",
     parameters: PARAMETERS.klines,
-    answer: one(compactKlines),
+    response: one(compactKlines),
     errors: ["INVALID_PERIOD", "SYMBOL_NOT_FOUND"],
   },
   exFactors: {
     summary: "The ratio of each ex-event (dividend, split, rights issue), by symbol; not cumulative",
     parameters: PARAMETERS.exFactors,
-    answer: map(z.array(exFactor)),
+    response: map(z.array(exFactor)),
   },
   quotes: {
     summary: "Quotes of symbols, of universes' members, or both, from the newest bars",
     parameters: PARAMETERS.quotes,
-    answer: list(quote),
+    response: list(quote),
   },
   quotesOf: {
     summary: "Quotes of symbols, of universes' members, or both, from the newest bars",
     parameters: PARAMETERS.quotesOf,
-    answer: list(quote),
+    response: list(quote),
   },
   instruments: {
     summary: "Metadata of symbols",
     parameters: PARAMETERS.instruments,
-    answer: list(instrument),
+    response: list(instrument),
   },
   instrumentsBatch: {
     summary: "Metadata of up to 1000 symbols",
     parameters: PARAMETERS.instrumentsBatch,
-    answer: list(instrument),
+    response: list(instrument),
   },
-  symbols: { summary: "Symbol records", parameters: PARAMETERS.symbols, answer: list(symbolRecord) },
+  symbols: { summary: "Symbol records", parameters: PARAMETERS.symbols, response: list(symbolRecord) },
   symbolsBatch: {
     summary: "Symbol records",
     parameters: PARAMETERS.symbolsBatch,
-    answer: list(symbolRecord),
+    response: list(symbolRecord),
   },
-  universes: { summary: "Every universe", answer: list(universeSummary) },
-  universe: { summary: "A universe with its members", answer: one(universeDetail), errors: ["NOT_FOUND"] },
+  universes: { summary: "Every universe", response: list(universeSummary) },
+  universe: { summary: "A universe with its members", response: one(universeDetail), errors: ["NOT_FOUND"] },
   universesBatch: {
     summary: "Universes with their members, by id; an unknown one is absent",
     parameters: PARAMETERS.universesBatch,
-    answer: map(universeDetail),
+    response: map(universeDetail),
   },
-  exchanges: { summary: "Every exchange", answer: list(exchangeSummary) },
+  exchanges: { summary: "Every exchange", response: list(exchangeSummary) },
   exchangeInstruments: {
     summary: "The instruments of an exchange",
     parameters: PARAMETERS.exchangeInstruments,
-    answer: z.object({ count: z.int(), exchange: z.string(), data: z.array(instrument) }),
+    response: z.object({ count: z.int(), exchange: z.string(), data: z.array(instrument) }),
     errors: ["NOT_FOUND"],
   },
   balanceSheet: {
     summary: "Balance sheets by symbol, the newest version of each reporting period",
     parameters: PARAMETERS.financials,
-    answer: map(z.array(statementRecord)),
+    response: map(z.array(statementRecord)),
   },
   cashFlow: {
     summary: "Cash flow statements by symbol, the newest version of each reporting period",
     parameters: PARAMETERS.financials,
-    answer: map(z.array(statementRecord)),
+    response: map(z.array(statementRecord)),
   },
 };

@@ -83,7 +83,7 @@ export function openApiDocument(): OpenApiDocument {
 }
 
 function operationOf(name: EndpointName, endpoint: Endpoint, description: Description): Operation {
-  const { summary, parameters, answer, errors = [] } = description;
+  const { summary, parameters, response, errors = [] } = description;
   const schema = parameters === undefined ? undefined : schemaOf(parameters);
   const isPost = endpoint.method === "POST";
   return {
@@ -96,7 +96,7 @@ function operationOf(name: EndpointName, endpoint: Endpoint, description: Descri
     ],
     ...(isPost && schema !== undefined && { requestBody: { required: true, content: contentOf(schema) } }),
     responses: {
-      200: { description: "Success", content: contentOf(schemaOf(answer)) },
+      200: { description: "Success", content: contentOf(schemaOf(response)) },
       304: { description: "As the ETag that was sent has it" },
       ...errorResponses([...ANY_REQUEST, ...errors, ...(isPost ? (["PAYLOAD_TOO_LARGE"] as const) : [])]),
     },

@@ -43,13 +43,13 @@ function section({ method, path, operation }: Shown): string {
   const body = requestBody?.content["application/json"].schema;
   const rows = [...parameters.map(parameterRow), ...(body === undefined ? [] : bodyRows(body))];
   const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400);
-  const answer = responses["200"]?.content?.["application/json"].schema ?? {};
+  const response = responses["200"]?.content?.["application/json"].schema ?? {};
   return `<section id="${text(operationId)}">
 <h3><span class="${method.toLowerCase()}">${method}</span> <code>${text(path)}</code></h3>
 <p>${text(summary)}.</p>
 ${rows.length === 0 ? "" : `<table><tr><th>name<th>in<th>type<th>default<th>meaning</tr>${rows.join("")}</table>`}
 <pre>${text(curl(method, path, parameters, body))}</pre>
-<p class="shape"><b>200</b> <code>${text(shape(answer))}</code></p>
+<p class="shape"><b>200</b> <code>${text(shape(response))}</code></p>
 <p class="errors">${errors.map(([status, { description }]) => `<b>${status}</b> ${text(description)}`).join(" · ")}</p>
 </section>`;
 }

@@ -1,5 +1,5 @@
 import { LakeError } from "../../core/errors.js";
-import type { Lake, Moment } from "../../lake/lake.js";
+import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { ExEvent } from "../../market/ex-events.js";
 import { BARS_1D } from "../../schema/bars.js";
@@ -7,10 +7,10 @@ import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Caller } from "../keys/key-ring.js";
 import { type Scope, scopeOf } from "../keys/scope.js";
-import { HeldBars } from "../klines/bar-cache.js";
+import { BarCache } from "../klines/bar-cache.js";
 import { readExEvents } from "../klines/ex-events.js";
-import { LoadsUnderWay } from "../klines/single-flight.js";
 import { NewestBars } from "../klines/newest-bars.js";
+import { SingleFlight } from "../klines/single-flight.js";
 import { FileVerifier } from "./file-verifier.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
@@ -20,8 +20,8 @@ import type { SessionPool } from "./session-pool.js";
 export interface LakeView {
   readonly version: LakeVersion;
   readonly newestBars: NewestBars;
-  readonly heldBars: HeldBars;
-  readonly loads: LoadsUnderWay;
+  readonly barCache: BarCache;
+  readonly loads: SingleFlight;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   /** Waits until there is room for the rows of the answer; it is taken until the request is over. */
@@ -58,13 +58,13 @@ interface Kept<T> {
 /** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
 export class LakeReader {
   readonly #lake: Lake;
-  readonly #moment: Moment;
+  readonly #pointInTime: PointInTime;
   readonly #read: Lake["snapshot"];
   readonly #pool: SessionPool;
   #newestBars = new NewestBars();
   readonly #verifier: FileVerifier | undefined;
-  #heldBars = new HeldBars(HELD_BYTES);
-  readonly #loads = new LoadsUnderWay();
+  #heldBars = new BarCache(HELD_BYTES);
+  readonly #loads = new SingleFlight();
   #reference: Kept<Promise<ReferenceData>> | undefined;
   #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
 
@@ -72,11 +72,16 @@ export class LakeReader {
    * @param moment serves the lake as it stood then.
    * @param onDamage is called for each file that is found damaged; undefined: files are not verified.
    */
-  constructor(lake: Lake, pool: SessionPool, moment: Moment, onDamage?: (error: LakeError) => void) {
+  constructor(
+    lake: Lake,
+    pool: SessionPool,
+    pointInTime: PointInTime,
+    onDamage?: (error: LakeError) => void,
+  ) {
     this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
-    this.#moment = moment;
-    this.#read = sharingLooks(lake.reader(moment));
+    this.#pointInTime = pointInTime;
+    this.#read = sharingLooks(lake.reader(pointInTime));
     this.#pool = pool;
   }
 
@@ -91,7 +96,7 @@ export class LakeReader {
     const errors: LakeError[] = [];
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.status === "fulfilled") continue;
-      const isAskedFor = this.#moment.versions?.has(TABLES[index]?.name ?? "") === true;
+      const isAskedFor = this.#pointInTime.versions?.has(TABLES[index]?.name ?? "") === true;
       if (isAskedFor || !(outcome.reason instanceof LakeError)) throw outcome.reason;
       errors.push(outcome.reason);
     }
@@ -107,7 +112,7 @@ export class LakeReader {
   /** What was derived from a damaged file is not served any more. */
   #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
     this.#newestBars = new NewestBars();
-    this.#heldBars = new HeldBars(HELD_BYTES);
+    this.#heldBars = new BarCache(HELD_BYTES);
     this.#reference = undefined;
     this.#exEvents = undefined;
     onDamage(error);
@@ -126,7 +131,7 @@ export class LakeReader {
       version,
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),
       newestBars: this.#newestBars,
-      heldBars: this.#heldBars,
+      barCache: this.#heldBars,
       loads: this.#loads,
       signal,
       admit,

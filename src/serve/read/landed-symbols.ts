@@ -1,6 +1,6 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import { demandsOf, wantedSql } from "../klines/requested-bars.js";
+import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeVersion } from "./lake-version.js";
 
 /** Those of the symbols that have a row in a table, at any time. */
@@ -13,7 +13,7 @@ export async function landedSymbols(
   if (files.length === 0) return new Set();
   const { columns } = await version.query(async (session) => {
     const relation = await version.relation(session, snapshot, files);
-    const sql = `WITH ${wantedSql("$wanted")} SELECT DISTINCT position FROM (${relation}) JOIN wanted USING (symbol)`;
+    const sql = `WITH ${requestedSql("$wanted")} SELECT DISTINCT position FROM (${relation}) JOIN wanted USING (symbol)`;
     return readColumns(await session.run(sql, { wanted: JSON.stringify(wanted) }), { position: "int32" });
   });
   return new Set(Array.from(columns.position.values, (position) => symbols[position] as string));

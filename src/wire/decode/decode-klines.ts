@@ -6,7 +6,7 @@ import type { KlineExpectation } from "./kline-expectation.js";
 import { KlineSink } from "./kline-sink.js";
 
 /** A decoded K-line answer. Disposing of it gives the buffers of its columns back to their pool: they are void then. */
-export interface KlineAnswer extends Disposable {
+export interface DecodedKlines extends Disposable {
   readonly columns: KlineColumns;
   readonly issues: IssueLog;
   /** Symbols that were asked for and are not in the answer, or have no bar in it. */
@@ -33,15 +33,15 @@ export async function decodeKlines(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   expectation: KlineExpectation,
   pool?: KlineBufferPool,
-): Promise<KlineAnswer> {
+): Promise<DecodedKlines> {
   let lent = pool?.take();
   const giveBack = (): void => {
     if (lent !== undefined) pool?.give(lent);
     lent = undefined;
   };
   try {
-    const answer = await read(body, expectation, lent ?? new KlineBuffers());
-    return { ...answer, [Symbol.dispose]: giveBack };
+    const response = await read(body, expectation, lent ?? new KlineBuffers());
+    return { ...response, [Symbol.dispose]: giveBack };
   } catch (error) {
     giveBack();
     throw error;
@@ -52,7 +52,7 @@ async function read(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   expectation: KlineExpectation,
   buffers: KlineBuffers,
-): Promise<Omit<KlineAnswer, typeof Symbol.dispose>> {
+): Promise<Omit<DecodedKlines, typeof Symbol.dispose>> {
   const issues = new IssueLog();
   const sink = new KlineSink(expectation, issues, buffers);
   const scanner = new JsonScanner(sink, expectation.limits);

@@ -57,7 +57,7 @@ function openEnvelope(
       status: 200,
       code: error.code,
     });
-  throw new WireError("wrong_shape", `answer's ${describe(result.error)}`, bytes);
+  throw new WireError("wrong_shape", `response's ${describe(result.error)}`, bytes);
 }
 
 async function readJson(body: AsyncIterable<Uint8Array>): Promise<{ value: unknown; bytes: number }> {
@@ -66,7 +66,7 @@ async function readJson(body: AsyncIterable<Uint8Array>): Promise<{ value: unkno
   for await (const piece of body) {
     bytes += piece.length;
     if (bytes > MAX_BODY_BYTES)
-      throw new WireError("limit", `answer is longer than ${MAX_BODY_BYTES} bytes`, bytes);
+      throw new WireError("limit", `response is longer than ${MAX_BODY_BYTES} bytes`, bytes);
     pieces.push(piece);
   }
   const text = Buffer.concat(pieces).toString("utf8");
@@ -74,7 +74,7 @@ async function readJson(body: AsyncIterable<Uint8Array>): Promise<{ value: unkno
     return { value: JSON.parse(text) as unknown, bytes };
   } catch (cause) {
     const kind = /^\s*\{/.test(text) && !/\}\s*$/.test(text) ? "truncated" : "not_json";
-    throw new WireError(kind, `answer is not JSON: ${messageOf(cause)}`, bytes, { cause });
+    throw new WireError(kind, `response is not JSON: ${messageOf(cause)}`, bytes, { cause });
   }
 }
 

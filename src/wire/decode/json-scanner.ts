@@ -63,7 +63,7 @@ export class JsonScanner {
   push(chunk: Uint8Array): void {
     const { maxBytes } = this.#limits;
     if (this.bytes + chunk.length > maxBytes)
-      throw new WireError("limit", `answer is longer than ${maxBytes} bytes`, maxBytes);
+      throw new WireError("limit", `response is longer than ${maxBytes} bytes`, maxBytes);
     for (let at = 0; at < chunk.length; ) {
       this.#restore();
       const length = Math.min(chunk.length - at, bytes.length - this.#end);
@@ -160,7 +160,7 @@ export class JsonScanner {
     }
     if (byte === 0x7b || byte === 0x5b) {
       if (this.#stack.length >= this.#limits.maxDepth) {
-        throw new WireError("limit", `answer nests deeper than ${this.#limits.maxDepth} levels`, offset);
+        throw new WireError("limit", `response nests deeper than ${this.#limits.maxDepth} levels`, offset);
       }
       const isObject = byte === 0x7b;
       this.#stack.push(isObject);

@@ -102,9 +102,9 @@ export class KlineSink implements JsonSink {
     this.#keyOffset = offset;
     if (this.#place === "root" || this.#place === "data") {
       const seen = this.#seen[this.#place];
-      if (seen.has(text)) throw new WireError("malformed", `answer repeats the key "${text}"`, offset);
+      if (seen.has(text)) throw new WireError("malformed", `response repeats the key "${text}"`, offset);
       const most = this.#place === "root" ? MAX_ROOT_KEYS : this.#maxSymbols;
-      if (seen.size >= most) throw new WireError("limit", `answer has more than ${most} keys`, offset);
+      if (seen.size >= most) throw new WireError("limit", `response has more than ${most} keys`, offset);
       seen.add(text);
     } else if (this.#place === "kline") this.#bars.key(text, offset);
   }
@@ -159,7 +159,7 @@ export class KlineSink implements JsonSink {
   /** Notes a value that stands where another kind belongs; values of unknown members are of no concern. */
   #unexpected(kind: string, offset: number): void {
     if (this.#place === "before")
-      throw new WireError("wrong_shape", `answer is ${kind}, not an object`, offset);
+      throw new WireError("wrong_shape", `response is ${kind}, not an object`, offset);
     if (this.#place === "root" && this.#key === "data") {
       throw new WireError("wrong_shape", `"data" is ${kind}, not an object`, offset);
     }

@@ -4,5 +4,5 @@ import { WireError } from "../../core/errors.js";
 export function notJson(byte: number, wanted: string, offset: number): WireError {
   const found =
     byte >= 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;
-  return new WireError("not_json", `answer is not JSON: ${found} where ${wanted} belongs`, offset);
+  return new WireError("not_json", `response is not JSON: ${found} where ${wanted} belongs`, offset);
 }

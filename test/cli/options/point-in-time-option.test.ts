@@ -1,12 +1,16 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { type MomentOptions, momentOf, momentOptions } from "../../../src/cli/options/point-in-time-option.js";
-import type { Moment } from "../../../src/lake/lake.js";
+import {
+  type PointInTimeOptions,
+  pointInTimeOf,
+  pointInTimeOptions,
+} from "../../../src/cli/options/point-in-time-option.js";
+import type { PointInTime } from "../../../src/lake/lake.js";
 
-function parsed(...args: readonly string[]): Moment {
+function parsed(...args: readonly string[]): PointInTime {
   const command = new Command().exitOverride().configureOutput({ writeErr: () => {} });
-  for (const option of momentOptions()) command.addOption(option);
-  return momentOf(command.parse(args, { from: "user" }).opts<MomentOptions>());
+  for (const option of pointInTimeOptions()) command.addOption(option);
+  return pointInTimeOf(command.parse(args, { from: "user" }).opts<PointInTimeOptions>());
 }
 
 test.each([

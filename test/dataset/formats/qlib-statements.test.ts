@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildDataset } from "../../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/dataset/spec.js";
-import { stageRows } from "../../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
@@ -40,7 +40,7 @@ async function build(versions: readonly Version[], definition: Partial<DatasetDe
     first_seen_at: Date.parse(version.first_seen_at),
   }));
   if (rows.length > 0) {
-    await stageRows(session, "test_statements", BALANCE_SHEET.columns, rows);
+    await stageObjects(session, "test_statements", BALANCE_SHEET.columns, rows);
     await upsert(session, lake, BALANCE_SHEET, "test_statements", {
       operation: "TEST",
       runId: "test",

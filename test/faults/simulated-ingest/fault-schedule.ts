@@ -33,7 +33,7 @@ export type Wrong = (typeof WRONGS)[number] | typeof MISSING_DAY;
 
 /** Where a process dies: at the n-th moment of a kind, from 1, before it, in its midst or once it is over. */
 export interface Kill {
-  readonly at: "request" | "answer" | "keep" | "commit" | "file" | "statement";
+  readonly at: "request" | "response" | "keep" | "commit" | "file" | "statement";
   readonly nth: number;
   readonly when: "before" | "midway" | "after";
 }
@@ -262,8 +262,8 @@ function lifeOf(draw: Draws): Omit<Life, "key" | "rowCap" | "wrongRate" | OwnDra
 }
 
 function killOf(draw: Draws): Kill {
-  const at = draw.of(["request", "answer", "keep", "commit", "file", "file", "file", "statement"] as const);
-  const most = { request: 10, answer: 6, keep: 5, commit: 6, file: 120, statement: 100 }[at];
+  const at = draw.of(["request", "response", "keep", "commit", "file", "file", "file", "statement"] as const);
+  const most = { request: 10, response: 6, keep: 5, commit: 6, file: 120, statement: 100 }[at];
   // Small numbers more often: a life that does little reaches no others.
   const nth = 1 + Math.floor(most * draw.fraction() ** 2);
   return { at, nth, when: draw.of(["before", "midway", "after"] as const) };

@@ -23,7 +23,7 @@ export interface UpstreamParts {
   readonly clock: EventClock;
   readonly chronicle: Chronicle;
   /** Is told of each request that arrives and of each right answer that was sent whole: the process may die of it. */
-  readonly passes: (moment: "request" | "answer", when: "before" | "midway" | "after") => void;
+  readonly passes: (step: "request" | "response", when: "before" | "midway" | "after") => void;
   /** Lets another engine do to the lake what is due when a request arrives. */
   readonly intrude: (index: number) => Promise<void>;
 }
@@ -90,9 +90,9 @@ class Upstream {
     chronicle.asked({ index, at: clock.now(), endpoint, seen, outcome, bars, cuts, leftOut });
     passes("request", "after");
     await clock.delay(20 + integer(this.#random, 3 * index, 1500));
-    if (isValid(outcome)) passes("answer", "before");
+    if (isValid(outcome)) passes("response", "before");
     await send(response);
-    if (isValid(outcome)) response.once("close", () => passes("answer", "after"));
+    if (isValid(outcome)) response.once("close", () => passes("response", "after"));
   }
 
   #decide(seen: Seen, endpoint: Endpoint, index: number): Decision {
@@ -126,7 +126,7 @@ class Upstream {
       return { outcome: wrong, leftOut, send: (response) => json(response, 200, text) };
     }
     const isSlow = uniform(this.#random, 3 * index + 1) < slowRate;
-    const onPiece = (): void => passes("answer", "midway");
+    const onPiece = (): void => passes("response", "midway");
     return {
       outcome: leftOut === undefined ? (isSlow ? "answered slowly" : "answered") : MISSING_DAY,
       leftOut,

@@ -25,8 +25,8 @@ export async function lakeFindings(state: LakeState): Promise<string[]> {
   }
   findings.push(...(await foreignFindings(state)));
   if (!isLast) return findings;
-  const kept = await readdir(join(lake.folder, "answers"), { recursive: true }).catch(() => []);
-  if (kept.length > 0) findings.push(`answers/ still holds ${kept.join(", ")}`);
+  const kept = await readdir(join(lake.folder, "spool"), { recursive: true }).catch(() => []);
+  if (kept.length > 0) findings.push(`responses/ still holds ${kept.join(", ")}`);
   return findings;
 }
 

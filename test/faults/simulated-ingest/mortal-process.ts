@@ -4,12 +4,12 @@ import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 import { Session } from "../../../src/db/session.js";
 import type { BarsNote } from "../../../src/jobs/ingest/landing-bars.js";
-import { AnswerStore } from "../../../src/lake/requests/response-spool.js";
+import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import type { EventClock } from "../event-clock.js";
 import type { Chronicle } from "./chronicle.js";
 import type { Kill } from "./fault-schedule.js";
 
-type Moment = Kill["at"];
+type PointInTime = Kill["at"];
 type Work = (...parameters: never[]) => Promise<unknown>;
 
 /** Calls that change files; the others are reads. */
@@ -22,7 +22,7 @@ interface Present {
   clock: EventClock;
   chronicle: Chronicle;
   kill: Kill | undefined;
-  counts: Record<Moment, number>;
+  counts: Record<PointInTime, number>;
 }
 
 let present: Present | undefined;
@@ -37,24 +37,24 @@ export function asOther<T>(work: () => Promise<T>): Promise<T> {
 
 /** From now on the process has a clock that its files and queries hold, and dies where the kill says. */
 export function live(clock: EventClock, chronicle: Chronicle, kill: Kill | undefined): void {
-  const counts = { request: 0, answer: 0, keep: 0, commit: 0, file: 0, statement: 0 };
+  const counts = { request: 0, response: 0, keep: 0, commit: 0, file: 0, statement: 0 };
   present = { clock, chronicle, kill, counts };
 }
 
 /** The process passes a moment, and may die of it. The n-th of a kind begins with `before`. */
-export function pass(moment: Moment, when: Kill["when"]): void {
+export function pass(pointInTime: PointInTime, when: Kill["when"]): void {
   if (present === undefined || isOther.getStore()) return;
   const { kill, counts } = present;
-  if (when === "before") counts[moment]++;
-  if (kill?.at === moment && kill.nth === counts[moment] && kill.when === when)
-    die(`${when} ${moment} ${kill.nth}`);
+  if (when === "before") counts[pointInTime]++;
+  if (kill?.at === pointInTime && kill.nth === counts[pointInTime] && kill.when === when)
+    die(`${when} ${pointInTime} ${kill.nth}`);
 }
 
 /** Whether a kill is due in the midst of what has just begun. */
-function isMidway(moment: Moment): boolean {
+function isMidway(pointInTime: PointInTime): boolean {
   const { kill, counts } = present ?? {};
   if (isOther.getStore()) return false;
-  return kill?.at === moment && kill.nth === counts?.[moment] && kill.when === "midway";
+  return kill?.at === pointInTime && kill.nth === counts?.[pointInTime] && kill.when === "midway";
 }
 
 function die(of: string): void {
@@ -79,7 +79,7 @@ export async function becomeMortal(): Promise<void> {
   os.availableParallelism = () => 1;
   syncBuiltinESMExports();
   for (const name of STATEMENTS) intercept(Session.prototype as never, name, statement);
-  intercept(AnswerStore.prototype as never, "keep", kept);
+  intercept(ResponseSpool.prototype as never, "keep", kept);
 }
 
 type Around = (

@@ -68,7 +68,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
     const lost = answered.length - run.kept.length;
     const isKept = pipeline?.kind !== "reference";
     if (isKept && lost > (run.ended === undefined ? UNDER_WAY : 0))
-      findings.push(`${name}: ${answered.length} right answers, of which ${run.kept.length} were kept`);
+      findings.push(`${name}: ${answered.length} right responses, of which ${run.kept.length} were kept`);
     if (run.ended !== undefined && run.ended.status !== statusOf(run, run.ended.open.length > 0))
       findings.push(
         `${name}: ended ${run.ended.status} and should ${statusOf(run, run.ended.open.length > 0)}: ${run.ended.failures.join("; ")}`,
@@ -81,7 +81,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
       const doubts = answered.filter((one, n) => isLook(one, answered.slice(0, n))).length;
       if (answered.length > plan + cuts + doubts + 1)
         findings.push(
-          `${name}: ${answered.length} right answers to a plan of ${plan}, ${cuts} cuts and ${doubts} doubts`,
+          `${name}: ${answered.length} right responses to a plan of ${plan}, ${cuts} cuts and ${doubts} doubts`,
         );
       for (const one of run.asked) {
         if (!paid.isUseful(pipeline.period, one, run.at))

@@ -42,7 +42,7 @@ test("a duration below 0, of a record from before, is no number", () => {
 });
 
 const UNIVERSE = { id: "KNOWN", name: "Known", category: "index", region: "CN", symbol_count: 1 };
-const answers: Readonly<Record<string, unknown>> = {
+const responses: Readonly<Record<string, unknown>> = {
   "/v1/exchanges": [],
   "/v1/universes": [UNIVERSE],
   "/v1/universes/batch": { KNOWN: { ...UNIVERSE, symbols: ["600519.SH"] } },
@@ -50,7 +50,7 @@ const answers: Readonly<Record<string, unknown>> = {
 
 test("intraday of a universe that nobody knows is a failure with its name, and is asked for again", async () => {
   const { run, service } = await scriptedMarket(
-    (seen, response) => json(response, 200, { data: answers[seen.path] ?? {} }),
+    (seen, response) => json(response, 200, { data: responses[seen.path] ?? {} }),
     "2024-01-12T04:00:00Z",
   );
   await run({ name: "reference", kind: "reference" });

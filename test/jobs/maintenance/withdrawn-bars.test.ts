@@ -33,8 +33,8 @@ async function withdrawnMarket(cap = 10_000) {
   const sample = (): Promise<SampleReport> => checkSample(environment, { part: 1 });
   const withdrawn = (accept: boolean): Promise<WithdrawnReport> =>
     withdrawnBars(environment, BARS_1D, { symbols: SYMBOLS, window: WINDOW }, accept);
-  const bars = async (moment = {}): Promise<number> => {
-    const { session } = await openReader(lake, { threads: 1 }, moment);
+  const bars = async (pointInTime = {}): Promise<number> => {
+    const { session } = await openReader(lake, { threads: 1 }, pointInTime);
     using reader = session;
     const [row] = await reader.json<{ n: number }>("SELECT count(*)::INT AS n FROM bars_1d");
     return row?.n ?? 0;

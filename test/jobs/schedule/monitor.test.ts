@@ -28,8 +28,12 @@ async function monitored(...runs: [string, LastRun][]) {
   const monitor = await startMonitor(states, options);
   onTestFinished(() => monitor.close());
   const get = async (path: string) => {
-    const answer = await fetch(monitor.url + path);
-    return { status: answer.status, type: answer.headers.get("content-type"), text: await answer.text() };
+    const response = await fetch(monitor.url + path);
+    return {
+      status: response.status,
+      type: response.headers.get("content-type"),
+      text: await response.text(),
+    };
   };
   return { states, clock, metrics, monitor, options, get };
 }

@@ -7,7 +7,7 @@ import type { StatementsNote } from "../../../src/jobs/ingest/landing-statements
 import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import type { Lake } from "../../../src/lake/lake.js";
-import { AnswerStore } from "../../../src/lake/requests/response-spool.js";
+import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
 import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
@@ -60,7 +60,7 @@ function recordOf(requestId: string, part: Partial<RequestRecord>): RequestRecor
 
 /** Leaves an answer with the first days of the week, as a run that died has kept it. */
 async function keepBars(
-  store: AnswerStore,
+  store: ResponseSpool,
   id: string,
   symbol: string,
   days: number,
@@ -86,11 +86,11 @@ test.each(["json", "body"])(
   "a damaged answer (its %s) is set aside, told, and asked for again; the others land",
   async (part) => {
     const { service, lake, run } = await scriptedMarket(telling(11), NOW);
-    const store = AnswerStore.of(lake, DEAD);
+    const store = ResponseSpool.of(lake, DEAD);
     await keepBars(store, "000001", "600519.SH", 5, 10);
     await keepBars(store, "000002", "000001.SZ", 5, 10);
     await store.close();
-    truncateSync(join(lake.folder, "answers", DEAD, `000001.${part}`), 20);
+    truncateSync(join(lake.folder, "spool", DEAD, `000001.${part}`), 20);
     const symbols = ["600519.SH", "000001.SZ"];
     const report = await run(DAILY, { symbols });
     expect(report.status).toBe("partial");
@@ -102,8 +102,8 @@ test.each(["json", "body"])(
       { symbol: "000001.SZ", closes: [10, 10, 10, 10, 10] },
       { symbol: "600519.SH", closes: [11, 11, 11, 11, 11] },
     ]);
-    expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
-    expect(existsSync(join(lake.folder, "rejects", "answers"))).toBe(true);
+    expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
+    expect(existsSync(join(lake.folder, "rejects", "spool"))).toBe(true);
     expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", requests: { sent: 0 } });
   },
 );
@@ -111,7 +111,7 @@ test.each(["json", "body"])(
 test("an older answer replaces nothing of what a later one has told meanwhile, and adds what that left out", async () => {
   const { service, lake, run } = await scriptedMarket(telling(11), NOW);
   await run({ ...DAILY, from: "2024-01-10" }, { symbols: ["600519.SH"] });
-  const store = AnswerStore.of(lake, DEAD);
+  const store = ResponseSpool.of(lake, DEAD);
   await keepBars(store, "000001", "600519.SH", 4, 10);
   await store.close();
   expect(await run(DAILY, { symbols: ["600519.SH"] })).toMatchObject({
@@ -130,7 +130,7 @@ test("older statements make no version of what was told anew meanwhile", async (
   }, NOW);
   const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
   await run(sheets, { symbols: ["600519.SH"] });
-  const store = AnswerStore.of(lake, DEAD);
+  const store = ResponseSpool.of(lake, DEAD);
   const rows = ["600519.SH", "000001.SZ"].map((symbol) => ({ symbol, ...sheetOf(10), source: "dead" }));
   const record = recordOf("000001", { dataset: BALANCE_SHEET.name, symbols: ["600519.SH", "000001.SZ"] });
   const columns = [

@@ -170,13 +170,15 @@ test("a checkpoint that cannot be written does not hurt the commit", async () =>
 test("an answer that has landed lands no second time, though newer rows have come since", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   const bar = (close: number) => [{ at: "2026-11-02T16:00:00Z", close }];
-  const first = await land(session, lake, BARS_1D, bar(10), { answers: ["run/1", "run/2"] });
+  const first = await land(session, lake, BARS_1D, bar(10), { responses: ["run/1", "run/2"] });
   expect(first.inserted).toBe(1);
-  await land(session, lake, BARS_1D, bar(10.5), { answers: ["run/3"] });
-  const again = await land(session, new Lake(lake.folder), BARS_1D, bar(10), { answers: ["run/1", "run/2"] });
+  await land(session, lake, BARS_1D, bar(10.5), { responses: ["run/3"] });
+  const again = await land(session, new Lake(lake.folder), BARS_1D, bar(10), {
+    responses: ["run/1", "run/2"],
+  });
   expect(again).toMatchObject({ inserted: 0, updated: 0, unchanged: 1, version: 1 });
-  const mixed = land(session, lake, BARS_1D, bar(10), { answers: ["run/2", "run/4"] });
-  await expect(mixed).rejects.toThrow(/1 of the answers have landed by another run meanwhile/);
+  const mixed = land(session, lake, BARS_1D, bar(10), { responses: ["run/2", "run/4"] });
+  await expect(mixed).rejects.toThrow(/1 of the responses have landed by another run meanwhile/);
 });
 
 /** Puts an empty file where the log says that there is one, so that a past version counts as readable. */

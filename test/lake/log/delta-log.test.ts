@@ -24,8 +24,8 @@ async function threeVersions(): Promise<Lake> {
   return lake;
 }
 
-async function closes(lake: Lake, moment: Parameters<Lake["snapshots"]>[0]): Promise<number[]> {
-  const { session } = await openReader(lake, {}, moment);
+async function closes(lake: Lake, pointInTime: Parameters<Lake["snapshots"]>[0]): Promise<number[]> {
+  const { session } = await openReader(lake, {}, pointInTime);
   using reader = session;
   const rows = await reader.json<{ close: number }>("SELECT close FROM bars_1d ORDER BY timestamp");
   return rows.map(({ close }) => close);

@@ -6,7 +6,7 @@ import { literal } from "../../../src/db/quote.js";
 import type { Session } from "../../../src/db/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { landBars, stageBars } from "../../../src/lake/land/land-bars.js";
-import { stageRows } from "../../../src/lake/land/stage-objects.js";
+import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import type { DataFile, Snapshot } from "../../../src/lake/log/snapshot.js";
 import {
@@ -230,7 +230,7 @@ test("columns that only some files have stay", async () => {
   for (const [index, row] of deliveries.entries()) {
     const added =
       index === 0 ? [] : [{ name: "own_field", type: "double", nullable: true, doc: "" } as const];
-    await stageRows(session, "statements", [...BALANCE_SHEET.columns, ...added], [row]);
+    await stageObjects(session, "statements", [...BALANCE_SHEET.columns, ...added], [row]);
     await upsert(session, lake, BALANCE_SHEET, "statements", { operation: "TEST", runId: "test", now: T0 });
   }
   const rows = await contents(session, lake, await newest(lake, BALANCE_SHEET));

@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { AnswerStore } from "../../../src/lake/requests/response-spool.js";
+import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { temporaryLake } from "../temporary-lake.js";
 
 async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
@@ -10,7 +10,7 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
 
 test("what is kept is there, whole and in order, until it is forgotten; an empty store leaves no folder", async () => {
   const lake = temporaryLake();
-  const store = AnswerStore.of(lake, "run-1");
+  const store = ResponseSpool.of(lake, "run-1");
   await Promise.all([store.keep("000002", { n: 2 }), store.keep("000001", { n: 1 }, pieces("ab", "c"))]);
   expect(await store.ids()).toEqual(["000001", "000002"]);
   expect(await store.read("000001")).toEqual({ note: { n: 1 }, body: Buffer.from("abc") });
@@ -18,16 +18,31 @@ test("what is kept is there, whole and in order, until it is forgotten; an empty
   await store.forget(["000001", "000002"]);
   expect(await store.ids()).toEqual([]);
   await store.close();
-  expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
+  expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
+});
+
+test("what an earlier release has left in its own folder is taken over, too", async () => {
+  const lake = temporaryLake();
+  const store = ResponseSpool.of(lake, "run-1");
+  await store.keep("000001", { n: 1 }, pieces("abc"));
+  await store.close();
+  renameSync(join(lake.folder, "spool"), join(lake.folder, "answers"));
+  const [taken] = await ResponseSpool.takeOver(lake, "run-2");
+  expect(await taken?.read("000001")).toEqual({ note: { n: 1 }, body: Buffer.from("abc") });
+  expect(readdirSync(join(lake.folder, "spool"))).toEqual(["run-1~run-2"]);
+  await taken?.close();
 });
 
 test("answers of a run that lives are nobody else's; those of one that ended are taken over, once", async () => {
   const lake = temporaryLake();
-  const store = AnswerStore.of(lake, "run-1");
+  const store = ResponseSpool.of(lake, "run-1");
   await store.keep("000001", { n: 1 });
-  expect(await AnswerStore.takeOver(lake, "run-2")).toEqual([]);
+  expect(await ResponseSpool.takeOver(lake, "run-2")).toEqual([]);
   await store.close();
-  const taken = await Promise.all([AnswerStore.takeOver(lake, "run-2"), AnswerStore.takeOver(lake, "run-3")]);
+  const taken = await Promise.all([
+    ResponseSpool.takeOver(lake, "run-2"),
+    ResponseSpool.takeOver(lake, "run-3"),
+  ]);
   expect(taken.flat()).toHaveLength(1);
   expect((await taken.flat()[0]?.read("000001"))?.note).toEqual({ n: 1 });
   for (const one of taken.flat()) await one.close();
@@ -38,7 +53,7 @@ test.each([
   ["a machine that gives no sign of life", { host: "elsewhere", pid: 1 }, 3_600_000],
 ])("answers of %s are taken over", async (_, owner, ageMs) => {
   const lake = temporaryLake();
-  const folder = join(lake.folder, "answers", "run-1");
+  const folder = join(lake.folder, "spool", "run-1");
   mkdirSync(folder, { recursive: true });
   const { hostname } = await import("node:os");
   writeFileSync(join(folder, "owner.json"), JSON.stringify({ ...owner, host: owner.host || hostname() }));
@@ -46,11 +61,11 @@ test.each([
   utimesSync(join(folder, "owner.json"), at, at);
   writeFileSync(join(folder, "000001.json"), "{}");
   writeFileSync(join(folder, "000002.new"), "{ a half");
-  const [taken] = await AnswerStore.takeOver(lake, "run-2");
+  const [taken] = await ResponseSpool.takeOver(lake, "run-2");
   expect(await taken?.ids()).toEqual(["000001"]);
   await taken?.forget(["000001"]);
   await taken?.close();
-  expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
+  expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
 });
 
 test.each<[string, (folder: string) => void]>([
@@ -60,27 +75,27 @@ test.each<[string, (folder: string) => void]>([
   ["columns of which a bit has changed", (folder) => writeFileSync(join(folder, "000001.body"), "abb")],
 ])("an answer with %s is told, and can be set aside", async (_, damage) => {
   const lake = temporaryLake();
-  const store = AnswerStore.of(lake, "run-1");
+  const store = ResponseSpool.of(lake, "run-1");
   await store.keep("000001", { n: 1 }, pieces("ab", "c"));
-  damage(join(lake.folder, "answers", "run-1"));
-  await expect(store.read("000001")).rejects.toThrow(/^answers\/run-1\/000001: /);
-  expect(await store.setAside("000001")).toBe("rejects/answers/run-1/000001");
-  expect(readdirSync(join(lake.folder, "rejects", "answers", "run-1"))).toContain("000001.json");
+  damage(join(lake.folder, "spool", "run-1"));
+  await expect(store.read("000001")).rejects.toThrow(/^responses\/run-1\/000001: /);
+  expect(await store.setAside("000001")).toBe("rejects/spool/run-1/000001");
+  expect(readdirSync(join(lake.folder, "rejects", "spool", "run-1"))).toContain("000001.json");
   expect(await store.ids()).toEqual([]);
   await store.close();
-  expect(readdirSync(join(lake.folder, "answers"))).toEqual([]);
+  expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
 });
 
 test("a store that is made while another run looks for those of ended runs is not taken over", async () => {
   const lake = temporaryLake();
   const over = new AbortController();
-  const taken: AnswerStore[] = [];
+  const taken: ResponseSpool[] = [];
   const looking = Array.from({ length: 3 }, async (_, n) => {
-    while (!over.signal.aborted) taken.push(...(await AnswerStore.takeOver(lake, `looks-${n}`)));
+    while (!over.signal.aborted) taken.push(...(await ResponseSpool.takeOver(lake, `looks-${n}`)));
   });
   try {
     for (let n = 0; n < 100; n++) {
-      const store = AnswerStore.of(lake, `run-${n}`);
+      const store = ResponseSpool.of(lake, `run-${n}`);
       await store.keep("000001", { n });
       expect(await store.ids()).toEqual(["000001"]);
       await store.forget(["000001"]);

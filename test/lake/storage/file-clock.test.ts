@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "no
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
-import { AnswerStore } from "../../../src/lake/requests/response-spool.js";
+import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { timeIn, touch } from "../../../src/lake/storage/file-clock.js";
 import { temporaryFolder, temporaryLake } from "../temporary-lake.js";
 
@@ -41,7 +41,7 @@ test.each([
   async (_, hours) => {
     const lake = temporaryLake();
     const lease = join(lake.folder, "leases", "other.json");
-    const owner = join(lake.folder, "answers", "other", "owner.json");
+    const owner = join(lake.folder, "spool", "other", "owner.json");
     for (const path of [lease, owner]) {
       mkdirSync(join(path, ".."), { recursive: true });
       writeFileSync(path, JSON.stringify({ ...ELSEWHERE, ...SUBJECT }));
@@ -49,14 +49,14 @@ test.each([
     setClock(hours);
     const leases = new RequestLeases(lake, "mine");
     expect(await leases.take(SUBJECT)).toBeUndefined();
-    expect(await AnswerStore.takeOver(lake, "mine")).toEqual([]);
+    expect(await ResponseSpool.takeOver(lake, "mine")).toEqual([]);
     // After two minutes without a sign of life.
     const silent = (await timeIn(lake.folder)) / 1000 - 120;
     for (const path of [lease, owner]) utimesSync(path, silent, silent);
     const taken = await leases.take(SUBJECT);
     expect(taken).toBeDefined();
     await taken?.release();
-    const [store] = await AnswerStore.takeOver(lake, "mine");
+    const [store] = await ResponseSpool.takeOver(lake, "mine");
     expect(store).toBeDefined();
     await store?.close();
     await leases.close();

@@ -16,14 +16,14 @@ const MINUTE = 60_000;
 const FULL: Refusal = {
   now: 0,
   accepted: 30,
-  toldMs: 50_000,
+  retryAfterMs: 50_000,
   resumesAt: 50_000,
   turnsOverMs: 55_000,
   isWholeMinute: true,
 };
 const again = (refusal: Refusal, more: Partial<Refusal> = {}): Refusal => {
   const now = refusal.resumesAt + 1000;
-  return { ...refusal, now, resumesAt: now + (refusal.toldMs ?? 1000), ...more };
+  return { ...refusal, now, resumesAt: now + (refusal.retryAfterMs ?? 1000), ...more };
 };
 const UNKNOWN = initialRate(undefined, undefined, 0);
 
@@ -45,7 +45,7 @@ test("a second refusal before that shows the limit: the least that was accepted,
 });
 
 test("short waits cost little: only many of them in a row teach, first that bursts are refused", () => {
-  const short = { ...FULL, toldMs: 150, resumesAt: 150, accepted: 12 };
+  const short = { ...FULL, retryAfterMs: 150, resumesAt: 150, accepted: 12 };
   let rate = initialRate(60, undefined, 0);
   for (let i = 0; i < 20; i++) {
     rate = afterRefusal(rate, short);
@@ -111,7 +111,7 @@ test("whatever a service does, the limit is 1 or more, and never above what was 
   const refusal = fc.record({
     now: fc.nat(MINUTE),
     accepted: fc.nat(100),
-    toldMs: fc.option(fc.nat(MINUTE), { nil: undefined }),
+    retryAfterMs: fc.option(fc.nat(MINUTE), { nil: undefined }),
     resumesAt: fc.nat(2 * MINUTE),
     turnsOverMs: fc.nat(MINUTE),
     isWholeMinute: fc.boolean(),

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { recentSends, roomAt, type Send, usedInMinute } from "../../../src/plan/quota/send-log.js";
+import { freeAt, recentSends, type Send, usedInMinute } from "../../../src/plan/quota/send-log.js";
 
 const MINUTE = 60_000;
 
@@ -17,8 +17,8 @@ test("who keeps to the room is never above the limit in any minute of the servic
       for (const { thinkMs, travelMs, answerMs } of requests) {
         const wanted = now + thinkMs;
         for (const [i, send] of sends.entries())
-          if ((ends[i] as number) <= wanted) send.answeredAt = ends[i] as number;
-        now = Math.max(wanted, roomAt(sends, limit));
+          if ((ends[i] as number) <= wanted) send.respondedAt = ends[i] as number;
+        now = Math.max(wanted, freeAt(sends, limit));
         if (now > wanted) expect(now - (sends.at(-limit)?.sentAt ?? 0)).toBeLessThanOrEqual(MINUTE + 1025);
         sends.push({ sentAt: now });
         arrivals.push(now + travelMs);
@@ -33,12 +33,12 @@ test("who keeps to the room is never above the limit in any minute of the servic
 });
 
 test("an answer shows that its request had arrived; what was refused does not count", () => {
-  expect(roomAt([{ sentAt: 0 }], 1)).toBe(MINUTE + 1025);
-  expect(roomAt([{ sentAt: 0, answeredAt: 40 }], 1)).toBe(MINUTE + 65);
-  expect(roomAt([{ sentAt: 0, answeredAt: 4000 }], 1)).toBe(MINUTE + 1025);
-  expect(roomAt([{ sentAt: 0, answeredAt: 40, isRefused: true }], 1)).toBe(Number.NEGATIVE_INFINITY);
-  expect(roomAt([{ sentAt: 0, answeredAt: 0 }], 0.25)).toBe(4 * MINUTE + 25);
-  expect(roomAt([], 1)).toBe(Number.NEGATIVE_INFINITY);
+  expect(freeAt([{ sentAt: 0 }], 1)).toBe(MINUTE + 1025);
+  expect(freeAt([{ sentAt: 0, respondedAt: 40 }], 1)).toBe(MINUTE + 65);
+  expect(freeAt([{ sentAt: 0, respondedAt: 4000 }], 1)).toBe(MINUTE + 1025);
+  expect(freeAt([{ sentAt: 0, respondedAt: 40, isRefused: true }], 1)).toBe(Number.NEGATIVE_INFINITY);
+  expect(freeAt([{ sentAt: 0, respondedAt: 0 }], 0.25)).toBe(4 * MINUTE + 25);
+  expect(freeAt([], 1)).toBe(Number.NEGATIVE_INFINITY);
 });
 
 test("the last minute is counted, and what can no longer matter is forgotten", () => {

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { AnswerRoom } from "../../../src/serve/http/memory-budget.js";
+import { MemoryBudget } from "../../../src/serve/http/memory-budget.js";
 
 const never = new AbortController().signal;
 /** What has happened once every promise that can settle has. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("lets in as much as there is room for, in the order of coming", async () => {
-  const room = new AnswerRoom(10);
+  const room = new MemoryBudget(10);
   const entered: string[] = [];
   const enter = (name: string, rows: number) =>
     room.take(rows, never).then((leave) => {
@@ -25,7 +25,7 @@ test("lets in as much as there is room for, in the order of coming", async () =>
 });
 
 test("takes one that is larger than the room when it is alone", async () => {
-  const room = new AnswerRoom(10);
+  const room = new MemoryBudget(10);
   const leave = await room.take(1000, never);
   const next = room.take(1, never);
   const first = await Promise.race([next, settled().then(() => "waits")]);
@@ -35,7 +35,7 @@ test("takes one that is larger than the room when it is alone", async () => {
 });
 
 test("one that goes away while it waits keeps nobody out", async () => {
-  const room = new AnswerRoom(10);
+  const room = new MemoryBudget(10);
   const leave = await room.take(6, never);
   const gone = new AbortController();
   const large = room.take(9, gone.signal);

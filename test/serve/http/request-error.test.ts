@@ -21,10 +21,10 @@ afterAll(async () => {
 /** Sends bytes as they are, and gives what comes back until the connection ends, or is reset as not all was read. */
 function raw(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
-    let answer = "";
+    let response = "";
     const socket = connect(port, "127.0.0.1", () => socket.end(text));
-    socket.on("data", (bytes) => (answer += bytes));
-    socket.on("close", () => resolve(answer));
+    socket.on("data", (bytes) => (response += bytes));
+    socket.on("close", () => resolve(response));
     socket.on("error", () => {});
   });
 }
@@ -85,18 +85,18 @@ describe("what is not of the interface", () => {
       400,
       { code: "INVALID_PARAMETER", message: "URL is longer than 16384 characters" },
     ]);
-    const answer = await raw(
+    const response = await raw(
       served.service.port,
       `GET ${symbols(100_000)} HTTP/1.1\r\nHost: x\r\nx-api-key: ${KEY}\r\n\r\n`,
     );
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(JSON.parse(answer.slice(answer.indexOf("{")))).toMatchObject({ code: "INVALID_PARAMETER" });
+    expect(response).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(response.slice(response.indexOf("{")))).toMatchObject({ code: "INVALID_PARAMETER" });
   });
 
   test("bytes that are no HTTP are refused", async () => {
-    const answer = await raw(served.service.port, "hello\r\n\r\n");
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(JSON.parse(answer.slice(answer.indexOf("{")))).toMatchObject({ code: "INVALID_PARAMETER" });
+    const response = await raw(served.service.port, "hello\r\n\r\n");
+    expect(response).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(response.slice(response.indexOf("{")))).toMatchObject({ code: "INVALID_PARAMETER" });
   });
 });
 

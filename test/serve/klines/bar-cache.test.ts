@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { HeldBars } from "../../../src/serve/klines/bar-cache.js";
+import { BarCache } from "../../../src/serve/klines/bar-cache.js";
 import type { BarRun } from "../../../src/serve/klines/bar-runs.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../../src/wire/kline-columns.js";
 
@@ -30,7 +30,7 @@ test("what is found is what a look at all the bars would find, or nothing is", (
       fc.integer({ min: 1, max: 40 }),
       (any, since, [a, b], count) => {
         const all = any.sort((x, y) => x - y);
-        const held = new HeldBars(1_000_000);
+        const held = new BarCache(1_000_000);
         held.keep("key", [
           {
             run: runOf(
@@ -55,7 +55,7 @@ test("what is found is what a look at all the bars would find, or nothing is", (
 });
 
 test("other versions are other bars, and the oldest go when there is no more room", () => {
-  const held = new HeldBars(20_000);
+  const held = new BarCache(20_000);
   const all = { start: 0, end: 1000 };
   const keep = (symbol: string): void => held.keep("key", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
   keep("A.US");

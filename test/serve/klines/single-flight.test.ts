@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { BarRun } from "../../../src/serve/klines/bar-runs.js";
-import { LoadsUnderWay } from "../../../src/serve/klines/single-flight.js";
+import { SingleFlight } from "../../../src/serve/klines/single-flight.js";
 
 const never = new AbortController().signal;
 
 test("the same load is begun once, and another by itself", async () => {
-  const loads = new LoadsUnderWay();
+  const loads = new SingleFlight();
   let begun = 0;
   const begin = async (): Promise<Map<string, BarRun>> => {
     begun += 1;
@@ -20,7 +20,7 @@ test("the same load is begun once, and another by itself", async () => {
 });
 
 test("one that waits goes on where the one who began has failed, or ends when it is given up", async () => {
-  const loads = new LoadsUnderWay();
+  const loads = new SingleFlight();
   const gone = new AbortController();
   const own = new Map<string, BarRun>();
   const failing = loads.share("x", never, () => Promise.reject(new Error("gone away")));

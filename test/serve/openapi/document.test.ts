@@ -107,7 +107,7 @@ describe("the document", () => {
     const { body: document } = await served.ask<OpenApiDocument>("/openapi.json");
     const { status, body } = await served.ask(...requestOf(name, document));
     expect([name, status]).toEqual([name, 200]);
-    expect(DESCRIPTIONS[name].answer.parse(body)).toEqual(body);
+    expect(DESCRIPTIONS[name].response.parse(body)).toEqual(body);
     expect(JSON.stringify(body)).toMatch(/600000|"u"|SH|2023-12-31|ex_factor|\[1\]/);
   });
 

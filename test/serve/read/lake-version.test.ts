@@ -94,14 +94,14 @@ test("a service of a past version goes on serving it, and one that there never w
       port: 0,
       keys: plainKeys([KEY]),
       clock: { now: () => NOW },
-      moment: { versions: new Map([["bars_1d", version]]) },
+      pointInTime: { versions: new Map([["bars_1d", version]]) },
     });
   const service = await start(0);
   onTestFinished(() => service.close());
   const close = async (): Promise<unknown> => {
     const url = `${service.url}/v1/klines/batch?symbols=600000.SH&adjust=none`;
-    const answer = await fetch(url, { headers: { "x-api-key": KEY } });
-    return ((await answer.json()) as Answer).data["600000.SH"]?.close;
+    const response = await fetch(url, { headers: { "x-api-key": KEY } });
+    return ((await response.json()) as Answer).data["600000.SH"]?.close;
   };
   expect(await close()).toEqual([1]);
   await landRows(lake, BARS_1D, [bar("600000.SH", day, 3)]);

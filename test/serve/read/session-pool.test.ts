@@ -5,7 +5,7 @@ test("lends each connection to one at a time, and no more than it has", async ()
   const pool = await SessionPool.open(2, { threads: 1 });
   let lent = 0;
   let most = 0;
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       pool.use(async (session) => {
         most = Math.max(most, ++lent);
@@ -15,7 +15,7 @@ test("lends each connection to one at a time, and no more than it has", async ()
       }),
     ),
   );
-  expect(answers).toEqual(Array.from({ length: 20 }, (_, n) => n));
+  expect(responses).toEqual(Array.from({ length: 20 }, (_, n) => n));
   expect(most).toBe(2);
   pool.close();
 });

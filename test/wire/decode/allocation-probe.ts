@@ -30,8 +30,8 @@ for (let reading = 0; reading < READINGS; reading++) {
 console.log(JSON.stringify({ rows, chunks: Math.ceil(body.length / CHUNK_BYTES), allocated }));
 
 async function decodeOnce(): Promise<number> {
-  using answer = await decodeKlines(chunksOf(body), { shape: "map" }, pool);
-  return answer.columns.rows;
+  using response = await decodeKlines(chunksOf(body), { shape: "map" }, pool);
+  return response.columns.rows;
 }
 
 function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {

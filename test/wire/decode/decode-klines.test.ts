@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BarlakeError, ServiceError, WireError } from "../../../src/core/errors.js";
 import type { Issue } from "../../../src/core/issue.js";
-import { decodeKlines, type KlineAnswer } from "../../../src/wire/decode/decode-klines.js";
+import { type DecodedKlines, decodeKlines } from "../../../src/wire/decode/decode-klines.js";
 import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json-sink.js";
 import type { KlineExpectation } from "../../../src/wire/decode/kline-expectation.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.js";
@@ -29,7 +29,7 @@ function kline(changes: Columns = {}): Columns {
 
 const document = (data: unknown): string => JSON.stringify({ data });
 
-async function decode(text: string, expectation: Partial<KlineExpectation> = {}): Promise<KlineAnswer> {
+async function decode(text: string, expectation: Partial<KlineExpectation> = {}): Promise<DecodedKlines> {
   return decodeKlines([utf8(text)], { shape: "map", ...expectation });
 }
 
@@ -46,20 +46,20 @@ async function caught(text: string, expectation: Partial<KlineExpectation> = {})
 async function between(
   bad: unknown,
   expectation: Partial<KlineExpectation> = {},
-): Promise<KlineAnswer & { text: string }> {
+): Promise<DecodedKlines & { text: string }> {
   const text = document({ "A.US": kline(), "BAD.US": bad, "Z.US": kline() });
-  const answer = await decode(text, expectation);
-  const bars = barsOf(answer.columns);
+  const response = await decode(text, expectation);
+  const bars = barsOf(response.columns);
   const good = { open: 1, high: 3, low: 0.5, close: 1.25, volume: 100n, amount: 10.5 };
   for (const symbol of ["A.US", "Z.US"])
     expect(bars[symbol]).toMatchObject([good, { open: 2, volume: 200n }]);
-  return { ...answer, text };
+  return { ...response, text };
 }
 
-const times = (answer: KlineAnswer, symbol: string): number[] | undefined =>
-  barsOf(answer.columns)[symbol]?.map((bar) => bar.timestamp);
-const opens = (answer: KlineAnswer, symbol: string): unknown[] | undefined =>
-  barsOf(answer.columns)[symbol]?.map((bar) => bar.open);
+const times = (response: DecodedKlines, symbol: string): number[] | undefined =>
+  barsOf(response.columns)[symbol]?.map((bar) => bar.timestamp);
+const opens = (response: DecodedKlines, symbol: string): unknown[] | undefined =>
+  barsOf(response.columns)[symbol]?.map((bar) => bar.open);
 
 /** What stands in the document at the place that an issue names. */
 const textAt = (text: string, issue: Issue | undefined, length: number): string =>
@@ -67,29 +67,29 @@ const textAt = (text: string, issue: Issue | undefined, length: number): string 
 
 describe("good answers", () => {
   test("a map of symbols", async () => {
-    const answer = await decode(document({ "A.US": kline(), "B.US": kline({ prev_close: [1.5, null] }) }), {
+    const response = await decode(document({ "A.US": kline(), "B.US": kline({ prev_close: [1.5, null] }) }), {
       symbols: ["A.US", "B.US", "C.US"],
     });
-    expect(answer.issues.total).toBe(0);
-    expect(answer.absent).toEqual(["C.US"]);
-    expect([...answer.received]).toEqual([
+    expect(response.issues.total).toBe(0);
+    expect(response.absent).toEqual(["C.US"]);
+    expect([...response.received]).toEqual([
       ["A.US", 2],
       ["B.US", 2],
     ]);
-    expect(barsOf(answer.columns)["B.US"]?.map((bar) => bar.prev_close)).toEqual([1.5, undefined]);
-    expect(barsOf(answer.columns)["A.US"]?.map((bar) => bar.prev_close)).toEqual([undefined, undefined]);
+    expect(barsOf(response.columns)["B.US"]?.map((bar) => bar.prev_close)).toEqual([1.5, undefined]);
+    expect(barsOf(response.columns)["A.US"]?.map((bar) => bar.prev_close)).toEqual([undefined, undefined]);
   });
 
   test("a single symbol", async () => {
-    const answer = await decode(document(kline()), { shape: "single", symbols: ["A.US"] });
-    expect(times(answer, "A.US")).toEqual([1000, 2000]);
-    expect(answer.absent).toEqual([]);
+    const response = await decode(document(kline()), { shape: "single", symbols: ["A.US"] });
+    expect(times(response, "A.US")).toEqual([1000, 2000]);
+    expect(response.absent).toEqual([]);
   });
 
   test("no symbol, or a symbol without bars, is absent and no issue", async () => {
     const empty = kline(Object.fromEntries(Object.keys(kline()).map((name) => [name, []])));
-    const answer = await decode(document({ "A.US": empty }), { symbols: ["A.US", "B.US"] });
-    expect([answer.columns.rows, answer.issues.total, answer.absent]).toEqual([0, 0, ["A.US", "B.US"]]);
+    const response = await decode(document({ "A.US": empty }), { symbols: ["A.US", "B.US"] });
+    expect([response.columns.rows, response.issues.total, response.absent]).toEqual([0, 0, ["A.US", "B.US"]]);
     expect((await decode(document({}))).columns.rows).toBe(0);
   });
 
@@ -100,9 +100,9 @@ describe("good answers", () => {
         /\}$/,
         ',"volume":[-9223372036854775808,9007199254740993]}}}',
       );
-    const answer = await decode(text);
-    expect(answer.bytes).toBe(text.length);
-    expect([...answer.columns.volume]).toEqual([-(2n ** 63n), 9007199254740993n]);
+    const response = await decode(text);
+    expect(response.bytes).toBe(text.length);
+    expect([...response.columns.volume]).toEqual([-(2n ** 63n), 9007199254740993n]);
   });
 
   test("an integer may be written with a fraction of zeros or an exponent", async () => {
@@ -124,20 +124,20 @@ describe("good answers", () => {
         const { data: _, ...around } = outer;
         const data = { "A.US": { ...inner, ...shuffled }, "B.US": { ...shuffled, ...inner } };
         const text = JSON.stringify({ ...around, data, "": around });
-        const answer = await decodeKlines(cutAt(utf8(text), cuts), { shape: "map" });
-        expect(answer.issues.kept).toEqual([]);
-        expect(barsOf(answer.columns)).toEqual(expected);
+        const response = await decodeKlines(cutAt(utf8(text), cuts), { shape: "map" });
+        expect(response.issues.kept).toEqual([]);
+        expect(barsOf(response.columns)).toEqual(expected);
       }),
     );
   });
 
   test("optional columns that are null, missing or empty of values are nulls", async () => {
-    const answer = await decode(
+    const response = await decode(
       document({ "A.US": kline({ prev_close: null, open_interest: [null, null] }) }),
     );
-    expect(answer.issues.total).toBe(0);
+    expect(response.issues.total).toBe(0);
     for (const name of OPTIONAL_COLUMNS) {
-      expect(barsOf(answer.columns)["A.US"]?.map((bar) => bar[name as "prev_close"])).toEqual([
+      expect(barsOf(response.columns)["A.US"]?.map((bar) => bar[name as "prev_close"])).toEqual([
         undefined,
         undefined,
       ]);
@@ -151,12 +151,12 @@ describe("good answers", () => {
       ...Object.fromEntries(Object.keys(kline()).map((name) => [name, row])),
       prev_close: row.map((i) => (i % 3 === 0 ? null : i / 4)),
     });
-    const answer = await decodeKlines(cutEvery(utf8(document({ "A.US": kline(), "B.US": big })), 65_536), {
+    const response = await decodeKlines(cutEvery(utf8(document({ "A.US": kline(), "B.US": big })), 65_536), {
       shape: "map",
     });
-    expect(answer.issues.total).toBe(0);
-    expect(barsOf(answer.columns)["B.US"]?.map((bar) => bar.prev_close ?? null)).toEqual(big.prev_close);
-    expect(opens(answer, "B.US")).toEqual(row);
+    expect(response.issues.total).toBe(0);
+    expect(barsOf(response.columns)["B.US"]?.map((bar) => bar.prev_close ?? null)).toEqual(big.prev_close);
+    expect(opens(response, "B.US")).toEqual(row);
   });
 });
 
@@ -220,27 +220,27 @@ describe("a bad bar is set aside, and its neighbours land", () => {
       '"timestamp"',
     ],
   ])("%s", async (_, changes, expected, found) => {
-    const answer = await between(kline(changes));
-    expect(opens(answer, "BAD.US")).toEqual([2]);
-    expect(answer.issues.kept).toMatchObject([{ symbol: "BAD.US", rejected: 1, ...expected }]);
-    expect(textAt(answer.text, answer.issues.kept[0], found.length)).toBe(found);
-    expect(answer.issues.kept[0]?.message).toMatch(/^BAD\.US: \w+\[0\] is /);
-    expect(answer.received.get("BAD.US")).toBe(2);
+    const response = await between(kline(changes));
+    expect(opens(response, "BAD.US")).toEqual([2]);
+    expect(response.issues.kept).toMatchObject([{ symbol: "BAD.US", rejected: 1, ...expected }]);
+    expect(textAt(response.text, response.issues.kept[0], found.length)).toBe(found);
+    expect(response.issues.kept[0]?.message).toMatch(/^BAD\.US: \w+\[0\] is /);
+    expect(response.received.get("BAD.US")).toBe(2);
   });
 
   test("a double that overflows", async () => {
     const text = document({ "A.US": kline({ open: "V" }) }).replace('"V"', "[1e999,2]");
-    const answer = await decode(text);
-    expect(opens(answer, "A.US")).toEqual([2]);
-    expect(answer.issues.kept).toMatchObject([
+    const response = await decode(text);
+    expect(opens(response, "A.US")).toEqual([2]);
+    expect(response.issues.kept).toMatchObject([
       { rule: "out_of_range", column: "open", index: 0, byteOffset: text.indexOf("1e999") },
     ]);
   });
 
   test("a bar with two defects is told twice and counted once", async () => {
-    const answer = await between(kline({ open: [null, 2], close: ["x", 2] }));
-    expect(answer.issues.kept.map((issue) => issue.rejected)).toEqual([1, 0]);
-    expect(answer.issues.rejected).toBe(1);
+    const response = await between(kline({ open: [null, 2], close: ["x", 2] }));
+    expect(response.issues.kept.map((issue) => issue.rejected)).toEqual([1, 0]);
+    expect(response.issues.rejected).toBe(1);
   });
 
   test("bars outside the window, whose ends are inclusive", async () => {
@@ -249,10 +249,10 @@ describe("a bad bar is set aside, and its neighbours land", () => {
       ...Object.fromEntries(Object.keys(kline()).map((name) => [name, five(1)])),
       timestamp: five(998),
     });
-    const answer = await decode(document({ "A.US": bars }), { window: { first: 999, last: 1001 } });
-    expect(times(answer, "A.US")).toEqual([999, 1000, 1001]);
-    expect(opens(answer, "A.US")).toEqual([2, 3, 4]);
-    expect(answer.issues.kept).toMatchObject([
+    const response = await decode(document({ "A.US": bars }), { window: { first: 999, last: 1001 } });
+    expect(times(response, "A.US")).toEqual([999, 1000, 1001]);
+    expect(opens(response, "A.US")).toEqual([2, 3, 4]);
+    expect(response.issues.kept).toMatchObject([
       { rule: "outside_window", column: "timestamp", index: 0, rejected: 1 },
       { rule: "outside_window", column: "timestamp", index: 4, rejected: 1 },
     ]);
@@ -260,30 +260,30 @@ describe("a bad bar is set aside, and its neighbours land", () => {
 
   test("no window is so wide that microseconds pass for milliseconds", async () => {
     const window = { first: Number.MIN_SAFE_INTEGER, last: Number.MAX_SAFE_INTEGER };
-    const answer = await decode(document({ "A.US": kline({ timestamp: [1000, 1.7e15] }) }), { window });
-    expect(times(answer, "A.US")).toEqual([1000]);
-    expect(answer.issues.kept).toMatchObject([{ rule: "out_of_range", index: 1 }]);
+    const response = await decode(document({ "A.US": kline({ timestamp: [1000, 1.7e15] }) }), { window });
+    expect(times(response, "A.US")).toEqual([1000]);
+    expect(response.issues.kept).toMatchObject([{ rule: "out_of_range", index: 1 }]);
   });
 });
 
 describe("the order of time", () => {
   test("bars that are not sorted are sorted, with a remark", async () => {
-    const answer = await between(kline({ timestamp: [2000, 1000], prev_close: [null, 7] }));
-    expect(times(answer, "BAD.US")).toEqual([1000, 2000]);
-    expect(opens(answer, "BAD.US")).toEqual([2, 1]);
-    expect(barsOf(answer.columns)["BAD.US"]?.map((bar) => bar.prev_close)).toEqual([7, undefined]);
-    expect(answer.issues.kept).toMatchObject([
+    const response = await between(kline({ timestamp: [2000, 1000], prev_close: [null, 7] }));
+    expect(times(response, "BAD.US")).toEqual([1000, 2000]);
+    expect(opens(response, "BAD.US")).toEqual([2, 1]);
+    expect(barsOf(response.columns)["BAD.US"]?.map((bar) => bar.prev_close)).toEqual([7, undefined]);
+    expect(response.issues.kept).toMatchObject([
       { rule: "unsorted", symbol: "BAD.US", column: "timestamp", rejected: 0 },
     ]);
   });
 
   test("of equal timestamps the last delivered is kept, with its values and nulls", async () => {
-    const answer = await between(kline({ timestamp: [1000, 1000], settlement_price: [9, null] }));
-    expect(times(answer, "BAD.US")).toEqual([1000]);
-    expect(barsOf(answer.columns)["BAD.US"]).toMatchObject([
+    const response = await between(kline({ timestamp: [1000, 1000], settlement_price: [9, null] }));
+    expect(times(response, "BAD.US")).toEqual([1000]);
+    expect(barsOf(response.columns)["BAD.US"]).toMatchObject([
       { open: 2, volume: 200n, settlement_price: undefined },
     ]);
-    expect(answer.issues.kept).toMatchObject([{ rule: "duplicate_key", rejected: 1 }]);
+    expect(response.issues.kept).toMatchObject([{ rule: "duplicate_key", rejected: 1 }]);
   });
 
   test("any order and any repeats: what a map of the deliveries holds (the slow way)", async () => {
@@ -298,17 +298,17 @@ describe("the order of time", () => {
           timestamp: delivered.map(([time]) => time),
           open_interest: delivered.map(([, value]) => value),
         });
-        const answer = await decode(document({ "A.US": columns, "B.US": kline() }));
+        const response = await decode(document({ "A.US": columns, "B.US": kline() }));
         const newest = new Map(delivered.map(([time, value], i) => [time, [i, value ?? undefined]]));
         const expected = [...newest].sort(([a], [b]) => a - b).map(([time, [open, oi]]) => [time, open, oi]);
-        const found = barsOf(answer.columns)["A.US"]?.map((bar) => [
+        const found = barsOf(response.columns)["A.US"]?.map((bar) => [
           bar.timestamp,
           bar.open,
           bar.open_interest,
         ]);
         expect(found).toEqual(expected);
-        expect(answer.issues.rejected).toBe(delivered.length - newest.size);
-        expect(times(answer, "B.US")).toEqual([1000, 2000]);
+        expect(response.issues.rejected).toBe(delivered.length - newest.size);
+        expect(times(response, "B.US")).toEqual([1000, 2000]);
       }),
     );
   });
@@ -340,20 +340,20 @@ describe("a bad symbol is set aside whole, and the others land", () => {
       "false",
     ],
   ])("%s", async (_, bad, expected, found) => {
-    const answer = await between(bad);
-    expect(answer.columns.symbols).toEqual(["A.US", "Z.US"]);
-    const [issue, total] = answer.issues.kept;
+    const response = await between(bad);
+    expect(response.columns.symbols).toEqual(["A.US", "Z.US"]);
+    const [issue, total] = response.issues.kept;
     expect(issue).toMatchObject({ symbol: "BAD.US", rejected: 0, ...expected });
-    expect(textAt(answer.text, issue, found.length)).toBe(found);
+    expect(textAt(response.text, issue, found.length)).toBe(found);
     expect(total).toMatchObject({ symbol: "BAD.US", rule: expected.rule });
-    expect(answer.issues.rejected).toBeGreaterThanOrEqual(2);
+    expect(response.issues.rejected).toBeGreaterThanOrEqual(2);
   });
 
   test("without timestamps nothing can be placed, yet the bars count as received: they are not absent", async () => {
-    const answer = await between(kline({ timestamp: undefined }), { symbols: ["A.US", "BAD.US", "Z.US"] });
-    expect(answer.columns.symbols).toEqual(["A.US", "Z.US"]);
-    expect(answer.issues.kept[0]).toMatchObject({ rule: "missing_column", column: "timestamp" });
-    expect([answer.received.get("BAD.US"), answer.issues.rejected, answer.absent]).toEqual([2, 2, []]);
+    const response = await between(kline({ timestamp: undefined }), { symbols: ["A.US", "BAD.US", "Z.US"] });
+    expect(response.columns.symbols).toEqual(["A.US", "Z.US"]);
+    expect(response.issues.kept[0]).toMatchObject({ rule: "missing_column", column: "timestamp" });
+    expect([response.received.get("BAD.US"), response.issues.rejected, response.absent]).toEqual([2, 2, []]);
   });
 
   test.each<[string, unknown, string]>([
@@ -362,26 +362,26 @@ describe("a bad symbol is set aside whole, and the others land", () => {
     ["a string", "x", '"x"'],
     ["an array", [kline()], "[{"],
   ])("%s for its data", async (kind, bad, found) => {
-    const answer = await between(bad);
-    expect(answer.issues.kept).toMatchObject([{ rule: "wrong_type", symbol: "BAD.US" }]);
-    expect(answer.issues.kept[0]?.message).toContain(`is ${kind}, not Compact K-line data`);
-    expect(textAt(answer.text, answer.issues.kept[0], found.length)).toBe(found);
+    const response = await between(bad);
+    expect(response.issues.kept).toMatchObject([{ rule: "wrong_type", symbol: "BAD.US" }]);
+    expect(response.issues.kept[0]?.message).toContain(`is ${kind}, not Compact K-line data`);
+    expect(textAt(response.text, response.issues.kept[0], found.length)).toBe(found);
   });
 
   test("an entry that was not asked for, or whose key is no symbol", async () => {
     const text = document({ "A.US": kline(), "B.US": kline(), "../etc": kline(), "Z.US": kline() });
-    const answer = await decode(text, { symbols: ["A.US", "Z.US"] });
-    expect(answer.columns.symbols).toEqual(["A.US", "Z.US"]);
-    expect(answer.issues.kept).toMatchObject([
+    const response = await decode(text, { symbols: ["A.US", "Z.US"] });
+    expect(response.columns.symbols).toEqual(["A.US", "Z.US"]);
+    expect(response.issues.kept).toMatchObject([
       { rule: "not_requested", symbol: "B.US", byteOffset: text.indexOf('"B.US"') },
       { rule: "bad_symbol", symbol: "../etc", byteOffset: text.indexOf('"../etc"') },
     ]);
   });
 
   test("a key of any length is cut in the issue", async () => {
-    const answer = await decode(document({ ["x".repeat(5000)]: kline() }));
-    expect(answer.issues.kept[0]?.symbol).toHaveLength(64);
-    expect(answer.issues.kept[0]?.message.length).toBeLessThan(200);
+    const response = await decode(document({ ["x".repeat(5000)]: kline() }));
+    expect(response.issues.kept[0]?.symbol).toHaveLength(64);
+    expect(response.issues.kept[0]?.message.length).toBeLessThan(200);
   });
 });
 
@@ -444,12 +444,12 @@ describe("limits", () => {
     ["numbers that are not short", [1e-30, 1e-30, 1e-30]],
   ])("a symbol with more bars than permitted is set aside, and the others land: %s", async (_, column) => {
     const text = document({ "A.US": kline(), "BAD.US": { ...kline(), prev_close: column }, "Z.US": kline() });
-    const answer = await decode(text, { maxBarsPerSymbol: 2, symbols: ["A.US", "BAD.US", "Z.US"] });
-    expect(answer.columns.symbols).toEqual(["A.US", "Z.US"]);
-    expect(answer.columns.rows).toBe(4);
-    expect(answer.unusable).toEqual(["BAD.US"]);
-    expect(answer.received.get("BAD.US")).toBe(3);
-    const issues = answer.issues.kept.filter(({ rule }) => rule === "too_many_bars");
+    const response = await decode(text, { maxBarsPerSymbol: 2, symbols: ["A.US", "BAD.US", "Z.US"] });
+    expect(response.columns.symbols).toEqual(["A.US", "Z.US"]);
+    expect(response.columns.rows).toBe(4);
+    expect(response.unusable).toEqual(["BAD.US"]);
+    expect(response.received.get("BAD.US")).toBe(3);
+    const issues = response.issues.kept.filter(({ rule }) => rule === "too_many_bars");
     expect(issues).toMatchObject([
       { symbol: "BAD.US", column: "prev_close", index: 2, rejected: 0 },
       { symbol: "BAD.US", message: "BAD.US: 3 bars set aside", rejected: 3 },
@@ -461,16 +461,16 @@ describe("limits", () => {
   test("of a symbol with many more bars than permitted all are counted, and its next columns are read on", async () => {
     const long = Array.from({ length: 10_000 }, (_, k) => k);
     const columns = Object.fromEntries(Object.keys(kline()).map((name) => [name, long]));
-    const answer = await decode(document({ "A.US": columns, "B.US": kline() }), { maxBarsPerSymbol: 3000 });
-    expect(answer.columns.symbols).toEqual(["B.US"]);
-    expect(answer.received.get("A.US")).toBe(10_000);
-    expect(answer.issues.rejected).toBe(10_000);
-    expect(answer.issues.total).toBe(8);
+    const response = await decode(document({ "A.US": columns, "B.US": kline() }), { maxBarsPerSymbol: 3000 });
+    expect(response.columns.symbols).toEqual(["B.US"]);
+    expect(response.received.get("A.US")).toBe(10_000);
+    expect(response.issues.rejected).toBe(10_000);
+    expect(response.issues.total).toBe(8);
   });
 
   test("as many bars as permitted", async () => {
-    const answer = await decode(document({ "A.US": kline() }), { maxBarsPerSymbol: 2 });
-    expect(answer.columns.rows).toBe(2);
+    const response = await decode(document({ "A.US": kline() }), { maxBarsPerSymbol: 2 });
+    expect(response.columns.rows).toBe(2);
   });
 
   test("symbols of an answer", async () => {
