@@ -47,7 +47,7 @@ export function decodedBody(
       `response has the unknown content-encoding "${header?.slice(0, 64)}"`,
       0,
       {
-        hint: `the service, or a proxy before it, responses otherwise than asked: ${ACCEPTED_ENCODINGS}`,
+        hint: `the service, or a proxy before it, sends another encoding than was asked for: ${ACCEPTED_ENCODINGS}`,
       },
     );
   }

@@ -14,7 +14,7 @@ export const REQUESTS: TableSchema = {
     { name: "run_id", type: "string", doc: "Identifies the run." },
     { name: "request_id", type: "string", doc: "Identifies the request within the run." },
     { name: "pipeline", type: "string", doc: "Pipeline that asked." },
-    { name: "dataset", type: "string", doc: "Table that the answer lands in." },
+    { name: "dataset", type: "string", doc: "Table that the response lands in." },
     { name: "endpoint", type: "string", doc: "Method and path." },
     { name: "symbols", type: "string[]", doc: "Symbols, universe ids or exchanges that were asked for." },
     {
@@ -42,20 +42,20 @@ export const REQUESTS: TableSchema = {
     {
       name: "status",
       type: "string",
-      doc: "answered, empty, refused or failed; lost: a repair found that earlier answers are lost.",
+      doc: "answered, empty, refused or failed; lost: a repair found that rows of earlier responses are lost.",
     },
-    { name: "http_status", type: "int32", nullable: true, doc: "Status of the last answer." },
+    { name: "http_status", type: "int32", nullable: true, doc: "Status of the last response." },
     { name: "attempts", type: "int32", doc: "How often it was sent." },
     { name: "rows", type: "int64", doc: "Bars or records received." },
     { name: "rejected", type: "int64", doc: "Bars or records set aside." },
-    { name: "bytes", type: "int64", unit: "bytes", doc: "Size of the answer, uncompressed." },
+    { name: "bytes", type: "int64", unit: "bytes", doc: "Size of the response, uncompressed." },
     {
       name: "duration_ms",
       type: "int64",
       unit: "ms",
       doc: "From the first byte sent to the last byte decoded.",
     },
-    { name: "absent", type: "string[]", doc: "Symbols that were asked for and not in the answer." },
+    { name: "absent", type: "string[]", doc: "Symbols that were asked for and are not in the response." },
     {
       name: "reason",
       type: "string",

@@ -82,7 +82,7 @@ test("sim, serve, run, status and sql, as a user types them", async () => {
   const shell = await runCli(["sql", "--lake", lake], {
     input: ".tables\nSELECT\n  41 + 1 AS answer;\nselec;\nSELECT 'never';\n",
   });
-  expect(shell.stdout).toMatch(/daily_fundamentals +view[\s\S]*response\n +42/);
+  expect(shell.stdout).toMatch(/daily_fundamentals +view[\s\S]*answer\n +42/);
   expect(shell.stdout).not.toContain("never");
   expect(shell.stderr).toMatch(/error: Parser Error[\s\S]*line 4: selec\n +\^/);
   expect(shell.code).toBe(2);

@@ -216,13 +216,13 @@ test.each<[string, Script, new (...parameters: never[]) => Error, RegExp]>([
     "HTML with status 200",
     (_, response) => html(response, 200),
     WireError,
-    /klines\/batch: answer is not JSON: "<" where a value belongs.*byte 0/,
+    /klines\/batch: response is not JSON: "<" where a value belongs.*byte 0/,
   ],
   [
     "a body that ends early",
     (_, response) => truncated(response, BARS, 60),
     WireError,
-    /klines\/batch: answer ends before its JSON does.*byte 60/,
+    /klines\/batch: response ends before its JSON does.*byte 60/,
   ],
   ["a broken connection", (_, response) => cutAfter(response, BARS, 60), TransportError, /klines\/batch: /],
 ])(
@@ -240,7 +240,7 @@ test.each<[string, Script, new (...parameters: never[]) => Error, RegExp]>([
 test.each<[string, unknown, RegExp]>([
   ["another document", { rows: [] }, /no "data" object/],
   ["a list where a map belongs", { data: [] }, /"data" is an array/],
-  ["an array", [1], /answer is an array/],
+  ["an array", [1], /response is an array/],
 ])("a body that is %s is not asked for again", async (_, body, message) => {
   const { service, bars } = await setUp((_seen, response) => json(response, 200, body));
   await expect(bars()).rejects.toThrow(message);

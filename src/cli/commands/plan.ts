@@ -105,7 +105,7 @@ export async function printPlan(
       ? `at 30 requests a minute ${duration((units.length / 30) * 60_000)}; give --rpm for the key's own quota`
       : `${duration(minutes * 60_000)} at ${rpm} requests a minute`;
   process.stdout.write(
-    `${table(["region", "requests", "symbols", "windows", "bars at most", "answers", "in the lake"], cells)}\n${quota}\n`,
+    `${table(["region", "requests", "symbols", "windows", "bars at most", "responses", "in the lake"], cells)}\n${quota}\n`,
   );
   return EXIT.done;
 }

@@ -109,7 +109,7 @@ function detailsText({ run, requests, failures, windows, absent, changes, reject
     windows.map((w) => [w.dataset, instantText(w.start), instantText(w.end), w.symbols]),
   );
   part(
-    "asked for, and absent from the answers",
+    "asked for, and absent from the responses",
     ["table", "symbols", "for example"],
     absent.map((a) => [a.dataset, a.symbols.length, a.symbols.slice(0, MOST_SYMBOLS).join(" ")]),
   );

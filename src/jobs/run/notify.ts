@@ -155,7 +155,7 @@ async function post(
     await body.dump();
     if (statusCode < 200 || statusCode > 299) throw new NotTaken(statusCode);
   } catch (error) {
-    if (timeout.signal.aborted) throw new TransportError(`did not response within ${timeoutMs} ms`);
+    if (timeout.signal.aborted) throw new TransportError(`did not respond within ${timeoutMs} ms`);
     if (signal?.aborted || error instanceof NotTaken) throw error;
     throw new TransportError(messageOf(error) || "cannot be reached");
   } finally {

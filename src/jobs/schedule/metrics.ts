@@ -50,7 +50,7 @@ export function scheduleMetrics(
   const runs = counter("barlake_runs_total", "Runs that ended.", "pipeline", "status");
   const requests = counter("barlake_requests_total", "Requests by what came of them.", "pipeline", "outcome");
   const rows = counter("barlake_rows_received_total", "Bars or records received.", "pipeline");
-  const bytes = counter("barlake_bytes_received_total", "Size of the answers, uncompressed.", "pipeline");
+  const bytes = counter("barlake_bytes_received_total", "Size of the responses, uncompressed.", "pipeline");
   const landed = counter("barlake_rows_landed_total", "Rows landed, by change.", "pipeline", "change");
   const lost = counter("barlake_notices_lost_total", "Notices that no webhook took.");
   for (const { pipeline } of states) {

@@ -112,7 +112,7 @@ function recordOf({ entry }: Pick<StatementsNote, "entry">): RequestRecord {
 }
 
 function fail(run: Run, reason: string): void {
-  run.failures.push({ request: "answers of an earlier run", reason, symbols: 0 });
+  run.failures.push({ request: "responses of an earlier run", reason, symbols: 0 });
 }
 
 function tableOf(name: string): TableSchema {

@@ -24,7 +24,7 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
   });
   const durations = new Histogram({
     name: "barlake_service_request_duration_seconds",
-    help: "Time from a request to the end of its answer, by endpoint.",
+    help: "Time from a request to the end of its response, by endpoint.",
     labelNames: ["endpoint"],
     buckets: BUCKETS,
     registers,

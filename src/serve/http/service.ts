@@ -197,7 +197,7 @@ function addEndpoint(
       void reply.type("application/json; charset=utf-8");
       if (answer instanceof TextResponse) return answer.text;
       return bodyOf(reply, answer, (err) =>
-        logger?.error({ requestId: request.id, path, err }, "answer broken off"),
+        logger?.error({ requestId: request.id, path, err }, "response broken off"),
       );
     },
   });

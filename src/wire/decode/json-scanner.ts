@@ -79,7 +79,7 @@ export class JsonScanner {
     this.#restore();
     this.#keep(this.#scan(true));
     if (this.#carried > 0 || this.#expect !== NOTHING)
-      throw new WireError("truncated", "answer ends before its JSON does", this.bytes);
+      throw new WireError("truncated", "response ends before its JSON does", this.bytes);
   }
 
   /** Puts what was kept back in front: other scanners may have used the bytes in between. */

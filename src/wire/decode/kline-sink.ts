@@ -135,7 +135,7 @@ export class KlineSink implements JsonSink {
       if (code !== undefined) {
         throw new ServiceError(`service answered ${code}: ${message ?? "no message"}`, { status: 200, code });
       }
-      throw new WireError("wrong_shape", 'answer has no "data" object', bytes);
+      throw new WireError("wrong_shape", 'response has no "data" object', bytes);
     }
     const named = this.#shape === "map" ? this.#seen.data : new Set([this.#only]);
     return { ...this.#bars.finish(), named };

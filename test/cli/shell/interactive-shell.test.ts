@@ -28,7 +28,7 @@ describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
     await run(
       [
         [PROMPT, `SELECT 6 *${KEY.enter}`],
-        [/\.\.\.> /, `  7 AS response; -- said${KEY.enter}`],
+        [/\.\.\.> /, `  7 AS answer; -- said${KEY.enter}`],
         [/1 row/, ""],
         [PROMPT, ` SELECT 'secret';${KEY.enter}`],
         [/1 row/, ""],
@@ -41,7 +41,7 @@ describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
     const { shown } = await run(
       [
         [PROMPT, `${KEY.up}${KEY.up}${KEY.enter}`],
-        [/response\s+42[\s\S]*1 row/, ""],
+        [/answer\s+42[\s\S]*1 row/, ""],
         [PROMPT, KEY.ctrlD],
       ],
       place,

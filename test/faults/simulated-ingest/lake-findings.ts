@@ -26,7 +26,7 @@ export async function lakeFindings(state: LakeState): Promise<string[]> {
   findings.push(...(await foreignFindings(state)));
   if (!isLast) return findings;
   const kept = await readdir(join(lake.folder, "spool"), { recursive: true }).catch(() => []);
-  if (kept.length > 0) findings.push(`responses/ still holds ${kept.join(", ")}`);
+  if (kept.length > 0) findings.push(`spool/ still holds ${kept.join(", ")}`);
   return findings;
 }
 

@@ -127,7 +127,7 @@ describe("sending a notice", () => {
     const clock = { sleep: () => new Promise<void>((resolve) => (passes = resolve)) };
     const { server, webhook } = await hook(() => passes());
     const fault = await sendNotice(webhook, notice, { ...quick, retries: 1, timeoutMs: 30, clock });
-    expect(fault).toMatch(/^webhook at [\d.:]+: did not answer within 30 ms$/);
+    expect(fault).toMatch(/^webhook at [\d.:]+: did not respond within 30 ms$/);
     expect(server.seen).toHaveLength(2);
   });
 

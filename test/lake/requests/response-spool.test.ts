@@ -78,7 +78,7 @@ test.each<[string, (folder: string) => void]>([
   const store = ResponseSpool.of(lake, "run-1");
   await store.keep("000001", { n: 1 }, pieces("ab", "c"));
   damage(join(lake.folder, "spool", "run-1"));
-  await expect(store.read("000001")).rejects.toThrow(/^responses\/run-1\/000001: /);
+  await expect(store.read("000001")).rejects.toThrow(/^spool\/run-1\/000001: /);
   expect(await store.setAside("000001")).toBe("rejects/spool/run-1/000001");
   expect(readdirSync(join(lake.folder, "rejects", "spool", "run-1"))).toContain("000001.json");
   expect(await store.ids()).toEqual([]);
