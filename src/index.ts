@@ -1,27 +1,107 @@
-export { batchesToIpc, type IpcFormat } from "./arrow/batches-ipc.js";
-export { klineBatch } from "./arrow/kline-batch.js";
-export { klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
-export type { QuotaState } from "./client/quota-gate.js";
-export { type LearnedRate, ServiceClient, type ServiceClientOptions } from "./client/service-client.js";
-export { systemClock } from "./client/system-clock.js";
+/*
+ * The public interface, by task. A record's fields, units and errors are documented where it is declared.
+ */
+
+// Errors: every error that is thrown on purpose is a BarlakeError, with a hint what to do next.
+
 export * from "./core/errors.js";
-export type { Clock } from "./core/time.js";
-export { type BuildOptions, type BuildReport, buildDataset } from "./dataset/build-dataset.js";
+
+// Open a lake, and read its tables' versions.
+
+export type { Clock, TimeRange, TradingDate } from "./core/time.js";
+export type { ParquetFiles, PartitionValues } from "./db/parquet-relation.js";
+export { Lake, openLake, type PointInTime, type UserViews } from "./lake/lake.js";
+export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/delta-actions.js";
+export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
+export type { Storage, StoredFile } from "./lake/storage/storage.js";
+export type { Period } from "./market/period.js";
+export type { Region } from "./market/regions.js";
+export type { Column, ColumnType, PartitionSpan, TableSchema } from "./schema/column.js";
+export { TABLES } from "./schema/tables.js";
+
+// Ask a lake: SQL over its views, as rows or as Arrow's record batches.
+
+export { batchesToIpc, type IpcFormat } from "./arrow/batches-ipc.js";
+export type { Fill, Scan, ScanColumn, ScanSource } from "./arrow/scan/table-scan.js";
+export type { FileRead } from "./db/file-reads.js";
+export type { NamedValues, TypedValue } from "./db/named-values.js";
+export type { PlainValue, ResultColumn as ReaderColumn, RowReader } from "./db/row-reader.js";
+export { type Bindings, type ReadCheck, Session, type SessionOptions } from "./db/session.js";
+export type { ResultColumn, ResultValue, StatementResult, ValueKind } from "./db/statement-result.js";
+export type { ReadableTables, RefusedTable } from "./lake/lake-views.js";
+export { openReader, publish, type Reader, type ReaderOptions } from "./lake/publish.js";
+export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
+
+// Fill a lake from a service: define a pipeline, run it, read its report.
+
+export type { QuotaState } from "./client/quota-gate.js";
+export type { ResponseLimits } from "./client/response-limits.js";
+export {
+  type Ask,
+  type ByGroup,
+  type LearnedRate,
+  type ReadResponse,
+  ServiceClient,
+  type ServiceClientOptions,
+} from "./client/service-client.js";
+export { systemClock } from "./client/system-clock.js";
+export type { GoneBars } from "./jobs/ledger/recent-windows.js";
+export { definePipeline, type Pipeline, type PipelineDefinition } from "./jobs/pipeline/definition.js";
+export { loadPipeline } from "./jobs/pipeline/load-pipeline.js";
+export type {
+  AbsentSessions,
+  SessionReason,
+  SetAsideBars,
+  TableCompleteness,
+  UnexplainedWindow,
+} from "./jobs/run/completeness.js";
+export type { Failure } from "./jobs/run/request-records.js";
+export {
+  type RunEnvironment,
+  type RunOptions,
+  type RunReport,
+  runPipeline,
+} from "./jobs/run/run-pipeline.js";
+export type { Progress, TableProgress } from "./jobs/run/run-progress.js";
+export type { RequestCounts } from "./jobs/run/run-report.js";
+export type { Returned } from "./jobs/run/symbol-tally.js";
+export type { RowChange } from "./lake/land/changes.js";
+export type { ReferenceChange } from "./lake/land/reference-changes.js";
+export type { RejectCount } from "./lake/land/rejects.js";
+export type { LandReport } from "./lake/land/upsert.js";
+export type { KnownLimits, LimitsKeeper, ServiceLimits } from "./lake/requests/service-limits.js";
+export type { FreeBytes } from "./lake/storage/free-space.js";
+export type { AbsenceReason } from "./plan/absence/absence.js";
+export type { RunStatus } from "./schema/runs.js";
+export type { Endpoint, EndpointGroup } from "./wire/endpoints.js";
+
+// Fill a lake from files.
+
+export type { ImportOptions } from "./jobs/import/import-options.js";
+export { type ImportReport, type ImportTable, runImport } from "./jobs/import/run-import.js";
+
+// Datasets for backtests: panels of symbols by days or minutes.
+
+export {
+  type BuildOptions,
+  type BuildProgress,
+  type BuildReport,
+  buildDataset,
+} from "./dataset/build-dataset.js";
 export { type Dataset, type DatasetColumns, dataset } from "./dataset/dataset.js";
 export type { BatchRows, RowStretch } from "./dataset/panel/batch-rows.js";
 export { type DatasetDefinition, type DatasetSpec, defineDataset } from "./dataset/spec.js";
-export { Session } from "./db/session.js";
-export type { ImportOptions } from "./jobs/import/import-options.js";
-export { type ImportReport, runImport } from "./jobs/import/run-import.js";
-export { definePipeline, type Pipeline, type PipelineDefinition } from "./jobs/pipeline/definition.js";
-export { loadPipeline } from "./jobs/pipeline/load-pipeline.js";
-export type { TableCompleteness } from "./jobs/run/completeness.js";
-export { type RunOptions, type RunReport, runPipeline } from "./jobs/run/run-pipeline.js";
-export { Lake, openLake } from "./lake/lake.js";
-export { openReader, publish } from "./lake/publish.js";
-export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
-export { TABLES } from "./schema/tables.js";
+export type { Manifest } from "./dataset/store/manifest.js";
+
+// K-lines of the service's interface: bytes to columns, columns to Arrow, and back.
+
+export { klineBatch } from "./arrow/kline-batch.js";
+export { klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
+export type { Issue, IssueCount, IssueLog, IssueRule } from "./core/issue.js";
 export { type DecodedKlines, decodeKlines } from "./wire/decode/decode-klines.js";
-export { KlineBufferPool } from "./wire/decode/kline-buffers.js";
-export { encodeKlines } from "./wire/encode/encode-klines.js";
-export type { KlineColumns } from "./wire/kline-columns.js";
+export type { GrowingDoubles, GrowingInt64 } from "./wire/decode/growing-column.js";
+export type { JsonLimits } from "./wire/decode/json-sink.js";
+export { KlineBufferPool, type KlineBuffers } from "./wire/decode/kline-buffers.js";
+export type { KlineExpectation } from "./wire/decode/kline-expectation.js";
+export { encodeKlines, type KlineShape } from "./wire/encode/encode-klines.js";
+export type { DoubleColumn, KlineColumns, NumberColumn } from "./wire/kline-columns.js";

@@ -1,4 +1,4 @@
-interface ErrorOptionsWithHint {
+export interface ErrorOptionsWithHint {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
 }

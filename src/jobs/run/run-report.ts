@@ -4,15 +4,27 @@ import { isLoss, type RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import type { RunStatus } from "../../schema/runs.js";
 import type { TableCompleteness } from "./completeness.js";
+import type { Failure } from "./request-records.js";
 import type { Run } from "./run.js";
 import type { Returned } from "./symbol-tally.js";
+
+/** Requests of a run, by what came of them. */
+export interface RequestCounts {
+  readonly sent: number;
+  /** With rows, and without any. */
+  readonly answered: number;
+  readonly empty: number;
+  /** The service refused them; they failed on the way, or the response was not valid. */
+  readonly refused: number;
+  readonly failed: number;
+}
 
 /** What a run asked, got, landed and left. */
 export interface RunReport {
   readonly runId: string;
   readonly pipeline: string;
   readonly status: RunStatus;
-  readonly requests: Readonly<Run["requests"]> & { readonly planned: number };
+  readonly requests: RequestCounts & { readonly planned: number };
   readonly rows: number;
   readonly bytes: number;
   readonly durationMs: number;
@@ -22,7 +34,7 @@ export interface RunReport {
   /** What changed in reference data and statements since the snapshots before. */
   readonly changes: readonly ReferenceChange[];
   readonly rejected: readonly RejectCount[];
-  readonly failures: Run["failures"];
+  readonly failures: readonly Failure[];
   /** Symbols asked for and symbols of which something came, by table. */
   readonly symbols: readonly Returned[];
   /** What was asked for of each table of bars, and what of it is absent, unexplained or set aside. */
