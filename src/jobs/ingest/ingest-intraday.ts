@@ -1,6 +1,7 @@
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { finalEnd, sessionDates } from "../../market/sessions.js";
+import { type CutDay, cutDay } from "../../plan/absence/cut-day.js";
 import { BARS_1M } from "../../schema/bars.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
@@ -40,8 +41,10 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
         },
       );
       if (got === undefined) continue;
+      const cut = cutDay(got.value.response.columns);
       if (got.value.rows === 0 && !known.has(id)) failUnknown(run, id, got);
-      else await landing.take(got);
+      else if (cut === undefined) await landing.take(got);
+      else await landing.take(failCut(run, id, cut, got));
     }
   } finally {
     await landing.finish();
@@ -60,6 +63,15 @@ function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse
   const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
   run.failures.push({ request: `${BARS_1M.name} ${requestId}`, reason, symbols: 0 });
   run.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
+}
+
+/** A universe whose day was cut: its bars land, and its request has failed, so that the run is not complete. */
+function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>): PendingResponse<T> {
+  const since = new Date(cut.since).toISOString();
+  const reason = `universe ${id}: ${cut.symbols} symbols have ${cut.bars} bars each, and none before ${since}: the service seems to cut them; the pipeline minute asks for whole days`;
+  run.failures.push({ request: `${BARS_1M.name} ${got.requestId}`, reason, symbols: cut.symbols });
+  const records = got.entry.records.map((one) => ({ ...one, status: "failed" as const, reason }));
+  return { ...got, entry: { ...got.entry, records } };
 }
 
 /** Something may be new since the last answer: a session was running then, or has begun in some region since. */
