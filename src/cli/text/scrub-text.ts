@@ -3,6 +3,7 @@ import { paint, plural, size } from "./text.js";
 
 /** What a verification of a part of the lake found, in a line; a further line for each damaged file. */
 export function scrubText({ files, bytes, damaged, verifiedSince }: ScrubReport): string {
+  if (files === 0 && damaged.length === 0) return "nothing to verify: all was verified within the last week";
   const found =
     damaged.length === 0
       ? paint("green", "as they were written")
