@@ -2,9 +2,9 @@ import { Duplex, pipeline, Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import { WireError } from "../core/errors.js";
 
-/** Bytes that a decompressor gives at a time; its default is a quarter of that. */
+/** Size of a decompressor's output chunks in bytes; the default of zlib is a quarter of it. */
 const OPTIONS = { chunkSize: 65_536 };
-/** More codings one over the other than any honest service uses. */
+/** Most content codings of one response; no honest service uses more. */
 const MAX_CODINGS = 2;
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = {
@@ -14,21 +14,22 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   br: () => createBrotliDecompress(OPTIONS),
 };
 
-/** The codings that {@link decodedBody} undoes, as a request tells them. */
+/** The codings that {@link decodedBody} decodes, as the value of an accept-encoding header. */
 const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
 const THIS_MACHINE = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** What is asked for of a service: on this machine nothing, as compressing takes longer than sending. */
+/** Value of the accept-encoding header. On this machine it is `identity`: compressing takes longer than sending. */
 export function encodingsFor({ hostname }: URL): string {
   return THIS_MACHINE.has(hostname) ? "identity" : ACCEPTED_ENCODINGS;
 }
 
 /**
- * A body without its content codings, as it arrives; whoever stops reading ends the body, too.
+ * A body without its content codings, decoded as it arrives. When the reader stops early, the body is destroyed.
  *
- * @param header the answer's content-encoding.
- * @throws {WireError} for a coding that is not known: asking again would not change it; a body that breaks off throws while it is read.
+ * @param header the response's content-encoding.
+ * @throws {WireError} for an unknown coding: sending the request again would not help. A body that breaks off throws
+ *   while it is read.
  */
 export function decodedBody(
   body: AsyncIterable<Uint8Array>,

@@ -22,7 +22,7 @@ const ownerShape = z.object({
 /** Who claims a part of a key's quota. */
 export type Owner = Readonly<z.infer<typeof ownerShape>>;
 
-/** A claim of a process that lives, as far as one can see. */
+/** The process that claims a part of a key's quota. */
 export interface Claim {
   readonly id: string;
   readonly owner: Owner;
@@ -34,7 +34,7 @@ const sentShape = z.record(z.string(), z.array(z.number()));
 /** When requests were sent, as epoch milliseconds, ascending, by group of endpoints. */
 export type Sent = Readonly<Partial<Record<string, readonly number[]>>>;
 
-/** Stands for the owner of a claim that cannot be read: it is safe to take it for one of the whole. */
+/** When requests were sent, as epoch milliseconds, ascending, by group of endpoints. */
 const UNKNOWN: Omit<Owner, "since"> = { pid: 1, machine: "an unknown machine", purpose: "unknown", share: 1 };
 
 const CLAIM = ".claim.json";
@@ -42,10 +42,7 @@ const SENT = ".sent.json";
 /** Mode of the file of a claim that is held; others can be written. To change a mode fails where the file is gone. */
 const HELD_MODE = 0o400;
 
-/**
- * The claims to one key: a folder with a file for each, whose time is the claim's last heartbeat, and whose mode says
- * whether it is held. A file's name is used once, so that whoever deletes a dead claim never meets a new one.
- */
+/** Mode of an acquired claim's file; files of waiting claims are writable. chmod fails where the file is gone. */
 export interface KeyClaims {
   /** Adds a claim that asks; it is there, whole, when the promise resolves. */
   add(owner: Owner, now: number): Promise<Claim>;
