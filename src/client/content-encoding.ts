@@ -57,7 +57,7 @@ export function decodedBody(
   return decoded;
 }
 
-/** Undoes "deflate": RFC 9110 means the zlib format by it, yet some services send bare deflate data. */
+/** Decodes "deflate". RFC 9110 means the zlib format by it, but some services send raw deflate data. */
 async function* inflated(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = body[Symbol.asyncIterator]();
   const first = await pieces.next();
@@ -70,10 +70,10 @@ async function* inflated(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   yield* pipeline(Readable.from(whole()), inflate, ignore) as AsyncIterable<Uint8Array>;
 }
 
-/** The lower half of a zlib header's first byte names the method: 8 is deflate. */
+/** The lower four bits of a zlib header's first byte are the method: 8 is deflate. */
 function isZlib(start: Uint8Array): boolean {
   return ((start[0] ?? 0) & 0x0f) === 8;
 }
 
-/** What went wrong reaches the reader as well. */
+/** The error also reaches the reader, so the callback ignores it. */
 function ignore(): void {}

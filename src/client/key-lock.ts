@@ -82,9 +82,10 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
 }
 
 /**
- * Withdraws a claim that others keep from being held, unless it came before all of them that ask.
+ * Withdraws a claim that other claims block, unless it is older than all other waiting claims.
  *
- * @returns the claim, if it stays. @throws {UsageError} where those that have the key leave too little of it.
+ * @returns the claim, if it stays.
+ * @throws {UsageError} where the acquired claims leave less of the quota than requested.
  */
 async function madeWay(
   claims: KeyClaims,
@@ -104,12 +105,12 @@ async function madeWay(
   return undefined;
 }
 
-/** Puts those that ask in one order, which all of them see alike: that in which they came. */
+/** Orders the waiting claims by their start, the same in every process. */
 function rankOf({ since, pid, machine }: Owner): string {
   return `${since} ${machine} ${pid}`;
 }
 
-/** What is left of a key's quota; shares are written in decimal, and their sums are not exact. */
+/** The free part of a key's quota. Decimal shares do not add up exactly, hence the rounding margin. */
 function freeOf(claims: readonly Pick<Claim, "owner">[]): number {
   return 1 + ROUNDING - claims.reduce((sum, { owner }) => sum + owner.share, 0);
 }
@@ -127,7 +128,7 @@ function held(claims: KeyClaims, claim: Claim, sentBefore: Sent, { host, clock }
     await note();
   };
   const timer = setInterval(() => {
-    // A heartbeat that fails, as on a full disk, is made up for by the next one, or the claim counts as dead.
+    // A heartbeat that fails, for example on a full disk, is made up for by the next one, or the claim expires.
     last = last.then(beat).catch(() => {});
   }, HEARTBEAT_MS).unref();
   return {
@@ -148,7 +149,9 @@ function held(claims: KeyClaims, claim: Claim, sentBefore: Sent, { host, clock }
   };
 }
 
-/** A key's folder: who has its name, and even the host, learns the key only by trying every key there is, slowly. */
+/**
+ * Opens a key's folder. Its name gives the key, even with the host known, only to a slow trial of every possible key.
+ */
 async function openClaims({ folder, host, apiKey }: KeyLockOptions): Promise<KeyClaims> {
   const name = (await promisify(scrypt)(apiKey, host, 8)) as Buffer;
   const path = join(folder, name.toString("hex"));

@@ -46,7 +46,7 @@ export class KeyQuota {
     return this.#scope.isKey;
   }
 
-  /** How a group stands with its quota. */
+  /** The state of a group's quota. */
   stateOf(group: EndpointGroup): QuotaState {
     const now = this.#clock.now();
     const gate = this.#gate(group);
@@ -157,7 +157,7 @@ export class KeyQuota {
     gate.refused(own, retryAfterMs);
     const { pausedUntil } = gate;
     this.#judge(this.#scope.refused(group, own.sentAt, this.#clock.now(), pausedUntil));
-    // The refusals so far were of the key: what they taught about the groups is dropped, the wait is everybody's.
+    // The refusals so far were the key's: what they taught about the groups is dropped, the wait applies to all groups.
     if (this.#scope.isKey) this.#key.pause(pausedUntil);
   }
 
@@ -169,7 +169,7 @@ export class KeyQuota {
   async #sleepUntil(at: number, now: number): Promise<void> {
     const controller = new AbortController();
     this.#alarm = { at, controller };
-    // A sleep that is broken off has no more to say.
+    // A cancelled sleep is not an error.
     await this.#clock.sleep(at - now, controller.signal).catch(() => controller.abort());
     if (controller.signal.aborted) return;
     this.#alarm = undefined;
