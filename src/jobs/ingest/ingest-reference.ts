@@ -106,7 +106,7 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
   return got.value.values;
 }
 
-/** Returns whether the last response of an endpoint about an id is too old; the id "" names no item. */
+/** A function that says whether the last response about an id is too old; the id "" stands for the whole list. */
 async function dueSince(
   run: Run,
   table: TableSchema,
