@@ -83,7 +83,7 @@ export class RowCap {
     if (this.#cap === undefined && rows > ASSUMED_CAP["1m"]) this.#cap = LIMITS.maxCount;
   }
 
-  /** Whether a number of bars is exactly the most that the service gives; a larger number was not cut at the cap. */
+  /** Whether a response may be cut at a number of bars: the measured cap, or the documented one and more. */
   #isFull(rows: number): boolean {
     return rows === this.#cap || rows >= LIMITS.maxCount;
   }
