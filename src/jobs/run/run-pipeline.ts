@@ -119,7 +119,7 @@ export async function runPipeline(
   return reportOf(run, failed);
 }
 
-/** Releases what other runs check: in a process that goes on, such as a schedule, it would count as alive. */
+/** Closes the spool and the leases. Otherwise, in a long process such as a schedule, the run would count as alive. */
 async function closeRun({ responses, leases }: Run): Promise<void> {
   try {
     await responses.close();

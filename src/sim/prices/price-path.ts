@@ -127,7 +127,7 @@ function drawKind(dayKey: number, downAllowed: boolean): number {
   return DAY_KIND.ordinary;
 }
 
-/** The close of a day in steps; `part` in [0, 1) is how far the price moves away from a touched limit. */
+/** The close of a day in steps; `part` in [0, 1) sets how far it is from a touched limit. */
 function closeTicks(
   kind: number,
   ordinary: number,
