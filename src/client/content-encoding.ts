@@ -2,9 +2,9 @@ import { Duplex, pipeline, Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import { WireError } from "../core/errors.js";
 
-/** Bytes that a decompressor gives at a time; its default is a quarter of that. */
+/** Size of a decompressor's output chunks in bytes; the default of zlib is a quarter of it. */
 const OPTIONS = { chunkSize: 65_536 };
-/** More codings one over the other than any honest service uses. */
+/** Most content codings of one response; no honest service uses more. */
 const MAX_CODINGS = 2;
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = {
@@ -14,21 +14,22 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   br: () => createBrotliDecompress(OPTIONS),
 };
 
-/** The codings that {@link decodedBody} undoes, as a request tells them. */
+/** The codings that {@link decodedBody} decodes, as the value of an accept-encoding header. */
 const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
 const THIS_MACHINE = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** What is asked for of a service: on this machine nothing, as compressing takes longer than sending. */
+/** Value of the accept-encoding header. On this machine it is `identity`: compressing takes longer than sending. */
 export function encodingsFor({ hostname }: URL): string {
   return THIS_MACHINE.has(hostname) ? "identity" : ACCEPTED_ENCODINGS;
 }
 
 /**
- * A body without its content codings, as it arrives; whoever stops reading ends the body, too.
+ * A body without its content codings, decoded as it arrives. When the reader stops early, the body is destroyed.
  *
- * @param header the answer's content-encoding.
- * @throws {WireError} for a coding that is not known: asking again would not change it; a body that breaks off throws while it is read.
+ * @param header the response's content-encoding.
+ * @throws {WireError} for an unknown coding: sending the request again would not help. A body that breaks off throws
+ *   while it is read.
  */
 export function decodedBody(
   body: AsyncIterable<Uint8Array>,
@@ -56,7 +57,7 @@ export function decodedBody(
   return decoded;
 }
 
-/** Undoes "deflate": RFC 9110 means the zlib format by it, yet some services send bare deflate data. */
+/** Decodes "deflate". RFC 9110 means the zlib format by it, but some services send raw deflate data. */
 async function* inflated(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = body[Symbol.asyncIterator]();
   const first = await pieces.next();
@@ -69,10 +70,10 @@ async function* inflated(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   yield* pipeline(Readable.from(whole()), inflate, ignore) as AsyncIterable<Uint8Array>;
 }
 
-/** The lower half of a zlib header's first byte names the method: 8 is deflate. */
+/** The lower four bits of a zlib header's first byte are the method: 8 is deflate. */
 function isZlib(start: Uint8Array): boolean {
   return ((start[0] ?? 0) & 0x0f) === 8;
 }
 
-/** What went wrong reaches the reader as well. */
+/** The error also reaches the reader, so the callback ignores it. */
 function ignore(): void {}

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { z } from "zod";
 import { isRunning } from "../core/running-process.js";
 
-/** A claim without a heartbeat for so long is dead. */
+/** A claim without a heartbeat for this long is dead. */
 const STALE_MS = 30_000;
-/** Sends older than this matter to no quota. */
+/** Sends older than this count for no quota. */
 const SENT_MATTERS_MS = 120_000;
 
 const ownerShape = z.object({
@@ -19,14 +19,14 @@ const ownerShape = z.object({
   share: z.number().positive().max(1),
 });
 
-/** Who claims a part of a key's quota. */
+/** The process that claims a part of a key's quota. */
 export type Owner = Readonly<z.infer<typeof ownerShape>>;
 
-/** A claim of a process that lives, as far as one can see. */
+/** A claim of a process that is alive, as far as can be seen. */
 export interface Claim {
   readonly id: string;
   readonly owner: Owner;
-  /** Whether its owner has the key; otherwise it still asks for it, and may withdraw. */
+  /** Whether its owner has acquired the key; otherwise it still waits for it, and may withdraw. */
   readonly isCached: boolean;
 }
 
@@ -34,30 +34,31 @@ const sentShape = z.record(z.string(), z.array(z.number()));
 /** When requests were sent, as epoch milliseconds, ascending, by group of endpoints. */
 export type Sent = Readonly<Partial<Record<string, readonly number[]>>>;
 
-/** Stands for the owner of a claim that cannot be read: it is safe to take it for one of the whole. */
+/** The owner assumed for a claim that cannot be read. Claiming the whole key is the safe assumption. */
 const UNKNOWN: Omit<Owner, "since"> = { pid: 1, machine: "an unknown machine", purpose: "unknown", share: 1 };
 
 const CLAIM = ".claim.json";
 const SENT = ".sent.json";
-/** Mode of the file of a claim that is held; others can be written. To change a mode fails where the file is gone. */
+/** Mode of an acquired claim's file; files of waiting claims are writable. chmod fails where the file is gone. */
 const HELD_MODE = 0o400;
 
 /**
- * The claims to one key: a folder with a file for each, whose time is the claim's last heartbeat, and whose mode says
- * whether it is held. A file's name is used once, so that whoever deletes a dead claim never meets a new one.
+ * The claims to one key: a folder with one file for each claim. The file's time is the claim's last heartbeat, and its
+ * mode says whether the key is acquired. A file name is used only once, so deleting a dead claim never deletes a new
+ * one.
  */
 export interface KeyClaims {
-  /** Adds a claim that asks; it is there, whole, when the promise resolves. */
+  /** Adds a waiting claim; its complete file exists when the promise resolves. */
   add(owner: Owner, now: number): Promise<Claim>;
-  /** Marks a claim as held. @returns whether it is still there, as {@link KeyClaims.beat} does. */
+  /** Marks a claim as acquired. @returns whether its file still exists, as {@link KeyClaims.beat} does. */
   hold(claim: Claim): Promise<boolean>;
-  /** The claims that live; those of processes that have ended are deleted. */
+  /** The live claims; those of processes that have ended are deleted. */
   living(now: number): Promise<Claim[]>;
-  /** Tells that a claim lives. @returns whether it is still there: who took it for dead has deleted it. */
+  /** Writes a heartbeat. @returns whether the claim still exists: a process that took it for dead has deleted it. */
   beat(claim: Claim, now: number): Promise<boolean>;
-  /** Notes when a claim's owner has sent requests: for others, once the claim is gone. */
+  /** Records when a claim's owner sent requests, for other processes once the claim is gone. */
   note(claim: Claim, sent: Sent): Promise<void>;
-  /** What was sent lately under claims that are gone. */
+  /** The recent sends under claims that are gone. */
   sentBefore(living: readonly Claim[], now: number): Promise<Sent>;
   remove(claim: Claim): Promise<void>;
 }
@@ -90,7 +91,7 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
         const owner = await readJson(path, ownerShape);
         if (now - facts.beatAt > STALE_MS || (owner !== undefined && hasEnded(owner))) await remove({ id });
         else if (owner !== undefined) living.push({ id, owner, isCached: facts.isCached });
-        // One that was withdrawn since it was listed is no unreadable claim.
+        // A claim that was withdrawn after the listing is not an unreadable claim.
         else if ((await factsOf(path)) !== undefined)
           living.push({
             id,
@@ -120,13 +121,13 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
   };
 }
 
-/** Names of a folder's files that end so, without their ending. */
+/** Names of a folder's files with an ending, without that ending. */
 async function idsOf(folder: string, ending: string): Promise<string[]> {
   const names = await readdir(folder);
   return names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
 }
 
-/** What a claim's file says beside its content; undefined where it is gone. */
+/** Heartbeat and mode of a claim's file; undefined where it is gone. */
 async function factsOf(path: string): Promise<{ beatAt: number; isCached: boolean } | undefined> {
   try {
     const { mtimeMs, mode } = await stat(path);
@@ -137,7 +138,7 @@ async function factsOf(path: string): Promise<{ beatAt: number; isCached: boolea
   }
 }
 
-/** Whether a file is there, once something has been done to it. */
+/** Whether a file exists, after an operation on it. */
 async function isThereAfter(done: Promise<void>): Promise<boolean> {
   try {
     await done;
@@ -148,7 +149,7 @@ async function isThereAfter(done: Promise<void>): Promise<boolean> {
   }
 }
 
-/** @returns undefined where the file has gone meanwhile, or is not as it should be. */
+/** @returns undefined where the file is gone or invalid. */
 async function readJson<T>(path: string, shape: z.ZodType<T>): Promise<T | undefined> {
   try {
     return shape.parse(JSON.parse(await readFile(path, "utf8")));
@@ -157,7 +158,7 @@ async function readJson<T>(path: string, shape: z.ZodType<T>): Promise<T | undef
   }
 }
 
-/** Whether a process of this machine has ended; of other machines only the heartbeat tells. */
+/** Whether a process of this machine has ended. For other machines only the heartbeat shows it. */
 function hasEnded({ pid, machine }: Owner): boolean {
   return machine === hostname() && !isRunning(pid);
 }

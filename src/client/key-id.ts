@@ -6,22 +6,22 @@ const SECRET_FILE = "key-id-secret";
 const SECRET_BYTES = 32;
 
 /**
- * What identifies an API key of a service in the files of a lake: an HMAC of both. Who has these files, and not the
- * secret, learns nothing of the key by trying keys, however short it is.
+ * Identifies an API key of a service in the files of a lake: an HMAC of the key and the host. Without the secret, a
+ * reader of these files cannot find the key by trying keys, however short it is.
  *
- * @param secret of {@link keyIdSecret}: with another one the same key has another id.
- * @param host of the service, with its port.
+ * @param secret see {@link keyIdSecret}: with another secret the same key has another id.
+ * @param host host of the service, with its port.
  */
 export function keyIdOf(secret: Uint8Array, host: string, apiKey: string): string {
   return createHmac("sha256", secret).update(`${host}\n${apiKey}`).digest("hex");
 }
 
 /**
- * The random secret of this user on this machine, which is made when it is first needed. It is kept outside of lakes:
+ * The random secret of this user on this machine, created when it is first needed. It is kept outside of lakes, because
  * a lake may be copied and shared.
  *
- * @param folder where programs of this user keep their state. Where the secret can be neither read nor kept there, it
- *   lasts for this call alone: then what was learned of the key is learned again.
+ * @param folder where programs of this user keep their state. Where the secret can be neither read nor written there,
+ *   it is valid for this call alone: what was learned of the key is then learned again.
  */
 export async function keyIdSecret(folder: string): Promise<Uint8Array> {
   const path = join(folder, SECRET_FILE);
@@ -32,7 +32,7 @@ export async function keyIdSecret(folder: string): Promise<Uint8Array> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(draft, secret, { mode: 0o600, flag: "wx" });
-    // Of processes that make it at the same time the first one decides; a file that is no secret is replaced.
+    // Of processes that create it at the same time, the first one wins. A file that is no secret is replaced.
     if (kept === undefined)
       await link(draft, path).catch((error: unknown) => unlessThere(error, draft, path));
     else await rename(draft, path);
@@ -44,13 +44,13 @@ export async function keyIdSecret(folder: string): Promise<Uint8Array> {
   return secret;
 }
 
-/** Puts the secret in place where the file system knows no links. */
+/** Renames the secret into place where the file system has no hard links. */
 async function unlessThere(error: unknown, draft: string, path: string): Promise<void> {
   if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
   await rename(draft, path);
 }
 
-/** @returns undefined where there is none, or it cannot be read. */
+/** @returns undefined where the file is missing or cannot be read. */
 async function readSecret(path: string): Promise<Uint8Array | undefined> {
   return readFile(path).catch(() => undefined);
 }

@@ -9,45 +9,48 @@ import { type Claim, type KeyClaims, type Owner, openKeyClaims, type Sent } from
 export interface KeyLockOptions {
   /** Folder where the processes of this machine, or of this user, claim keys. */
   readonly folder: string;
-  /** The service's host and port. */
+  /** Host and port of the service. */
   readonly host: string;
-  /** Stands in no file, file name or message. */
+  /** Never written to a file, a file name or a message. */
   readonly apiKey: string;
-  /** The part of the key's quota that is wanted, above 0, up to 1. @default 1 */
+  /** The requested part of the key's quota, above 0, up to 1. @default 1 */
   readonly share?: number | undefined;
-  /** What the key is wanted for, for others to read: `run daily`. */
+  /** What the key is used for, shown to other processes: `run daily`. */
   readonly purpose: string;
   readonly clock: Clock;
 }
 
-/** A part of a key's quota that no other process has. */
+/** A part of a key's quota that no other process uses. */
 export interface KeyLock {
-  /** When requests were sent with the key lately by processes that have ended: they count for its quota. */
+  /** When processes that have ended recently sent requests with the key: these count for its quota. */
   readonly sentBefore: Sent;
-  /** Aborts, with a {@link UsageError}, once another process was free to take the key: this one was taken for dead. */
+  /** Aborts with a {@link UsageError} when another process took this one for dead and may have taken the key. */
   readonly lost: AbortSignal;
-  /** Sets where it is read when requests were sent: with each heartbeat, and at the end, for the processes to come. */
+  /**
+   * Sets the function that gives the recent sends. It is read at each heartbeat and at the release, for later
+   * processes.
+   */
   report(sentLately: () => Sent): void;
-  /** Lets go of the key. */
+  /** Releases the key. */
   release(): Promise<void>;
 }
 
-/** Time between two signs of life. */
+/** Time between two heartbeats. */
 const HEARTBEAT_MS = 5000;
-/** A process that asks for longer counts as one that has the key: it was stopped, or is of an older version. */
+/** A process that waits longer than this counts as having the key: it was stopped, or is of an older version. */
 const ASKING_MS = 30_000;
-/** Longest pause before a process that asks looks again. */
+/** Longest pause before a waiting process looks again. */
 const MAX_PAUSE_MS = 100;
 const ROUNDING = 1e-9;
 
 /**
- * Claims a part of a key's quota, for as long as this process lives. Each claims first and looks afterwards, and goes on
- * where all claims that it sees add up to no more than the whole. So of any two at least one sees the other, and never do
- * both go on. Of those that ask at the same time the one that came first keeps its claim and looks again; the others
- * withdraw theirs until there is room. So one of them always goes on, however slow the machine is.
+ * Claims a part of a key's quota for as long as this process lives. A process first adds its claim, then reads the
+ * others, and goes on where all claims that it sees add up to at most 1. Of any two processes at least one sees the
+ * other, so never do both go on. Of the waiting processes, the first one keeps its claim and looks again; the others
+ * withdraw theirs until enough of the quota is free. So one of them always goes on, however slow the machine is.
  *
- * @throws {UsageError} where the claims that are held and this one add up to more than 1: it says who has the key since
- *   when.
+ * @throws {UsageError} where the acquired claims and this one add up to more than 1: it names their owners and since
+ *   when they have the key.
  */
 export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
   const { share = 1, purpose, clock } = options;
@@ -79,9 +82,10 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
 }
 
 /**
- * Withdraws a claim that others keep from being held, unless it came before all of them that ask.
+ * Withdraws a claim that other claims block, unless it is older than all other waiting claims.
  *
- * @returns the claim, if it stays. @throws {UsageError} where those that have the key leave too little of it.
+ * @returns the claim, if it stays.
+ * @throws {UsageError} where the acquired claims leave less of the quota than requested.
  */
 async function madeWay(
   claims: KeyClaims,
@@ -101,12 +105,12 @@ async function madeWay(
   return undefined;
 }
 
-/** Puts those that ask in one order, which all of them see alike: that in which they came. */
+/** Orders the waiting claims by their start, the same in every process. */
 function rankOf({ since, pid, machine }: Owner): string {
   return `${since} ${machine} ${pid}`;
 }
 
-/** What is left of a key's quota; shares are written in decimal, and their sums are not exact. */
+/** The free part of a key's quota. Decimal shares do not add up exactly, hence the rounding margin. */
 function freeOf(claims: readonly Pick<Claim, "owner">[]): number {
   return 1 + ROUNDING - claims.reduce((sum, { owner }) => sum + owner.share, 0);
 }
@@ -124,7 +128,7 @@ function held(claims: KeyClaims, claim: Claim, sentBefore: Sent, { host, clock }
     await note();
   };
   const timer = setInterval(() => {
-    // A heartbeat that fails, as on a full disk, is made up for by the next one, or the claim counts as dead.
+    // A heartbeat that fails, for example on a full disk, is made up for by the next one, or the claim expires.
     last = last.then(beat).catch(() => {});
   }, HEARTBEAT_MS).unref();
   return {
@@ -145,7 +149,9 @@ function held(claims: KeyClaims, claim: Claim, sentBefore: Sent, { host, clock }
   };
 }
 
-/** A key's folder: who has its name, and even the host, learns the key only by trying every key there is, slowly. */
+/**
+ * Opens a key's folder. Its name gives the key, even with the host known, only to a slow trial of every possible key.
+ */
 async function openClaims({ folder, host, apiKey }: KeyLockOptions): Promise<KeyClaims> {
   const name = (await promisify(scrypt)(apiKey, host, 8)) as Buffer;
   const path = join(folder, name.toString("hex"));

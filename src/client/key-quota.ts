@@ -4,11 +4,11 @@ import type { Send } from "../plan/quota/send-log.js";
 import type { EndpointGroup } from "../wire/endpoints.js";
 import { QuotaGate, type QuotaGateOptions, type QuotaState } from "./quota-gate.js";
 
-/** Permission to send one request. Its holder reports how the request ended; only the first report counts. */
+/** Permit to send one request. Its holder reports how the request ended; only the first report counts. */
 export interface Pass {
-  /** The service has accepted the request, or nobody knows. */
+  /** The service accepted the request, or its outcome is unknown. */
   passed(): void;
-  /** The service refused it for the quota. @param toldMs the wait that it asked for, in milliseconds. */
+  /** The service refused it for the quota. @param retryAfterMs the wait that the service gave, in milliseconds. */
   refused(retryAfterMs: number | undefined): void;
 }
 
@@ -22,8 +22,8 @@ interface Waiting {
 
 /**
  * Sends the requests of a key: as many of each group of endpoints as its quota permits in any minute, in the order of
- * their turns, and none of a group while the service has asked for a wait. Where the refusals show that the limit is
- * one of the whole key, all groups share one quota.
+ * their turns, and none of a group during a wait that the service has asked for. Where the refusals show that the limit
+ * applies to the whole key, all groups share one quota.
  */
 export class KeyQuota {
   readonly #clock: Clock;
@@ -46,7 +46,7 @@ export class KeyQuota {
     return this.#scope.isKey;
   }
 
-  /** How a group stands with its quota. */
+  /** The state of a group's quota. */
   stateOf(group: EndpointGroup): QuotaState {
     const now = this.#clock.now();
     const gate = this.#gate(group);
@@ -69,9 +69,9 @@ export class KeyQuota {
   }
 
   /**
-   * Resolves when a request of a group may be sent: it must be sent then.
+   * Resolves when a request of a group may be sent; the caller must then send it.
    *
-   * @param turn lower ones go first, equal ones in the order in which they came.
+   * @param turn lower turns go first, equal ones in the order of the calls.
    * @throws the signal's reason once it aborts.
    */
   enter(group: EndpointGroup, turn: number, signal?: AbortSignal): Promise<Pass> {
@@ -94,12 +94,12 @@ export class KeyQuota {
     });
   }
 
-  /** Sends whatever may be sent, and sleeps until the next request may be. */
+  /** Grants every permit that is due, and sleeps until the next one is. */
   #admit(): void {
     const now = this.#clock.now();
     const blocked = new Set<EndpointGroup>();
     let wakeAt = Number.POSITIVE_INFINITY;
-    // The queue changes on the way.
+    // The queue changes during the loop, hence the copy.
     for (const waiting of this.#queue.slice()) {
       const { group } = waiting;
       if (blocked.has(group)) continue;
@@ -157,7 +157,7 @@ export class KeyQuota {
     gate.refused(own, retryAfterMs);
     const { pausedUntil } = gate;
     this.#judge(this.#scope.refused(group, own.sentAt, this.#clock.now(), pausedUntil));
-    // The refusals so far were of the key: what they taught about the groups is dropped, the wait is everybody's.
+    // The refusals so far were the key's: what they taught about the groups is dropped, the wait applies to all groups.
     if (this.#scope.isKey) this.#key.pause(pausedUntil);
   }
 
@@ -169,7 +169,7 @@ export class KeyQuota {
   async #sleepUntil(at: number, now: number): Promise<void> {
     const controller = new AbortController();
     this.#alarm = { at, controller };
-    // A sleep that is broken off has no more to say.
+    // A cancelled sleep is not an error.
     await this.#clock.sleep(at - now, controller.signal).catch(() => controller.abort());
     if (controller.signal.aborted) return;
     this.#alarm = undefined;

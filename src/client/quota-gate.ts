@@ -10,21 +10,21 @@ import {
 } from "../plan/quota/rate.js";
 import { countedAt, freeAt, recentSends, type Send, usedInMinute } from "../plan/quota/send-log.js";
 
-/** Part of a wait that is added to it, as the clocks of two machines run apart: 25 ms in a minute. */
+/** Part of a wait that is added to it, as the clocks of two machines differ: 25 ms in a minute. */
 const CLOCK_DRIFT = 25 / MINUTE_MS;
-/** Pauses after refusals that give no wait: the first; each further one is twice as long, up to the longest. */
+/** Pauses after refusals without a wait: the first; each further one doubles, up to the longest. */
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = MINUTE_MS / 2;
 
-/** How a group of endpoints stands with its quota. */
+/** The state of a group's quota. */
 export interface QuotaState {
-  /** Requests a minute that this client may send; undefined: not known. */
+  /** Requests a minute that this client may send; undefined where unknown. */
   readonly limit: number | undefined;
   /** Whether the limit was learned from refusals. */
   readonly learned: boolean;
   /** Requests sent in the last minute. */
   readonly usedLastMinute: number;
-  /** When the next request may go, as epoch milliseconds, where one waits or the service said to. */
+  /** When the next request may be sent, as epoch milliseconds, if one waits or the service asked for a wait. */
   readonly waitingUntil: number | undefined;
   /** How often the service has made this client wait. */
   readonly waits: number;
@@ -32,21 +32,22 @@ export interface QuotaState {
 
 export interface QuotaGateOptions {
   readonly clock: Clock;
-  /** Requests a minute of the key; never exceeded. @default learned from refusals */
+  /** Configured requests a minute of the key; never exceeded. @default learned from refusals */
   readonly configured?: number | undefined;
-  /** Requests a minute of the key, as an earlier run has learned: a hint that is tested upwards. */
+  /** Requests a minute of the key that an earlier run has learned: a first value; higher ones are tried. */
   readonly learned?: number | undefined;
   /** The part of the key's quota that this process may use, above 0, up to 1. @default 1 */
   readonly share?: number | undefined;
   /** When requests were sent before, as epoch milliseconds, ascending. */
   readonly sentBefore?: readonly number[] | undefined;
-  /** Called with the key's requests a minute whenever a whole minute of this process's requests has shown another number. */
+  /** Called with the key's requests a minute when a whole minute of this process's own requests shows a new number. */
   readonly onLearned?: ((requestsPerMinute: number) => void) | undefined;
 }
 
 /**
  * The quota of one scope, a group of endpoints or the whole key: when its next request may be sent, and what the
- * responses teach. After a wait one request goes ahead of the others. A class because it holds the log of the requests.
+ * responses teach. After a wait, one request is sent ahead of the others. It is a class because it keeps a log of
+ * requests.
  */
 export class QuotaGate {
   readonly #options: QuotaGateOptions;
@@ -55,11 +56,11 @@ export class QuotaGate {
   #rate: Rate;
   #sends: Send[];
   #pausedUntil = 0;
-  /** What was known before the refusals that came together, and when the first of them came. */
+  /** What was known before a burst of refusals, and the time of its first. */
   #refusal: { readonly before: Rate; readonly at: number } | undefined;
-  /** The request that goes ahead after a wait. */
+  /** The request that is sent ahead after a wait. */
   #scout: Send | "wanted" | undefined;
-  /** The last request before a trial's last step. */
+  /** The last request before the last step of a trial. */
   #lastStep: Send | undefined;
   #pausesWithoutHint = 0;
   #waits = 0;
@@ -82,12 +83,12 @@ export class QuotaGate {
     };
   }
 
-  /** Until when the service said to wait, as epoch milliseconds. */
+  /** Until when the service asked to wait, as epoch milliseconds. */
   get pausedUntil(): number {
     return this.#pausedUntil;
   }
 
-  /** Requests that were accepted, or may be, in the last minute, as epoch milliseconds, ascending. */
+  /** When requests of the last minute were sent that were accepted or may be, as epoch milliseconds, ascending. */
   get sentLately(): number[] {
     return recentSends(this.#sends, this.#limit, this.#options.clock.now())
       .filter(({ isRefused }) => isRefused !== true)
@@ -95,23 +96,23 @@ export class QuotaGate {
   }
 
   /**
-   * When the next request may be sent, as epoch milliseconds; undefined: when the request that went ahead has its
-   * response. Where the limit is used up and it is time, a higher one is tried.
+   * When the next request may be sent, as epoch milliseconds; undefined until the request sent ahead has its response.
+   * Where the limit is used up and a trial is due, a higher limit is tried.
    */
   nextAt(now: number): number | undefined {
     if (typeof this.#scout === "object") return undefined;
     const [first, last] = [this.#sends[0], this.#sends.at(-1)];
-    // Forgotten a minute's worth at a time, so that it costs little where there is no limit.
+    // The log is shortened by a minute at a time, which costs little where there is no limit.
     if ((first && first.sentAt < now - 2 * MINUTE_MS) || (last && last.sentAt > now))
       this.#sends = recentSends(this.#sends, this.#limit, now);
     let at = this.#freeAt();
     if (at > now && this.#pausedUntil <= now && this.#tryHigher(now)) at = this.#freeAt();
-    // Time to try a higher limit may come before the limit has room.
+    // A trial of a higher limit may be due before the limit permits a request.
     if (at > now && this.#rate.proven === undefined) at = Math.min(at, Math.max(now + 1, tryAt(this.#rate)));
     return Math.ceil(Math.max(this.#pausedUntil, at));
   }
 
-  /** Notes that a request is sent now. */
+  /** Records that a request is sent now. */
   send(now: number): Send {
     const send: Send = { sentAt: now };
     this.#sends.push(send);
@@ -119,7 +120,7 @@ export class QuotaGate {
     return send;
   }
 
-  /** Notes that the service accepted a request, or that nobody knows. */
+  /** Records that the service accepted a request, or that its outcome is unknown. */
   passed(send: Send): void {
     const now = this.#options.clock.now();
     send.respondedAt = now;
@@ -133,7 +134,10 @@ export class QuotaGate {
     this.#learn(afterAcceptance(rate, { now, sinceWait: Math.floor(sent / this.#share) }));
   }
 
-  /** Notes that the service refused a request for the quota. @param toldMs the wait that it asked for. */
+  /**
+   * Records that the service refused a request for the quota. @param retryAfterMs the wait that it gave, in
+   * milliseconds.
+   */
   refused(send: Send, retryAfterMs: number | undefined): void {
     const now = this.#options.clock.now();
     send.respondedAt = now;
@@ -150,7 +154,7 @@ export class QuotaGate {
     this.#learn(this.#afterRefusal(this.#refusal, send, retryAfterMs));
   }
 
-  /** Waits until a time, as epoch milliseconds, as another scope was asked to; then one request goes ahead. */
+  /** Waits until a time, in epoch milliseconds, that another scope was given; then one request is sent ahead. */
   pause(until: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, until);
     this.#scout = "wanted";
@@ -164,7 +168,7 @@ export class QuotaGate {
     this.#rate = initialRate(configured, learned, clock.now());
   }
 
-  /** Notes that a request was refused for another scope's quota: it does not count here. */
+  /** Records that a request was refused for another scope's quota: it does not count here. */
   uncount(send: Send): void {
     send.respondedAt = this.#options.clock.now();
     send.isRefused = true;
@@ -178,7 +182,7 @@ export class QuotaGate {
     return Math.max(freeAt(this.#sends, limit), spaced);
   }
 
-  /** Makes the next step of a trial, once the step before it was used and accepted. @returns whether it made one. */
+  /** Makes the next step of a trial, once the previous step was used and accepted. @returns whether it made one. */
   #tryHigher(now: number): boolean {
     if (now < tryAt(this.#rate)) return false;
     const last = this.#sends.at(-1);

@@ -2,7 +2,7 @@ import { BarlakeError, messageOf, ServiceError, TransportError, WireError } from
 import { type ErrorCode, PERMISSION_CODES, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
 import { decodedBody } from "./content-encoding.js";
 
-/** Longest error body that is read. */
+/** Most bytes of an error body that are read. */
 const MAX_ERROR_BYTES = 65_536;
 
 const NOT_OFFERED = "INTRADAY_UNAVAILABLE" satisfies ErrorCode;
@@ -11,12 +11,12 @@ interface Refusal {
   readonly status: number;
   readonly contentType: string;
   readonly retryAfter: string | undefined;
-  /** The answer's content-encoding. */
+  /** The response's content-encoding. */
   readonly encoding: string | undefined;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** Turns an answer that is not a success into an error that says what to do. `what` names the request. */
+/** Turns a response that is not a success into an error with a hint. `what` names the request. */
 export async function refusalError(what: string, refusal: Refusal, now: number): Promise<ServiceError> {
   const { status, contentType } = refusal;
   const text = await readStart(refusal);
@@ -41,7 +41,7 @@ export async function refusalError(what: string, refusal: Refusal, now: number):
   );
 }
 
-/** Names the request in an error from a lower layer that knows bytes only. */
+/** Names the request in an error from a lower layer that handles only bytes. */
 export function withRequest(what: string, error: unknown): unknown {
   if (error instanceof WireError) {
     const message = error.message.replace(/ \(at byte \d+\)$/, "");
@@ -61,17 +61,17 @@ export function withRequest(what: string, error: unknown): unknown {
   });
 }
 
-/** Says whether the service does not offer this at all: a 503 that no waiting heals. */
+/** Whether the service does not offer this at all: a 503 that waiting does not change. */
 export function isNotOffered(error: unknown): boolean {
   return error instanceof ServiceError && error.code === NOT_OFFERED;
 }
 
-/** Says whether the service refused a request for the key's quota: the next one waits, and this one is sent again. */
+/** Whether the service refused a request for the key's quota: the next one waits, and this one is sent again. */
 export function isOverQuota(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.status === 429;
 }
 
-/** Words for what a request can have too much of: the public service speaks English and Chinese. */
+/** Words for what a request can have too many of: the public service uses English and Chinese. */
 const SYMBOLS = /symbol|instrument|ticker|标的|股票|代码/i;
 const TOO_MANY =
   /too[ _-]?many|too[ _-]?large|limit|exceed|at most|max|more than|up to|over|between|超|最多|上限|不能大于/i;
@@ -80,8 +80,8 @@ const LIMIT =
   /(?:limit|exceeds?|at most|max(?:imum)?|more than|up to|over|between \d+ and|\d+ (?:to|-)|超过|超出|最多|上限|不能大于)[^\d\n]{0,32}(\d{1,6})/i;
 
 /**
- * Says whether a request was refused for the number of its symbols, so that two of half as many may pass: a 400 that
- * says so, or a request that is too large.
+ * Whether a request was refused for its number of symbols, so that two halves may pass: a 400 that says so, or a
+ * request that is too large.
  */
 export function isTooManySymbols(error: unknown): error is ServiceError {
   if (!(error instanceof ServiceError)) return false;
@@ -92,14 +92,14 @@ export function isTooManySymbols(error: unknown): error is ServiceError {
   );
 }
 
-/** The most symbols that such a refusal says a request may have; undefined where it does not say. */
+/** The most symbols of a request that such a refusal gives; undefined where it gives none. */
 export function symbolLimitOf(error: unknown): number | undefined {
   if (!isTooManySymbols(error) || !SYMBOLS.test(error.told ?? "")) return undefined;
   const limit = Number(LIMIT.exec(error.told ?? "")?.[1] ?? 0);
   return limit > 0 ? limit : undefined;
 }
 
-/** Says whether asking again can help. */
+/** Whether sending the request again can help. */
 export function canHeal(error: unknown): boolean {
   if (error instanceof TransportError) return true;
   if (isNotOffered(error)) return false;
@@ -130,12 +130,12 @@ async function readStart({ body, encoding }: Refusal): Promise<string> {
       if (length >= MAX_ERROR_BYTES) break;
     }
   } catch {
-    // The status says enough: a body that broke off, or that nobody can decode, adds nothing.
+    // The status is enough: a body that breaks off, or that cannot be decoded, adds nothing.
   }
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** Sockets, undici and zlib tell their faults by a code; what has none is a fault of ours and stays as it is. */
+/** Sockets, undici and zlib give their errors a code; an error without one is a bug of ours and is not converted. */
 function isNetworkFault(error: unknown): boolean {
   const { code, name } = error as { code?: unknown; name?: unknown };
   return typeof code === "string" && name !== "AbortError";

@@ -1,19 +1,19 @@
 import { TransportError, WireError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 
-/** How long and how large a response may be, so that none is waited for without end. */
+/** Limits of the time and the size of a response, so that no wait is endless. */
 export interface ResponseLimits {
   /** Least bytes a second, as sent, on average over {@link rateIntervalMs}; 0: any speed. @default 1024 */
   readonly minBytesPerSecond: number;
   /** Time over which the speed is measured, in milliseconds. @default 60000 */
   readonly rateIntervalMs: number;
-  /** Longest time that one response is waited for, in milliseconds. @default 1800000 */
+  /** Longest time that one response may take, in milliseconds. @default 1800000 */
   readonly maxResponseMs: number;
   /** Most bytes of one response, uncompressed. @default 1073741824 */
   readonly maxBodyBytes: number;
 }
 
-/** Limits that a line of 1 kB a second and the largest response of the interface (some 100 MB) keep. */
+/** Limits that a connection of 1 kB a second and the largest response of the interface (some 100 MB) meet. */
 export const RESPONSE_LIMITS: ResponseLimits = {
   minBytesPerSecond: 1024,
   rateIntervalMs: 60_000,
@@ -22,10 +22,10 @@ export const RESPONSE_LIMITS: ResponseLimits = {
 };
 
 /**
- * Hands on the bytes of a body as they were sent, while they come fast enough. Only time spent waiting for the service
- * counts: a slow reader is not its fault. A silence is not seen here, as nothing arrives: the HTTP client ends it.
+ * Passes on the bytes of a body as they were sent, while they come fast enough. Only time spent waiting for the service
+ * counts, not that of a slow reader. A silent connection is ended by the HTTP client, not here.
  *
- * @throws {TransportError} for a body that is too slow, or takes too long: asking again can help.
+ * @throws {TransportError} for a body that is too slow or takes too long: sending the request again can help.
  */
 export async function* timely(
   body: AsyncIterable<Uint8Array>,
@@ -62,9 +62,9 @@ export async function* timely(
 }
 
 /**
- * Hands on the uncompressed bytes of a body, up to the most that are allowed.
+ * Passes on the uncompressed bytes of a body, up to the limit.
  *
- * @throws {WireError} for a body that is larger: asking again would not change it.
+ * @throws {WireError} for a larger body: sending the request again would not help.
  */
 export async function* bounded(
   body: AsyncIterable<Uint8Array>,
@@ -81,13 +81,13 @@ export async function* bounded(
   }
 }
 
-/** Interim responses (status 1xx) that one request may have; no service of the interface sends any. */
+/** Most interim responses (status 1xx) of one request; no service of the interface sends any. */
 const MOST_INTERIM = 20;
 
 /**
- * Counts the interim responses of a request: each one starts the HTTP client's wait for the head anew.
+ * Counts the interim responses of a request, because each one restarts the HTTP client's wait for the head.
  *
- * @throws {TransportError} from the function that is called with each of them, where there are too many.
+ * @returns a function to call with each one; it throws a {@link TransportError} where there are too many.
  */
 export function interimLimit(): () => void {
   let count = 0;

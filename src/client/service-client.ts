@@ -13,7 +13,7 @@ import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } f
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
   readonly baseUrl: string;
-  /** Sent in a header with each request; in no log, error or address. */
+  /** Sent in a header with each request; never written to a log, an error or an address. */
   readonly apiKey: string;
   readonly clock: Clock;
   /** Requests a minute of the key, of each endpoint group or by group. @default learned from refusals */
@@ -22,24 +22,29 @@ export interface ServiceClientOptions {
   readonly learned?: ByGroup<number> | undefined;
   /** The part of the key's quota that this client may use, above 0, up to 1. @default 1 */
   readonly share?: number | undefined;
-  /** When the key was used in the last minute, as epoch milliseconds, ascending: {@link ServiceClient.sentLately}. */
+  /**
+   * When the key was used in the last minute, as epoch milliseconds, ascending: see {@link ServiceClient.sentLately}.
+   */
   readonly sentBefore?: ByGroup<readonly number[]> | undefined;
-  /** Told of what refusals have taught about the service. */
+  /** Called with what refusals have taught about the service. */
   readonly onLearned?: ((learned: LearnedRate) => void) | undefined;
   /** How often a request that failed is sent again; refusals for the quota do not count. @default 4 */
   readonly retries?: number;
-  /** Wait before the first retry, up to twice that; it doubles. @default 500 */
+  /** Wait before the first retry, up to twice that, in milliseconds; it doubles. @default 500 */
   readonly backoffMs?: number;
-  /** Longest wait for a connection, for the head of a response, and between two pieces of its body; 0 waits for ever. @default 60000 */
+  /**
+   * Longest wait for a connection, for the head of a response, and between two pieces of its body, in milliseconds; 0
+   * waits for ever. @default 60000
+   */
   readonly timeoutMs?: number;
-  /** How long and how large a response may be. @default {@link RESPONSE_LIMITS} */
+  /** Limits of the time and the size of a response. @default {@link RESPONSE_LIMITS} */
   readonly limits?: Partial<ResponseLimits> | undefined;
 }
 
 /** A value for some groups of endpoints. */
 export type ByGroup<T> = Readonly<Partial<Record<EndpointGroup, T>>>;
 
-/** How many requests a minute a service lets through for the key, as it has shown. */
+/** Requests a minute that a service permits for the key, as its refusals have shown. */
 export interface LearnedRate {
   readonly group: EndpointGroup;
   readonly requestsPerMinute: number;
@@ -55,18 +60,20 @@ export interface Ask {
   readonly body?: unknown;
 }
 
-/** What came of a request. */
+/** The result of a request. */
 export interface ReadResponse<T> {
   readonly value: T;
-  /** How often it was sent. */
+  /** How often the request was sent. */
   readonly attempts: number;
   readonly durationMs: number;
 }
 
-/** Most times that one request is refused for the quota before it gives up. */
+/** Refusals for the quota after which a request fails. */
 const MAX_WAITS = 20;
 
-/** Asks one service, obeys its quota, and asks again where that can heal. It hands on bytes and never decodes. */
+/**
+ * Sends requests to one service, obeys its quota, and retries where that can help. It passes on bytes and decodes none.
+ */
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #base: URL;
@@ -96,13 +103,13 @@ export class ServiceClient {
   }
 
   /**
-   * Sends a request, and again while that can heal, and reads its answer.
+   * Sends a request, retries it while that can help, and reads its response.
    *
-   * @param read takes the uncompressed body as it arrives; it runs anew with each attempt.
+   * @param read reads the uncompressed body as it arrives; it runs again for each attempt.
    * @param signal ends the request, also in flight.
-   * @param onSend is called with each attempt, also with those that fail.
+   * @param onSend called with each attempt, also with those that fail.
    * @param unsent ends the request only while it waits to be sent, or to be sent again.
-   * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} no right answer.
+   * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} invalid response.
    */
   async ask<T>(
     ask: Ask,
@@ -128,7 +135,7 @@ export class ServiceClient {
     };
     const value = await pRetry(send, {
       retries,
-      // The waits are those of the clock that was passed in.
+      // The waits use the clock of the options.
       minTimeout: 0,
       ...(signal ? { signal } : {}),
       shouldRetry: ({ error }) => canHeal(error) && !isOverQuota(error),
@@ -142,12 +149,12 @@ export class ServiceClient {
     return { value, attempts, durationMs: ticksOf(clock) - started };
   }
 
-  /** How a group of endpoints stands with its quota. */
+  /** The state of a group's quota. */
   quotaOf(group: EndpointGroup): QuotaState {
     return this.#quota.stateOf(group);
   }
 
-  /** When requests of the last minute were sent, as epoch milliseconds: what the next client with this key must know. */
+  /** When requests of the last minute were sent, as epoch milliseconds; the next client with this key needs it. */
   sentLately(): ByGroup<readonly number[]> {
     return this.#quota.sentLately;
   }
@@ -203,7 +210,7 @@ export class ServiceClient {
       throw withRequest(what, error);
     } finally {
       pass.passed();
-      // A body that was not read to its end keeps its connection otherwise.
+      // A body that was not read to its end would otherwise keep its connection open.
       open?.destroy();
     }
   }
@@ -218,7 +225,7 @@ export class ServiceClient {
   }
 }
 
-/** Host and port of a service's address. @throws {UsageError} for an address that a client does not take. */
+/** Host and port of a service's address. @throws {UsageError} for an address that a client does not accept. */
 export function hostOf(baseUrl: string): string {
   return parseBase(baseUrl).host;
 }

@@ -8,7 +8,7 @@ import { type MergedSegments, mergeRepeats } from "./merge-repeats.js";
 export interface BarPartition {
   readonly region: Region;
   readonly period: LocalPeriod;
-  /** By symbol, in the order of its bytes in UTF-8, and then by time; no two bars have the same key. */
+  /** By symbol, in the byte order of UTF-8, and then by time; no two bars have the same key. */
   readonly segments: readonly BarSegment[];
   readonly rows: number;
   /** Epoch milliseconds of the earliest bar. */
@@ -17,27 +17,27 @@ export interface BarPartition {
   readonly last: number;
 }
 
-/** What becomes of delivered bars: each one is in exactly one of these. */
+/** The parts of delivered bars: each bar is in exactly one of them. */
 export interface BarsPlan {
   /** By region, and by period within. */
   readonly partitions: readonly BarPartition[];
   /** Bars that break a rule. */
   readonly broken: readonly BarSegment[];
-  /** Bars whose key another one has, which is kept. */
+  /** Bars with the same key as a kept bar. */
   readonly repeats: readonly BarSegment[];
 }
 
 export interface BarsPlanOptions {
-  /** What a partition is. */
+  /** The period that a partition covers. */
   readonly unit: LocalPeriodUnit;
   /** Bars labelled before this instant (epoch ms) are final, by region. */
   readonly finalEnd: Readonly<Record<Region, number>>;
 }
 
 /**
- * Decides what of delivered bars is landed, in which partition and which order. No bar is copied.
+ * Decides which delivered bars are landed, in which partition and which order. No bar is copied.
  *
- * @throws {TypeError} when columns are not what {@link DeliveredBars} promise.
+ * @throws {TypeError} when columns are not as {@link DeliveredBars} promises.
  */
 export function partitionBars(
   deliveries: readonly DeliveredBars[],
@@ -84,7 +84,7 @@ function partitionOf(
   return { region, period, segments: merged.kept, rows, first, last };
 }
 
-/** The order that DuckDB and Parquet compare texts in. */
+/** The order in which DuckDB and Parquet compare texts. */
 function inByteOrder<S>(
   bySymbol: ReadonlyMap<string, readonly S[]>,
 ): { bytes: Buffer; segments: readonly S[] }[] {

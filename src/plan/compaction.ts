@@ -1,43 +1,45 @@
 import { compareText } from "../core/text-order.js";
 
-/** What a plan of compaction must know of a data file. */
+/** The facts about a data file that a compaction plan needs. */
 export interface CompactableFile {
-  /** Names the partition; files of different ones never come together. */
+  /** Names the partition; files of different partitions are never joined. */
   readonly partition: string;
-  /** Bytes that its rows take once they are compacted. */
+  /** Bytes of its rows after a compaction. */
   readonly bytes: number;
-  /** Whether it is what a compaction wrote; any other is written anew at least once. */
+  /** Whether a compaction wrote it; any other file is rewritten at least once. */
   readonly isCompact: boolean;
-  /** Smallest and largest value of the first sort column, both inclusive; undefined where the log does not tell. */
+  /**
+   * Smallest and largest value of the first sort column, both inclusive; undefined where the log does not give them.
+   */
   readonly range: { readonly min: string; readonly max: string } | undefined;
 }
 
-/** Files that are to be written anew, together. */
+/** Files that are rewritten together. */
 export interface CompactionGroup<File> {
   readonly files: readonly File[];
-  /** Files that they become, at most. */
+  /** The most files that they become. */
   readonly outputs: number;
 }
 
-/** What is to be done in one partition; never without a group. */
+/** The work in one partition; it has at least one group. */
 export interface PartitionCompaction<File> {
   readonly partition: string;
   readonly groups: readonly CompactionGroup<File>[];
 }
 
-/** Files whose ranges no file outside meets, ascending. */
+/** Files whose ranges overlap no file outside, ascending. */
 interface Cluster<File> {
   readonly files: readonly File[];
   readonly bytes: number;
 }
 
 /**
- * Decides which files of which partition become one, or a few large ones. Files whose ranges meet come together, and
- * neighbours as long as they fit in one file. What is left out stays as it is: compacted files that are no more than
+ * Decides which files of which partition become one, or a few large ones. Files with overlapping ranges are joined, and
+ * neighbours as long as they fit in one file. Compacted files stay as they are when there are no more of them than
  * their bytes need.
  *
- * @param targetBytes size that a file should have at most; above 0.
- * @returns partitions in ascending order, those without work left out; the groups of one do not overlap.
+ * @param targetBytes most bytes of a file; above 0.
+ * @returns partitions in ascending order, without those that need no work; the groups of one do not overlap.
  */
 export function planCompaction<File extends CompactableFile>(
   files: Iterable<File>,
@@ -71,7 +73,7 @@ function groupsOf<File extends CompactableFile>(
 
 function clustersOf<File extends CompactableFile>(files: readonly File[]): Cluster<File>[] {
   const ranged = files.flatMap((file) => (file.range === undefined ? [] : [{ file, ...file.range }]));
-  // A file that could hold any value meets all others.
+  // A file without a known range overlaps all others.
   if (ranged.length < files.length) return [clusterOf(files)];
   ranged.sort((a, b) => compareText(a.min, b.min) || compareText(a.max, b.max));
   const clusters: File[][] = [];
@@ -84,7 +86,7 @@ function clustersOf<File extends CompactableFile>(files: readonly File[]): Clust
   return clusters.map(clusterOf);
 }
 
-/** Joins neighbours that fit in one file together. */
+/** Joins neighbours that fit in one file. */
 function packed<File extends CompactableFile>(
   clusters: readonly Cluster<File>[],
   targetBytes: number,

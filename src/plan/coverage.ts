@@ -1,42 +1,42 @@
 import { subtractRanges, type TimeRange, type TradingDate } from "../core/time.js";
 import { daysOverlapped, type TradingCalendar, type TradingDay } from "../market/trading-calendar.js";
 
-/** Trading days that were never asked for, of symbols that were asked for otherwise. */
+/** Trading days that were never requested, of symbols that were requested for other days. */
 export interface CoverageGap {
   readonly first: TradingDate;
   readonly last: TradingDate;
-  /** Trading days from the first to the last. */
+  /** Number of trading days from the first to the last. */
   readonly days: number;
-  /** Symbols that lack just these days. */
+  /** Number of symbols that lack exactly these days. */
   readonly symbols: number;
-  /** Some of them. */
+  /** Some of these symbols. */
   readonly examples: readonly string[];
-  /** Where in the symbol's time the gap is. */
+  /** Position of the gap in the symbol's time. */
   readonly place: "start" | "middle" | "end";
 }
 
-/** How much of what could have been asked for was answered. */
+/** How much of the possible range has a response. */
 export interface Coverage {
   readonly symbols: number;
   readonly first: TradingDate | undefined;
   readonly last: TradingDate | undefined;
-  /** Days of symbols: each symbol's trading days since the first that was asked for, or since it was listed. */
+  /** Days of symbols: each symbol's trading days since the first requested one, or since it was listed. */
   readonly wanted: number;
-  /** Those of them that were answered, if only with nothing. */
+  /** Those of them that have a response, even an empty one. */
   readonly answered: number;
   /** Largest first. */
   readonly gaps: readonly CoverageGap[];
 }
 
-/** What coverage is measured from. */
+/** The facts from which coverage is measured. */
 export interface CoverageFacts {
   readonly calendar: TradingCalendar;
   readonly symbols: readonly string[];
-  /** From the first time that was asked for to the end of what is final. */
+  /** From the first requested time to the end of the final bars. */
   readonly range: TimeRange;
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
   readonly listedAt: ReadonlyMap<string, number>;
-  /** When symbols were seen to be delisted; epoch milliseconds. They lack nothing afterwards. @default none was */
+  /** When symbols were seen to be delisted; epoch milliseconds. They lack nothing afterwards. @default none */
   readonly delistedAt?: ReadonlyMap<string, number>;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -44,7 +44,7 @@ export interface CoverageFacts {
 
 const EXAMPLES = 3;
 
-/** Measures what was answered against the trading calendar. Gaps of several symbols that are alike are one. */
+/** Compares the covered windows with the trading calendar. Equal gaps of several symbols are one. */
 export function measureCoverage(facts: CoverageFacts): Coverage {
   const { calendar, range, covered, listedAt, delistedAt } = facts;
   const days = calendar.daysIn(range, facts.now);

@@ -5,13 +5,16 @@ import { REGIONS, type Region } from "../market/regions.js";
 import { addDays } from "../market/sessions.js";
 import { instantOf, localDate } from "../market/zone.js";
 
-/** Days on which a rule holds: those of an exchange's sessions, or every day. */
+/** Days on which a rule applies: those of an exchange's sessions, or every day. */
 export type DayRule = "trading" | "daily";
 
 /** When a pipeline is due: at times of day of a region's zone, or by a cron expression in it (in UTC without one). */
 export type ScheduleRule =
   | {
-      /** Times of day, `HH:MM`. A time that a change of clocks skips is due when they have changed; a repeated one once. */
+      /**
+       * Times of day, `HH:MM`. A time that a change of clocks skips is due after the change; a repeated time is due
+       * once.
+       */
       readonly at: readonly string[];
       readonly region: Region;
       readonly days: DayRule;
@@ -23,16 +26,16 @@ export type ScheduleRule =
       readonly days: DayRule;
     };
 
-/** Says whether a region's exchanges have a session on a date of its own calendar. */
+/** Whether a region's exchanges have a session on a date of its own calendar. */
 export type IsTradingDay = (region: Region, date: TradingDate) => boolean;
 
-/** Dates in a row without a session after which a rule counts as one that is never due. */
+/** Consecutive dates without a session after which a rule counts as never due. */
 const MOST_DAYS_OFF = 400;
 
 /**
  * The first time after an instant at which one of the rules is due; both epoch milliseconds.
  *
- * @returns undefined where no rule is due ever again.
+ * @returns undefined where no rule is ever due again.
  */
 export function nextDue(
   rules: readonly ScheduleRule[],
@@ -46,7 +49,7 @@ export function nextDue(
   return first === Infinity ? undefined : first;
 }
 
-/** What is wrong with a cron expression, in words; undefined where nothing is. */
+/** The fault of a cron expression, in words; undefined where it is valid. */
 export function cronFault(expression: string): string | undefined {
   try {
     const cron = cronOf(expression, "UTC");
@@ -89,7 +92,7 @@ export function zoneOf(region: Region | undefined): string {
   return region === undefined ? "UTC" : REGIONS[region].zone;
 }
 
-/** @throws where the expression is none. */
+/** @throws where the expression is invalid. */
 function cronOf(expression: string, timezone: string): Cron {
   return new Cron(expression, { timezone, paused: true, mode: "5-or-6-parts" });
 }

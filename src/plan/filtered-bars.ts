@@ -1,7 +1,7 @@
 import { isSet, setBit } from "../core/bits.js";
 import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../wire/kline-columns.js";
 
-/** The bars for which a condition holds, in the order in which they are; copied, unless it holds for all. */
+/** The bars for which a condition is true, in their order; copied, unless it is true for all. */
 export function filteredBars(
   columns: KlineColumns,
   isWanted: (symbol: string, timestamp: number) => boolean,

@@ -8,8 +8,8 @@ export interface MergedSegments<S extends BarSegment> {
 }
 
 /**
- * Merges segments of one symbol that overlap in time. Of bars with the same time the first stays: that of the source
- * which sorts first, and then of the segment which was delivered first.
+ * Merges segments of one symbol that overlap in time. Of bars with the same time the first is kept: that of the source
+ * that sorts first, and then of the segment that was delivered first.
  *
  * @param segments of one symbol and one partition, in the order of the delivery.
  */
@@ -65,14 +65,14 @@ function mergeCluster<S extends BarSegment>(
   runs.repeats.close();
 }
 
-/** The first index of the smallest time. */
+/** The index of the first smallest time. */
 function earliest(times: readonly number[]): number {
   let found = 0;
   for (let i = 1; i < times.length; i++) if ((times[i] as number) < (times[found] as number)) found = i;
   return found;
 }
 
-/** Collects rows; those that follow one another in a segment become one segment. */
+/** Collects rows; consecutive rows of a segment become one segment. */
 function runsInto<S extends BarSegment>(list: S[]): { add(segment: S, row: number): void; close(): void } {
   let open: S | undefined;
   let [start, end] = [0, 0];

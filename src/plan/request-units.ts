@@ -15,19 +15,19 @@ export interface RequestUnit {
   readonly days: number;
 }
 
-/** What a plan of K-line requests of one region is made from. */
+/** The inputs of a plan of K-line requests for one region. */
 export interface KlineDemand {
   readonly period: LandedPeriod;
   readonly calendar: TradingCalendar;
   readonly symbols: readonly string[];
   readonly range: TimeRange;
-  /** Windows that were already answered with final bars, by symbol. */
+  /** Windows that already have a response of final bars, by symbol. */
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
   /** When a symbol began to trade, where that is known; epoch milliseconds. */
   readonly listedAt?: ReadonlyMap<string, number>;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Bars of one symbol that the service gives at most. */
+  /** Most bars of one symbol that the service gives. */
   readonly rowCap: number;
   /** @default 100 */
   readonly symbolsPerRequest?: number;
@@ -35,11 +35,11 @@ export interface KlineDemand {
 
 /**
  * Plans the fewest requests that fill what is not covered yet. A window has as many trading days as stay below the row
- * cap; a request is filled with symbols that lack days of the same window. Ordered by window, so that a partition's bars
- * arrive together.
+ * cap; a request is filled with symbols that lack days of the same window. Ordered by window, so that a partition's
+ * bars arrive together.
  *
- * A symbol's windows do not overlap. Whether a free place in a request should go to a symbol that begins to lack later is
- * not plain: it can spare that symbol a window of its own, or put it out of step with others. So all ways are tried.
+ * A symbol's windows do not overlap. A free place in a request can go to a symbol that begins to lack days later. This
+ * can save that symbol a window, or shift its windows against those of others, so all ways are tried.
  */
 export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
   const days = demand.calendar.daysIn(demand.range, demand.now);
@@ -47,7 +47,7 @@ export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
   return plans.reduce((fewest, plan) => (plan.length < fewest.length ? plan : fewest));
 }
 
-/** Who gets the free places of a request: those whom that spares a window of their own, all who come, or nobody. */
+/** Which symbols get the free places of a request: those that save a window by it, all candidates, or none. */
 const FILLINGS = ["spared", "all", "none"] as const;
 type Filling = (typeof FILLINGS)[number];
 
@@ -70,12 +70,15 @@ function unitsOf(demand: KlineDemand, days: readonly TradingDay[], filling: Fill
   return units;
 }
 
-/** Upper bound of the bars that a unit can be answered with. */
+/** Upper bound of the bars in the response to a unit. */
 export function expectedBars(unit: RequestUnit, period: LandedPeriod): number {
   return unit.symbols.length * unit.days * barsPerDay(unit.region, period);
 }
 
-/** Trading days of the longest window whose bars stay below the row cap: as many bars as the cap may have been cut. */
+/**
+ * Trading days of the longest window whose bars stay below the row cap: a response with as many bars as the cap may be
+ * cut.
+ */
 export function daysPerWindow({
   calendar,
   period,
@@ -91,7 +94,7 @@ export function inBatches<T>(items: readonly T[], size: number): T[][] {
   return batches;
 }
 
-/** Days that a symbol lacks, by their positions, and when the first of them and the last begin and end for it. */
+/** Days that a symbol lacks, by index, and the time range that it lacks. */
 interface Lack extends TimeRange {
   readonly firstDay: number;
   readonly endDay: number;
@@ -101,7 +104,7 @@ interface Wanting {
   readonly symbol: string;
   /** Ascending. */
   readonly lacks: readonly Lack[];
-  /** Day before which the plan asks for it already. */
+  /** Day before which the plan already requests it. */
   readonly askedUntil: number;
 }
 
@@ -121,7 +124,7 @@ function waitingByFirstDay(demand: KlineDemand, days: readonly TradingDay[]): Wa
   return waiting;
 }
 
-/** Symbols that lack the same days stand together. */
+/** Sorts symbols that lack the same days next to each other. */
 function inOrder(a: Wanting, b: Wanting): number {
   const lastDay = ({ lacks }: Wanting): number => lacks[0]?.endDay ?? 0;
   return lastDay(a) - lastDay(b) || compareText(a.symbol, b.symbol);
@@ -173,7 +176,7 @@ function windowsNeeded({ lacks }: Wanting, length: number): number {
   return windows;
 }
 
-/** What a symbol still lacks once everything before a day was asked for. */
+/** What a symbol still lacks once everything before a day was requested. */
 function without({ symbol, lacks }: Wanting, days: readonly TradingDay[], end: number): Wanting {
   const start = days[end]?.start ?? Number.POSITIVE_INFINITY;
   const left = lacks.filter((lack) => lack.endDay > end);
@@ -184,7 +187,10 @@ function without({ symbol, lacks }: Wanting, days: readonly TradingDay[], end: n
   };
 }
 
-/** The request for what its members lack before the day `end`: no time outside of that which none of them lacks. */
+/**
+ * The request for what its symbols lack before the day `end`; it begins and ends with time that at least one of them
+ * lacks.
+ */
 function unitOf(
   region: Region,
   members: readonly Wanting[],

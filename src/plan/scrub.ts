@@ -1,23 +1,23 @@
 import { DAY_MS } from "../core/time.js";
 
-/** Nights in which a lake is read once. */
+/** Number of nights in which a lake is read once. */
 const NIGHTS = 21;
-/** A file is not read again for so long: with the nights above, each is read every four weeks. */
+/** Days in which a file is not read again: with the nights above, each file is read every four weeks. */
 const REST_DAYS = 7;
 
-/** A file that can be read to see whether it is still what was written. */
+/** A file that can be read to check that it is unchanged. */
 export interface ScrubbableFile {
   readonly bytes: number;
-  /** When it was last known to be what was written, in epoch milliseconds. */
+  /** When it was last verified, in epoch milliseconds. */
   readonly verifiedAt: number;
 }
 
 /**
- * Chooses the files to verify tonight: those that were verified longest ago, as many as it takes to read the whole lake in
- * three weeks.
+ * Chooses the files to verify tonight: those that were verified longest ago, as many as needed to read the whole lake
+ * in three weeks.
  *
  * @param now epoch milliseconds.
- * @param lastAt when a part was read last, in epoch milliseconds: nights that were missed since are made up for.
+ * @param lastAt when a part was last read, in epoch milliseconds: missed nights are made up for.
  */
 export function filesToScrub<File extends ScrubbableFile>(
   files: readonly File[],

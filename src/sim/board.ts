@@ -4,39 +4,41 @@ import type { Region } from "../market/regions.js";
 /** Name of a {@link Board}. */
 export type BoardId = "SH_MAIN" | "SZ_MAIN" | "SZ_GROWTH" | "BJ" | "SH_ETF" | "HK_MAIN" | "US_LISTED";
 
-/** What the instruments of one listing segment have in common: the rules of the exchange and the habits of the simulation. */
+/**
+ * What the instruments of one listing segment have in common: rules of the exchange and parameters of the simulation.
+ */
 export interface Board {
   readonly id: BoardId;
   readonly exchange: string;
   readonly region: Region;
   readonly type: "stock" | "etf";
-  /** Part of all simulated instruments; the parts of all boards add up to 1. */
+  /** Part of all simulated instruments; the shares of all boards add up to 1. */
   readonly share: number;
-  /** Beginnings of the codes, filled in this order; none where the code is made of letters. */
+  /** Prefixes of the codes, used in this order; none where the code consists of letters. */
   readonly codePrefixes: readonly string[];
-  /** How many of the prefixes are used even if fewer would do. */
+  /** Number of prefixes that are used even if fewer are enough. */
   readonly minPrefixes: number;
   /** Digits of a code after its prefix. */
   readonly codeDigits: number;
-  /** Daily price limit around prev_close, in percent; undefined where the exchange knows none. */
+  /** Daily price limit around prev_close, in percent; undefined where the exchange has none. */
   readonly limitPercent: number | undefined;
-  /** Smallest price step in thousandths of the currency; 0: by price, see the HK spread table. */
+  /** Smallest price step in thousandths of the currency; 0: depends on the price, see the HK spread table. */
   readonly tickMilli: number;
-  /** Price below which the simulation lets nothing fall, in thousandths of the currency. */
+  /** Lowest price in the simulation, in thousandths of the currency. */
   readonly floorMilli: number;
   /** Price at the start of the history, in currency. */
   readonly price: readonly [number, number];
   /** Amount traded on an ordinary day, in currency. */
   readonly turnover: readonly [number, number];
-  /** Chance of a suspension to begin, a day. */
+  /** Chance per day that a suspension begins. */
   readonly suspensions: number;
-  /** Dividends a year, of those that pay. */
+  /** Dividends a year of the instruments that pay. */
   readonly payouts: number;
   /** Part of the instruments that pay dividends. */
   readonly payers: number;
   /** A dividend, as a part of the price. */
   readonly dividend: readonly [number, number];
-  /** Chance of a payout to come with a split. */
+  /** Chance that a payout comes with a split. */
   readonly splits: number;
   /** Shares that one share becomes in a split. */
   readonly splitRatios: readonly number[];
@@ -157,9 +159,9 @@ export const BOARDS: readonly Board[] = [
 ];
 
 /**
- * How many of `symbols` instruments each board gets, by largest remainder; adds up to `symbols`.
+ * The number of instruments of each board, by largest remainder; the numbers add up to `symbols`.
  *
- * @throws {UsageError} when a board has fewer codes than that.
+ * @throws {UsageError} when a board has fewer codes than instruments.
  */
 export function apportion(symbols: number): Map<Board, number> {
   const counts = new Map(BOARDS.map((board) => [board, Math.floor(board.share * symbols)]));

@@ -20,7 +20,7 @@ import { instrumentRow } from "../wire/instrument-row.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import type { Market } from "./market.js";
 
-/** How a fill goes on. */
+/** The progress of a fill. */
 export interface FillProgress {
   readonly done: number;
   readonly steps: number;
@@ -29,23 +29,23 @@ export interface FillProgress {
   readonly doing: string;
 }
 
-/** How much of a market is put into a lake. */
+/** How much of a market is written to a lake. */
 export interface FillOptions {
-  /** Newest trading days that get minute bars beside their daily ones. 0: none. */
+  /** Number of newest trading days with minute bars in addition to daily ones. 0: none. */
   readonly minuteDays: number;
-  /** Regions that get minute bars. @default CN alone, as with real services */
+  /** Regions with minute bars. @default only CN, as with real services */
   readonly minuteRegions?: readonly Region[];
   /** Identifies the run in the tables' logs. */
   readonly runId: string;
   /** Time of the landings of bars and statements, epoch ms; reference data is landed as of its own dates. */
   readonly now: number;
-  /** Stops between two landings. */
+  /** Stops the fill between two landings. */
   readonly signal?: AbortSignal;
-  /** Told before each landing, and at the end. */
+  /** Called before each landing, and at the end. */
   readonly onStep?: (progress: FillProgress) => void;
 }
 
-/** Bars that are made and landed at once: about 400 MB of columns. */
+/** Bars that are generated and landed at once: about 400 MB of columns. */
 const BARS_A_LANDING = 4_000_000;
 /** Bars of one record batch. */
 const BARS_A_BATCH = 500_000;
@@ -55,13 +55,13 @@ const REGION_NAMES = Object.keys(REGIONS) as Region[];
 /** One landing of the fill. */
 interface Step {
   readonly doing: string;
-  /** @returns the bars that it landed. */
+  /** @returns the number of bars that it landed. */
   run(session: Session): Promise<number>;
 }
 
 /**
- * Fills a lake with a simulated market: dated reference data, every statement version, daily bars with the trading
- * days that follow from them, and the minute bars of the newest days. Memory is bounded whatever the size; a repeat
+ * Fills a lake with a simulated market: dated reference data, every statement version, daily bars with the trading days
+ * that follow from them, and the minute bars of the newest days. Memory is bounded for any size; a repeated fill
  * changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
@@ -137,7 +137,7 @@ async function landMarket(
   return made.reduce((rows, { columns }) => rows + columns.rows, 0);
 }
 
-/** Reference data as of the first day, each quarter's first day, and the last: what a daily snapshot would have kept. */
+/** Reference data as of the first day, each quarter's first day, and the last day, as daily snapshots would have it. */
 async function fillReference(
   session: Session,
   lake: Lake,

@@ -6,7 +6,7 @@ import { onGrid } from "./prices/price-grid.js";
 import { integer, logUniform, mix, mixText, uniform } from "./random.js";
 import type { RegionCalendar } from "./trading-days.js";
 
-/** An instrument of the simulated market: what never changes about it. */
+/** The constant properties of an instrument of the simulated market. */
 export interface SimInstrument {
   readonly symbol: string;
   readonly code: string;
@@ -17,30 +17,33 @@ export interface SimInstrument {
   readonly name: string;
   readonly nameEn: string;
   readonly board: Board;
-  /** First trading date; may lie before the history. */
+  /** First trading date; may be before the history. */
   readonly listed: TradingDate;
-  /** First trading date on which it is gone; undefined where it stays. */
+  /** First trading date after the delisting; undefined where it stays listed. */
   readonly delisted: TradingDate | undefined;
   /** Day indexes of its bars in the region's calendar: `start` inclusive, `end` exclusive. */
   readonly start: number;
   readonly end: number;
-  /** Shares that are traded together: 100 in CN, 1 in the US, its own board lot in HK (a multiple of 100). */
+  /** Shares in one lot: 100 in CN, 1 in the US, the instrument's own board lot in HK (a multiple of 100). */
   readonly boardLot: number;
   /** Price before the first day of its bars, in thousandths of the currency; at a listing, the issue price. */
   readonly basePriceMilli: number;
   /** Amount traded on an ordinary day, in currency. */
   readonly turnover: number;
-  /** Shares issued on the first day of its bars. */
+  /** Number of shares issued on the first day of its bars. */
   readonly totalShares: number;
-  /** Part of the shares that trades freely. */
+  /** Part of the shares that is freely traded. */
   readonly freeFloat: number;
-  /** Root of everything random about it. */
+  /** Seed of all its random values. */
   readonly key: number;
 }
 
 const HK_LOTS = [100, 200, 500, 1000, 2000];
 
-/** Makes every instrument ever, by region (CN, HK, US), then symbol. About 8 % list and 4 % delist within the history. */
+/**
+ * Creates every instrument that ever exists, by region (CN, HK, US), then symbol. About 8 % list and 4 % delist within
+ * the history.
+ */
 export function makeInstruments(
   seed: number,
   symbols: number,
@@ -126,7 +129,7 @@ function numberCodes(board: Board, key: number, count: number): string[] {
   });
 }
 
-/** Different tickers of one to four letters, the short ones rare. */
+/** Different tickers of one to four letters; short ones are rare. */
 function tickers(key: number, count: number): string[] {
   const codes = new Set<string>();
   for (let n = 0; codes.size < count; n++) {

@@ -10,7 +10,7 @@ import { dayIndexAtOrAfter, type RegionCalendar, regionCalendar } from "./tradin
 export interface MarketSpec {
   /** Any integer. */
   readonly seed: number;
-  /** Number of instruments ever, delisted ones included; 1 to 20,000. */
+  /** Number of instruments including delisted ones; 1 to 20,000. */
   readonly symbols: number;
   /** Trading days of history, for each region; 1 to 20,000. */
   readonly days: number;
@@ -18,13 +18,13 @@ export interface MarketSpec {
   readonly end: TradingDate;
 }
 
-/** What a market's answers are made from. */
+/** The state from which a market's results are computed. */
 export interface MarketState {
   readonly spec: MarketSpec;
   readonly calendars: Readonly<Record<Region, RegionCalendar>>;
   readonly instruments: readonly SimInstrument[];
   readonly bySymbol: ReadonlyMap<string, SimInstrument>;
-  /** The daily path of an instrument; walked once, then kept (9 bytes a day). */
+  /** The daily path of an instrument; computed once, then cached (9 bytes a day). */
   pathOf(instrument: SimInstrument): PricePath;
 }
 
@@ -35,7 +35,7 @@ export interface DayRange {
 }
 
 /**
- * Sets up a market: calendars and instruments, but no prices yet.
+ * Creates a market: calendars and instruments, but no prices yet.
  *
  * @throws {UsageError} when a member of the spec is out of its bounds.
  */
@@ -68,7 +68,7 @@ export function marketState(spec: MarketSpec): MarketState {
   };
 }
 
-/** The known ones of some symbols, each once, ascending by symbol. */
+/** The instruments of those symbols that are known, without repeats, ascending by symbol. */
 export function instrumentsOf(state: MarketState, symbols: readonly string[]): SimInstrument[] {
   return [...new Set(symbols)].sort().flatMap((symbol) => state.bySymbol.get(symbol) ?? []);
 }
@@ -86,7 +86,7 @@ export function daysBetween(
   return { start, end: Math.max(start, end) };
 }
 
-/** Says whether an instrument is listed, and not yet delisted, on a calendar date. */
+/** Whether an instrument is listed, and not yet delisted, on a calendar date. */
 export function isListed(instrument: SimInstrument, date: TradingDate): boolean {
   return instrument.listed <= date && (instrument.delisted === undefined || date < instrument.delisted);
 }

@@ -39,7 +39,7 @@ export function chineseName(index: number): InventedName {
   return { name: first + second + trade, nameEn: `${firstEn}${secondEn} ${tradeEn}` };
 }
 
-/** The ETF name number `index`; from the 361st on they carry a number. */
+/** The ETF name number `index`; from the 361st on the names contain a number. */
 export function fundName(index: number): InventedName {
   const [house, houseEn] = pick(FUND_HOUSES, index);
   const [theme, themeEn] = pick(FUND_THEMES, index / FUND_HOUSES.length);

@@ -3,8 +3,8 @@ const UINT32 = 2 ** 32;
 /**
  * Mixes a 32-bit value into a 32-bit hash (the finalizer of MurmurHash3 over a golden-ratio step).
  *
- * All randomness of the simulation is such a hash of what it belongs to - seed, symbol, day, purpose - so that every
- * part can be made on its own, in any order. For a fixed `hash` it is a bijection of `value`.
+ * Every random value of the simulation is such a hash of its subject - seed, symbol, day, purpose - so that each part
+ * can be computed separately, in any order. For a fixed `hash` it is a bijection of `value`.
  */
 export function mix(hash: number, value: number): number {
   let h = (hash + Math.imul(value, 0x9e3779b9)) | 0;
@@ -20,24 +20,24 @@ export function mixText(hash: number, text: string): number {
   return h;
 }
 
-/** The draw number `n` of a key: uniform in [0, 1), in steps of 2^-32. */
+/** Draw number `n` of a key: uniform in [0, 1), in steps of 2^-32. */
 export function uniform(key: number, n: number): number {
   return (mix(key, n) >>> 0) / UINT32;
 }
 
-/** The draw number `n` of a key: an integer, uniform in [0, `end`). */
+/** Draw number `n` of a key: an integer, uniform in [0, `end`). */
 export function integer(key: number, n: number, end: number): number {
   return Math.floor(uniform(key, n) * end);
 }
 
-/** The draw number `n` of a key: log-uniform in [low, high). */
+/** Draw number `n` of a key: log-uniform in [low, high). */
 export function logUniform(key: number, n: number, [low, high]: readonly [number, number]): number {
   return low * Math.exp(uniform(key, n) * Math.log(high / low));
 }
 
 /**
- * The draw number `n` of a key: bell-shaped with mean 0 and deviation 1, within +-3.5 (the sum of four uniform
- * variables of 16 bits). Uses the draws `n` and `n + 0x10000`.
+ * Draw number `n` of a key: bell-shaped with mean 0 and deviation 1, within +-3.5 (the sum of four uniform variables of
+ * 16 bits). Uses the draws `n` and `n + 0x10000`.
  */
 export function bell(key: number, n: number): number {
   const a = mix(key, n);

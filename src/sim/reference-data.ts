@@ -6,13 +6,13 @@ import { isListed, type MarketState } from "./market-state.js";
 import { dayTick, highestTicks, lowestTicks } from "./prices/price-grid.js";
 import { dayIndexAtOrAfter } from "./trading-days.js";
 
-/** The limit_up that stands for "no limit" in the first days after a listing. */
+/** The limit_up that means "no limit" in the first days after a listing. */
 export const NO_LIMIT_UP = 100_000;
 
-/** Days before a delisting in which a Chinese stock bears the prefix of the delisting period. */
+/** Days before a delisting in which a Chinese stock's name has the prefix of the delisting period. */
 const LEAVING_DAYS = 15;
 
-/** The instruments listed on a date, as the service would describe them then; in the order of the market. */
+/** The instruments listed on a date, as the service would describe them on it; in the order of the market. */
 export function listInstruments(state: MarketState, date: TradingDate): Instrument[] {
   return state.instruments.filter((i) => isListed(i, date)).map((i) => describe(state, i, date));
 }
@@ -63,7 +63,7 @@ function extOf(
   };
 }
 
-/** Shares on a day: splits multiply them. */
+/** The shares on a day; splits multiply them. */
 function sharesOn(state: MarketState, instrument: SimInstrument, dayIndex: number) {
   let total = instrument.totalShares;
   for (const event of state.pathOf(instrument).events) {

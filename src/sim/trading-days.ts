@@ -5,7 +5,7 @@ import { isWeekday } from "../market/sessions.js";
 import { instantOf } from "../market/zone.js";
 import { bell, mix, mixText } from "./random.js";
 
-/** Days of the year without trading, `MM-DD`, both inclusive: made up, in the manner of the region. */
+/** Days of the year without trading, `MM-DD`, both inclusive: invented, similar to the region's holidays. */
 const HOLIDAYS: Readonly<Record<Region, readonly (readonly [first: string, last: string])[]>> = {
   CN: [
     ["01-01", "01-01"],
@@ -35,7 +35,7 @@ const HOLIDAYS: Readonly<Record<Region, readonly (readonly [first: string, last:
   ],
 };
 
-/** The trading days of a region's history, and what all its instruments share on them. Index = day index. */
+/** The trading days of a region's history, and the values that all its instruments share. Index = day index. */
 export interface RegionCalendar {
   readonly region: Region;
   /** Ascending. */
@@ -47,7 +47,7 @@ export interface RegionCalendar {
   readonly marketReturns: Float64Array;
 }
 
-/** Says whether a region trades on a date: a Monday to Friday that is no holiday. */
+/** Whether a region trades on a date: a Monday to Friday that is not a holiday. */
 export function isTradingDay(region: Region, date: TradingDate): boolean {
   const day = date.slice(5);
   return isWeekday(date) && !HOLIDAYS[region].some(([first, last]) => first <= day && day <= last);

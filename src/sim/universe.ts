@@ -4,7 +4,7 @@ import type { SimInstrument } from "./instrument.js";
 import { isListed, type MarketState } from "./market-state.js";
 import { bell, mix } from "./random.js";
 
-/** A universe as a rule: who is in it on a date. */
+/** A universe as a rule that gives its members on a date. */
 interface UniverseRule {
   readonly id: string;
   readonly name: string;
@@ -31,7 +31,7 @@ export function listUniverses(state: MarketState, date: TradingDate): UniverseDe
   });
 }
 
-/** The last day up to a date on which the index-like universes choose their members: the 15th of March, June, ... */
+/** The last day up to a date on which the index-like universes choose their members: 15 March, 15 June and so on. */
 export function lastReview(date: TradingDate): TradingDate {
   const day = epochDay(date);
   for (let back = 0; ; back++) {
@@ -60,8 +60,9 @@ function all(
 }
 
 /**
- * An index-like universe: at each review the `size` largest Chinese stocks of that day, but no more than `part` of
- * them, so that it stays a choice in a small market. Who is delisted leaves at once, and the place stays empty.
+ * An index-like universe: at each review it takes the `size` largest Chinese stocks of that day, but at most the part
+ * `part` of them, so that it is a selection in a small market, too. A delisted stock leaves at once and is not
+ * replaced.
  */
 function index(id: string, size: number, part: number): UniverseRule {
   return {

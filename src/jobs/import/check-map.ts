@@ -3,13 +3,13 @@ import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { UNIVERSES } from "../../schema/reference.js";
 
-/** Names that a table of statements takes beside its own: it grows a column for each. */
+/** Valid names of extra statement fields: a table of statements gets a column for each. */
 const FIELD = /^[A-Za-z_]\w{0,62}$/;
 
 /**
- * Makes sure that each column of ours that `--map` names exists.
+ * Checks that each lake column that `--map` names exists.
  *
- * @throws {UsageError} that names what is not a column, and the one that may be meant.
+ * @throws {UsageError} that names the unknown column and the most similar one.
  */
 export function checkMap(table: TableSchema, map: Readonly<Record<string, string>>): void {
   const targets = targetsOf(table);
@@ -30,7 +30,7 @@ function targetsOf(table: TableSchema): string[] {
   return [...own.filter((name) => name !== "symbol_count"), "symbols", "symbol"];
 }
 
-/** The name that differs in the fewest letters, where these are few. */
+/** The name with the fewest different letters, if these are few. */
 function nearest(name: string, names: readonly string[]): string | undefined {
   const most = Math.max(1, Math.floor(name.length / 3));
   const near = names
@@ -40,7 +40,7 @@ function nearest(name: string, names: readonly string[]): string | undefined {
   return near[0]?.one;
 }
 
-/** Letters to add, drop or replace. */
+/** The number of letters to add, drop or replace. */
 function distanceOf(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -6,7 +6,7 @@ import { createGunzip } from "node:zlib";
 import { BarlakeError, messageOf } from "../../core/errors.js";
 
 const ZSTD_MAGIC = 0xfd2fb528;
-/** Frames that hold no data: 16 magic numbers. */
+/** Frames without data: 16 magic numbers. */
 const SKIPPABLE = 0x184d2a50;
 /** Bytes of a frame's content size and dictionary id, by their flags. */
 const CONTENT_SIZE_BYTES = [0, 2, 4, 8];
@@ -15,9 +15,9 @@ const DICTIONARY_BYTES = [0, 1, 2, 4];
 const RLE_BLOCK = 1;
 
 /**
- * Makes sure that a compressed text file is whole: DuckDB reads what there is of one that was cut short, without a word.
+ * Checks that a compressed text file is complete: DuckDB reads a truncated file without an error.
  *
- * @throws {BarlakeError} that names the file where it is cut short or damaged.
+ * @throws {BarlakeError} that names the file if it is truncated or damaged.
  */
 export async function expectWhole(path: string): Promise<void> {
   try {
@@ -36,7 +36,7 @@ async function expectWholeGzip(path: string): Promise<void> {
   await pipeline(createReadStream(path), createGunzip({ chunkSize: 1 << 18 }), nowhere);
 }
 
-/** Walks through the frames and blocks of a zstd file: that finds what is cut short, and does not verify contents. */
+/** Reads the frame and block headers of a zstd file: this finds a truncated file, but does not verify the contents. */
 async function expectWholeZstd(path: string): Promise<void> {
   const file = await open(path);
   try {

@@ -10,7 +10,7 @@ import type { TableSchema } from "../../schema/column.js";
 import type { ImportOptions } from "./import-options.js";
 import { findColumn, type Source, stemOf, textSql } from "./source.js";
 
-/** Milliseconds that a label is moved by so that it stands at the end of its minute. */
+/** A start label is moved by this to the end of its minute. */
 const MINUTE = "INTERVAL 1 MINUTE";
 
 /**
@@ -71,7 +71,7 @@ export async function readBars(
   return remarks(session, source, column("amount") !== undefined, options);
 }
 
-/** The symbol of a row: its column's, else the one that the file is named after. */
+/** The symbol of a row: that of its column, else that of the file's name. */
 function symbolSql(source: Source, column: string | undefined): string {
   if (column !== undefined) return canonicalSymbolSql(textSql(column));
   const stem = canonicalSymbol(stemOf(source.path));
@@ -81,7 +81,7 @@ function symbolSql(source: Source, column: string | undefined): string {
   });
 }
 
-/** Epoch milliseconds, a date, or a date and time; without an offset these are read in the exchange's zone. */
+/** Epoch milliseconds, a date, or a date and time; values without an offset are read in the exchange's zone. */
 function instantSql(text: string, region: string): string {
   const local = (value: string): string =>
     perRegion(region, ({ zone }) => `(${value}) AT TIME ZONE ${literal(zone)}`);

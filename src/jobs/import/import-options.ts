@@ -1,6 +1,6 @@
 /** How files are to be read. */
 export interface ImportOptions {
-  /** Our column -> the file's column, where they differ. */
+  /** Column of the lake -> column of the file, where they differ. */
   readonly map: Readonly<Record<string, string>>;
   /** Unit of the files' volumes. `lots`: the region's lot, 100 shares in CN. @default "shares" */
   readonly volumeUnit: "shares" | "lots";

@@ -61,14 +61,16 @@ export async function readInstruments(
   return unused.length > 0 ? [`${source.path}: columns without a place here: ${unused.join(", ")}`] : [];
 }
 
-/** The variant of ext that a service would give an instrument of the symbol's region, where it has any member of one. */
+/**
+ * The variant of `ext` that a service would give an instrument of the symbol's region, if the file has a member of it.
+ */
 function extTypeSql(column: (name: string) => string | undefined): string {
   const members = INSTRUMENT_EXT.flatMap(({ name }) => column(name) ?? []).map(textSql);
   if (members.length === 0) return "NULL";
   return `CASE WHEN coalesce(${members.join(", ")}) IS NOT NULL THEN lower(${regionSql("symbol")}) || '_equity' END`;
 }
 
-/** Reads one file of statements: every column that holds numbers lands, under its own or its mapped name. */
+/** Reads one file of statements: every numeric column lands, under its own or its mapped name. */
 export async function readStatements(
   session: Session,
   table: TableSchema,

@@ -34,7 +34,7 @@ export const IMPORTABLE = [
 ] as const;
 export type ImportTable = (typeof IMPORTABLE)[number];
 
-/** What an import did. */
+/** The result of an import. */
 export interface ImportReport {
   readonly runId: string;
   readonly files: number;
@@ -48,14 +48,12 @@ const STAGED_MEMBERS = "staged_members";
 
 /**
  * Imports files of one kind into a table, in one commit. Rows that break the schema are kept in `rejects/` with file,
- * line and reason; a file that cannot be read is set aside as a whole; the rest lands.
+ * line and reason; a file that cannot be read is set aside as a whole; the rest lands. Rows that an earlier import set
+ * aside (same file, line and reason) are counted, but not kept again.
  *
- * @param onFile is told after each file, for a progress bar.
- * Rows that an earlier import has set aside, of the same file and line and for the same reason, are counted and not kept
- * again.
- *
- * @throws {UsageError} for a map to a column that there is not, and when the only file given lacks what the table needs;
- * {@link BarlakeError} when it is compressed and was cut short.
+ * @param onFile called after each file, for a progress bar.
+ * @throws {UsageError} for a map to an unknown column, and when the only file lacks a column that the table needs;
+ *   {@link BarlakeError} when a compressed file is truncated.
  */
 export async function runImport(
   lake: Lake,

@@ -14,7 +14,7 @@ export interface Source {
   readonly columns: readonly string[];
 }
 
-/** Names that a column of ours may have in a file, besides its own. */
+/** Other names that a column of the lake may have in a file. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   timestamp: ["timestamp_ms", "datetime", "time", "date", "trade_date"],
   volume: ["vol"],
@@ -27,10 +27,10 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
 const FORMATS = /\.(csv|tsv|txt|parquet|json|ndjson|jsonl)(\.gz|\.zst)?$/i;
 
 /**
- * Opens a file with DuckDB's own reader. Lines of a CSV file that have the wrong form go to the rejects.
+ * Opens a file with DuckDB's own reader. Malformed lines of a CSV file go to the rejects.
  *
  * @throws {UsageError} when the file's ending is unknown.
- * @throws {BarlakeError} when the file is compressed and was cut short; {@link QueryError} when it is not readable.
+ * @throws {BarlakeError} when the file is compressed and truncated; {@link QueryError} when it is not readable.
  */
 export async function openSource(
   session: Session,
@@ -71,12 +71,14 @@ export async function openSource(
 
 const LINE = "__line";
 
-/** A path that DuckDB takes for this one file, whatever characters it has, and not for a pattern. */
+/** Escapes a path, so that DuckDB reads this one file and not a pattern. */
 function exactPath(path: string): string {
   return path.replaceAll(/[*?[]/g, "[$&]");
 }
 
-/** Moves the lines that the CSV reader refused to the rejects; gives the SQL of the true line of the others. */
+/**
+ * Moves the lines that the CSV reader refused to the rejects. @returns the SQL of the true line number of the others.
+ */
 async function keepMalformed(
   session: Session,
   path: string,
@@ -106,7 +108,7 @@ async function describe(session: Session, path: string, sql: string, line: strin
 }
 
 /**
- * The file's column that holds one of ours: the mapped one, else one of the same name or a usual alias.
+ * The file's column for a column of the lake: the mapped one, else one of the same name or a usual alias.
  *
  * @throws {UsageError} when a mapped column is not in the file.
  */
@@ -142,7 +144,7 @@ export function dateSql(text: string): string {
     ELSE TRY_CAST(${text} AS DATE) END`;
 }
 
-/** The file's name without folder and endings: where it is a symbol, the file is of that symbol. */
+/** The file's name without folder and endings: where it is a symbol, all rows are of that symbol. */
 export function stemOf(path: string): string {
   return basename(path).replace(FORMATS, "");
 }

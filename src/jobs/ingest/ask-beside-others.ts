@@ -7,22 +7,25 @@ import type { Run } from "../run/run.js";
 import { recoverResponses } from "../spool/recover-responses.js";
 import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars-demand.js";
 
-/** Bounds of the time between two looks at what other runs have leased, in milliseconds. */
+/** Bounds of the time between two reads of other runs' leases, in milliseconds. */
 const LOOK_AGAIN_MS = [500, 1500] as const;
 
-/** Shares the asking for bars with other runs on the lake. A class because it holds leases, and knows what it has read. */
+/**
+ * Shares the requests for bars with other runs on the lake. It is a class because it keeps leases and the state of the
+ * ledger.
+ */
 export class SharedAsking {
   readonly #run: Run;
   readonly #demand: BarsDemand;
   readonly #facts: PlanFacts;
   #readUpTo: number;
-  /** Reads of the ledger, one after the other. */
+  /** Reads of the ledger, one after another. */
   #reading: Promise<void> = Promise.resolve();
-  /** Whether another run has landed something of the demand since the last plan. */
+  /** Whether another run has landed a part of the demand since the last plan. */
   #hasNews = false;
-  /** Whether another run asks for a part of the last plan. */
+  /** Whether another run is requesting a part of the last plan. */
   #isElsewhere = false;
-  /** Leases of units that were asked for and of which something is still to be looked at. */
+  /** Leases of requested units that still need another request. */
   #leases: Lease[] = [];
 
   private constructor(run: Run, demand: BarsDemand, facts: PlanFacts, readUpTo: number) {
@@ -32,7 +35,7 @@ export class SharedAsking {
     this.#readUpTo = readUpTo;
   }
 
-  /** Reads what a plan depends on, and from when on other runs' landings are news. */
+  /** Reads the facts of a plan; later landings of other runs are news. */
   static async open(
     run: Run,
     demand: BarsDemand,
@@ -42,26 +45,26 @@ export class SharedAsking {
     return { facts, sharing: new SharedAsking(run, demand, facts, version) };
   }
 
-  /** Whether another run asks for a part of the last plan. */
+  /** Whether another run is requesting a part of the last plan. */
   get isElsewhere(): boolean {
     return this.#isElsewhere;
   }
 
-  /** Whether the last plan is old: another run has landed something since, and the facts have it now. */
+  /** Whether the last plan is stale: another run has landed something since, and the facts include it. */
   get hasNews(): boolean {
     return this.#hasNews;
   }
 
-  /** Says that a plan is made from the facts as they are now. */
+  /** Reports that a plan was made from the current facts. */
   planned(): void {
     this.#hasNews = false;
     this.#isElsewhere = false;
   }
 
   /**
-   * Leases a unit of the plan, and looks whether another run has landed a part of the demand just before.
+   * Leases a unit of the plan, and checks whether another run has just landed a part of the demand.
    *
-   * @returns undefined where it is not to be asked for now: another run asks for a part of it, or the plan is old.
+   * @returns undefined where it must not be requested now: another run requests a part of it, or the plan is stale.
    */
   async lease(dataset: string, { symbols, window }: RequestUnit): Promise<Lease | undefined> {
     const lease = await this.#run.leases.take({ dataset, symbols, window });
@@ -75,7 +78,7 @@ export class SharedAsking {
     return undefined;
   }
 
-  /** Keeps a lease until {@link release}: something of its unit is still to be looked at. */
+  /** Keeps a lease until {@link release}: its unit still needs another request. */
   keep(lease: Lease): void {
     this.#leases.push(lease);
   }
@@ -95,14 +98,14 @@ export class SharedAsking {
     return all;
   }
 
-  /** Releases the kept leases. What waits to be landed keeps its own. */
+  /** Releases the kept leases. Responses that wait to be landed have their own. */
   async release(): Promise<void> {
     const { kept } = this;
     this.#leases = [];
     await kept.release();
   }
 
-  /** Waits a moment, takes over what runs that have ended left, and reads the ledger again. */
+  /** Waits briefly, takes over the responses of runs that have ended, and reads the ledger again. */
   async waitForOthers(): Promise<void> {
     const run = this.#run;
     run.progress.doing("waiting for another run, which asks for the same");
@@ -126,7 +129,7 @@ export class SharedAsking {
     if (isNew) {
       const before = this.#covered();
       const { covered } = await run.exclusive(() => readPlanFacts(run, this.#demand));
-      // What this run takes for asked stays so: it may have failed, or wait to be landed.
+      // Windows that this run counts as requested stay so: they may have failed, or wait to be landed.
       for (const [symbol, windows] of covered) {
         const known = this.#facts.covered.get(symbol) ?? [];
         this.#facts.covered.set(symbol, unionRanges([...known, ...windows]));
@@ -136,7 +139,7 @@ export class SharedAsking {
     this.#readUpTo = version;
   }
 
-  /** Milliseconds that were answered of the symbols that are asked for: grows with what another run lands of them. */
+  /** Covered milliseconds of the requested symbols: the sum grows with what another run lands of them. */
   #covered(): number {
     let sum = 0;
     for (const symbol of [...this.#demand.symbols.values()].flat())
@@ -145,7 +148,7 @@ export class SharedAsking {
   }
 }
 
-/** Leases a subject, and waits while another run asks for a part of it. */
+/** Leases a subject, and waits while another run requests a part of it. */
 export async function leaseInTurn(run: Run, subject: Subject): Promise<Lease> {
   for (;;) {
     const lease = await run.leases.take(subject);

@@ -2,8 +2,8 @@ import pMap from "p-map";
 import type { Run } from "../run/run.js";
 
 /**
- * Asks for several things at once. After the first error nothing more is sent. What is in flight is waited for, as it is
- * paid for: its responses are kept while the run still owns them. Then the error is thrown.
+ * Runs several requests at once. After the first error nothing more is sent. Requests in flight are awaited, because
+ * they are paid for: their responses are kept while the run still owns them. Then the error is thrown.
  */
 export async function askEach<T>(
   run: Pick<Run, "stopSending">,

@@ -20,10 +20,10 @@ import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarReque
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
-/** Most bars, as planned, that may be on their way at once: their columns are in memory. */
+/** Most bars, as planned, of the requests in flight: their columns are in memory. */
 const BARS_UNDER_WAY = 2_000_000;
 
-/** The asking for one demand; a class because it learns from one response what the next plan needs. */
+/** Sends the requests of one demand. It is a class because a response can change the next plan. */
 export class AskingBars {
   readonly table;
   readonly landing: LandingBars;
@@ -31,25 +31,25 @@ export class AskingBars {
   readonly #demand: BarsDemand;
   readonly #facts: PlanFacts;
   readonly #cap;
-  /** Whether a response has changed what the plan was made from. */
+  /** Whether a response has changed the facts of the plan. */
   #isStale = false;
   #hasMeasured = false;
-  /** Beginnings of windows that are still to be looked at. */
+  /** Beginnings of windows that still need a request. */
   #doubts: Doubt[] = [];
-  /** Whether a response of this plan that looks cut was looked into; others wait for its end. */
+  /** Whether a response of this plan that looks cut was examined; others wait until the plan ends. */
   #hasProbed = false;
   readonly #recent: RecentWindows;
-  /** Symbols of which nothing came. */
+  /** Symbols without any bars in a response. */
   readonly #absent = new AbsentSymbols();
-  /** Regions of which no minutes came, though they were asked for twice. */
+  /** Regions without minutes, though they were requested twice. */
   readonly #withoutMinutes = new Set<Region>();
-  /** Regions of which something came. */
+  /** Regions with minutes in this run. */
   readonly #withMinutes = new Set<Region>();
   readonly #closed = new ClosedRanges();
-  /** Responses of which it is known whether they were cut. */
+  /** Responses that are known to be cut or to be whole. */
   readonly #shown = new Set<string>();
   readonly #sharing: SharedAsking;
-  /** Windows that were answered in full, by symbol: what the plan leaves out may also have failed, or be in doubt. */
+  /** Windows with a full response, by symbol. Windows that the plan leaves out may also have failed, or be in doubt. */
   readonly #answered: Map<string, TimeRange[]>;
 
   constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
@@ -64,7 +64,7 @@ export class AskingBars {
     this.#recent = new RecentWindows(lookbackStart(run.startedAt, demand.lookbackDays));
   }
 
-  /** Plans, and asks until the plan is done or stale. @returns whether there may be more. */
+  /** Plans, and sends requests until the plan is done or stale. @returns whether there may be more. */
   async askPlanned(): Promise<boolean> {
     const [run, { period }] = [this.#run, this.#demand];
     this.#sharing.planned();
@@ -72,7 +72,7 @@ export class AskingBars {
       rowCap: this.#cap.known ?? LIMITS.maxCount,
       symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
     });
-    // One response shows whether the service keeps to the documented cap: the others wait for it.
+    // One response shows whether the service keeps to the documented cap: the other requests wait for it.
     const measures =
       !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
     this.#hasMeasured = true;
@@ -86,7 +86,7 @@ export class AskingBars {
     await askEach(run, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
     await this.#lookAgain(concurrency);
     if (!this.#sharing.isElsewhere || run.isHalted(this.table.name)) return this.#isStale;
-    // Another run may wait for what is leased in turn: it sees first that it was asked for.
+    // Another run may wait for these leases: the ledger must have the requests before they are released.
     await this.landing.finish();
     await enterAbsences(run, this.#demand, this.leftovers);
     await this.#sharing.release();
@@ -103,7 +103,10 @@ export class AskingBars {
     }
   }
 
-  /** Asks for one unit, unless another run does. The first response that looks as if a cap had cut it is looked into at once: the plan depends on it. */
+  /**
+   * Requests one unit, unless another run does. The first response that looks cut by a cap is examined at once: the
+   * plan depends on it.
+   */
   async #askUnit(unit: RequestUnit): Promise<void> {
     const run = this.#run;
     const lease = await this.#sharing.lease(this.table.name, unit);
@@ -123,7 +126,7 @@ export class AskingBars {
     await this.#look(looks[0] as Page);
   }
 
-  /** Looks for older bars, and for symbols of which nothing came, until no beginning and no absence is in doubt. */
+  /** Requests older bars and absent symbols until no beginning and no absence is in doubt. */
   async #lookAgain(concurrency: number): Promise<void> {
     const run = this.#run;
     while ((this.#doubts.length > 0 || !this.#absent.isEmpty) && !run.isHalted(this.table.name)) {
@@ -142,7 +145,7 @@ export class AskingBars {
     await this.#askPage(look, this.#sharing.kept);
   }
 
-  /** Asks for a page, and hands what came to the landing, which keeps the lease until it has landed. */
+  /** Requests a page, and passes the response to the landing, which keeps the lease until it has landed. */
   async #askPage(page: Page, lease: Lease): Promise<void> {
     const { symbols, window, region } = page;
     const [{ period }, run] = [this.#demand, this.#run];
@@ -171,7 +174,7 @@ export class AskingBars {
     }
   }
 
-  /** What had too many symbols is asked for again with fewer; what failed is left to the next run. */
+  /** A page with too many symbols is requested again with fewer; a failed page is left to the next run. */
   #giveUp(page: Page, isTooLarge: boolean): void {
     const { region, symbols, window } = page;
     if (!isTooLarge) {
@@ -199,7 +202,7 @@ export class AskingBars {
     if (verdict.present.length > 0) this.#withMinutes.add(region);
   }
 
-  /** Has symbols asked for a second time of which nothing came, and keeps those of which nothing came then. */
+  /** Schedules a second request for absent symbols, and records those that are absent again. */
   #takeAbsence(page: Page, { absence, present }: ResponseVerdict): void {
     const { region, window, again } = page;
     const group = { region, window, symbols: absence.doubtful };
@@ -214,12 +217,12 @@ export class AskingBars {
     else this.#absent.add(group, !isBarren);
   }
 
-  /** Whether services may have daily bars alone of a region, and nothing of it has come in this run. */
+  /** Whether services may have only daily bars of a region, and no minutes of it came in this run. */
   #mayLackMinutes(region: Region): boolean {
     return this.#demand.period === "1m" && region !== "CN" && !this.#withMinutes.has(region);
   }
 
-  /** Counts what the plan has asked for; looks ask for nothing else. */
+  /** Counts the requested symbols and sessions of the plan; looks request nothing else. */
   #countAsked(
     { region, symbols, window, doubts, again }: Page,
     sessions?: ReadonlyMap<string, number>,
@@ -235,12 +238,12 @@ export class AskingBars {
     return this.#facts.calendars.get(region)?.daysIn(window, this.#facts.now).length ?? 0;
   }
 
-  /** What is to be explained and compared once everything has landed. */
+  /** What is explained and compared once everything has landed. */
   get leftovers(): Leftovers {
     return { table: this.table, facts: this.#facts, absent: this.#absent, recent: this.#recent };
   }
 
-  /** Takes a window for asked, so that a new plan of this run leaves it out. */
+  /** Counts a window as requested, so that a new plan of this run leaves it out. */
   #settle(symbols: readonly string[], window: TimeRange, covered = this.#facts.covered): void {
     for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
   }
@@ -259,7 +262,7 @@ export class AskingBars {
     });
   }
 
-  /** Learns what a look has shown: a cap, or days on which a region did not trade. */
+  /** Learns from a look: a cap, or days on which a region did not trade. */
   #learn(page: Page, verdict: Verdict): void {
     const before = this.#cap.known;
     for (const { source, rows, wasCut } of verdict.shown) {

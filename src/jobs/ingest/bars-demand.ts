@@ -15,26 +15,26 @@ import { coveredWindows } from "../ledger/ledger.js";
 import type { Run } from "../run/run.js";
 import { regionCalendars } from "./region-calendars.js";
 
-/** What was asked for no longer ago than this is not checked again. */
+/** Windows that were requested within this time are not checked again. */
 const RECHECK_AFTER_MS = 12 * 3_600_000;
 
-/** What bars are asked for. */
+/** The bars that are requested. */
 export interface BarsDemand {
   readonly period: LandedPeriod;
   /** First date (of each exchange's own calendar), or days before today as `-365d`. */
   readonly from: string;
   /** Date after the last one. @default everything so far */
   readonly to?: string | undefined;
-  /** Last trading days that are asked for again though they are covered, so that corrections are seen. @default 0 */
+  /** Last trading days that are requested again though they are covered, to find corrections. @default 0 */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
-  /** Whether symbols are asked for only until they were seen to be delisted. @default false */
+  /** Whether symbols are requested only until they were seen to be delisted. @default false */
   readonly endsAtDelisting?: boolean;
-  /** Whether windows that nothing came of, and that nothing explains for sure, are asked for before they are due. @default false */
+  /** Whether empty windows without a certain explanation are requested before they are due. @default false */
   readonly allHoles?: boolean | undefined;
 }
 
-/** What a plan depends on beside the demand: what the lake knows, and what the service was seen to give. */
+/** The facts of a plan in addition to the demand: what the lake knows, and what the service has shown. */
 export interface PlanFacts {
   readonly now: number;
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
@@ -42,7 +42,7 @@ export interface PlanFacts {
   readonly listedAt: ReadonlyMap<string, number>;
   /** When symbols were seen to be delisted: the end of that day; epoch milliseconds. */
   readonly delistedAt: ReadonlyMap<string, number>;
-  /** Windows that were answered with final bars, by symbol; grows while a run goes on. */
+  /** Windows with a response of final bars, by symbol; grows during a run. */
   readonly covered: Map<string, TimeRange[]>;
 }
 
@@ -51,7 +51,7 @@ export function barsTable(period: LandedPeriod): TableSchema {
   return period === "1d" ? BARS_1D : BARS_1M;
 }
 
-/** Reads what a plan depends on. */
+/** Reads the facts of a plan. */
 export async function readPlanFacts(
   run: Pick<Run, "session" | "lake"> & { readonly clock: Pick<Run["clock"], "now"> },
   demand: Pick<BarsDemand, "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting">,
@@ -99,17 +99,20 @@ export function planBarRequests(
   return units.sort((a, b) => a.window.start - b.window.start);
 }
 
-/** Bars of a symbol that a service is planned to give at most: as measured, or what is taken for it. */
+/** Most bars of a symbol that a service is planned to give: the measured cap, or the assumed one. */
 export function plannedCap(period: LandedPeriod, cap: RowCap): number {
   return cap.known ?? ASSUMED_CAP[period];
 }
 
-/** Bars that the units can be answered with, at most. */
+/** Upper bound of the bars in the responses to the units. */
 export function expectedRows(units: readonly RequestUnit[], period: LandedPeriod): number {
   return units.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
 }
 
-/** The time that is asked for in a region: from the first date to the end of today (or of the day before `to`), by the region's own calendar. */
+/**
+ * The requested time in a region: from the first date to the end of today (or of the day before `to`), by the region's
+ * own calendar.
+ */
 export function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRange {
   const { zone } = REGIONS[region];
   const today = localDate(now, zone);
@@ -121,12 +124,14 @@ export function rangeOf(region: Region, { from, to }: BarsDemand, now: number): 
   };
 }
 
-/** Before the last so many trading days, however long the weekends and holidays among them are (epoch ms). */
+/**
+ * A time before the last `lookbackDays` trading days, however long the weekends and holidays among them are (epoch ms).
+ */
 export function lookbackStart(now: number, lookbackDays = 0): number {
   return Math.floor(now - (20 + 2.5 * lookbackDays) * DAY_MS);
 }
 
-/** Where the last so many trading days begin, by each region's own calendar (epoch ms). */
+/** Start of the last `lookbackDays` trading days, by each region's own calendar (epoch ms). */
 function recheckSince(
   lookbackDays: number,
   calendars: PlanFacts["calendars"],
@@ -135,7 +140,7 @@ function recheckSince(
   const sinceOf = (region: Region): number => {
     const { zone } = REGIONS[region];
     const end = finalEnd(region, now);
-    // Weekends and the longest holidays leave two trading days in five days, and twenty days without one at most.
+    // Weekends and the longest holidays leave two trading days in five days, and at most twenty days without one.
     const start = instantOf(addDays(localDate(end - 1, zone), -20 - Math.ceil(2.5 * lookbackDays)), zone);
     const days = calendars.get(region)?.daysIn({ start, end }, now) ?? [];
     return days.at(-lookbackDays)?.start ?? start;
@@ -157,8 +162,9 @@ async function readListings({ session, lake }: Pick<Run, "session" | "lake">): P
 }
 
 /**
- * When symbols left the lists of their exchanges. Services give no delisting date: what is known is the first snapshot of
- * the instruments without the symbol. It may have traded on that day still; a symbol that is listed again is not delisted.
+ * When symbols left the lists of their exchanges. Services give no delisting date: known is the first snapshot of the
+ * instruments without the symbol. The symbol may still have traded on that day; a symbol that is listed again is not
+ * delisted.
  */
 async function readDelistings({
   session,

@@ -8,10 +8,11 @@ import { parseSymbol, regionOf } from "../../market/symbol.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
 /**
- * The symbols of a run by region: those named, or members of universes, or the lake's instruments.
+ * The symbols of a run by region: the named ones, or members of universes, or the lake's instruments.
  *
- * @param types of the lake's instruments. @param options.besides symbols that are taken, too, of whatever type, where the
- * lake knows them as instruments and no others were named.
+ * @param types types of the lake's instruments.
+ * @param options.besides extra symbols of any type, used where the lake knows them as instruments and no others were
+ *   named.
  */
 export async function chooseSymbols(
   session: Session,

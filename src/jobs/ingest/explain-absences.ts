@@ -31,7 +31,7 @@ interface Parts {
   readonly now: number;
 }
 
-/** Explains, from what the lake knows, why nothing came of symbols; what has landed in this run counts. */
+/** Explains, from what the lake knows, why symbols have no bars; bars that landed in this run count. */
 export async function explainAbsences(
   parts: Parts,
   groups: readonly AbsentGroup[],
@@ -67,7 +67,7 @@ export async function explainAbsences(
   return explained;
 }
 
-/** The first bar of symbols, and of each region; epoch milliseconds. */
+/** The first bar of each symbol and of each region, in epoch milliseconds. */
 async function firstBarsOf(
   { session, lake, table }: Parts,
   symbols: readonly string[],
@@ -87,7 +87,7 @@ async function firstBarsOf(
   ];
 }
 
-/** Symbols that the service once listed and lists no more. */
+/** Symbols that the service listed once and no longer lists. */
 async function endedSymbols({ session, lake }: Parts, symbols: readonly string[]): Promise<Set<string>> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(

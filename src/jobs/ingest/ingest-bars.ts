@@ -7,9 +7,9 @@ import { AskingBars } from "./asking-bars.js";
 import type { BarsDemand } from "./bars-demand.js";
 
 /**
- * Asks for the bars that are not covered, in the order of their windows; answers land while others are asked for.
+ * Requests the bars that are not covered, in the order of their windows; responses land while others are in flight.
  *
- * The requests are planned anew whenever an answer shows that the service gives more, or less, than was assumed.
+ * The requests are planned again when a response shows that the service gives more, or fewer, bars than assumed.
  */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   const { facts, sharing } = await SharedAsking.open(run, demand);

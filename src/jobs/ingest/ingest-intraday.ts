@@ -13,7 +13,7 @@ import { leaseInTurn } from "./ask-beside-others.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
-/** Asks for the latest trading day's minute bars of whole universes; a day that is complete is not asked for twice. */
+/** Requests the latest trading day's minute bars of whole universes; a complete day is not requested twice. */
 export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
   const endpoint = ENDPOINTS.intradayUniverse;
   const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
@@ -36,7 +36,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
         { dataset: BARS_1M.name, symbols: [id] },
         async (body) => {
           const read = received(await decodeKlines(body, { shape: "map" }, run.buffers));
-          // Told at the end of the run: asked for, and nothing came.
+          // Reported at the end of the run as requested without a result.
           return { ...read, absent: read.rows === 0 ? [id] : [] };
         },
       );
@@ -58,7 +58,7 @@ async function knownUniverses({ session, lake }: Run): Promise<readonly { readon
   return session.json(`SELECT id FROM (${files}) WHERE valid_to IS NULL`);
 }
 
-/** A universe that neither the lake nor the service knows: its request has failed, so that the next run says so as well. */
+/** A universe that neither the lake nor the service knows: its request fails, so that the next run reports it too. */
 function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse<unknown>): void {
   const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
   run.failures.push({ request: `${BARS_1M.name} ${requestId}`, reason, symbols: 0 });
@@ -74,7 +74,9 @@ function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>):
   return { ...got, entry: { ...got.entry, records } };
 }
 
-/** Something may be new since the last answer: a session was running then, or has begun in some region since. */
+/**
+ * Whether something may be new since the last response: a session was running then, or has begun in some region since.
+ */
 function isDue(lastAt: number | undefined, now: number): boolean {
   if (lastAt === undefined) return true;
   return (Object.keys(REGIONS) as Region[]).some((region) => {

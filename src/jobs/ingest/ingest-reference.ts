@@ -26,8 +26,8 @@ import { leaseInTurn } from "./ask-beside-others.js";
 const STAGED = "staged_versions";
 
 /**
- * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each answer
- * lands on its own: what failed, or was not asked for before a run ended, is asked for by the next one, and nothing else.
+ * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each
+ * response lands separately: the next run requests only what failed or was not requested.
  */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
   const lease = await leaseInTurn(run, { dataset: INSTRUMENTS.name, symbols: [] });
@@ -81,7 +81,9 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
   }
 }
 
-/** Asks for a list and lands it, where the last one is old enough. @returns the list as it stands; none where it failed. */
+/**
+ * Requests a list and lands it, where the last one is old enough. @returns the current list; undefined where it failed.
+ */
 async function ingestList<T extends Readonly<Record<string, unknown>>>(
   run: Run,
   table: TableSchema,
@@ -104,7 +106,7 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
   return got.value.values;
 }
 
-/** Says of what an endpoint was asked about whether it was answered too long ago; "" is what names nothing. */
+/** A function that says whether the last response about an id is too old; the id "" stands for the whole list. */
 async function dueSince(
   run: Run,
   table: TableSchema,
@@ -116,7 +118,7 @@ async function dueSince(
   return (subject) => (answered.get(subject) ?? 0) <= oldest;
 }
 
-/** Lands one snapshot, and what the ledger is told of it; current rows that meet `complete` and are not in it end. */
+/** Lands one snapshot and its ledger rows; current rows that match `complete` and are not in it end. */
 async function land(
   run: Run,
   table: TableSchema,
@@ -140,7 +142,7 @@ function subjectOf(table: TableSchema): string {
   return table.key.filter((name) => name !== "valid_from").join(", ");
 }
 
-/** What the ledger is told of a decoded row-like answer, and the values themselves. */
+/** The ledger's facts of a decoded response of rows, and the values themselves. */
 export function receivedRecords<T>(
   { entries, issues, bytes }: DecodedRecords<T>,
   asked: readonly string[] = [],

@@ -21,15 +21,15 @@ const STATEMENTS = {
   cash_flow: { table: CASH_FLOW, endpoint: ENDPOINTS.cashFlow },
 } as const;
 
-/** What statements are asked for. */
+/** The statements that are requested. */
 export interface StatementsDemand {
   readonly tables: readonly (keyof typeof STATEMENTS)[];
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
-  /** Symbols that were answered for less than this ago are not asked for again. */
+  /** Symbols with a response newer than this are not requested again. */
   readonly refreshHours: number;
 }
 
-/** Asks for the statements of every symbol, and keeps each version that was not seen before. */
+/** Requests the statements of every symbol, and keeps each version that was not seen before. */
 export async function ingestStatements(run: Run, demand: StatementsDemand): Promise<void> {
   const oldest = subHours(run.clock.now(), demand.refreshHours).getTime();
   const symbols = [...demand.symbols.values()].flat().sort();
@@ -65,7 +65,7 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
   }
 }
 
-/** Asks for symbols in batches; where one has too many for the service, smaller ones are asked for what is left. */
+/** Requests symbols in batches; where a batch is too large for the service, the rest is requested in smaller ones. */
 async function askInBatches(
   run: Run,
   symbols: readonly string[],
@@ -89,7 +89,7 @@ async function askInBatches(
   if (left.length > 0) await askInBatches(run, left.sort(), dataset, ask);
 }
 
-/** What an answer holds, as rows of the table; a record that does not fit it is an issue. */
+/** A response as rows of the table; a record that does not fit is an issue. */
 function receivedStatements(
   decoded: DecodedRecords<StatementRecord[]>,
   batch: readonly string[],

@@ -19,7 +19,7 @@ export function klinesQuery(symbols: readonly string[], { start, end }: TimeRang
   };
 }
 
-/** What the ledger is told of a decoded answer. */
+/** The ledger's facts of a decoded response. */
 export function received(response: DecodedKlines): Received & { readonly response: DecodedKlines } {
   return {
     response,
@@ -31,7 +31,7 @@ export function received(response: DecodedKlines): Received & { readonly respons
   };
 }
 
-/** What a response leaves open of what was asked for, as the ledger keeps it. */
+/** The requested windows that a response leaves open, as the ledger records them. */
 function holesOf({ window }: Page, { lost, abandoned }: ResponseVerdict): AbsentPart[] {
   const symbols = lost.map(({ symbol }) => symbol);
   const setAside: AbsentPart[] = symbols.length > 0 ? [{ symbols, window, reason: "set_aside" }] : [];
@@ -42,8 +42,8 @@ function holesOf({ window }: Page, { lost, abandoned }: ResponseVerdict): Absent
 }
 
 /**
- * A response without the bars that are not to land: of a look those that were known before it, and of any other response
- * those of symbols that are asked for a second time. Bars of another period never land.
+ * A response without the bars that must not land: of a look, the bars that were known before it; of any other response,
+ * those of symbols that are requested a second time. Bars of another period never land.
  */
 function barsToLand(
   { doubts, window, again }: Page,
@@ -62,16 +62,16 @@ function barsToLand(
   return { ...response, columns: filteredBars(response.columns, lands) };
 }
 
-/** What the response to a page must be like. */
+/** The expected form of the response to a page. */
 export function expectationOf({ symbols, window }: Page) {
   return { shape: "map", symbols, window: { first: window.start, last: window.end - 1 } } as const;
 }
 
-/** A response as it is landed and entered in the ledger. */
+/** A response as it is landed and recorded in the ledger. */
 export function judgedResponse(page: Page, response: DecodedKlines, verdict: ResponseVerdict) {
   return {
     ...received(barsToLand(page, response, verdict)),
-    // Symbols of a look are known to have bars: that a look finds no older ones does not make them absent.
+    // Symbols of a look are known to have bars: a look without older bars does not make them absent.
     absent: page.doubts === undefined ? response.absent : [],
     verdict,
     parts: verdict.settled,

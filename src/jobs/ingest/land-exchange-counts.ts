@@ -6,7 +6,7 @@ import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 
-/** Lands the exchanges as the lake's current instruments have them: for lakes that no service told. */
+/** Lands the exchanges, counted from the lake's current instruments: for lakes without a service. */
 export async function landExchangeCounts(
   session: Session,
   lake: Lake,

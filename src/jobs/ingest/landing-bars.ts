@@ -14,10 +14,10 @@ import type { RequestRecord } from "../ledger/ledger.js";
 import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 
-/** Bars that are enough to be landed at once, while as many may wait: both bound the memory. */
+/** Bars that are landed at once, while as many may wait: both bound the memory. */
 export const GROUP_BARS = 750_000;
 
-/** What is kept beside the columns of an answer until it has landed. */
+/** What is kept on disk with the columns of a response until it has landed. */
 export interface BarsNote {
   readonly dataset: string;
   readonly source: string;
@@ -29,7 +29,7 @@ interface CachedResponse extends PendingResponse<{ readonly response: DecodedKli
   readonly lease?: Lease | undefined;
 }
 
-/** Lands answers of bars in the background, group by group, while others arrive: the bars first, then the ledger. */
+/** Lands responses of bars in the background, group by group, while others arrive: the bars first, then the ledger. */
 export class LandingBars {
   readonly #run: Run;
   readonly #table: TableSchema;
@@ -44,10 +44,10 @@ export class LandingBars {
   }
 
   /**
-   * Keeps an answer, durably, and lands it in time. Resolves when there is room for another one.
+   * Writes a response to disk and lands it later. Resolves when the memory budget permits another one.
    *
-   * @param lease is kept until the answer has landed: only then do other runs see that it came.
-   * @throws what kept an earlier group from landing: its answers are still kept, for the next run.
+   * @param lease kept until the response has landed: only then do other runs see its bars.
+   * @throws the error of an earlier group's landing: its responses stay on disk for the next run.
    */
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
     const held: CachedResponse = { ...response, lease: lease?.retain() };
@@ -68,14 +68,14 @@ export class LandingBars {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Lands what is left. @throws what kept a group from landing. */
+  /** Lands the rest. @throws the error of a group's landing. */
   async finish(): Promise<void> {
     await this.#startLanding();
     await this.#landing;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Begins with what is held, once the group before has landed. */
+  /** Starts to land the collected group, once the group before has landed. */
   async #startLanding(): Promise<void> {
     const group = this.#held;
     this.#held = [];
@@ -109,7 +109,7 @@ function delivered({ value, source, entry }: CachedResponse): DeliveredResponse 
   return { columns: value.response.columns, source, entry };
 }
 
-/** Bars of an answer that are to land, and what the ledger is told of it. */
+/** The bars of a response that are to land, and its ledger entry. */
 export interface DeliveredResponse {
   /** Undefined where there are none, or they have landed already. */
   readonly columns: KlineColumns | undefined;
@@ -117,7 +117,7 @@ export interface DeliveredResponse {
   readonly entry: LedgerEntry;
 }
 
-/** Lands answers in one commit, and then what the ledger is told of them. */
+/** Lands responses in one commit, and then their ledger entries. */
 export async function landResponses(
   run: Run,
   table: TableSchema,
@@ -160,7 +160,7 @@ function brokenDays(broken: readonly BarSegment[]) {
   return [...days.values()];
 }
 
-/** A ledger entry that says of which days bars were set aside: they are asked for again. */
+/** A ledger entry with the days whose bars were set aside: they are requested again. */
 function withHoles(entry: LedgerEntry, holes: ReturnType<typeof brokenDays>): LedgerEntry {
   const [first] = entry.records;
   if (first === undefined) return entry;

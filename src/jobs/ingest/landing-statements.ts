@@ -7,12 +7,12 @@ import type { Run } from "../run/run.js";
 import type { StatementFields } from "./statement-fields.js";
 
 const STAGED = "staged_statements";
-/** Statements that are landed at once: bounds the memory. */
+/** Statements that are landed at once; this bounds the memory. */
 const GROUP_ROWS = 20_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What is kept of an answer until it has landed. */
+/** What is kept on disk of a response until it has landed. */
 export interface StatementsNote {
   readonly dataset: string;
   readonly columns: readonly Column[];
@@ -25,7 +25,7 @@ interface Held {
   readonly note: StatementsNote;
 }
 
-/** Lands answers of statements, group by group: the statements first, then the ledger. */
+/** Lands responses of statements, group by group: the statements first, then the ledger. */
 export class LandingStatements {
   readonly #run: Run;
   readonly #table: TableSchema;
@@ -39,7 +39,7 @@ export class LandingStatements {
     this.#fields = fields;
   }
 
-  /** Keeps an answer, durably, and lands it in time. */
+  /** Writes a response to disk and lands it later. */
   async take({
     requestId,
     source,
@@ -54,7 +54,7 @@ export class LandingStatements {
     if (this.#rows >= GROUP_ROWS) await this.finish();
   }
 
-  /** Lands what is held. */
+  /** Lands the collected responses. */
   async finish(): Promise<void> {
     const group = this.#held;
     this.#held = [];
@@ -73,7 +73,7 @@ export class LandingStatements {
   }
 }
 
-/** Lands statements in one commit, and then what the ledger is told of them. */
+/** Lands statements in one commit, and then their ledger entries. */
 export async function landStatementNotes(
   run: Run,
   table: TableSchema,

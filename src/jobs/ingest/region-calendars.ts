@@ -10,8 +10,8 @@ import { BARS_1D } from "../../schema/bars.js";
 import { coveredWindows } from "../ledger/ledger.js";
 
 /**
- * The calendar of every region, as the lake knows it. A weekday without a bar was a holiday only where one was asked for:
- * of the region's index, or of at least half of the symbols that were asked for before and after.
+ * The calendar of every region, as the lake knows it. A weekday without a bar counts as a holiday only where bars were
+ * requested: of the region's index, or of at least half of the symbols that were requested before and after.
  *
  * @param now epoch milliseconds.
  */

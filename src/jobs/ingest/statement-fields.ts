@@ -11,10 +11,10 @@ const IDENTITY: readonly Column[] = [
   { name: "line", type: "int64", doc: "" },
 ];
 
-/** Columns that the lake fills itself; a field of such a name is another thing, and is left out. */
+/** Columns that the lake fills itself; a field of the same name means something else and is left out. */
 const OWN = new Set([...IDENTITY.map(({ name }) => name), "first_seen_at", "region"]);
 
-/** A field whose name can be a column's. */
+/** A field name that can be a column name. */
 const FIELD = /^[A-Za-z_]\w{0,62}$/;
 const TYPE_OF: Readonly<Record<string, ColumnType>> = {
   number: "double",
@@ -22,21 +22,21 @@ const TYPE_OF: Readonly<Record<string, ColumnType>> = {
   boolean: "boolean",
 };
 
-/** The fields of a table's statements and the type of each: those that it has, and those that deliveries bring. */
+/** The fields of a table's statements and their types: those of the table, and those of the deliveries. */
 export class StatementFields {
   readonly #table: TableSchema;
   readonly #types = new Map<string, ColumnType>();
-  /** How each column is spelt, by its name in lower case: SQL tells names that differ in case alone not apart. */
+  /** The spelling of each column, by its lower-case name: SQL names are not case-sensitive. */
   readonly #spellings = new Map<string, string>();
   readonly #delivered = new Set<string>();
 
-  /** @param columns the table's columns as it stands. */
+  /** @param columns the table's current columns. */
   constructor(table: TableSchema, columns: readonly Column[]) {
     this.#table = table;
     for (const { name, type } of columns) this.#know(name, type);
   }
 
-  /** The columns of what was taken so far. */
+  /** The columns collected so far. */
   get columns(): Column[] {
     return [
       ...IDENTITY,
@@ -47,10 +47,10 @@ export class StatementFields {
   }
 
   /**
-   * A record as a row of the table. Fields whose name no column can have, and lists and objects of fields that the
-   * table does not have, are left out; of fields that differ in case alone the first is kept.
+   * A record as a row of the table. Left out are fields whose name cannot be a column's, and lists and objects of
+   * fields that the table does not have; of fields that differ only in case, the first is kept.
    *
-   * @returns an issue instead where a field's value is not of the type that its column has.
+   * @returns an issue instead where a field's value does not have the type of its column.
    */
   rowOf(symbol: string, record: StatementRecord): { row: Record<string, unknown> } | { issue: Issue } {
     const { period_end, announce_date, ...others } = record;

@@ -9,7 +9,7 @@ import { REQUESTS } from "../../schema/requests.js";
 import { RUNS } from "../../schema/runs.js";
 import { askedSymbols, landRequests, type RequestRecord } from "./ledger.js";
 
-/** How what is lost is recorded. */
+/** How a loss is recorded. */
 export interface AskAgainOptions {
   readonly runId: string;
   /** Epoch milliseconds. */
@@ -19,11 +19,10 @@ export interface AskAgainOptions {
 }
 
 /**
- * Records in the ledger that what was in lost files is to be asked for again: of bars, every symbol that was asked for
- * and that a file can have held, over the file's time; of other tables, everything. A request answered before then does not
- * count any more for it.
+ * Records in the ledger that the contents of lost files are requested again: of bars, every requested symbol that a
+ * file can contain, over the file's time; of other tables, everything. Earlier responses no longer count for it.
  *
- * @returns the symbols that are asked for again, by file.
+ * @returns the symbols that are requested again, by file.
  */
 export async function askAgain(
   session: Session,
@@ -33,7 +32,7 @@ export async function askAgain(
   { runId, now, dryRun }: AskAgainOptions,
 ): Promise<Map<LostFile, number>> {
   const counts = new Map<LostFile, number>();
-  // What the ledger itself has lost is not covered any more; a run's report is not asked for.
+  // Lost rows of the ledger are no longer covered anyway; the report of a run cannot be requested.
   if (lost.length === 0 || table === REQUESTS || table === RUNS) return counts;
   const isBars = table === BARS_1D || table === BARS_1M;
   const asked = isBars ? await askedSymbols(session, lake, table.name) : [];

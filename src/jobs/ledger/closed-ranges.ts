@@ -3,7 +3,7 @@ import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../lake/land/trading-days.j
 import type { Region } from "../../market/regions.js";
 import { type Doubt, isExplained, type Page, type Verdict } from "../../plan/absence/older-bars.js";
 
-/** Ranges in which a region did not trade, as looks for older bars have shown. A class because it learns. */
+/** Ranges in which a region did not trade, as looks for older bars have shown. It is a class because it learns. */
 export class ClosedRanges {
   readonly #ranges: Record<Region, TimeRange[]> = { CN: [], HK: [], US: [] };
 
@@ -16,7 +16,7 @@ export class ClosedRanges {
     return isExplained(doubt, this.#ranges[doubt.region]);
   }
 
-  /** Learns from a look that brought nothing older of enough symbols, or of the region's index. */
+  /** Learns from a look that found nothing older for enough symbols, or for the region's index. */
   learn(page: Page, verdict: Verdict): void {
     if (page.doubts === undefined) return;
     const indexes = CALENDAR_SYMBOLS[page.region];

@@ -12,11 +12,11 @@ import { barsTable, readPlanFacts } from "../ingest/bars-demand.js";
 import { askedSymbols } from "./ledger.js";
 import { readHoles } from "./ledger-holes.js";
 
-/** How much of what could have been asked for of a region's bars was answered. */
+/** How much of a region's bars of one table has a response. */
 export interface TableCoverage extends Coverage {
   readonly dataset: string;
   readonly region: Region;
-  /** Symbols with windows of which nothing came, and that nothing explains for sure, by reason: they count as gaps. */
+  /** Symbols with empty windows that have no certain explanation, by reason: they count as gaps. */
   readonly open: readonly { readonly reason: AbsenceReason; readonly symbols: number }[];
 }
 
@@ -27,7 +27,7 @@ interface LakeParts {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Measures what the ledger says was asked for against the trading calendar, by table of bars and region. */
+/** Compares the requests in the ledger with the trading calendar, by table of bars and region. */
 export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
   const found: TableCoverage[] = [];
   for (const period of ["1d", "1m"] as const) {
@@ -45,7 +45,7 @@ export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
   return found;
 }
 
-/** What was asked for of a period's bars, by region: which symbols, since when, and what was answered. */
+/** The requests for a period's bars, by region: which symbols, since when, and which windows have a response. */
 export async function coverageFacts(
   { session, lake, clock }: LakeParts,
   period: LandedPeriod,

@@ -5,14 +5,14 @@ import type { Lake } from "../../lake/lake.js";
 import { type AbsenceReason, ASKED_AGAIN_SOON, waitAfter } from "../../plan/absence/absence.js";
 import { ledgerSql } from "./ledger-sql.js";
 
-/** A window of which a symbol has no bar, or not all, for a reason that may pass; nothing has answered it since. */
+/** A window in which a symbol lacks bars for a reason that may pass, without a later response that closes it. */
 export interface Hole {
   readonly symbol: string;
   readonly window: TimeRange;
   readonly reason: AbsenceReason;
-  /** Runs that found nothing, one after the other. */
+  /** Consecutive runs that found nothing. */
   readonly looks: number;
-  /** When the last of them asked, and when it is due again; epoch milliseconds. */
+  /** When the last of them sent its request, and when the next is due; epoch milliseconds. */
   readonly askedAt: number;
   readonly dueAt: number;
 }
@@ -26,14 +26,14 @@ interface Row {
   readonly reason: AbsenceReason | null;
 }
 
-/** The holes in what was asked for of a dataset, by symbol. A later response about the same time closes a hole. */
+/** The holes in a dataset's requests, by symbol. A later response about the same time closes a hole. */
 export async function readHoles(
   session: Session,
   lake: Lake,
   dataset: string,
 ): Promise<ReadonlyMap<string, readonly Hole[]>> {
-  // A response matters where it overlaps a hole that was there before: few of a ledger's responses do.
-  // Ledgers of before reasons were noted: a response without any bar explained nothing.
+  // Only responses that overlap an earlier hole matter, and these are few. Ledgers from before reasons were recorded: a
+  // response without any bar explained nothing.
   const reason = `CASE WHEN reason IN (SELECT unnest(${literalList(ASKED_AGAIN_SOON)})) THEN reason
     WHEN reason IS NULL AND status = 'empty' AND list_contains(absent, symbol) THEN 'unexplained' END`;
   const rows = await session.json<Row>(
@@ -56,7 +56,7 @@ export async function readHoles(
 /** The holes of a symbol after one more response. */
 function withRow(holes: readonly Hole[], { symbol, start, end, askedAt, reason }: Row): Hole[] {
   const range = { start, end };
-  // What a response leaves open is noted beside what it settles, and asked at the same time.
+  // A response's holes are recorded with its settled windows, and have the same request time.
   const left = holes.flatMap((hole) =>
     hole.askedAt === askedAt
       ? [hole]

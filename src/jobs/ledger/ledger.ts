@@ -11,7 +11,7 @@ import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
 import { type Hole, readHoles, withoutHoles } from "./ledger-holes.js";
 import { ledgerSql } from "./ledger-sql.js";
 
-/** One row of the ledger: a request, and what came of it. Times in epoch milliseconds. */
+/** One row of the ledger: a request and its result. Times in epoch milliseconds. */
 export interface RequestRecord {
   readonly runId: string;
   readonly pipeline: string;
@@ -21,7 +21,7 @@ export interface RequestRecord {
   readonly symbols: readonly string[];
   /** Undefined for a snapshot. */
   readonly window?: TimeRange | undefined;
-  /** End of what was final when asked; undefined where nothing of the kind applies. */
+  /** End of the final bars at the time of the request; undefined where this does not apply. */
   readonly finalEnd?: number | undefined;
   readonly askedAt: number;
   readonly status: RequestStatus;
@@ -35,7 +35,7 @@ export interface RequestRecord {
   readonly reason?: string | undefined;
 }
 
-/** Lands records in the ledger. @returns the version of it that has them; undefined where there are none. */
+/** Lands records in the ledger. @returns the ledger version with them; undefined where there are none. */
 export async function landRequests(
   session: Session,
   lake: Lake,
@@ -74,26 +74,26 @@ export async function ledgerVersion(lake: Lake): Promise<number> {
   return (await lake.snapshot(REQUESTS)).version;
 }
 
-/** What counts as covered by what was asked before. */
+/** Rules for what counts as covered by earlier requests. */
 export interface CoverageRules {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Days after which a window that was asked for and had nothing is asked for again. @default 30 */
+  /** Days after which an empty window is requested again. @default 30 */
   readonly revisitDays?: number | undefined;
-  /** What was asked for before `askedBefore` does not count from `since` on: all epoch milliseconds. @default all counts */
+  /** Requests before `askedBefore` do not count from `since` on: all epoch milliseconds. @default all count */
   readonly recheck?:
     | { readonly since: Readonly<Record<Region, number>>; readonly askedBefore: number }
     | undefined;
   /**
-   * Which windows do not count of which nothing came and nothing is explained for sure: those that are due to be asked for
-   * again, or all. @default due
+   * Which empty windows without a certain explanation do not count: those that are due to be requested again, or all.
+   * @default due
    */
   readonly holes?: "due" | "all" | undefined;
 }
 
 /**
- * The windows that were answered with final bars, by symbol; sorted and disjoint. A window without a bar of the symbol
- * counts for a time: the service may have something later.
+ * The windows with a response of final bars, by symbol; sorted and disjoint. A window without a bar of the symbol
+ * counts only for some time: the service may have bars later.
  */
 export async function coveredWindows(
   session: Session,
@@ -133,7 +133,7 @@ export async function coveredWindows(
       starts.map((start, i): TimeRange => ({ start, end: ends[i] as number })),
     ]),
   );
-  // Of symbols with something lost, each answered window counts but for what was lost after it was asked for.
+  // For symbols with a loss, each covered window counts without the ranges that were lost after its request.
   const left = await session.json<{ symbol: string; s: number; e: number; starts: number[]; ends: number[] }>(
     `${counting},
      lost AS (
@@ -155,7 +155,7 @@ export async function coveredWindows(
   return withoutHoles(covered, await readHoles(session, lake, dataset), isOpen);
 }
 
-/** Every symbol that windows of a dataset were asked for, and the earliest start of these (epoch ms). */
+/** Every symbol that was requested of a dataset, and the earliest start of its windows (epoch ms). */
 export async function askedSymbols(
   session: Session,
   lake: Lake,
@@ -176,8 +176,8 @@ function instantSql(parameter: string): string {
 }
 
 /**
- * When each symbol (or universe, or exchange) was last answered by an endpoint as a snapshot, in epoch milliseconds; "" is
- * for the requests that name none. Answers from before something of the dataset was lost do not count.
+ * When each symbol (or universe, or exchange) last had a response of an endpoint as a snapshot, in epoch milliseconds;
+ * "" is for the requests that name none. Responses from before a loss in the dataset do not count.
  */
 export async function lastResponses(
   session: Session,
@@ -198,7 +198,7 @@ export async function lastResponses(
   return new Map(rows.map((row) => [row.symbol, row.at]));
 }
 
-/** An answer about one symbol (or universe) as the ledger has it; times in epoch milliseconds. */
+/** A response about one symbol (or universe) in the ledger; times in epoch milliseconds. */
 export interface LedgerResponse {
   readonly endpoint: string;
   readonly symbol: string;
@@ -207,7 +207,7 @@ export interface LedgerResponse {
   readonly askedAt: number;
 }
 
-/** The answers of a dataset that were asked for after a moment (epoch ms). */
+/** The responses of a dataset to requests after a point in time (epoch ms). */
 export async function responsesSince(
   session: Session,
   lake: Lake,
@@ -235,7 +235,7 @@ export async function responsesSince(
   }));
 }
 
-/** Windows in which symbols were absent for a reason that does not pass, whenever that was; by symbol. */
+/** Windows in which symbols were absent for a permanent reason, from any time; by symbol. */
 export async function absentBefore(
   session: Session,
   lake: Lake,

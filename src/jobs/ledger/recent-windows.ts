@@ -7,7 +7,7 @@ import { rowsBetween, symbolSpans } from "../../plan/absence/window-beginning.js
 import type { TableSchema } from "../../schema/column.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 
-/** Bars of a symbol that the lake has in a window, and the service has no more. */
+/** Bars of a symbol in a window that the lake has and the service no longer has. */
 export interface GoneBars {
   readonly symbol: string;
   readonly window: TimeRange;
@@ -15,23 +15,26 @@ export interface GoneBars {
 }
 
 /**
- * How many bars of a symbol came of each window that was answered in full: where the lake has more, some were withdrawn.
+ * How many bars of a symbol came for each window with a full response: where the lake has more, some were withdrawn.
  * The windows of one symbol do not overlap.
  */
 export class RecentWindows {
   readonly #since: number;
-  /** By symbol and window: what came last counts. */
+  /** By symbol and window: the last response counts. */
   readonly #windows = new Map<
     string,
     { readonly symbol: string; readonly window: TimeRange; bars: number }
   >();
 
-  /** @param since epoch milliseconds: what is older does not count. */
+  /** @param since start of the windows that count, in epoch milliseconds. */
   constructor(since: number) {
     this.#since = since;
   }
 
-  /** Takes note of what a response settles. Where bars of a symbol were set aside it tells nothing: the service has them. */
+  /**
+   * Records the windows that a response settles. Symbols with bars that were set aside are left out: the service has
+   * these bars.
+   */
   add({ settled, lost }: Pick<ResponseVerdict, "settled" | "lost">, columns: KlineColumns): void {
     const spans = new Map(symbolSpans(columns).map((span) => [span.symbol, span]));
     const isLost = new Set(lost.map(({ symbol }) => symbol));
@@ -47,7 +50,7 @@ export class RecentWindows {
     }
   }
 
-  /** Compares with what the lake has, once what came has landed. */
+  /** Compares with the lake, once the responses have landed. */
   async gone(session: Session, lake: Lake, table: TableSchema): Promise<GoneBars[]> {
     const windows = [...this.#windows.values()];
     if (windows.length === 0) return [];

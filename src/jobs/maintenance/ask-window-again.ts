@@ -7,26 +7,26 @@ import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-kline
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { klinesQuery } from "../ingest/klines-request.js";
 
-/** Symbols and a window of time that are asked for again. */
+/** Symbols and a time window that are requested again. */
 export interface AskedWindow {
   readonly period: LandedPeriod;
   readonly symbols: readonly string[];
   readonly window: TimeRange;
 }
 
-/** All that a service has of a window now. */
+/** All bars that a service has of a window now. */
 export interface WholeWindow {
   readonly responses: readonly DecodedKlines[];
-  /** Symbols whose columns did not fit together: nothing is known of them. */
+  /** Symbols whose columns did not fit together: nothing is known about them. */
   readonly unusable: ReadonlySet<string>;
 }
 
-/** Times that symbols are asked for that do not come, or come without a bar that came before. */
+/** Most requests for a symbol that does not come, or comes without a bar that came before. */
 const MOST_TRIES = 2;
 
 /**
- * Asks for everything that a service has of a window, as an ingest does: where the lake has bars that are older than those
- * that came, they may have been cut off, and are asked for; a symbol of which nothing came is asked for a second time.
+ * Requests everything that a service has of a window, as an ingest does: where the lake has older bars than those that
+ * came, the response may be cut, and the older bars are requested; an absent symbol is requested a second time.
  *
  * @param oldestKnown the oldest bar that the lake has of each symbol in the window; epoch milliseconds.
  * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails, or where responses are not
@@ -69,7 +69,7 @@ export async function askWindowAgain(
       if (known === undefined || unusable.has(symbol)) continue;
       const bars = came.get(symbol);
       const isPage = part.end < window.end;
-      // A page ends with a bar that came before: without it the response is not about the symbol.
+      // A page ends with a bar that came before: a response without it is not about the symbol.
       if (bars === undefined || (isPage && bars.newest < part.end - 1)) {
         const made = (tries.get(symbol) ?? 0) + 1;
         tries.set(symbol, made);

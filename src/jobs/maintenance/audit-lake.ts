@@ -7,12 +7,12 @@ import type { Lake } from "../../lake/lake.js";
 import type { Severity } from "../../lake/maintenance/check/finding.js";
 import { openReader } from "../../lake/publish.js";
 
-/** The audits that come with barlake, one a file. */
+/** The audits that come with barlake, one per file. */
 const AUDITS = fileURLToPath(new URL("../../../sql/audits", import.meta.url));
 const EXAMPLES = 3;
 const FOUND = "audit_findings";
 
-/** A query over a lake's views that must return no rows, and returns the offending ones. */
+/** A query over a lake's views that returns offending rows, and must return none. */
 export interface Audit {
   readonly name: string;
   readonly severity: Severity;
@@ -21,7 +21,7 @@ export interface Audit {
   readonly sql: string;
 }
 
-/** What an audit found. */
+/** The result of an audit that found rows. */
 export interface AuditFinding extends Omit<Audit, "sql"> {
   readonly rows: number;
   readonly columns: readonly string[];
@@ -29,7 +29,7 @@ export interface AuditFinding extends Omit<Audit, "sql"> {
   readonly examples: readonly (readonly unknown[])[];
 }
 
-/** What was audited, and what was found. */
+/** How many audits ran, and what they found. */
 export interface AuditReport {
   readonly audits: number;
   /** Audits that returned rows, by severity, then name. */
@@ -58,7 +58,7 @@ function readAudit(path: string): Audit {
   return { name, severity: severity as Severity, explanation, sql };
 }
 
-/** Runs audits over a lake's views, one after the other; those not begun before the signal are left out. */
+/** Runs audits over a lake's views, one after another; audits that did not begin before the signal are left out. */
 export async function auditLake(
   lake: Lake,
   options: { readonly audits?: readonly Audit[]; readonly signal?: AbortSignal } = {},

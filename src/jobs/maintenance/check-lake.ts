@@ -4,7 +4,7 @@ import type { Finding } from "../../lake/maintenance/check/finding.js";
 import { STAGING } from "../../lake/storage/storage.js";
 import type { TableSchema } from "../../schema/column.js";
 
-/** What was checked of a lake, and what was found. */
+/** What was checked in a lake, and what was found. */
 export interface CheckReport {
   /** Tables that have a log or findings. */
   readonly tables: readonly Omit<TableCheck, "findings">[];
@@ -12,7 +12,7 @@ export interface CheckReport {
   readonly findings: readonly Finding[];
 }
 
-/** Checks what tables of a lake are stored as, one after the other; those not reached before the signal are left out. */
+/** Checks the stored files of a lake's tables, one after another; tables not reached before the signal are left out. */
 export async function checkLake(
   lake: Lake,
   tables: Iterable<TableSchema>,
@@ -30,7 +30,7 @@ export async function checkLake(
   return { tables: checked, findings };
 }
 
-/** Files that wait in staging: a command is at work, or was stopped. */
+/** Files in staging: a command is running, or was stopped. */
 async function stagedLeftovers(lake: Lake): Promise<Finding[]> {
   const staged = await lake.storage.walk(STAGING);
   const bytes = staged.reduce((sum, { size }) => sum + size, 0);

@@ -13,13 +13,13 @@ import { isServiceFault } from "../run/request-records.js";
 import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
 import { compareWindow, oldestInLake, SAMPLED } from "./compare-window.js";
 
-/** How much is asked for again: a part of what was answered, or so many requests. */
+/** Size of the sample: a part of the requests in the ledger, or a number of requests. */
 export type SampleSize = { readonly part: number } | { readonly requests: number };
 
-/** Bars of which the service tells otherwise than the lake. */
+/** How a bar of the service differs from the lake's. */
 export type Deviation = "changed" | "gone" | "new";
 
-/** A bar of which the service tells otherwise now. */
+/** A bar that differs between the service and the lake. */
 export interface DeviatingBar {
   readonly table: string;
   readonly symbol: string;
@@ -27,14 +27,14 @@ export interface DeviatingBar {
   readonly timestamp: string;
   /** `changed`: both have it; `gone`: only the lake; `new`: only the service. */
   readonly kind: Deviation;
-  /** Columns that differ, with what the lake has and what the service tells. */
+  /** Columns that differ, with the values of the lake and of the service. */
   readonly values: readonly { readonly column: string; readonly lake: string; readonly service: string }[];
 }
 
-/** What came of asking again for a random sample of what a table's bars were asked for. */
+/** The result of requesting a random sample of a table's bars again. */
 export interface TableSample {
   readonly table: string;
-  /** Requests in the ledger that were answered. */
+  /** Requests in the ledger that have a response. */
   readonly answered: number;
   readonly asked: number;
   /** Bars that the lake or the service has in the sampled windows. */
@@ -44,7 +44,7 @@ export interface TableSample {
 
 export interface SampleReport {
   readonly tables: readonly TableSample[];
-  /** The first of each request's. */
+  /** The first of each request. */
   readonly deviations: readonly DeviatingBar[];
   readonly failures: readonly string[];
 }
@@ -59,7 +59,7 @@ export interface SampleEnvironment {
 
 /** The bars that were compared so far. */
 const SEEN = "sample_seen";
-/** Deviating bars of a request that are reported one by one. */
+/** Deviating bars that are reported one by one for each request. */
 const SHOWN_A_REQUEST = 20;
 const PERIODS: readonly (readonly [LandedPeriod, TableSchema])[] = [
   ["1d", BARS_1D],
@@ -72,8 +72,8 @@ interface SampledRequest extends AskedWindow {
 }
 
 /**
- * Asks a service again for a random sample of the final bars that it was asked for before, and compares the answers with
- * the lake: a service that corrects its past does not tell of it. Changes nothing.
+ * Requests a random sample of the final bars of earlier requests again, and compares the responses with the lake: a
+ * service does not report that it corrects its past. Changes nothing.
  */
 export async function checkSample(environment: SampleEnvironment, size: SampleSize): Promise<SampleReport> {
   const { session: reader } = await openReader(environment.lake);
@@ -156,7 +156,7 @@ async function compareRequest(
   const known = await oldestInLake(session, table, request);
   const whole = await askWindowAgain(client, request, known, signal);
   await compareWindow(session, table, request, whole, clock.now());
-  // Requests overlap, those of a lookback most of all: a bar counts once.
+  // Requests overlap, mostly those of a lookback: a bar counts once.
   const key = `"table" = ${literal(table.name)} AND seen.symbol = ${SAMPLED}.symbol AND seen.timestamp = ${SAMPLED}.timestamp`;
   await session.run(`DELETE FROM ${SAMPLED} WHERE EXISTS (FROM ${SEEN} seen WHERE ${key})`);
   await session.run(`INSERT INTO ${SEEN} SELECT ${literal(table.name)}, symbol, timestamp FROM ${SAMPLED}`);

@@ -12,19 +12,19 @@ import { RUNS } from "../../schema/runs.js";
 import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 
-/** Tables that a lake fills itself: no service tells of them. */
+/** Tables that a lake fills itself: no service gives them. */
 const GROWN_BY_ITSELF = new Set([REQUESTS, RUNS, TRADING_DAYS].map(({ name }) => name));
 
-/** How two lakes compare in one table. */
+/** How two lakes differ in one table. */
 export interface TableComparison {
   readonly table: string;
   readonly rows: number;
-  /** Rows that only the one or only the other lake has. */
+  /** Rows that only one of the lakes has. */
   readonly onlyLeft: number;
   readonly onlyRight: number;
 }
 
-/** Columns that tell when a lake learned something, not what. */
+/** Columns that say when a lake learned something, not what it learned. */
 const OWN_TO_A_LAKE = new Set([
   "valid_from",
   "valid_to",
@@ -36,8 +36,8 @@ const OWN_TO_A_LAKE = new Set([
 ]);
 
 /**
- * Compares what two lakes were given, table by table: every bar, each bit of each double, volumes in the region's unit;
- * and of dated tables what holds now. The service's answers carry no more than that.
+ * Compares the contents of two lakes, table by table: every bar, each bit of each double, volumes in the region's unit;
+ * and the current rows of dated tables. The service's responses contain no more than that.
  */
 export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
   using session = await Session.open({ spillUnder: right.stagingFolder });
@@ -65,7 +65,7 @@ export async function compareLakes(left: Lake, right: Lake): Promise<TableCompar
   return results;
 }
 
-/** What a table says, in a form that does not depend on the lake: see {@link compareLakes}. */
+/** The content of a table in a form that does not depend on the lake: see {@link compareLakes}. */
 function contentSql(table: TableSchema, columns: readonly string[], rows: string): string {
   const unit = `(${lotSql("region")})`;
   const volume = KLINE_COLUMNS.find((c) => c.name === "volume")?.name;

@@ -28,9 +28,9 @@ export async function oldestInLake(
 }
 
 /**
- * Compares by key what a service has of a window with the bars that the lake would land, into the table {@link SAMPLED};
- * where a symbol's columns were unusable, nothing of it. Where bars of a symbol were not good enough to be landed, none of
- * the symbol counts as gone: the service has them, and gives them badly.
+ * Compares a service's bars of a window by key with the bars that the lake would land, into the table {@link SAMPLED};
+ * symbols with unusable columns are left out. Where bars of a symbol were set aside, none of the symbol counts as gone:
+ * the service has these bars, but in a bad state.
  *
  * @param now epoch milliseconds.
  */

@@ -6,10 +6,10 @@ import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 
 /**
- * Compacts tables of a lake one after the other, and lays the views anew where files changed. A table without a commit
- * is passed over, and has no report; nor has one that was not reached before the signal.
+ * Compacts tables of a lake one after another, and creates the views again where files changed. Tables without a
+ * commit, and tables not reached before the signal, have no report.
  *
- * @throws {LakeError} when a table's files and log disagree; what was compacted before stays.
+ * @throws {LakeError} when a table's files and log disagree; earlier compactions stay.
  */
 export async function optimizeLake(
   lake: Lake,

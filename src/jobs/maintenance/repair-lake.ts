@@ -13,37 +13,37 @@ import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
 import { askAgain } from "../ledger/ask-again.js";
 
-/** What a repair may do. */
+/** Options of a repair. */
 export interface RepairOptions {
   /** Identifies the repair, for the log and the ledger. */
   readonly runId: string;
-  /** A copy of the lake, from which lost files, or their rows, are taken where it has them. @default none */
+  /** A copy of the lake, the source for lost files or their rows. @default none */
   readonly from?: Lake;
-  /** Reports what is lost, and changes nothing. @default false */
+  /** Whether losses are only reported, and nothing changes. @default false */
   readonly dryRun?: boolean;
   /** Ends the work after the table that is being repaired. */
   readonly signal?: AbortSignal;
-  /** Is called before each file is read. */
+  /** Called before each file is read. */
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
 }
 
-/** A lost file, and what became of it. */
+/** A lost file, and what was done about it. */
 export interface RepairedFile extends LostFile {
   /**
-   * `restored`: the copy has the same file. `copied`: it was taken out of the log, and the copy's rows landed in its place.
-   * `removed`: it was taken out of the log. `found`: nothing was done.
+   * `restored`: the copy has the same file. `copied`: it was removed from the log, and the copy's rows landed instead.
+   * `removed`: it was removed from the log. `found`: nothing was done.
    */
   readonly outcome: "restored" | "copied" | "removed" | "found";
-  /** Rows that landed in its place. */
+  /** Rows of the copy that landed instead. */
   readonly copiedRows: number;
-  /** Symbols that a service is asked for again; 0 where nobody asked a service for what was in it. */
+  /** Symbols that are requested again; 0 where the contents never came from a service. */
   readonly symbolsAskedAgain: number;
 }
 
-/** What a repair did to a table. */
+/** The result of a table's repair. */
 export interface RepairReport {
   readonly table: string;
-  /** Live files that were looked at. */
+  /** Live files that were checked. */
   readonly checked: number;
   readonly files: readonly RepairedFile[];
   /** The table's version afterwards. */
@@ -51,10 +51,10 @@ export interface RepairReport {
 }
 
 /**
- * Repairs tables whose files are missing or damaged. Every file is compared with the hash in its name. A lost one is taken
- * from a copy of the lake where that has it; else a commit takes it out of the log, and the ledger says that what was in
- * it is to be asked for again. Where the copy has its rows in other files, these land at once, and are asked for again all
- * the same: the copy may be older than what was lost. The damaged file itself stays until a vacuum.
+ * Repairs tables whose files are missing or damaged. Every file is compared with the hash in its name. A lost file is
+ * taken from a copy of the lake that has it; otherwise a commit removes it from the log, and the ledger says that its
+ * contents are requested again. Where the copy has the rows in other files, these land at once, and are still requested
+ * again: the copy may be older than the loss. The damaged file stays until a vacuum.
  *
  * @throws {LakeError} where a table's log cannot be read.
  */
@@ -66,7 +66,7 @@ export async function repairLake(
 ): Promise<RepairReport[]> {
   using session = await Session.open({ spillUnder: lake.stagingFolder });
   const reports: RepairReport[] = [];
-  // The ledger first: what the others need is in it.
+  // The ledger comes first: the other tables need it.
   const ordered = [...tables.filter((one) => one === REQUESTS), ...tables.filter((one) => one !== REQUESTS)];
   for (const table of ordered) {
     if (options.signal?.aborted) break;
@@ -94,8 +94,8 @@ async function repairTable(
     if (await restoreFile(lake, from as Lake, snapshot, one.file)) restored.add(one);
   const removed = lost.filter((one) => !restored.has(one));
   const now = clock.now();
-  // First the ledger: if this ends here, something is asked for that is not lost. The other way round, what is lost would
-  // count as landed.
+  // The ledger comes first: if the process ends here, contents that are not lost are requested again. In the other
+  // order, lost contents would count as landed.
   const asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
   if (!dryRun && removed.length > 0) await takeOut(lake, snapshot, removed, runId, now);
   const copied = new Map<LostFile, number>();
@@ -111,7 +111,7 @@ async function repairTable(
   return { table: table.name, checked: snapshot.files.size, files, version };
 }
 
-/** Commits that files are no longer of a table. Files that another writer has replaced are left out. */
+/** Commits the removal of files from a table. Files that another writer has replaced are left out. */
 async function takeOut(
   lake: Lake,
   base: Snapshot,

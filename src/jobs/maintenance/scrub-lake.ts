@@ -9,26 +9,26 @@ import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { filesToScrub, type ScrubbableFile } from "../../plan/scrub.js";
 import { TABLES } from "../../schema/tables.js";
 
-/** How a part of a lake is verified. */
+/** Options for verifying a part of a lake. */
 export interface ScrubOptions {
   /** Ends the work after the file that is being read. */
   readonly signal?: AbortSignal;
-  /** Is called before each file is read. */
+  /** Called before each file is read. */
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
 }
 
-/** What was read of a lake, and what is wrong with it. */
+/** What was read of a lake, and the faults found. */
 export interface ScrubReport {
   /** Files and bytes that were read. */
   readonly files: number;
   readonly bytes: number;
-  /** Files that are missing, or not what was written, and tables that cannot be read: a sentence each. */
+  /** Files that are missing or differ from what was written, and tables that cannot be read: one sentence each. */
   readonly damaged: readonly string[];
-  /** Since when every file is known to be what was written, in epoch milliseconds; undefined for an empty lake. */
+  /** The oldest verification of a file, in epoch milliseconds; undefined for an empty lake. */
   readonly verifiedSince: number | undefined;
 }
 
-/** The file of a lake that says when a part of it was read last. */
+/** The file of a lake with the time at which a part was last read. */
 const LAST = "verified/last-scrub.json";
 const lastScrub = z.object({ at: z.iso.datetime() });
 
@@ -39,7 +39,7 @@ export interface DailyScrub {
   run(signal: AbortSignal): Promise<ScrubReport>;
 }
 
-/** Verifies a lake day by day. After a part that failed the next one is due in an hour. */
+/** Verifies a lake day by day. After a failure, the next part is due in an hour. */
 export function dailyScrub(lake: Lake, clock: Pick<Clock, "now">): DailyScrub {
   let notBefore = 0;
   return {
@@ -63,8 +63,8 @@ async function scrubDueAt({ storage }: Lake): Promise<number> {
 }
 
 /**
- * Reads the part of a lake that was verified longest ago, and compares each file with the hash in its name. Run once a day,
- * it reads every file each four weeks.
+ * Reads the part of a lake that was verified longest ago, and compares each file with the hash in its name. Run once a
+ * day, it reads every file every four weeks.
  */
 export async function scrubLake(
   lake: Lake,
@@ -83,7 +83,7 @@ export async function scrubLake(
     files += 1;
     bytes += file.size;
     if (damage === undefined) sound.set(snapshot, [...(sound.get(snapshot) ?? []), file]);
-    // A file that was replaced and vacuumed since the log was read is not damaged.
+    // A file that was replaced and vacuumed after the log was read is not damaged.
     else if ((await lake.snapshot(snapshot.table)).files.has(file.path))
       damaged.push(`table ${snapshot.table.name}: ${file.path} ${damage.what}`);
   }

@@ -12,29 +12,29 @@ import { compareWindow, oldestInLake, SAMPLED } from "./compare-window.js";
 export interface WithdrawnBars {
   readonly symbol: string;
   readonly bars: number;
-  /** ISO 8601, UTC: of the first and the last of them. */
+  /** Times of the first and the last of them, ISO 8601, UTC. */
   readonly first: string;
   readonly last: string;
 }
 
-/** What a service no longer has of a window, and what was done about it. */
+/** The bars of a window that a service no longer has, and what was done about them. */
 export interface WithdrawnReport {
   readonly table: string;
   /** Bars that the lake and the service both have in the window. */
   readonly bars: number;
   /** By symbol. */
   readonly withdrawn: readonly WithdrawnBars[];
-  /** Undefined where nothing was accepted. */
+  /** Undefined where the withdrawal was not accepted. */
   readonly accepted: WithdrawReport | undefined;
 }
 
 const WITHDRAWN = "withdrawn_bars";
 
 /**
- * Finds final bars of a lake that a service no longer has: it is asked twice, and what is missing both times counts.
+ * Finds final bars of a lake that a service no longer has: it is requested twice, and bars missing both times count.
  *
- * @param accept whether they are taken out of the table's current version. Older versions keep them.
- * @throws {ServiceError}, {@link TransportError} or {@link WireError} where the service does not answer.
+ * @param accept whether these bars are removed from the table's current version. Older versions keep them.
+ * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails.
  */
 export async function withdrawnBars(
   environment: SampleEnvironment,

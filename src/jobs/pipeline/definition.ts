@@ -26,7 +26,7 @@ const cronRule = z
     }),
     /** The region in whose zone the expression is read. @default UTC */
     region: region.optional(),
-    /** `trading`: of the days that the expression names, those of the region's sessions. @default "daily" */
+    /** `trading`: only the days of the expression on which the region has a session. @default "daily" */
     days: days.default("daily"),
   })
   .refine((rule) => rule.days === "daily" || rule.region !== undefined, {
@@ -37,26 +37,29 @@ const cronRule = z
 const positive = z.number().positive("must be above 0");
 const SHARE = "must be above 0 and at most 1";
 const quota = z.strictObject({
-  /** Requests a minute of each endpoint group that the pipeline may send. @default what the service tells */
+  /** Requests a minute of each endpoint group that the pipeline may send. @default learned from the service */
   requestsPerMinute: positive.optional(),
-  /** Part of the key's quota that the pipeline takes, above 0 and at most 1. @default 1 */
+  /** Part of the key's quota that the pipeline uses, above 0 and at most 1. @default 1 */
   share: z.number().gt(0, SHARE).max(1, SHARE).optional(),
 });
 
-/** Ends that are told where a pipeline does not say which. */
+/** Run results that are reported by default. */
 export const TOLD_ENDS = ["partial", "failed", "refused"] as const;
 
 const notify = z.strictObject({
-  /** Address that is told how a run ended: `env:NAME` takes it from the environment, so that it stands in no file. */
+  /**
+   * Address that receives a notice when a run ends: `env:NAME` takes it from the environment, so that no file contains
+   * it.
+   */
   webhook: z.string().refine(isWebhook, "must be env:NAME, or an http or https address"),
-  /** Ends that are told; a complete run after one of them is told as well. */
+  /** Run results that are reported; so is a complete run after one of them. */
   on: z.array(z.enum(["complete", "partial", "failed", "refused"])).default([...TOLD_ENDS]),
 });
 
 const base = {
   /** Name under which the pipeline is run: `barlake run NAME`. */
   name: z.string().regex(/^[a-z][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
-  /** What it does, in one sentence. */
+  /** Description in one sentence. */
   doc: z.string().default(""),
   /** When `barlake schedule` runs it: one rule or several. @default never */
   schedule: z
@@ -68,11 +71,11 @@ const base = {
 };
 
 const which = {
-  /** Symbols to ask for. */
+  /** Symbols to request. */
   symbols: z.array(z.string().refine(isSymbol, "must be of the form CODE.EXCHANGE")).min(1).optional(),
-  /** Ids of universes whose current members are asked for. */
+  /** Ids of universes whose current members are requested. */
   universes: z.array(z.string().min(1)).min(1).optional(),
-  /** Where neither symbols nor universes are named: regions whose instruments are asked for. @default all */
+  /** Where neither symbols nor universes are named: regions whose instruments are requested. @default all */
   regions: z.array(region).min(1).default(["CN", "HK", "US"]),
 };
 const isOneWay = (pipeline: { symbols?: unknown; universes?: unknown }): boolean =>
@@ -96,12 +99,12 @@ const pipeline = z.discriminatedUnion("kind", [
       from: fromDate,
       /** Date after the last one. @default everything so far */
       to: date.optional(),
-      /** Recent days that each run asks for again, such as `3d`: values that the service has changed are replaced. */
+      /** Recent days that each run requests again, such as `3d`: values that the service has changed are replaced. */
       lookback: z
         .string()
         .regex(/^\d{1,4}d$/, "must be a number of days such as 3d")
         .optional(),
-      /** Where neither symbols nor universes are named: types of instruments that are asked for. */
+      /** Where neither symbols nor universes are named: types of instruments that are requested. */
       types: z.array(z.string()).min(1).default(["stock", "etf"]),
     })
     .refine(isOneWay, ONE_WAY)
@@ -126,13 +129,13 @@ const pipeline = z.discriminatedUnion("kind", [
 
 /** A scheduled job, as data. */
 export type Pipeline = z.output<typeof pipeline>;
-/** What a pipeline file may write; the rest has defaults. */
+/** The input of a pipeline file; omitted fields have defaults. */
 export type PipelineDefinition = z.input<typeof pipeline>;
 
 /**
- * Checks a pipeline's definition. What comes of it is a definition again.
+ * Checks a pipeline's definition and fills in the defaults. The result is a valid definition, too.
  *
- * @throws {UsageError} that names the pipeline, and each field that breaks a rule with the rule.
+ * @throws {UsageError} that names the pipeline, and each wrong field with its rule.
  */
 export function definePipeline(definition: PipelineDefinition): Pipeline {
   const result = pipeline.safeParse(definition);

@@ -5,10 +5,10 @@ import { type NamespacedUnregister, register as registerModules } from "tsx/esm/
 import { messageOf, UsageError } from "../../core/errors.js";
 
 /**
- * Imports what a TypeScript or JavaScript file of a user's exports by default.
+ * Imports the default export of a user's TypeScript or JavaScript file.
  *
- * @param kind what it defines, for errors.
- * @throws {UsageError} when there is no such file, it cannot be loaded, or it exports nothing by default.
+ * @param kind what the file defines, for error messages.
+ * @throws {UsageError} when the file does not exist, cannot be loaded, or has no default export.
  */
 export async function importDefinition(kind: string, file: string): Promise<unknown> {
   if (!existsSync(file)) throw new UsageError(`${kind} file ${file} does not exist`);
@@ -29,7 +29,7 @@ export async function importDefinition(kind: string, file: string): Promise<unkn
 
 let typeScript: NamespacedUnregister | undefined;
 
-/** Imports a file; all of them in one scope of their own, so that what they share is loaded once. */
+/** Imports a TypeScript file; all of them share one scope, so that shared modules are loaded once. */
 async function importTypeScript(url: string): Promise<unknown> {
   const scope = { namespace: "definitions" };
   if (typeScript === undefined) registerCommonJs(scope);
@@ -37,12 +37,12 @@ async function importTypeScript(url: string): Promise<unknown> {
   return typeScript.import(url, import.meta.url);
 }
 
-/** A file has its own instance of this package, so what it throws is of another class of the same name. */
+/** A file has its own instance of this package, so its errors are of another class of the same name. */
 function asOurs(error: Error & { readonly hint?: string }): UsageError {
   return new UsageError(error.message, { cause: error, hint: error.hint });
 }
 
-/** A file that is loaded as CommonJS, as outside a package of ES modules, has its default export one level deeper. */
+/** In a file loaded as CommonJS, as outside a package of ES modules, the default export is one level deeper. */
 function unwrap(exported: unknown): unknown {
   const isModule = typeof exported === "object" && exported !== null && "__esModule" in exported;
   return isModule ? (exported as { default?: unknown }).default : exported;

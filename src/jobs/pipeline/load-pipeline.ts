@@ -7,14 +7,14 @@ import { importDefinition } from "./import-definition.js";
 
 /** The pipelines that come with barlake. */
 const OWN_PIPELINES = fileURLToPath(new URL("../../../pipelines", import.meta.url));
-/** A user's own, below the working directory. */
+/** The user's pipelines, in a folder of the working directory. */
 const USERS_PIPELINES = "pipelines";
 
 const ENDING = /(?<!\.d)\.[cm]?[jt]s$/;
 
 /**
- * Files of the pipelines that have a name, by that name: those that come with barlake, and those in the folder
- * `pipelines` of the working directory, which take the place of one of the same name.
+ * Pipeline files by name: those that come with barlake, and those in the folder `pipelines` of the working directory,
+ * which replace those of the same name.
  */
 export async function pipelineFiles(): Promise<Map<string, string>> {
   const files = new Map<string, string>();
@@ -27,9 +27,9 @@ export async function pipelineFiles(): Promise<Map<string, string>> {
 }
 
 /**
- * Loads a pipeline: by its name, or a TypeScript or JavaScript file by its path.
+ * Loads a pipeline by its name, or from the path of a TypeScript or JavaScript file.
  *
- * @throws {UsageError} when there is none, or when its definition breaks a rule.
+ * @throws {UsageError} when it does not exist, or when its definition breaks a rule.
  */
 export async function loadPipeline(nameOrPath: string): Promise<Pipeline> {
   if (ENDING.test(nameOrPath) || isAbsolute(nameOrPath)) return loadFile(resolve(nameOrPath));

@@ -11,7 +11,7 @@ interface Fault {
 /** Fields whose value may be a secret and is not shown. */
 const SECRET = new Set<PropertyKey>(["webhook"]);
 
-/** Each broken rule in words: the field, the rule, and the value that breaks it. */
+/** Each broken rule in words: the field, the rule, and the wrong value. */
 export function pipelineFaults(definition: unknown, issues: readonly ZodIssue[]): string[] {
   return issues.flatMap(faultsOf).map(({ path, rule }) => {
     const field = path.join(".") || "definition";
@@ -38,10 +38,12 @@ function ruleOf(issue: ZodIssue): string {
   return issue.message.replace(/^[A-Z]/, (letter) => letter.toLowerCase());
 }
 
-/** Weighs more than all the fields of a form together. */
+/** Costs more than all other faults of a form together. */
 const WRONG_TYPE = 100;
 
-/** The faults of the form that was probably meant: what breaks the fewest rules, and is at least of the right type. */
+/**
+ * The faults of the form that was probably meant: the one with the fewest faults, and if possible of the right type.
+ */
 function closest(branches: readonly Fault[][]): Fault[] {
   const cost = (faults: readonly Fault[]): number =>
     faults.length + (faults.some(({ path }) => path.length === 0) ? WRONG_TYPE : 0);
@@ -57,7 +59,7 @@ function article(type: string): string {
   return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
-/** What stands in the field, where that is a short text or a number. */
+/** The value of the field, if it is a short text or a number. */
 function found(definition: unknown, path: readonly PropertyKey[]): string {
   let value = definition;
   for (const part of path) value = (value as Record<PropertyKey, unknown> | undefined)?.[part];

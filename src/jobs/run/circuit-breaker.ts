@@ -1,13 +1,13 @@
 import type { Clock } from "../../core/time.js";
 
-/** Failures in a row after which nothing is asked for a while. */
+/** Consecutive failures after which requests pause. */
 const MAX_FAILURES_IN_A_ROW = 5;
 /** The first pause; each further one is twice as long. */
 const FIRST_PAUSE_MS = 30_000;
-/** Pauses without an answer in between, after which the run stops. */
+/** Pauses without a response in between, after which the run stops. */
 const MAX_PAUSES = 2;
 
-/** Keeps a run from asking a service that does not answer: it pauses, and in the end it stops. */
+/** Stops a run from sending requests to a service that does not respond: it pauses, and in the end it stops. */
 export class CircuitBreaker {
   readonly #clock: Clock;
   #failures = 0;
@@ -18,19 +18,19 @@ export class CircuitBreaker {
     this.#clock = clock;
   }
 
-  /** Resolves once the service may be asked. */
+  /** Resolves once a request may be sent. */
   async enter(signal: AbortSignal): Promise<void> {
     const wait = this.#closedUntil - this.#clock.now();
     if (wait > 0) await this.#clock.sleep(wait, signal);
   }
 
-  /** Takes note of an answer: the service is there. */
+  /** Records a response: the service is available. */
   succeeded(): void {
     this.#failures = 0;
     this.#pauses = 0;
   }
 
-  /** Takes note of a failure. @returns why to stop, where it is one too many. */
+  /** Records a failure. @returns the reason to stop, after one failure too many. */
   failed(reason: string): string | undefined {
     this.#failures += 1;
     if (this.#failures % MAX_FAILURES_IN_A_ROW !== 0) return undefined;

@@ -6,10 +6,10 @@ import type { Page } from "../../plan/absence/older-bars.js";
 
 import type { GoneBars } from "../ledger/recent-windows.js";
 
-/** Why a session of a symbol has no bar, though the symbol has bars. */
+/** Why a symbol that has bars has none in a session. */
 export type SessionReason = AbsenceReason | "no_bar";
 
-/** Bars that were set aside, of one symbol and window. */
+/** Bars of one symbol and window that were set aside. */
 export interface SetAsideBars {
   readonly symbol: string;
   /** Epoch milliseconds, the end exclusive; undefined for a snapshot. */
@@ -25,24 +25,24 @@ export interface AbsentSessions {
   readonly sessions: number;
 }
 
-/** A window of which a symbol has no bar, and nothing says why. */
+/** A window without a bar of a symbol and without an explanation. */
 export interface UnexplainedWindow extends TimeRange {
   readonly symbol: string;
 }
 
-/** What was asked for of a table, and what of it is in the lake, absent for a reason, unexplained, or set aside. */
+/** What was requested of a table, and which part is in the lake, absent for a reason, unexplained, or set aside. */
 export interface TableCompleteness {
   readonly dataset: string;
-  /** Symbols that were asked for, and their sessions by the calendar: a symbol has one a trading day. */
+  /** Requested symbols, and their sessions by the calendar: a symbol has one per trading day. */
   readonly asked: { readonly symbols: number; readonly sessions: number };
   /** Bars that were received and are good. */
   readonly received: { readonly bars: number };
-  /** Sessions without a bar that are explained, most first. */
+  /** Explained sessions without a bar, largest number first. */
   readonly absent: readonly AbsentSessions[];
-  /** Windows that are not, as far as they were asked for in this run or an earlier one. */
+  /** Windows without an explanation, as far as this run or an earlier one requested them. */
   readonly unexplained: readonly UnexplainedWindow[];
   readonly setAside: readonly SetAsideBars[];
-  /** Bars of days that were asked for again that the lake has, and the service has no more. */
+  /** Bars of recent days that the lake has and the service no longer has. */
   readonly withdrawn: readonly GoneBars[];
 }
 
@@ -60,11 +60,11 @@ interface Tally {
   withdrawn: GoneBars[];
 }
 
-/** Counts what a run asked for and what of it is absent, by table. */
+/** Counts what a run requests and what is absent, by table. */
 export class Completeness {
   readonly #tables = new Map<string, Tally>();
 
-  /** Takes note of what was asked for. @param sessions of all the symbols together. */
+  /** Counts a request. @param sessions number of sessions of all the symbols together. */
   asked(dataset: string, symbols: readonly string[], sessions: number): void {
     const tally = this.#of(dataset);
     for (const symbol of symbols) tally.symbols.add(symbol);
@@ -75,7 +75,7 @@ export class Completeness {
     this.#of(dataset).bars += bars;
   }
 
-  /** Takes note of sessions that have no bar. @param sessions of each of the symbols. */
+  /** Counts sessions without a bar. @param sessions number of sessions of each of the symbols. */
   absent(dataset: string, reason: SessionReason, symbols: readonly string[], sessions: number): void {
     if (sessions === 0 || symbols.length === 0) return;
     const { absent } = this.#of(dataset);
@@ -85,7 +85,7 @@ export class Completeness {
     own.sessions += sessions * symbols.length;
   }
 
-  /** Takes note of what a response to a page has shown. */
+  /** Counts what the response to a page has shown. */
   judged(dataset: string, { symbols, window }: Page, verdict: ResponseVerdict): void {
     for (const { symbol, bars } of verdict.lost) this.setAside(dataset, { symbol, window, bars });
     for (const { symbol, reason, sessions } of verdict.quiet)
@@ -116,7 +116,7 @@ export class Completeness {
     );
   }
 
-  /** What came of each table. */
+  /** The result for each table. */
   tables(): TableCompleteness[] {
     return [...this.#tables].map(
       ([dataset, { symbols, sessions, bars, absent, unexplained, setAside, withdrawn }]) => ({

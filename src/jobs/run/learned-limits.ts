@@ -3,19 +3,19 @@ import type { LandedPeriod } from "../../market/period.js";
 import { RowCap } from "../../plan/absence/row-cap.js";
 import { type EndpointGroup, LIMITS } from "../../wire/endpoints.js";
 
-/** What a service was seen to give, beside what the interface documents. */
+/** Limits that a service has shown, in addition to the documented ones. */
 export interface ServiceFacts {
   readonly rowCap?: Readonly<Partial<Record<LandedPeriod, number>>>;
   readonly symbolsPerRequest?: Readonly<Partial<Record<EndpointGroup, number>>>;
 }
 
-/** The limits of a service as a run learns them from its answers. */
+/** The limits of a service, as a run learns them from its responses. */
 export class LearnedLimits {
   readonly #caps: Readonly<Record<LandedPeriod, RowCap>>;
   readonly #symbols: Partial<Record<EndpointGroup, number>>;
   readonly #onLearned: (facts: ServiceFacts) => void;
 
-  /** @param known what earlier runs have learned. @param onLearned is told what is new. */
+  /** @param known what earlier runs have learned. @param onLearned called with each new limit. */
   constructor(known: ServiceFacts = {}, onLearned: (facts: ServiceFacts) => void = () => {}) {
     this.#caps = { "1d": new RowCap(known.rowCap?.["1d"]), "1m": new RowCap(known.rowCap?.["1m"]) };
     this.#symbols = { ...known.symbolsPerRequest };
@@ -31,12 +31,12 @@ export class LearnedLimits {
     return Math.min(this.#symbols[group] ?? LIMITS.symbolsPerRequest, LIMITS.symbolsPerRequest);
   }
 
-  /** Takes note of a cap that was measured. */
+  /** Records a measured cap. */
   learnedCap(period: LandedPeriod, rows: number): void {
     this.#onLearned({ rowCap: { [period]: rows } });
   }
 
-  /** Takes note that a request had too many symbols: the next ones have as many as the service says, or half. */
+  /** Records that a request had too many symbols: later ones have as many as the service says, or half. */
   learnedTooMany(group: EndpointGroup, refusal: Error, symbols: number): void {
     const told = symbolLimitOf(refusal);
     const fewer = told !== undefined && told < symbols ? told : Math.max(1, Math.floor(symbols / 2));

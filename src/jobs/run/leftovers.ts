@@ -8,18 +8,18 @@ import { readHoles } from "../ledger/ledger-holes.js";
 import type { RecentWindows } from "../ledger/recent-windows.js";
 import type { Run } from "./run.js";
 
-/** What the asking for a demand leaves to be explained. */
+/** What remains to be explained after the requests of a demand. */
 export interface Leftovers {
   readonly table: TableSchema;
   readonly facts: PlanFacts;
-  /** Symbols of which nothing came. */
+  /** Symbols without any bars in a response. */
   readonly absent: AbsentSymbols;
   readonly recent: RecentWindows;
 }
 
 /**
- * Explains what is absent, and notes what is missing or was withdrawn: once everything has landed, and before the leases
- * of the windows are released.
+ * Explains what is absent, and reports what is missing or was withdrawn: once everything has landed, and before the
+ * leases of the windows are released.
  */
 export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {
   await enterAbsences(run, demand, leftovers);
@@ -27,7 +27,7 @@ export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: 
   await noteHoles(run, demand, leftovers);
 }
 
-/** Enters in the ledger what is absent, and why, once: other runs see then that it was asked for. */
+/** Records once in the ledger what is absent, and why: other runs then see that it was requested. */
 export async function enterAbsences(
   run: Run,
   { period }: BarsDemand,
@@ -49,13 +49,16 @@ export async function enterAbsences(
   await run.exclusive(() => run.landLedger());
 }
 
-/** Notes bars of the days that were asked for again that the service no longer has. */
+/** Reports bars of recent days that the service no longer has. */
 async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<void> {
   for (const gone of await run.exclusive(() => recent.gone(run.session, run.lake, table)))
     run.completeness.withdrawn(table.name, gone);
 }
 
-/** Notes what of a demand is missing without an explanation, or was set aside, by this run or by one before it. */
+/**
+ * Reports the windows of a demand that are unexplained, or have bars that were set aside, from this run or an earlier
+ * one.
+ */
 async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftovers): Promise<void> {
   const dataset = table.name;
   const holes = await run.exclusive(() => readHoles(run.session, run.lake, dataset));
@@ -64,7 +67,7 @@ async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftove
     for (const symbol of symbols) {
       for (const { reason, window } of holes.get(symbol) ?? []) {
         if (!INCOMPLETE.has(reason)) continue;
-        // A day that is known by now to be a holiday, or to be before the listing, is asked for no more.
+        // A day that is now known as a holiday, or as before the listing, is no longer requested.
         const since = Math.max(start, window.start, facts.listedAt.get(symbol) ?? start);
         const asked = { start: since, end: Math.min(end, window.end) };
         if (facts.calendars.get(region)?.daysIn(asked, facts.now).length === 0) continue;

@@ -7,25 +7,25 @@ import type { RunStatus } from "../../schema/runs.js";
 import type { ScrubReport } from "../maintenance/scrub-lake.js";
 import type { RunOutcome } from "./run-outcome.js";
 
-/** Ends after which a complete run is a recovery. */
+/** Run results after which a complete run is a recovery. */
 const BAD_ENDS = new Set<RunStatus>(["partial", "refused", "failed"]);
-/** Failures that a notice names. */
+/** Most failures listed in a notice. */
 const MOST_FAILURES = 10;
 const TIMEOUT_MS = 10_000;
 
-/** What a webhook is sent, as JSON. `text` is a sentence for people, as chat services show it. */
+/** The JSON body of a webhook request. `text` is a sentence for people, as chat services show it. */
 export interface Notice {
   readonly text: string;
   readonly pipeline: string;
   /** Null where the run could not begin. */
   readonly run_id: string | null;
   readonly status: RunStatus;
-  /** Whether this is the first complete run after one that was not. */
+  /** Whether this is the first complete run after an incomplete one. */
   readonly recovered: boolean;
   readonly stopped: string | null;
   readonly requests: RunOutcome["requests"];
   readonly rows: number;
-  /** The first of them. */
+  /** The first failures. */
   readonly failures: readonly {
     readonly request: string;
     readonly reason: string;
@@ -37,8 +37,8 @@ export interface Notice {
 }
 
 /**
- * The notice of a run that someone is to be told of: it ended in one of the ways `on`, or it is complete and the one
- * before it (`previous`) was not.
+ * The notice of a run, if it ended in one of the ways `on`, or if it is complete and the run before it (`previous`) was
+ * not.
  */
 export function noticeOf(
   outcome: RunOutcome,
@@ -85,21 +85,21 @@ export function damageNotice({ damaged }: Pick<ScrubReport, "damaged">, now: num
 
 export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
-  /** How often a notice that was not taken is sent again. @default 3 */
+  /** How often a notice that was not accepted is sent again. @default 3 */
   readonly retries?: number;
-  /** Wait before the first retry; it doubles. @default 1000 */
+  /** Wait before the first retry, in milliseconds; it doubles. @default 1000 */
   readonly backoffMs?: number;
-  /** Longest wait for an answer. @default 10000 */
+  /** Longest wait for a response, in milliseconds. @default 10000 */
   readonly timeoutMs?: number;
-  /** Measures the wait for an answer. @default the machine's */
+  /** Measures the wait for a response. @default the machine's clock */
   readonly clock?: Pick<Clock, "sleep">;
 }
 
 /**
- * Sends a notice. Nothing is thrown: no run fails because nobody could be told.
+ * Sends a notice. It never throws: a lost notice does not fail a run.
  *
- * @param webhook http or https address; its path and query may be secret, and stand in no message.
- * @returns why it could not be sent, or undefined where it was.
+ * @param webhook http or https address; its path and query may be secret, and are in no message.
+ * @returns why it could not be sent; undefined where it was.
  */
 export async function sendNotice(
   webhook: string,
@@ -121,7 +121,7 @@ export async function sendNotice(
   }
 }
 
-/** The webhook's answer says that it did not take the notice. */
+/** The webhook's response says that it did not accept the notice. */
 class NotTaken extends TransportError {
   readonly status: number;
 
@@ -174,7 +174,7 @@ function sentence(
   return `barlake: ${pipeline} ended ${status}: ${came}${reason === undefined ? "" : `. ${reason}`}`;
 }
 
-/** What a run lacks that did not fail. */
+/** What is missing in a run, in addition to its failures. */
 function lackOf(completeness: RunOutcome["completeness"]): string | undefined {
   const lacks = completeness.flatMap(({ dataset, unexplained, setAside }) => [
     ...(unexplained.length > 0

@@ -5,27 +5,27 @@ import type { TimeRange } from "../../core/time.js";
 import type { AbsenceReason } from "../../plan/absence/absence.js";
 import type { RequestRecord } from "../ledger/ledger.js";
 
-/** What is asked for, as the ledger needs it. */
+/** The subject of a request, as the ledger needs it. */
 export interface Purpose {
   readonly dataset: string;
   readonly symbols: readonly string[];
   readonly window?: TimeRange | undefined;
-  /** End of what was final when asked (epoch ms). */
+  /** End of the final bars at the time of the request (epoch ms). */
   readonly finalEnd?: number | undefined;
   /** Most bars that may come. @default few */
   readonly bars?: number | undefined;
 }
 
-/** What the reader of an answer tells the ledger. */
+/** The ledger's facts of a decoded response. */
 export interface Received {
   readonly rows: number;
   readonly rejected: number;
   readonly bytes: number;
   readonly absent: readonly string[];
   readonly issues: readonly Issue[];
-  /** What of the purpose is answered in full; other symbols, or windows, are still to be asked for. @default all */
+  /** The part of the purpose with a full response; other symbols, or windows, still need a request. @default all */
   readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
-  /** What of the purpose is in the lake not at all, or not whole, though it was asked for. @default nothing */
+  /** The requested part of the purpose that is missing or incomplete in the lake. @default nothing */
   readonly holes?: readonly AbsentPart[];
 }
 
@@ -54,28 +54,28 @@ export interface Failure {
   readonly symbols: number;
 }
 
-/** An answer that came, and what the ledger and the rejects are to be told once its rows have landed. */
+/** A response, and what the ledger and the rejects receive once its rows have landed. */
 export interface PendingResponse<T> {
   readonly value: T;
   readonly requestId: string;
-  /** Identity of the answer among all runs. */
+  /** Identifies the response among all runs. */
   readonly source: string;
   readonly entry: LedgerEntry;
 }
 
-/** What a landing enters beside its rows. */
+/** What a landing records in addition to its rows. */
 export interface LedgerEntry {
   readonly records: readonly RequestRecord[];
-  /** What was set aside of the answer. */
+  /** Parts of the response that were set aside. */
   readonly issues: readonly Issue[];
 }
 
-/** Faults of the service or of the way to it: they end a request, and not the run. */
+/** Faults of the service or of the connection: they end a request, but not the run. */
 export type ServiceFault = ServiceError | TransportError | WireError;
 
 /**
- * The ledger's rows of a response: one for each part that is answered in full, and one for each hole. What it cost stands
- * with the first; a response that settles nothing has a row without symbols.
+ * The ledger's rows of a response: one for each part with a full response, and one for each hole. The first row has the
+ * cost; a response that settles nothing has a row without symbols.
  */
 export function responseRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
   const { rows, rejected, bytes } = received;
@@ -99,7 +99,7 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
 }
 
 /**
- * The ledger's row of a window that no request was sent for: others have shown that it has nothing.
+ * The ledger's row of a window without its own request: other responses have shown that it is empty.
  *
  * @param reason why the symbols are absent; undefined where they have bars after the window.
  */
@@ -129,7 +129,7 @@ export function failedRecord(
   };
 }
 
-/** Says whether the service will not answer a request, however often it is asked. */
+/** Whether the service refuses a request permanently, so that a retry does not help. */
 export function isRefusal(fault: ServiceFault): boolean {
   if (isNotOffered(fault)) return true;
   return fault instanceof ServiceError && fault.status >= 400 && fault.status < 500 && fault.status !== 429;

@@ -5,7 +5,7 @@ import type { Lake } from "../../lake/lake.js";
 import { type ReferenceChange, referenceChanges } from "../../lake/land/reference-changes.js";
 import { RUNS, type RunStatus } from "../../schema/runs.js";
 
-/** A row of the table `runs`, but for its partition. */
+/** A row of the table `runs`, without its partition column. */
 export interface RunRow {
   readonly run_id: string;
   readonly pipeline: string;
@@ -31,10 +31,10 @@ export interface RunRow {
   readonly options: string;
 }
 
-/** What the ledger and the rejects say of one run. */
+/** What the ledger and the rejects say about one run. */
 export interface RunDetails {
   readonly run: RunRow;
-  /** Requests by what was asked and what came of it. */
+  /** Requests by subject and result. */
   readonly requests: readonly {
     readonly dataset: string;
     readonly endpoint: string;
@@ -51,7 +51,7 @@ export interface RunDetails {
     readonly requests: number;
     readonly symbols: number;
   }[];
-  /** What the answered windows of each table span. */
+  /** The range of the windows with a response, by table. */
   readonly windows: readonly {
     readonly dataset: string;
     readonly start: Date;
@@ -59,9 +59,9 @@ export interface RunDetails {
     readonly end: Date;
     readonly symbols: number;
   }[];
-  /** Symbols that were asked for, and in no answer of the run. */
+  /** Requested symbols that are in no response of the run. */
   readonly absent: readonly { readonly dataset: string; readonly symbols: readonly string[] }[];
-  /** What changed in reference data and statements while it ran. */
+  /** Changes of reference data and statements during the run. */
   readonly changes: readonly ReferenceChange[];
   /** What was set aside, by rule. */
   readonly rejects: readonly {
@@ -72,7 +72,7 @@ export interface RunDetails {
   }[];
 }
 
-/** How a pipeline ended last; times in epoch milliseconds. */
+/** The last run of a pipeline; times in epoch milliseconds. */
 export interface LastRun {
   /** `interrupted` where every run was. */
   readonly status: RunStatus;
@@ -97,8 +97,8 @@ export async function listRuns(
 /**
  * Everything about one run. @param reader a session with the lake's views.
  *
- * @param prefix of the run's id; enough of it that no other run's begins so.
- * @throws {UsageError} where no run's id begins so, or more than one's.
+ * @param prefix beginning of the run's id that no other run's id has.
+ * @throws {UsageError} where no run's id, or more than one, begins with the prefix.
  */
 export async function runDetails(reader: Session, prefix: string): Promise<RunDetails> {
   const run = await findRun(reader, prefix);
@@ -157,9 +157,9 @@ async function findRun(reader: Session, prefix: string): Promise<RunRow> {
 }
 
 /**
- * How each pipeline ended last, by its name. A run that was interrupted does not count where there is another.
+ * The last run of each pipeline, by its name. An interrupted run counts only where there is no other.
  *
- * @param options what the caller asked for beside the pipeline: runs with other ones do not count.
+ * @param options the caller's options in addition to the pipeline: runs with other options do not count.
  */
 export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<string, LastRun>> {
   using session = await Session.open({ threads: 1 });

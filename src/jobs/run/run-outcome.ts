@@ -2,7 +2,7 @@ import { BarlakeError, messageOf } from "../../core/errors.js";
 import { type Clock, ticksOf } from "../../core/time.js";
 import type { RunReport } from "./run-pipeline.js";
 
-/** How a run ended, for those who watch: also of one that could not begin. */
+/** How a run ended, for monitoring; also for a run that could not begin. */
 export interface RunOutcome
   extends Pick<
     RunReport,
@@ -15,15 +15,15 @@ export interface RunOutcome
   readonly finishedAt: number;
 }
 
-/** A run that is over: with its report, or with what it threw. */
+/** A run that has ended, with its report or with the error that it threw. */
 export type SettledRun = { readonly outcome: RunOutcome } & (
   | { readonly kind: "reported"; readonly report: RunReport }
   | { readonly kind: "threw"; readonly error: unknown }
 );
 
 /**
- * Runs a pipeline, and gives how it ended whatever comes: a run throws where it has no instruments to ask for, say, or
- * where the lake cannot be read.
+ * Runs a pipeline and never throws: an error of the run, such as a lake without instruments or an unreadable lake, is
+ * part of the result.
  */
 export async function settleRun(
   pipeline: string,
@@ -32,7 +32,7 @@ export async function settleRun(
 ): Promise<SettledRun> {
   const startedAt = clock.now();
   const startedTicks = ticksOf(clock);
-  // The clock may be set while the run goes on: its end is as long after its start as it took.
+  // The clock may be set during the run, so the end is the start plus the measured duration.
   const finishedAt = (): number => startedAt + Math.round(ticksOf(clock) - startedTicks);
   try {
     const report = await run();

@@ -32,7 +32,7 @@ import { type RunReport, reportOf } from "./run-report.js";
 
 export type { RunReport };
 
-/** What the caller may say beside the pipeline's definition. */
+/** The caller's options, in addition to the pipeline's definition. */
 export interface RunOptions {
   /** First date, instead of the pipeline's own. */
   readonly from?: string | undefined;
@@ -40,32 +40,33 @@ export interface RunOptions {
   readonly to?: string | undefined;
   /** Symbols, instead of the lake's instruments. */
   readonly symbols?: readonly string[] | undefined;
-  /** Ids of universes whose members (or which, for intraday) are asked for. */
+  /** Ids of universes whose members (for intraday: which themselves) are requested. */
   readonly universes?: readonly string[] | undefined;
   /** Regions, instead of the pipeline's own. */
   readonly regions?: readonly Region[] | undefined;
-  /** Last days that are asked for again, instead of the pipeline's own. */
+  /** Last days that are requested again, instead of the pipeline's own. */
   readonly lookbackDays?: number | undefined;
-  /** Whether only the gaps in what was asked for before are filled, of the symbols of then. @default false */
+  /** Whether only the gaps in earlier requests are filled, for the symbols of those. @default false */
   readonly repair?: boolean | undefined;
 }
 
 export interface RunEnvironment {
   readonly lake: Lake;
   readonly client: ServiceClient;
-  /** What is known of the service's limits, and where what the run learns is put. @default nothing, and nowhere */
+  /** Known limits of the service, and where the run records what it learns. @default none, not recorded */
   readonly limits?: Pick<LimitsKeeper, "limits" | "learn">;
   readonly clock: Clock;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Says what the lake's disk has free. @default what its file system says */
+  /** Gives the free bytes of the lake's disk. @default those of its file system */
   readonly freeBytes?: FreeBytes;
 }
 
 /**
- * Runs a pipeline: asks for what the ledger does not have, lands it, and lays the views anew.
+ * Runs a pipeline: requests what the ledger does not have, lands it, and creates the views again.
  *
- * @throws {UsageError} for a pipeline that lacks what it needs (instruments, say); {@link LakeError} for a broken lake.
+ * @throws {UsageError} for a pipeline that lacks what it needs (instruments, for example); {@link LakeError} for a
+ *   broken lake.
  */
 export async function runPipeline(
   pipeline: Pipeline,
@@ -118,7 +119,7 @@ export async function runPipeline(
   return reportOf(run, failed);
 }
 
-/** Gives up what other runs look at: in a process that lives on, as a schedule, it would count as alive. */
+/** Closes the spool and the leases. Otherwise, in a long process such as a schedule, the run would count as alive. */
 async function closeRun({ responses, leases }: Run): Promise<void> {
   try {
     await responses.close();
@@ -127,7 +128,7 @@ async function closeRun({ responses, leases }: Run): Promise<void> {
   }
 }
 
-/** Plans a pipeline of bars without asking for anything; undefined for other kinds, whose requests follow from answers. */
+/** Plans a pipeline of bars without a request; undefined for other kinds, whose requests depend on responses. */
 export async function planPipeline(
   pipeline: Pipeline,
   options: RunOptions,
@@ -146,12 +147,12 @@ export async function planPipeline(
   return units;
 }
 
-/** A name for a run that sorts by time and is unique among machines. */
+/** A run id that sorts by time and is unique among machines. */
 export function newRunId(now: number): string {
   return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
 }
 
-/** What is asked for: as the caller says, and where it says nothing, as the pipeline does. */
+/** The demand: the caller's options, or else the pipeline's values. */
 function demandOf(pipeline: Pipeline, options: RunOptions): RunOptions {
   const { symbols, universes } =
     "symbols" in pipeline ? pipeline : { symbols: undefined, universes: undefined };

@@ -1,6 +1,6 @@
 import type { QuotaState } from "../../client/quota-gate.js";
 
-/** How far the requests of one table have come. */
+/** The progress of one table's requests. */
 export interface TableProgress {
   readonly table: string;
   readonly requestsDone: number;
@@ -8,17 +8,17 @@ export interface TableProgress {
   readonly rows: number;
 }
 
-/** What a run tells while it goes on. */
+/** What a run reports while it goes on. */
 export interface Progress {
   readonly requestsDone: number;
   readonly requestsTotal: number;
   readonly rows: number;
   readonly bytes: number;
-  /** By table, in the order in which they were begun. */
+  /** By table, in the order in which they began. */
   readonly tables: readonly TableProgress[];
-  /** How the group of endpoints that was asked last stands with its quota. */
+  /** The quota state of the endpoint group of the last request. */
   readonly quota?: QuotaState | undefined;
-  /** What is being done, in a few words. */
+  /** The current work, in a few words. */
   readonly doing: string;
 }
 
@@ -29,7 +29,7 @@ interface Counts {
   rows: number;
 }
 
-/** Counts what a run does, by table, and tells of each change. */
+/** Counts the work of a run, by table, and reports each change. */
 export class RunProgress {
   readonly #tell: (progress: Progress) => void;
   readonly #tables = new Map<string, Counts>();
@@ -41,7 +41,7 @@ export class RunProgress {
     this.#tell = tell;
   }
 
-  /** Requests that the run means to send, or has sent. */
+  /** Requests that the run plans to send, or has sent. */
   get planned(): number {
     return this.#sum("planned");
   }
@@ -64,7 +64,7 @@ export class RunProgress {
     this.#changed();
   }
 
-  /** @param quota of the group of endpoints that is asked. */
+  /** @param quota gives the state of the requested endpoint group. */
   sent(table: string, quota: () => QuotaState): void {
     const counts = this.#of(table);
     counts.sent += 1;
@@ -72,7 +72,7 @@ export class RunProgress {
     this.#quota = quota;
   }
 
-  /** A request has ended, with so much. */
+  /** Counts a request that has ended. */
   ended(table: string, rows: number, bytes: number): void {
     const counts = this.#of(table);
     counts.done += 1;

@@ -15,7 +15,7 @@ interface RecordedRun {
   landOptions(): LandOptions;
 }
 
-/** What came of it. */
+/** The result of the run. */
 interface RecordedReport {
   readonly runId: string;
   readonly pipeline: string;
@@ -31,10 +31,10 @@ interface RecordedReport {
 }
 
 /**
- * Enters a run in the table `runs`, in one small commit; a run that is there already is replaced.
+ * Records a run in the table `runs`, in one small commit; an existing record of the run is replaced.
  *
- * @param options what the caller asked for beside the pipeline; what is undefined is left out.
- * @param host of the service, with its port.
+ * @param options the caller's options in addition to the pipeline; undefined values are left out.
+ * @param host host of the service, with its port.
  * @throws {LakeError} where the commit cannot be made.
  */
 export async function recordRun(

@@ -19,7 +19,7 @@ export interface RequestCounts {
   readonly failed: number;
 }
 
-/** What a run asked, got, landed and left. */
+/** What a run requested, received, landed and left out. */
 export interface RunReport {
   readonly runId: string;
   readonly pipeline: string;
@@ -28,22 +28,24 @@ export interface RunReport {
   readonly rows: number;
   readonly bytes: number;
   readonly durationMs: number;
-  /** By how much the machine's clock was set ahead, or back (below 0), while the run went on; undefined: it was not. */
+  /**
+   * By how many milliseconds the machine's clock was set during the run, below 0 for back; undefined: it was not set.
+   */
   readonly clockShiftMs: number | undefined;
   readonly landed: readonly LandReport[];
-  /** What changed in reference data and statements since the snapshots before. */
+  /** Changes of reference data and statements since the earlier snapshots. */
   readonly changes: readonly ReferenceChange[];
   readonly rejected: readonly RejectCount[];
   readonly failures: readonly Failure[];
-  /** Symbols asked for and symbols of which something came, by table. */
+  /** Requested and returned symbols, by table. */
   readonly symbols: readonly Returned[];
-  /** What was asked for of each table of bars, and what of it is absent, unexplained or set aside. */
+  /** What was requested of each table of bars, and what is absent, unexplained or set aside. */
   readonly completeness: readonly TableCompleteness[];
-  /** Why the run stopped before its end, where it did. */
+  /** Why the run stopped before its end; undefined if it did not. */
   readonly stopped: string | undefined;
 }
 
-/** The report of a run. @param failed what ended it, where something was thrown. */
+/** The report of a run. @param failed the error that ended it, if any. */
 export function reportOf(run: Run, failed: unknown): RunReport {
   const { answered, empty, refused } = run.requests;
   const completeness = run.completeness.tables();
@@ -73,7 +75,7 @@ export function reportOf(run: Run, failed: unknown): RunReport {
   };
 }
 
-/** Why datasets were left out, where the key lacks what they need. */
+/** Why datasets were left out, where the key does not permit them. */
 function refusals({ refused }: Run): string | undefined {
   if (refused.size === 0) return undefined;
   return [...refused].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
@@ -84,7 +86,7 @@ function reasonOf(error: unknown): string {
   return hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`;
 }
 
-/** One line a table, whatever number of landings it took. */
+/** One line per table, however many landings it took. */
 function totals(landed: readonly LandReport[]): LandReport[] {
   const tables = new Map<string, LandReport>();
   for (const one of landed) {

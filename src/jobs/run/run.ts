@@ -35,13 +35,13 @@ import {
 import { type Progress, RunProgress } from "./run-progress.js";
 import { SymbolTally } from "./symbol-tally.js";
 
-/** Requests that may be under way at once. */
+/** Most requests in flight. */
 export const CONCURRENCY = 4;
 
-/** Clocks are adjusted by less than this without being set. */
+/** Smaller shifts are ordinary adjustments of the clock, not a set clock. */
 const CLOCK_SET_MS = 5000;
 
-/** What a run is made of. */
+/** The parts that a run needs. */
 export interface RunParts {
   readonly lake: Lake;
   readonly session: Session;
@@ -55,7 +55,7 @@ export interface RunParts {
   readonly freeBytes: FreeBytes;
 }
 
-/** Everything that one run of a pipeline works with. A class because it holds what the run has done so far. */
+/** The state and the tools of one run of a pipeline. It is a class because it has the run's state. */
 export class Run {
   readonly lake: Lake;
   readonly session: Session;
@@ -64,44 +64,47 @@ export class Run {
   readonly runId: string;
   readonly pipeline: string;
   readonly signal: AbortSignal;
-  /** What the service was seen to give. */
+  /** Limits that the service has shown. */
   readonly limits: LearnedLimits;
-  /** What was received and has not landed yet, on disk. */
+  /** Responses on disk that have not landed yet. */
   readonly responses: ResponseSpool;
-  /** What this run alone may ask for, of all runs on the lake. */
+  /** Leases of requests that, of all runs on the lake, only this run may send. */
   readonly leases: RequestLeases;
   /** Versions of the ledger that this run has made. */
   readonly ownLedgerVersions = new Set<number>();
-  /** Column buffers for K-line answers: lent by each to the next. */
+  /** Column buffers for K-line responses, used again by later responses. */
   readonly buffers = new KlineBufferPool();
   readonly requests = { sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 };
   readonly landed: LandReport[] = [];
   readonly failures: Failure[] = [];
   readonly symbols = new SymbolTally();
-  /** What was asked for of each table, and what of it is absent. */
+  /** What was requested of each table, and what is absent. */
   readonly completeness = new Completeness();
   readonly progress: RunProgress;
   readonly startedAt: number;
-  /** When it began on the clock that nobody sets. */
+  /** When the run began, on the monotonic clock. */
   readonly #startedTicks: number;
-  /** Ends of what was final when the run began, by region; what settles later is asked for again by the next run. */
+  /**
+   * Ends of the final bars when the run began, by region; bars that become final later are requested again by the next
+   * run.
+   */
   readonly finalEnds: Readonly<Record<Region, number>>;
   rows = 0;
   bytes = 0;
   rejects: RejectCount[] = [];
-  /** What its snapshots have changed. */
+  /** What the run's snapshots have changed. */
   changes: readonly ReferenceChange[] = [];
-  /** Why the run asks for nothing more, once it does not. */
+  /** Why the run sends no more requests; undefined while it does. */
   stopped: string | undefined;
   /** Aborts once an error ends the run. */
   readonly #failed = new AbortController();
-  /** Aborts what waits to be sent, no later than {@link signal}. */
+  /** Aborts requests that wait to be sent, no later than {@link signal}. */
   readonly #unsent: AbortSignal;
   readonly #breaker: CircuitBreaker;
   readonly #freeBytes: FreeBytes;
-  /** Refused requests that were sent again in another way: they are no failures. */
+  /** Refused requests that were sent again in another way: they are not failures. */
   healed = 0;
-  /** Datasets that the key may not ask for, and why. */
+  /** Datasets that the key does not permit, and why. */
   readonly refused = new Map<string, string>();
   #entries: LedgerEntry[] = [];
   #lastRequest = 0;
@@ -128,33 +131,33 @@ export class Run {
     this.finalEnds = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
   }
 
-  /** How long it has gone on, in milliseconds, whatever the machine's clock was set to meanwhile. */
+  /** Duration so far in milliseconds; setting the machine's clock does not change it. */
   get elapsedMs(): number {
     return ticksOf(this.clock) - this.#startedTicks;
   }
 
-  /** By how much the machine's clock was set while it went on, in milliseconds; undefined: it was not. */
+  /** By how much the machine's clock was set during the run, in milliseconds; undefined: it was not set. */
   get clockShiftMs(): number | undefined {
     const shift = Math.round(this.clock.now() - this.startedAt - this.elapsedMs);
     return Math.abs(shift) >= CLOCK_SET_MS ? shift : undefined;
   }
 
-  /** Options for a landing at this moment. */
+  /** Options for a landing now. */
   landOptions(): LandOptions {
     return { operation: "INGEST", runId: this.runId, now: this.clock.now() };
   }
 
-  /** Says whether nothing more of a dataset should be asked for: interrupted, refused, or failing again and again. */
+  /** Whether no more of a dataset should be requested: interrupted, refused, or repeated failures. */
   isHalted(dataset: string): boolean {
     return this.stopped !== undefined || this.#unsent.aborted || this.refused.has(dataset);
   }
 
-  /** Sends nothing more, as an error ends the run; what is in flight goes on. */
+  /** Sends no more requests, because an error ends the run; requests in flight go on. */
   stopSending(): void {
     this.#failed.abort();
   }
 
-  /** Runs work on the session; works wait for one another, as a connection takes one statement at a time. */
+  /** Runs work on the session, one after another: a connection takes one statement at a time. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#queue.then(work);
     this.#queue = result.catch(() => undefined);
@@ -162,13 +165,14 @@ export class Run {
   }
 
   /**
-   * Sends a request. What came is not in the ledger until it is entered with {@link enter}, beside its rows; a request
-   * that was refused or failed is entered at once.
+   * Sends a request. The response is in the ledger only after {@link enter}, together with its rows; a request that was
+   * refused or failed is recorded at once.
    *
    * @param read reads the body of the request with an id.
-   * @param heals says of a refusal that the caller asks in another way: it is no failure then.
+   * @param heals whether the caller sends a refused request in another way: it is then not a failure.
    * @returns undefined where the request was refused or failed.
-   * @throws {LakeError} where the disk cannot take what may come: the run ends, and nothing is paid for in vain.
+   * @throws {LakeError} where the disk has too little space for the response: the run ends, and no paid response is
+   *   lost.
    */
   async ask<T extends Received>(
     ask: Ask,
@@ -216,13 +220,13 @@ export class Run {
     }
   }
 
-  /** Enters an answer in the ledger; it is landed with the next {@link landLedger}. */
+  /** Adds a response to the pending ledger entries; the next {@link landLedger} lands it. */
   enter(entry: LedgerEntry): void {
     this.#entries.push(entry);
   }
 
   /**
-   * Enters what is known of a window without a request of its own: other responses have shown it.
+   * Records a window without its own request: other responses have shown its result.
    *
    * @param reason why the symbols are absent in it; undefined where they have bars after it.
    */
@@ -243,7 +247,7 @@ export class Run {
     this.enter({ records: [settledRecord(asked, reason)], issues: [] });
   }
 
-  /** Lands what the ledger has pending: after the data that it speaks of. */
+  /** Lands the pending ledger entries: after the data that they describe. */
   async landLedger(): Promise<void> {
     const entries = this.#entries;
     this.#entries = [];

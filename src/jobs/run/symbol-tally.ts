@@ -1,20 +1,20 @@
-/** How many of the symbols that a run asked for it was given anything of. */
+/** The numbers of requested and of returned symbols. */
 export interface Returned {
   readonly dataset: string;
   readonly requested: number;
   readonly returned: number;
-  /** Some of those that it was given nothing of. */
+  /** The first symbols of which nothing was returned. */
   readonly missing: readonly string[];
 }
 
-/** Missing symbols that are named. */
+/** Most missing symbols that are named. */
 const NAMED = 10;
 
-/** Counts symbols that were asked for and that were returned, by dataset; one that came in any window was returned. */
+/** Counts requested and returned symbols, by dataset; a symbol that came in any window was returned. */
 export class SymbolTally {
   readonly #datasets = new Map<string, { requested: Set<string>; returned: Set<string> }>();
 
-  /** Takes note of a request. @param absent those of its symbols that the answer had nothing of; all, where it failed. */
+  /** Counts a request. @param absent those of its symbols that the response lacked; all of them, where it failed. */
   note(dataset: string, symbols: readonly string[], absent: ReadonlySet<string>): void {
     const tally = this.#datasets.get(dataset) ?? { requested: new Set(), returned: new Set() };
     this.#datasets.set(dataset, tally);

@@ -6,11 +6,11 @@ import type { ScrubReport } from "../maintenance/scrub-lake.js";
 import type { RunOutcome } from "../run/run-outcome.js";
 import { complaintOf, type PipelineState } from "./pipeline-state.js";
 
-/** What a schedule's runs come to, for Prometheus. */
+/** Metrics of a schedule's runs, for Prometheus. */
 export interface ScheduleMetrics {
   /** Counts a run that ended. */
   count(outcome: RunOutcome): void;
-  /** Takes note of what a verification of a part of the lake found. */
+  /** Counts the findings of a verification of a part of the lake. */
   countScrub(report: ScrubReport): void;
   /** Files that the last verification found damaged. */
   damagedFiles(): number;
@@ -23,7 +23,7 @@ export interface ScheduleMetrics {
 
 const OUTCOMES = ["answered", "empty", "refused", "failed"] as const;
 
-/** Metrics of a schedule: counters of its runs, and gauges that are read from the states when they are asked for. */
+/** Metrics of a schedule: counters of its runs, and gauges that read the states at each scrape. */
 export function scheduleMetrics(
   states: readonly PipelineState[],
   clock: Pick<Clock, "now">,

@@ -22,10 +22,10 @@ export interface Monitor {
 }
 
 /**
- * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline is well and no file of the
- * lake was found damaged, else 503 with the reasons.
+ * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline is well and no damaged file was
+ * found in the lake, else 503 with the reasons.
  *
- * @throws {BarlakeError} where it cannot listen there.
+ * @throws {BarlakeError} where it cannot listen on the address.
  */
 export async function startMonitor(
   states: readonly PipelineState[],

@@ -4,27 +4,27 @@ import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import type { LastRun } from "../run/run-history.js";
 
-/** What is known of a scheduled pipeline while the schedule goes on; times in epoch milliseconds. */
+/** The state of a scheduled pipeline; times in epoch milliseconds. */
 export interface PipelineState {
   readonly pipeline: Pipeline;
-  /** Due times before it have been run for, or are not to be. */
+  /** Earlier due times were run, or will not be run. */
   servedUntil: number;
   running: boolean;
-  /** How it ended last; undefined where it never ran. */
+  /** The last run; undefined where it never ran. */
   last: LastRun | undefined;
 }
 
-/** How due times that passed while no schedule was running are taken. */
+/** How due times that passed while no schedule was running are handled. */
 export interface CatchUp {
-  /** Whether a pipeline that missed its time is run at once. */
+  /** Whether a pipeline that missed its time runs at once. */
   readonly missed: boolean;
-  /** Whether one that never ran counts as having missed its time. */
+  /** Whether a pipeline that never ran counts as having missed its time. */
   readonly neverRun: boolean;
 }
 
-/** Due times that are older are let go. */
+/** Older due times are dropped. */
 const CATCH_UP_MS = DAY_MS;
-/** A pipeline whose time has passed for longer without a run is not well. */
+/** A pipeline that is overdue for longer than this is not well. */
 const OVERDUE_MS = HOUR_MS;
 
 /** The states that a schedule begins with. */
@@ -42,7 +42,10 @@ export function initialStates(
   });
 }
 
-/** The end (exclusive) of what the last run has served: an interrupted one nothing. Undefined where there was no run. */
+/**
+ * The end (exclusive) of the due times that the last run served; an interrupted run serves none. Undefined where there
+ * was no run.
+ */
 function servedBefore(last: LastRun | undefined): number | undefined {
   if (last === undefined) return undefined;
   return last.status === "interrupted" ? 0 : last.startedAt + 1;
@@ -54,8 +57,8 @@ export function dueAt(state: PipelineState, isTradingDay: IsTradingDay): number 
 }
 
 /**
- * The pipelines whose time has come, in the order in which they are to be run: that of their due times, but reference
- * data first, as the others choose their instruments from it.
+ * The pipelines that are due, in the order in which they run: that of their due times, but reference data first,
+ * because the others choose their instruments from it.
  */
 export function dueStates(
   states: readonly PipelineState[],
@@ -73,7 +76,7 @@ function rank({ pipeline }: PipelineState): number {
   return pipeline.kind === "reference" ? 0 : 1;
 }
 
-/** Why a pipeline is not well; nothing where it is. */
+/** Why a pipeline is not well; undefined where it is. */
 export function complaintOf(
   state: PipelineState,
   now: number,

@@ -6,18 +6,18 @@ import { type RunOutcome, settleRun } from "../run/run-outcome.js";
 import type { RunReport } from "../run/run-pipeline.js";
 import { dueAt, dueStates, type PipelineState } from "./pipeline-state.js";
 
-/** What happens while a schedule goes on; times in epoch milliseconds. */
+/** Events of a schedule; times in epoch milliseconds. */
 export type ScheduleEvent =
-  /** Nothing is due: when each pipeline is next, soonest first. */
+  /** Nothing is due: when each pipeline is next due, soonest first. */
   | { readonly kind: "waiting"; readonly next: readonly { readonly pipeline: string; readonly at: number }[] }
   | { readonly kind: "started"; readonly pipeline: string; readonly dueAt: number }
   | {
       readonly kind: "ended";
       readonly pipeline: Pipeline;
       readonly outcome: RunOutcome;
-      /** How the run before it ended. */
+      /** How the previous run ended. */
       readonly previous: PipelineState["last"];
-      /** What it threw, where it did. */
+      /** The error that the run threw, if any. */
       readonly error?: unknown;
     }
   /** A part of the lake was read, and compared with what was written. */
@@ -26,25 +26,25 @@ export type ScheduleEvent =
 
 export interface ScheduleEnvironment {
   readonly clock: Clock;
-  /** Ends the schedule, and the run that is under way. */
+  /** Ends the schedule, and the current run. */
   readonly signal: AbortSignal;
   readonly isTradingDay: IsTradingDay;
-  /** Runs a pipeline; what it throws ends that run alone. */
+  /** Runs a pipeline; an error ends only that run. */
   readonly run: (pipeline: Pipeline) => Promise<RunReport>;
   /** Runs once a day, when no pipeline is due. @default none */
   readonly scrub?: DailyScrub | undefined;
-  /** Is told what happens; the schedule goes on once it has resolved. */
+  /** Called with each event; the schedule goes on once it has resolved. */
   readonly onEvent: (event: ScheduleEvent) => void | Promise<void>;
 }
 
-/** Longest sleep: a machine that was suspended, or whose clock was set, sees what is due soon after. */
+/** Longest sleep: after a suspension, or a change of the clock, due pipelines are found soon. */
 const LONGEST_SLEEP_MS = MINUTE_MS;
 
 /**
- * Runs pipelines at their times until the signal aborts. One runs after the other, as they share a key; a pipeline that
- * was due several times meanwhile runs once.
+ * Runs pipelines at their times until the signal aborts. One runs after another, because they share a key; a pipeline
+ * that became due several times in between runs once.
  *
- * @param states changed as runs begin and end, for whoever watches.
+ * @param states changed as runs begin and end, for monitoring.
  */
 export async function runSchedule(
   states: readonly PipelineState[],
@@ -68,7 +68,7 @@ export async function runSchedule(
   }
 }
 
-/** Runs what is due now, each pipeline once, and gives how they ended. */
+/** Runs what is due now, each pipeline once. @returns how they ended. */
 export async function runDue(
   states: readonly PipelineState[],
   environment: ScheduleEnvironment,
@@ -82,7 +82,7 @@ export async function runDue(
   return outcomes;
 }
 
-/** Verifies a part of the lake, if that is due. @returns when the next part is. */
+/** Verifies a part of the lake, if that is due. @returns when the next part is due. */
 async function scrubWhenDue({ scrub, clock, signal, onEvent }: ScheduleEnvironment): Promise<number> {
   if (scrub === undefined || signal.aborted) return Number.POSITIVE_INFINITY;
   const at = await scrub.dueAt();
@@ -96,7 +96,7 @@ async function scrubWhenDue({ scrub, clock, signal, onEvent }: ScheduleEnvironme
   return scrub.dueAt();
 }
 
-/** When each pipeline is next, soonest first; those that never are again are left out. */
+/** When each pipeline is next due, soonest first; those that never are again are left out. */
 function nextRuns(
   states: readonly PipelineState[],
   isTradingDay: IsTradingDay,

@@ -7,15 +7,15 @@ import type { RequestRecord } from "../ledger/ledger.js";
 import { responsesSince } from "../ledger/ledger.js";
 import type { Run } from "../run/run.js";
 
-/** What was answered after an answer was asked for, and has landed: what it holds of this is out of date. */
+/** Responses to later requests that have landed: what an older response says about the same is out of date. */
 export interface LaterResponses {
-  /** Whether a bar was in a later answer, or would have been. @param timestamp epoch milliseconds. */
+  /** Whether a later response had a bar, or would have had it. @param timestamp epoch milliseconds. */
   hasBar(symbol: string, timestamp: number): boolean;
-  /** Whether a later answer was about the symbol. */
+  /** Whether a later response was about the symbol. */
   hasSymbol(symbol: string): boolean;
 }
 
-/** Reads what the ledger has of answers that were asked for after one; undefined where it has none. */
+/** Reads the ledger's responses to requests that were sent after an older one; undefined where there are none. */
 export async function laterResponses(
   run: Pick<Run, "session" | "lake">,
   { dataset, askedAt, endpoint, symbols }: RequestRecord,

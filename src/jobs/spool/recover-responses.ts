@@ -12,9 +12,9 @@ import type { Run } from "../run/run.js";
 import { laterResponses } from "./later-responses.js";
 
 /**
- * Lands what runs that died had received and not landed: it was paid for. What later answers have replaced meanwhile is
- * left out. A damaged answer is set aside and told as a failure: the ledger does not have it, so it is asked for again.
- * What cannot be landed for another reason stays where it is, and is told too.
+ * Lands the responses that dead runs had received and not landed, because they were paid for. What later responses have
+ * replaced is left out. A damaged response is set aside and reported as a failure: the ledger does not have it, so it
+ * is requested again. A response that cannot be landed for another reason stays on disk, and is reported, too.
  */
 export async function recoverResponses(run: Run): Promise<void> {
   for (const store of await ResponseSpool.takeOver(run.lake, run.runId)) {
@@ -54,7 +54,7 @@ async function recoverStore(run: Run, store: ResponseSpool): Promise<void> {
   await recoverBars(run, store, group);
 }
 
-/** Reads an answer; sets it aside where that cannot be. */
+/** Reads a response, or sets it aside if it is not readable. */
 async function readable(
   run: Run,
   store: ResponseSpool,

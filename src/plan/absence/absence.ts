@@ -1,18 +1,18 @@
 import { DAY_MS } from "../../core/time.js";
 
 /**
- * Why a symbol has no bar in a window that it was asked for.
+ * Why a symbol has no bar in a requested window.
  *
- * - `others_came`: the same response had bars of other symbols, and of none that nobody asked for.
- * - `not_yet`: the symbol, or its region, has bars after the window and none before its end.
- * - `begins_late`: so has the symbol, though it was listed before the window ends.
- * - `ended`: the service lists the symbol no more.
- * - `as_before`: an earlier response without it, in which others came, covers the window.
- * - `no_minutes`: minutes of a region of which services have daily bars alone, and of which the lake has none either.
- * - `no_session`: a few days on which nothing came of many symbols, or of the index: it is taken for a holiday.
- * - `suspended`: nothing came, twice, of a symbol that has bars before the window.
+ * - `others_came`: the same response had bars of other symbols, and of requested symbols only.
+ * - `not_yet`: the first bar of the symbol, or of its region, is after the window.
+ * - `begins_late`: the symbol's first bar is after the window, though it was listed before the window ends.
+ * - `ended`: the service no longer lists the symbol.
+ * - `as_before`: an earlier response with other symbols, but without this one, covers the window.
+ * - `no_minutes`: minutes of a region for which services have only daily bars, and the lake has no minutes either.
+ * - `no_session`: a few days without bars of many symbols, or of the index: they count as a holiday.
+ * - `suspended`: two requests brought no bar of a symbol that has bars before the window.
  * - `unexplained`: none of these.
- * - `set_aside`: bars came, and were not good enough to be landed.
+ * - `set_aside`: bars came, but were not good enough to be landed.
  */
 export const ABSENCE_REASONS = [
   "others_came",
@@ -28,7 +28,7 @@ export const ABSENCE_REASONS = [
 ] as const;
 export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
 
-/** Reasons that are no more than plausible, or are none: such windows are asked for again after waits that grow. */
+/** Reasons that are only plausible, or that explain nothing: such windows are requested again after growing waits. */
 export const ASKED_AGAIN_SOON: readonly AbsenceReason[] = [
   "begins_late",
   "no_minutes",
@@ -38,24 +38,25 @@ export const ASKED_AGAIN_SOON: readonly AbsenceReason[] = [
   "set_aside",
 ];
 
-/** Reasons with which a run is not complete. */
+/** Reasons that make a run incomplete. */
 export const INCOMPLETE: ReadonlySet<string> = new Set<AbsenceReason>(["unexplained", "set_aside"]);
 
-/** Days after which a window in which a symbol was absent is asked for again. */
+/** Days after which a window without bars of a symbol is requested again. */
 export const REVISIT_DAYS = 30;
 
-/** Trading days that a holiday lasts at most, by a calendar that does not know it: eight weekdays in China. */
+/** Trading days of the longest holiday, by a calendar that does not know it: eight weekdays in China. */
 const LONGEST_HOLIDAY = 8;
-/** Symbols that are enough to tell a holiday by. */
+/** Number of symbols that is enough to recognize a holiday. */
 const MANY_SYMBOLS = 10;
-/** A schedule that runs once a day is due a little earlier on one day than on another. */
+/** A daily schedule may be due a little earlier on one day than on the day before. */
 const EARLY_MS = DAY_MS / 4;
 
 /**
- * Time that passes before a window is asked for again, in milliseconds: 1 day after the first run that found nothing, then
- * 2, 4 and so on up to {@link REVISIT_DAYS}. Where nothing is explained the next run asks at once, and then it is 1 day.
+ * Time before a window is requested again, in milliseconds: 1 day after the first run that found nothing, then 2, 4 and
+ * so on up to {@link REVISIT_DAYS}, each a quarter of a day shorter. An unexplained window is requested by the next run
+ * at once, and then after 1 day.
  *
- * @param looks runs that found nothing, one after the other; from 1.
+ * @param looks number of consecutive runs that found nothing; from 1.
  */
 export function waitAfter(looks: number, reason: AbsenceReason): number {
   const doublings = INCOMPLETE.has(reason) ? looks - 2 : looks - 1;
@@ -63,9 +64,9 @@ export function waitAfter(looks: number, reason: AbsenceReason): number {
   return Math.min(REVISIT_DAYS, 2 ** doublings) * DAY_MS - EARLY_MS;
 }
 
-/** What is known of a symbol of which nothing came in a window, though it was looked at twice. */
+/** Facts about a symbol that has no bar in a window after two requests. */
 export interface AbsenceFacts {
-  /** Whether the service lists the symbol no more. */
+  /** Whether the service no longer lists the symbol. */
   readonly hasEnded: boolean;
   /** Whether the window was empty before, in a response in which other symbols came. */
   readonly wasAbsent: boolean;
@@ -80,12 +81,12 @@ export interface AbsenceFacts {
   readonly start: number;
   readonly end: number;
   readonly days: number;
-  /** Symbols of the region of which nothing came in this window, and whether the region's index is one. */
+  /** Number of the region's symbols without a bar in this window, and whether the region's index is one of them. */
   readonly symbols: number;
   readonly hasIndex: boolean;
 }
 
-/** Explains an absence, as far as that can be. */
+/** Explains an absence as far as possible. */
 export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   const { firstBar, firstOfRegion, start, end } = facts;
   if (facts.hasEnded) return "ended";

@@ -3,24 +3,24 @@ import type { Region } from "../../market/regions.js";
 import { inBatches } from "../request-units.js";
 import type { Page } from "./older-bars.js";
 
-/** Symbols of which nothing came in a window. */
+/** Symbols without a bar in a window. */
 export interface AbsentGroup {
   readonly region: Region;
   readonly window: TimeRange;
   readonly symbols: readonly string[];
 }
 
-/** What a response shows of the symbols that are not in it. */
+/** What a response shows about the symbols that are not in it. */
 export interface AbsenceVerdict {
-  /** Absent: other symbols came, and just those that were asked for. */
+  /** Absent: other symbols came, and only requested ones. */
   readonly believed: readonly string[];
-  /** Nothing is settled of them. */
+  /** Nothing is settled about them. */
   readonly doubtful: readonly string[];
 }
 
 /**
- * Judges symbols that are not in a response. A response without any bar shows nothing of them, and neither does one with
- * bars of a symbol that nobody asked for: it can stand in the place of one that was.
+ * Judges symbols that are not in a response. A response without any bar shows nothing about them. Neither does a
+ * response with bars of a symbol that was not requested: it may replace a requested one.
  */
 export function judgeAbsence(
   absent: readonly string[],
@@ -32,34 +32,34 @@ export function judgeAbsence(
 }
 
 /**
- * Symbols that are to be asked for a second time, as nothing came of them at first and nothing says why. Where nothing came
- * of a whole response, one request for some of the symbols is enough to see whether the window is empty for all.
+ * Symbols that are requested a second time, because they had no bars and no known reason. Where a whole response was
+ * empty, one request for some of the symbols is enough to see whether the window is empty for all.
  */
 export class AbsentSymbols {
   /** Of responses without any bar, by region and window. */
   #empty = new Map<string, AbsentGroup>();
-  /** To be asked for one and all. */
+  /** All symbols to request again. */
   #single = new Map<string, AbsentGroup>();
-  /** Asked for twice, and nothing came. */
+  /** Symbols without bars after two requests. */
   readonly #unseen = new Map<string, AbsentGroup>();
 
   get isEmpty(): boolean {
     return this.#empty.size + this.#single.size === 0;
   }
 
-  /** Takes the groups of which nothing came at the second time either. */
+  /** Takes the groups without bars after the second request. */
   takeUnseen(): AbsentGroup[] {
     const groups = [...this.#unseen.values()];
     this.#unseen.clear();
     return groups;
   }
 
-  /** Adds symbols of which a response shows nothing. @param hasOthers whether it had bars of others. */
+  /** Adds symbols that are not in a response. @param hasOthers whether it had bars of other symbols. */
   add(group: AbsentGroup, hasOthers: boolean): void {
     addTo(hasOthers ? this.#single : this.#empty, group);
   }
 
-  /** Adds symbols that were asked for often enough. */
+  /** Adds symbols that need no further request. */
   addUnseen(group: AbsentGroup): void {
     addTo(this.#unseen, group);
   }
@@ -67,7 +67,8 @@ export class AbsentSymbols {
   /**
    * Takes the requests that are to be sent now.
    *
-   * @param size symbols of one request, at most. @param isProbed says of a region that one empty window tells of the others.
+   * @param size most symbols of one request.
+   * @param isProbed whether one empty window of a region is enough to judge its other empty windows.
    */
   takeLooks(size: number, isProbed: (region: Region) => boolean): Page[] {
     const looks: Page[] = [];
@@ -85,7 +86,7 @@ export class AbsentSymbols {
     return looks;
   }
 
-  /** Takes note of the response to a look for some symbols of an empty window. @param present symbols that came. */
+  /** Records the response to a look for some symbols of an empty window. @param present symbols that came. */
   seen(look: Page, present: ReadonlySet<string>): void {
     const key = keyOf(look);
     const group = this.#empty.get(key);
@@ -97,7 +98,7 @@ export class AbsentSymbols {
     if (symbols.length > 0) addTo(this.#single, { ...group, symbols });
   }
 
-  /** Takes all empty windows of a region for seen: nothing comes of the region. */
+  /** Counts all empty windows of a region as requested twice: the region has no bars. */
   closeRegion(region: Region): void {
     for (const [key, group] of this.#empty) {
       if (group.region !== region) continue;
@@ -106,7 +107,7 @@ export class AbsentSymbols {
     }
   }
 
-  /** Gives up a look that failed: what it was for is left to the next run. */
+  /** Drops a look that failed: its symbols are left to the next run. */
   drop(look: Page): void {
     if (look.again === "some") this.#empty.delete(keyOf(look));
   }
@@ -122,7 +123,7 @@ function addTo(groups: Map<string, AbsentGroup>, group: AbsentGroup): void {
   groups.set(keyOf(group), { ...group, symbols });
 }
 
-/** Up to `size` symbols, from everywhere in the list. */
+/** Up to `size` symbols, spread over the whole list. */
 function spread(symbols: readonly string[], size: number): string[] {
   if (symbols.length <= size) return [...symbols];
   return Array.from({ length: size }, (_, n) => symbols[Math.floor((n * symbols.length) / size)] as string);

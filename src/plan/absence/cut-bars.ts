@@ -7,10 +7,10 @@ import { regionOf } from "../../market/symbol.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import { type KlineColumns, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
 
-/** Rows searched for one rule before they are for the next: what breaks one is not searched to the end for others. */
+/** Rows that are searched for one rule before the next rule: the search stops early at a broken row. */
 const SEARCHED_ROWS = 64;
 
-/** What decides where bars are cut. */
+/** Rules for where bars are cut. */
 export interface CutRules {
   /** The partition's period that an instant (epoch ms) falls in, by region. */
   readonly periodOf: Readonly<Record<Region, (ms: number) => LocalPeriod>>;
@@ -26,14 +26,16 @@ export interface PlacedSegment extends BarSegment {
 
 /** Delivered bars, cut. */
 export interface CutBars {
-  /** In the order of the delivery; each of one symbol, one partition, and all final or none. */
+  /**
+   * In the order of the delivery; each has one symbol and one partition, and its bars are all final or all not final.
+   */
   readonly placed: PlacedSegment[];
   /** Bars that break a rule: an unknown exchange, a null or an infinity where a number must be, `high` below `low`. */
   readonly broken: BarSegment[];
 }
 
 /**
- * Cuts delivered bars into segments, without copying any: the one pass over the bars that landing takes before it writes.
+ * Cuts delivered bars into segments without copying: the only pass over the bars before landing writes them.
  *
  * @throws {TypeError} when a symbol's bars are not together, or do not ascend in time.
  */
@@ -57,7 +59,7 @@ export function cutBars(delivered: DeliveredBars, rules: CutRules, into: CutBars
   }
 }
 
-/** The first row from `start` on that breaks a rule; `end` where none before it does. */
+/** Finds the first row from `start` on that breaks a rule; `end` where there is none before it. */
 type BrokenSearch = (start: number, end: number) => number;
 
 function cutSymbol(
@@ -95,12 +97,12 @@ function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: str
   }
 }
 
-/** The first row from `start` on, up to `end`, that is not before an instant; the rows ascend. */
+/** The first row from `start` on, up to `end`, that is not before an instant; the rows ascend in time. */
 function firstNotBefore(words: Uint32Array, start: number, end: number, ms: number): number {
   return lowerBound(start, end, (row) => int64At(words, row) >= ms);
 }
 
-/** Makes the search for bars that break a rule. Which one, and in which words, the rejects say. */
+/** Creates the search for bars that break a rule. The rejects name the rule and describe it. */
 function brokenSearch({ rows, volume, doubles }: KlineColumns): BrokenSearch {
   const { open, high, low, close, amount } = doubles;
   const [opens, highs, lows, closes, amounts] = [

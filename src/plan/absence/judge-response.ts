@@ -9,7 +9,7 @@ import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";
 import type { RowCap } from "./row-cap.js";
 import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
 
-/** What a response is judged by. */
+/** The facts by which a response is judged. */
 export interface ResponseFacts {
   readonly period: LandedPeriod;
   readonly calendar: TradingCalendar | undefined;
@@ -17,7 +17,7 @@ export interface ResponseFacts {
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
-  /** Windows that were answered with final bars, by symbol. */
+  /** Windows with a response of final bars, by symbol. */
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
   readonly cap: RowCap;
   /** Epoch milliseconds. */
@@ -26,7 +26,7 @@ export interface ResponseFacts {
   readonly source: string;
 }
 
-/** Bars of a symbol that came and are not good enough to be landed. */
+/** Bars of a symbol that came but are not good enough to be landed. */
 export interface LostBars {
   readonly symbol: string;
   /** Undefined where that is not known. */
@@ -41,23 +41,23 @@ export interface QuietSessions {
   readonly sessions: number;
 }
 
-/** All that a response shows. */
+/** Everything that a response shows. */
 export interface ResponseVerdict extends Verdict {
-  /** Symbols of which it has bars that are good. */
+  /** Symbols with good bars. */
   readonly present: readonly string[];
-  /** Symbols whose bars are of another period than was asked for: none of them may land. */
+  /** Symbols whose bars are of another period than requested: none of them may land. */
   readonly mislabelled: ReadonlySet<string>;
   readonly absence: AbsenceVerdict;
   readonly lost: readonly LostBars[];
   readonly quiet: readonly QuietSessions[];
-  /** Sessions of its symbols: that were asked for, by symbol. */
+  /** Number of requested sessions, by symbol. */
   readonly sessions: ReadonlyMap<string, number>;
 }
 
-/** Symbols with bars that are enough to tell a day on which the region was closed. */
+/** Number of symbols with bars that is enough to recognize a day without a session. */
 const MANY_SYMBOLS = 10;
 
-/** Judges a response: what is settled by it, what is in doubt, what is absent and what was lost. */
+/** Judges a response: what it settles, what is in doubt, what is absent and what was lost. */
 export function judgeResponse(page: Page, response: DecodedKlines, facts: ResponseFacts): ResponseVerdict {
   const { columns, received, issues, unusable } = response;
   const spans = symbolSpans(columns);
@@ -77,7 +77,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
     present: present.length,
     hasStrangers,
   });
-  // A look that is not about a symbol leaves it in doubt.
+  // A look whose response is not about a symbol leaves it in doubt.
   const doubtful = page.doubts === undefined ? [...judged.doubtful, ...strayed] : [];
   const absence = { ...judged, doubtful };
   const open = new Set([...unusable, ...absence.doubtful]);
@@ -102,7 +102,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   };
 }
 
-/** Symbols that came with bars outside of the window, or with none that is good: the response is not about the window. */
+/** Symbols that came with bars outside of the window, or without good bars: the response is not about the window. */
 function strayedSymbols(
   { received, issues, unusable }: DecodedKlines,
   present: ReadonlySet<string>,
@@ -117,8 +117,8 @@ function strayedSymbols(
 }
 
 /**
- * Whether a symbol's bars are of another period than was asked for: several of a day where daily ones were asked for, or
- * all at midnight where minutes were.
+ * Whether a symbol's bars are of another period than requested: several on one day instead of daily bars, or all at
+ * midnight instead of minutes.
  */
 function isOfOtherPeriod(
   { start, end }: SymbolSpan,
@@ -129,7 +129,7 @@ function isOfOtherPeriod(
   const at = (row: number): number => Number(timestamp[row]);
   for (let row = start; row < end; row++) {
     if (period === "1d" && row > start && at(row) - at(row - 1) < DAY_MS / 2) return true;
-    // Most minutes are told by their first bar.
+    // The first bar is usually enough to recognize minutes.
     if (
       period === "1m" &&
       at(row) !== instantOf(localDate(at(row), REGIONS[region].zone), REGIONS[region].zone)
@@ -139,7 +139,7 @@ function isOfOtherPeriod(
   return period === "1m" && end > start;
 }
 
-/** Bars that were set aside though they were asked for; a repeat of a bar that was kept is none. */
+/** Requested bars that were set aside; a repeat of a kept bar does not count. */
 function lostBars({ issues, unusable, received }: DecodedKlines, { symbols }: Page): LostBars[] {
   const asked = new Set(symbols);
   const lost = new Map<string, number | undefined>(
@@ -153,7 +153,7 @@ function lostBars({ issues, unusable, received }: DecodedKlines, { symbols }: Pa
   return [...lost].map(([symbol, bars]) => ({ symbol, bars }));
 }
 
-/** The sessions in which symbols that came have no bar. A look counts just what it settles. */
+/** The sessions without a bar of symbols that came. A look counts only what it settles. */
 function quietSessions(
   page: Page,
   spans: readonly SymbolSpan[],
@@ -183,7 +183,7 @@ function quietSessions(
       const begin = Math.min(...own, end);
       for (let day = first; day < end; day++) {
         const { end: dayEnd, start } = days[day] as TradingDay;
-        // The day of a bar that was known before the look is no quiet one.
+        // The day of the bar that was known before the look has a bar, so it does not count.
         if (own.has(day) || dayEnd <= listed || (page.doubts !== undefined && dayEnd > window.end)) continue;
         if (start >= window.end) continue;
         if (day >= begin) counts[isClosed(day) ? "no_session" : "no_bar"] += 1;

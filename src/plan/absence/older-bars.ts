@@ -3,38 +3,38 @@ import type { Region } from "../../market/regions.js";
 import type { RowCap } from "./row-cap.js";
 import type { SymbolBeginning } from "./window-beginning.js";
 
-/** A symbol whose response began later than was expected: older bars of its window may be missing. */
+/** A symbol whose response began later than expected: older bars of its window may be missing. */
 export interface Doubt {
   readonly region: Region;
   readonly symbol: string;
-  /** From the start of the window to the oldest bar that is known (exclusive). */
+  /** From the start of the window to the oldest known bar (exclusive). */
   readonly window: TimeRange;
-  /** Bars of the symbol in the response that raised the doubt, and what identifies that response. */
+  /** Number of the symbol's bars in the response that raised the doubt, and that response's identifier. */
   readonly rows: number;
   readonly source: string;
-  /** Whether the response looks as if a cap had cut it. */
+  /** Whether the response looks cut by a cap. */
   readonly isUrgent: boolean;
-  /** Looks that have not settled it. */
+  /** Number of looks that have not settled it. */
   readonly looks: number;
 }
 
-/** Looks that a doubt shares with doubts that end at another time; later ones end where the doubt ends. */
+/** Number of looks that a doubt shares with doubts that end at another time; later looks end where the doubt ends. */
 const SHARED_LOOKS = 2;
-/** Looks after which a doubt is given up in a run, where responses are not about its symbol. */
+/** Number of looks after which a run gives up a doubt, where responses are not about its symbol. */
 const MOST_LOOKS = 6;
 
-/** A request for bars: one of the plan, or a look for older bars. */
+/** A request for bars: one of the plan, or a follow-up request ("look") for older bars or absent symbols. */
 export interface Page {
   readonly region: Region;
   readonly symbols: readonly string[];
   readonly window: TimeRange;
-  /** What a look is for, by symbol; undefined for a request of the plan. */
+  /** The doubts that a look is to settle, by symbol; undefined for a request of the plan. */
   readonly doubts?: ReadonlyMap<string, Doubt>;
-  /** Set where the symbols are asked for a second time, as nothing came of them: all of those, or some for all. */
+  /** Set for a second request for absent symbols: `all` of them, or `some` as a sample. */
   readonly again?: "all" | "some";
 }
 
-/** Symbols that were answered in full within a window. */
+/** Symbols with a full response within a window. */
 export interface SettledPart {
   readonly symbols: readonly string[];
   readonly window: TimeRange;
@@ -46,7 +46,7 @@ export interface Verdict {
   readonly doubts: readonly Doubt[];
   /** Doubts that no look has settled. */
   readonly abandoned: readonly Doubt[];
-  /** Earlier responses that a look has shown to be cut, or not to be: their number of bars of a symbol. */
+  /** Earlier responses that a look has shown to be cut or whole: their number of bars of a symbol. */
   readonly shown: readonly {
     readonly source: string;
     readonly rows: number;
@@ -56,11 +56,12 @@ export interface Verdict {
 
 /**
  * Decides what a response settles. A window is settled for a symbol where its first session was seen, where nothing can
- * have been cut off before it, or where a look for older bars brought none but the one that was known: a response without
- * that bar is not about the symbol.
+ * have been cut off before it, or where a look for older bars brought only the known bar: a response without that bar
+ * is not about the symbol.
  *
- * @param beginnings of the symbols that have a bar. @param open symbols that the response settles nothing of.
- * @param isKnown whether a range of a symbol was answered before: it is in no doubt.
+ * @param beginnings beginnings of the symbols that have a bar.
+ * @param open symbols for which the response settles nothing.
+ * @param isKnown whether a range of a symbol had a response before: it is then not in doubt.
  */
 export function judgeBeginnings(
   page: Page,
@@ -108,7 +109,7 @@ export function judgeBeginnings(
       continue;
     }
     if (before !== undefined && older === undefined) {
-      // What the look shows of the time after the doubt only counts where it was not cut itself.
+      // The part of a look after the doubt counts only where the look itself was not cut.
       const isSettled = page.window.end === window.end + 1 || !isSuspect.has(symbol);
       if (isSettled) {
         shown.push({ source: before.source, rows: before.rows, wasCut: false });
@@ -142,10 +143,11 @@ class PartsByWindow {
 }
 
 /**
- * Takes the next looks out of a list of doubts. Doubts about the same time are asked for together; of several looks for
- * the same time only one is taken, as its response can settle the others.
+ * Takes the next looks out of a list of doubts. Doubts about the same time are requested together; of several looks for
+ * the same time only one is taken, because its response can settle the others.
  *
- * @param size symbols of one request, at most. @returns the looks, and the doubts that are left.
+ * @param size most symbols of one request.
+ * @returns the looks, and the remaining doubts.
  */
 export function nextLooks(
   doubts: readonly Doubt[],
@@ -161,7 +163,7 @@ export function nextLooks(
   const looks: Page[] = [];
   const left: Doubt[] = [];
   for (const group of groups.values()) {
-    // One symbol may be in doubt twice, of windows that begin at the same time.
+    // One symbol may have two doubts, with windows that begin at the same time.
     const taken = new Map<string, Doubt>();
     for (const doubt of group) {
       if (taken.size < size && !taken.has(doubt.symbol)) taken.set(doubt.symbol, doubt);
@@ -175,12 +177,12 @@ export function nextLooks(
 function lookFor(doubts: ReadonlyMap<string, Doubt>): Page {
   const [first] = doubts.values();
   const { region, window } = first as Doubt;
-  // The oldest bar that is known is asked for, too: it shows that the response is about the symbol.
+  // The oldest known bar is requested, too: it shows that the response is about the symbol.
   const end = Math.max(...[...doubts.values()].map((doubt) => doubt.window.end)) + 1;
   return { region, symbols: [...doubts.keys()].sort(), window: { start: window.start, end }, doubts };
 }
 
-/** Whether the region did not trade in all of the time that is in doubt. */
+/** Whether the region did not trade in the whole window of a doubt. */
 export function isExplained(doubt: Doubt, closed: readonly TimeRange[]): boolean {
   return subtractRanges(doubt.window, closed).length === 0;
 }

@@ -2,25 +2,25 @@ import type { LandedPeriod } from "../../market/period.js";
 import { LIMITS } from "../../wire/endpoints.js";
 
 /**
- * Bars of one symbol that a plan takes a service to give at most, until it was measured: the interface documents 10,000,
- * and a service was measured to stop at 5,000 one-minute bars.
+ * Most bars of one symbol that a plan expects of a service before a measurement: the interface documents 10,000, but a
+ * service was measured to stop at 5,000 one-minute bars.
  */
 export const ASSUMED_CAP: Readonly<Record<LandedPeriod, number>> = { "1d": LIMITS.maxCount, "1m": 5000 };
 
-/** Responses that must be cut at the same number of bars before that number is taken for a cap. */
+/** Number of responses that must be cut at the same number of bars before that number counts as a cap. */
 const RESPONSES_OF_A_CAP = 2;
 
-/** What one symbol of a response had. */
+/** The bars of one symbol in a response. */
 export interface SymbolRows {
   readonly symbol: string;
-  /** Bars received, those set aside included. */
+  /** Received bars, including those set aside. */
   readonly rows: number;
-  /** Whether the oldest of them is later than the first that is expected of the window. */
+  /** Whether the oldest bar is later than the first one expected in the window. */
   readonly beginsLate: boolean;
 }
 
 /**
- * How many bars of a symbol a service gives at most, as learned from its responses. A service does not say that it left
+ * The most bars of a symbol that a service gives, as learned from its responses. A service does not report that it left
  * something out.
  *
  * The cap only decides how long the planned windows are. It never proves that a response is whole: a service can give
@@ -30,10 +30,10 @@ export class RowCap {
   #cap: number | undefined;
   /** Responses that were cut at a number of bars. */
   readonly #cuts = new Map<number, number>();
-  /** Numbers of bars that looked like a cap, and were none. */
+  /** Numbers of bars that looked like a cap, but were not. */
   readonly #cleared = new Set<number>();
 
-  /** @param known as measured before. */
+  /** @param known the cap that was measured before. */
   constructor(known?: number) {
     this.#cap = known;
   }
@@ -55,7 +55,7 @@ export class RowCap {
     return response.filter(({ rows, beginsLate }) => this.#isFull(rows) || (beginsLate && rows === most));
   }
 
-  /** Whether suspects look as if a cap had cut them: it is then worth knowing before more is asked for. */
+  /** Whether suspects look cut by a cap: this is then examined before more is requested. */
   looksLikeCap(suspects: readonly SymbolRows[]): boolean {
     const [first] = suspects;
     if (first === undefined) return false;
@@ -63,9 +63,9 @@ export class RowCap {
   }
 
   /**
-   * Takes note of what a request for older bars has shown of a response with `rows` bars of a symbol. A cap is only ever
-   * lowered. One response alone may have been incomplete for another reason, so two must agree, unless the number is one
-   * that services are known for.
+   * Learns what a request for older bars has shown about a response with `rows` bars of a symbol. A cap is only ever
+   * lowered. A single response may be incomplete for another reason, so two must agree, unless the number is a known
+   * cap of services.
    */
   learn(rows: number, wasCut: boolean): void {
     if (!wasCut) {
@@ -78,12 +78,12 @@ export class RowCap {
     if (isUsual || cuts >= RESPONSES_OF_A_CAP) this.#cap = Math.min(rows, this.#cap ?? rows);
   }
 
-  /** Takes note of a whole response with `rows` bars of a symbol: a cap that was never measured is the documented one. */
+  /** Learns from a whole response with `rows` bars of a symbol: if no cap was measured, the documented one applies. */
   sawWhole(rows: number): void {
     if (this.#cap === undefined && rows > ASSUMED_CAP["1m"]) this.#cap = LIMITS.maxCount;
   }
 
-  /** Whether so many bars are just what the service gives at most; more than that were not cut at the cap. */
+  /** Whether a response may be cut at a number of bars: the measured cap, or the documented one and more. */
   #isFull(rows: number): boolean {
     return rows === this.#cap || rows >= LIMITS.maxCount;
   }

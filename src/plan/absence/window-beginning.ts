@@ -14,14 +14,14 @@ export interface SymbolSpan {
   readonly end: number;
 }
 
-/** What one symbol of a response had, and where it begins. */
+/** The bars of one symbol in a response, and where they begin. */
 export interface SymbolBeginning extends SymbolRows {
   /** Epoch milliseconds of the oldest bar and of the newest. */
   readonly oldest: number;
   readonly newest: number;
 }
 
-/** What the first bar of a window is expected from. */
+/** The facts that give the first expected bar of a window. */
 export interface ExpectedDays {
   readonly region: Region;
   readonly period: LandedPeriod;
@@ -45,8 +45,9 @@ export function symbolSpans({ rows, symbols, symbolIndex }: KlineColumns): Symbo
 }
 
 /**
- * Says of a symbol whether its oldest bar is the first that can be expected: that of the first trading day of the window,
- * or of the first one since the symbol was listed. Of minutes it is the first of the day: a response can be cut within it.
+ * Whether a symbol's oldest bar is the first that can be expected: that of the first trading day of the window, or of
+ * the first one since the symbol was listed. For minutes it is the first of the day: a response can be cut within a
+ * day.
  */
 export function beginningOf(
   span: SymbolSpan,
@@ -66,9 +67,9 @@ export function beginningOf(
 }
 
 /**
- * Longest time after a day's midnight at which its first bar is labelled, in milliseconds. A daily bar is labelled by
- * midnight itself, as the region's zone or, where its clocks have changed, another one has it. Minutes begin with the
- * opening auction's bar where the symbol has one on the next day.
+ * Longest time after a day's midnight at which its first bar is labelled, in milliseconds. A daily bar is labelled with
+ * midnight of the region's zone or, where its clocks have changed, of another zone. Minutes begin with the opening
+ * auction's bar where the symbol has one on the next day.
  */
 function firstBarMs(
   { start, end }: SymbolSpan,
@@ -87,7 +88,7 @@ function firstBarMs(
   return day !== undefined && at - day.start <= open ? open : open + MINUTE_MS;
 }
 
-/** The trading days on which a symbol has a bar, by their positions. */
+/** The trading days on which a symbol has a bar, by index. */
 export function daysWithBars(
   { start, end }: SymbolSpan,
   timestamp: KlineColumns["timestamp"],
@@ -104,7 +105,7 @@ export function daysWithBars(
   return found;
 }
 
-/** How many bars of a symbol are within a time. */
+/** The number of a symbol's bars within a time range. */
 export function rowsBetween(
   { start, end }: SymbolSpan,
   { timestamp }: Pick<KlineColumns, "timestamp">,

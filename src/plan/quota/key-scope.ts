@@ -1,29 +1,29 @@
-/** What a response has shown of the scope of the limit, where it has shown something new. */
+/** New evidence about the scope of the limit in a response; undefined where there is none. */
 export type ScopeEvidence = "key" | "group" | undefined;
 
-/** Time between two requests that test whether the limit is one of the whole key still. */
+/** Time between two requests that test whether the limit still applies to the whole key. */
 const PROBE_EVERY_MS = 3 * 60_000;
 
 /**
- * Finds out whether a service limits each group of endpoints or the whole key. While a group has been asked to wait, the
- * first response to another group decides: a limit of the key would refuse it, a limit of the group would not. A class
- * because it holds what the responses have shown.
+ * Finds out whether a service limits each group of endpoints or the whole key. While one group must wait, the first
+ * response to another group decides: a limit of the key would refuse it, a limit of the group would not. It is a class
+ * because it keeps what the responses have shown.
  */
 export class KeyScope {
   #isKey = false;
-  /** The wait that a group was asked for; undefined once another group's response has decided. */
+  /** The wait that a group was given; undefined once another group's response has decided. */
   #open: { readonly group: string; readonly from: number; readonly until: number } | undefined;
   #probeAt = 0;
 
-  /** Whether the limit is one of the whole key. */
+  /** Whether the limit applies to the whole key. */
   get isKey(): boolean {
     return this.#isKey;
   }
 
   /**
-   * A request of a group was refused.
+   * Records that a request of a group was refused.
    *
-   * @param sentAt when it was sent. @param until when the wait that it was asked for is over.
+   * @param sentAt when it was sent. @param until when its wait ends.
    */
   refused(group: string, sentAt: number, now: number, until: number): ScopeEvidence {
     if (!this.#isDecidedBy(group, sentAt, now)) {
@@ -38,7 +38,7 @@ export class KeyScope {
     return "key";
   }
 
-  /** A request of a group was accepted. */
+  /** Records that a request of a group was accepted. */
   passed(group: string, sentAt: number, now: number): ScopeEvidence {
     if (!this.#isDecidedBy(group, sentAt, now)) return undefined;
     this.#open = undefined;
@@ -48,8 +48,8 @@ export class KeyScope {
   }
 
   /**
-   * Whether a request of a group is to be sent although the key waits: once in a while one tests whether the limit is
-   * the key's still. Where it says yes, the request must be sent.
+   * Whether a request of a group is sent although the key waits: at intervals one request tests whether the limit still
+   * applies to the whole key. If this returns true, the request must be sent.
    */
   takesProbe(group: string, now: number): boolean {
     const { from, until, group: waiting } = this.#open ?? { from: now, until: now, group };

@@ -1,10 +1,10 @@
 import { MINUTE_MS } from "../../core/time.js";
 
-/** What is known of how many requests a minute a service permits for a key. */
+/** What is known about the requests a minute that a service permits for a key. */
 export interface Rate {
-  /** Requests a minute that are kept to; undefined: not known, and none is kept to. */
+  /** Requests a minute that are obeyed; undefined: not known, no limit is obeyed. */
   readonly limit: number | undefined;
-  /** What the user configured. It is never exceeded, but a service can show that it permits less. */
+  /** The configured limit. It is never exceeded, but a service can show that it permits less. */
   readonly configured: number | undefined;
   /** Whether requests are spread evenly over the minute, because the service refuses bursts. */
   readonly isSpaced: boolean;
@@ -12,17 +12,17 @@ export interface Rate {
   readonly proven: number | undefined;
   /** What the next step of a trial adds to the limit. */
   readonly step: number;
-  /** Pause after a trial that found nothing, in milliseconds. It doubles with each such trial. */
+  /** Pause after a trial without a gain, in milliseconds. It doubles with each such trial. */
   readonly patienceMs: number;
-  /** When the next trial may begin, or the last step of a trial was made, as epoch milliseconds. */
+  /** When the next trial may begin, or when the last step of a trial was made, as epoch milliseconds. */
   readonly trialAt: number;
-  /** The limit before a trial that gained a little: a burst at the turn of a minute can look like that. */
+  /** The limit before a trial with a small gain: a burst at the turn of a minute can look like that. */
   readonly fallback: number | undefined;
-  /** The last limit that a whole minute of the process's own requests has shown: what later runs start with. */
+  /** The last limit that a whole minute of the process's own requests has shown: later runs start with it. */
   readonly confirmed: number | undefined;
   /** A refusal with a long wait that the process's own requests do not explain; undefined where there is none. */
   readonly suspicion: Suspicion | undefined;
-  /** Refusals with a short wait, less the requests that passed since, weighed. */
+  /** Number of refusals with a short wait, minus a weighted number of the requests accepted since. */
   readonly pressure: number;
 }
 
@@ -30,18 +30,18 @@ export interface Rate {
 export interface Suspicion {
   /** Requests of this process that counted at the time. */
   readonly accepted: number;
-  /** When the wait that the service asked for is over, as epoch milliseconds. */
+  /** When the wait that the service gave ends, as epoch milliseconds. */
   readonly resumesAt: number;
 }
 
-/** A refusal, as the log of the requests has it. */
+/** A refusal, with facts from the log of requests. */
 export interface Refusal {
   readonly now: number;
   /** The process's own requests that counted when the refused one was sent. */
   readonly accepted: number;
-  /** The wait that the service asked for, in milliseconds, where it did. */
+  /** The wait that the service gave, in milliseconds; undefined where it gave none. */
   readonly retryAfterMs: number | undefined;
-  /** When the wait is over, as epoch milliseconds. */
+  /** When the wait ends, as epoch milliseconds. */
   readonly resumesAt: number;
   /** When the oldest of those requests no longer counts, in milliseconds from now. */
   readonly turnsOverMs: number;
@@ -57,23 +57,25 @@ export interface Acceptance {
 }
 
 const FIRST_PATIENCE_MS = 1000;
-/** Longest time that a limit is left untested: another user of the key may have gone. */
+/** Longest time without a test of a limit: another user of the key may have stopped. */
 const MAX_PATIENCE_MS = 90_000;
-/** A trial has succeeded when its last step was not refused for a minute, and the time of a slow response. */
+/** A trial has succeeded when its last step was not refused for a minute plus the time of a slow response. */
 const TRIAL_MS = 1.25 * MINUTE_MS;
-/** A limit that was refused although it was kept to loses this part. */
+/** Part by which a limit is lowered that was refused although it was obeyed. */
 const LOSS = 0.05;
 /** A trial that gains more than this part is repeated at once. */
 const GAIN = 0.25;
-/** A wait of less than this costs so little that single refusals teach nothing. */
+/** A shorter wait costs so little that single refusals teach nothing. */
 const SHORT_WAIT_MS = 1000;
-/** Refusals with a short wait that are believed, and what each accepted request takes from their number. */
+/** Number of refusals with a short wait that are believed, and how much each accepted request lowers their count. */
 const MAX_PRESSURE = 3;
 const RELIEF = 0.02;
-/** A second refusal is the limit's doing only this soon after the first one's wait. */
+/** A second refusal counts as caused by the limit only this soon after the first one's wait. */
 const SUSPICION_MS = 3 * MINUTE_MS;
 
-/** What is known at first. @param learned what an earlier run has learned: a hint, tested as soon as it is used up. */
+/**
+ * The initial state. @param learned the limit that an earlier run has learned; it is tested as soon as it is used up.
+ */
 export function initialRate(configured: number | undefined, learned: number | undefined, now: number): Rate {
   return {
     limit: configured === undefined ? learned : Math.min(configured, learned ?? configured),
@@ -90,14 +92,14 @@ export function initialRate(configured: number | undefined, learned: number | un
   };
 }
 
-/** Whether the limit is what the service showed, and not what the user configured. */
+/** Whether the limit was shown by the service, not configured by the user. */
 export function isLearned({ limit, configured }: Rate): boolean {
   return limit !== undefined && limit !== configured;
 }
 
 /**
- * What a refusal teaches. The end of a trial shows the limit. Any other refusal may be caused by another user of the
- * key, or be a mistake of the service: one of them changes nothing. It is believed when the next refusal comes before
+ * Learns from a refusal. The end of a trial shows the limit. Any other refusal may be caused by another user of the
+ * key, or be a mistake of the service: a single one changes nothing. It is believed when the next refusal comes before
  * the process has sent as many requests as it had at the first one; then bursts are avoided, or the limit is lowered.
  */
 export function afterRefusal(rate: Rate, refusal: Refusal): Rate {
@@ -122,7 +124,7 @@ export function afterRefusal(rate: Rate, refusal: Refusal): Rate {
   return afterUnexplained(rate, refusal);
 }
 
-/** When a higher limit may be tried, or the trial that runs be continued, as epoch milliseconds; `Infinity`: never. */
+/** When a higher limit may be tried, or the running trial continued, as epoch milliseconds; `Infinity`: never. */
 export function tryAt({ limit, configured, trialAt, proven }: Rate): number {
   if (limit === undefined || limit >= (configured ?? Number.POSITIVE_INFINITY))
     return Number.POSITIVE_INFINITY;
@@ -130,9 +132,9 @@ export function tryAt({ limit, configured, trialAt, proven }: Rate): number {
 }
 
 /**
- * The next step of a trial: each adds twice as much as the one before it, up to twice of what was used.
+ * The next step of a trial: each step adds twice as much as the previous one, up to twice the used requests.
  *
- * @param used requests of the key in the last minute, as far as this process sent them.
+ * @param used requests of the key that this process sent in the last minute.
  */
 export function tryHigher(rate: Rate, used: number, now: number): Rate {
   const { limit = 1, configured = Number.POSITIVE_INFINITY, proven = limit, step } = rate;
@@ -140,7 +142,7 @@ export function tryHigher(rate: Rate, used: number, now: number): Rate {
   return { ...rate, limit: Math.min(most, limit + step), proven, step: 2 * step, trialAt: now };
 }
 
-/** What it teaches that a request was accepted: a suspicion is dropped, and a trial that lasts has succeeded. */
+/** Learns from an accepted request: a suspicion is dropped, and a trial that lasts has succeeded. */
 export function afterAcceptance(rate: Rate, { now, sinceWait }: Acceptance): Rate {
   let next = rate;
   if (rate.pressure > 0) next = { ...next, pressure: Math.max(0, rate.pressure - RELIEF) };
@@ -170,7 +172,10 @@ function afterUnexplained(rate: Rate, refusal: Refusal): Rate {
   return strictly({ ...rate, suspicion: undefined }, shown);
 }
 
-/** Keeps to a stricter rule: bursts are avoided first where they can be meant, then the limit is what was accepted. */
+/**
+ * Applies a stricter rule: bursts are avoided first if they can be the cause, otherwise the limit is lowered to what
+ * was accepted.
+ */
 function strictly(rate: Rate, refusal: Refusal): Rate {
   const { accepted, resumesAt } = refusal;
   const { limit = Number.POSITIVE_INFINITY } = rate;
@@ -187,7 +192,9 @@ function strictly(rate: Rate, refusal: Refusal): Rate {
   };
 }
 
-/** A service that asks for a wait much shorter than its minute needs to turn over refuses bursts, not a full minute. */
+/**
+ * Whether a service refuses bursts and not a full minute: its wait is much shorter than the minute needs to turn over.
+ */
 function refusesBursts({ accepted, retryAfterMs, turnsOverMs }: Refusal): boolean {
   return accepted > 0 && (retryAfterMs === undefined || 4 * retryAfterMs < turnsOverMs);
 }

@@ -4,26 +4,26 @@ import { MINUTE_MS } from "../../core/time.js";
 export interface Send {
   /** Epoch milliseconds. */
   readonly sentAt: number;
-  /** When its answer began, or its failure was known, as epoch milliseconds; undefined while it is under way. */
+  /** When its response began, or its failure was known, as epoch milliseconds; undefined while it is in flight. */
   respondedAt?: number;
-  /** Whether the service refused it for the quota: what is refused does not count. */
+  /** Whether the service refused it for the quota: refused requests do not count. */
   isRefused?: boolean;
 }
 
 /**
- * Longest time that a request is believed to need to reach the service. Mostly a shorter one is known, as an answer
- * cannot begin before its request is there.
+ * Longest assumed time of a request's way to the service. Usually a shorter bound is known, because a response cannot
+ * begin before its request has arrived.
  */
 const MAX_ARRIVAL_MS = 1000;
-/** Clocks of two machines run apart by less than this in a minute. */
+/** The clocks of two machines differ by less than this in a minute. */
 const CLOCK_MARGIN_MS = 25;
 
 /**
- * When one more request may be sent, so that the service sees no more than the limit in any minute, wherever it begins
- * to count: epoch milliseconds, `-Infinity` where nothing stands in the way. That holds for a service that counts in
- * fixed minutes, in sliding ones, or by tokens of which it saves up a minute's worth.
+ * When one more request may be sent, so that the service sees no more than the limit in any minute, wherever the minute
+ * begins: epoch milliseconds, `-Infinity` where it may be sent at once. This is safe for services that count in fixed
+ * minutes, in sliding ones, or by tokens of which they save up a minute's worth.
  *
- * @param limit requests a minute; below 1, one request in so much longer a time.
+ * @param limit requests a minute; below 1: one request in `1 / limit` minutes.
  */
 export function freeAt(sends: readonly Send[], limit: number): number {
   const most = Math.max(1, Math.floor(limit));
@@ -33,7 +33,7 @@ export function freeAt(sends: readonly Send[], limit: number): number {
   return leaving === undefined ? Number.NEGATIVE_INFINITY : leaving + spanOf(limit);
 }
 
-/** Requests in the minute up to `now`, those under way included and those that were refused left out. */
+/** Number of requests in the minute up to `now`, including those in flight, without refused ones. */
 export function usedInMinute(sends: readonly Send[], now: number): number {
   return sends.filter(
     ({ sentAt, isRefused }) => isRefused !== true && sentAt > now - MINUTE_MS && sentAt <= now,
@@ -41,8 +41,8 @@ export function usedInMinute(sends: readonly Send[], now: number): number {
 }
 
 /**
- * Requests of a log that may have counted when one of them reached the service: those sent before it whose minute was
- * not over. Requests that were refused do not count.
+ * Number of requests in a log that may have counted when one of them reached the service: those sent before it whose
+ * minute was not over. Refused requests do not count.
  */
 export function countedAt(sends: readonly Send[], send: Send): number {
   const since = send.sentAt - MINUTE_MS;
@@ -55,8 +55,8 @@ export function countedAt(sends: readonly Send[], send: Send): number {
 }
 
 /**
- * The part of a log that still counts. A send that lies ahead shows that the clock was set back: it is dropped, lest
- * everything wait for the clock to be there again.
+ * The part of a log that still counts. A send in the future shows that the clock was set back: it is dropped, because
+ * otherwise all requests would wait for the clock to reach it.
  */
 export function recentSends(sends: readonly Send[], limit: number | undefined, now: number): Send[] {
   const since = now - spanOf(limit ?? 1) - MAX_ARRIVAL_MS;
@@ -67,7 +67,7 @@ function latestArrival({ sentAt, respondedAt = Number.POSITIVE_INFINITY }: Send)
   return Math.min(respondedAt, sentAt + MAX_ARRIVAL_MS);
 }
 
-/** Time in which the limit's requests, rounded down to one or more, may be sent. */
+/** Time in which the limit's requests (rounded down, at least one) may be sent. */
 function spanOf(limit: number): number {
   return MINUTE_MS / Math.min(1, limit) + CLOCK_MARGIN_MS;
 }

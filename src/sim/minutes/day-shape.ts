@@ -5,11 +5,11 @@ import { bell, uniform } from "../random.js";
 import type { RegionCalendar } from "../trading-days.js";
 
 /**
- * A day as whole numbers: everything that its daily bar shows and that its minutes must add up to.
+ * A day in whole numbers: everything that its daily bar shows and that its minutes must add up to.
  *
- * Prices count steps of `tickMilli`, volumes count what is traded together ({@link SimInstrument.boardLot}), amounts
- * count steps x lots. Sums and comparisons of them are exact, and so are the decimals they stand for.
- * Mutable, since one record serves all days of a call.
+ * Prices count steps of `tickMilli`, volumes count lots ({@link SimInstrument.boardLot}), amounts count steps x lots.
+ * Sums and comparisons of them are exact, and so are the decimals they stand for.
+ * Mutable, because one record is used for all days of a call.
  */
 export interface DayShape {
   kind: number;
@@ -23,12 +23,15 @@ export interface DayShape {
   close: number;
   volume: number;
   amount: number;
-  /** Turning points: at part `turn1Volume` of the day's volume the price is at `turn1Price`, an extreme; likewise 2. */
+  /**
+   * Turning points: after the part `turn1Volume` of the day's volume the price is at `turn1Price`, an extreme; likewise
+   * 2.
+   */
   turn1Volume: number;
   turn1Price: number;
   turn2Volume: number;
   turn2Price: number;
-  /** Whether the price stays where it is from the second turning point on. */
+  /** Whether the price stays the same from the second turning point on. */
   sealed: boolean;
   /** Whether the day has an opening auction bar, where the region has one. */
   auction: boolean;
@@ -38,7 +41,7 @@ export interface DayShape {
 const MIN_VOLUME = 12;
 const MAX_VOLUME = 2_000_000_000;
 
-/** A shape to be filled by {@link shapeDay}. */
+/** An empty shape for {@link shapeDay} to fill. */
 export function emptyShape(): DayShape {
   return {
     kind: 0,
@@ -60,7 +63,7 @@ export function emptyShape(): DayShape {
   };
 }
 
-/** Shapes one day of an instrument, from its path and the day's key alone. A suspended day has no volume. */
+/** Computes the shape of an instrument's day from its path and the day's key alone. A suspended day has no volume. */
 export function shapeDay(
   shape: DayShape,
   instrument: SimInstrument,
@@ -127,7 +130,7 @@ function shapeVolume(shape: DayShape, instrument: SimInstrument, prevMilli: numb
   const wanted = instrument.turnover * Math.exp(0.4 * bell(key, 38)) * (1 + 8 * move) * (locked ? 0.04 : 1);
   const lots = Math.round((wanted * 1000) / (prevMilli * instrument.boardLot));
   shape.volume = Math.min(MAX_VOLUME, Math.max(MIN_VOLUME, lots));
-  // Average of the straight lines through the turning points, by volume: what the minutes follow.
+  // Average by volume of the straight lines through the turning points: the minutes follow it.
   const average =
     (turn1Volume * (shape.open + turn1Price) +
       (turn2Volume - turn1Volume) * (turn1Price + turn2Price) +

@@ -4,9 +4,9 @@ import type { BarBounds, MinuteBuffer } from "./minute-buffer.js";
 /**
  * Gives every bar an amount within volume x [low, high], so that they add up to the day's amount exactly.
  *
- * Where the bars are too narrow for that, highs or lows are moved out, step by step and never beyond the day's own
- * extremes: those of ordinary bars first, then of sealed ones, at last of the auction's. Since the day's amount lies
- * within its volume x [low, high], that always suffices.
+ * Where the ranges of the bars are too narrow for that, highs or lows are widened, step by step and never beyond the
+ * day's own extremes: those of ordinary bars first, then of sealed ones, then of the auction's. This is always enough,
+ * because the day's amount lies within its volume x [low, high].
  */
 export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds): void {
   const { high, low, volume, amount } = out;
@@ -36,7 +36,7 @@ export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds):
     given += more;
     amount[i] = bottom + more;
   }
-  // The floor of the last product can stay behind the whole by rounding.
+  // Because of rounding, the floor of the last product can be less than the whole.
   for (let i = first; given < wanted && i < end; i++) {
     const more = Math.min(
       wanted - given,
@@ -47,7 +47,7 @@ export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds):
   }
 }
 
-/** Moves one side of the bars out until it is worth `missing` more, or all are at `limit`; returns what it is worth. */
+/** Widens one side of the bars until it adds `missing`, or all bars are at `limit`. @returns what it added. */
 function widen(
   out: MinuteBuffer,
   side: Int32Array,

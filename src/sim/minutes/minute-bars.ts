@@ -13,7 +13,7 @@ import { SESSION_MINUTES, type SessionMinutes } from "./session-minutes.js";
 
 const MAX_BARS_PER_DAY = Math.max(...Object.values(SESSION_MINUTES).map((session) => session.labels.length));
 
-/** Makes minute bars, each day's from its own shape alone; see {@link Market.minuteBars}. */
+/** Creates minute bars, each day's from its own shape alone; see {@link Market.minuteBars}. */
 export function makeMinuteBars(
   state: MarketState,
   symbols: readonly string[],
@@ -79,7 +79,7 @@ function writeLabels(
   }
 }
 
-/** Turns whole numbers into prices and amounts; a quotient by 1000 or 100 is the double nearest to the decimal. */
+/** Converts whole numbers to prices and amounts; a quotient by 1000 or 100 is the double nearest to the decimal. */
 function writeMinutes(
   { columns, volumeWords }: KlineWriter,
   row: number,

@@ -4,12 +4,12 @@ import type { BarBounds, MinuteBuffer } from "./minute-buffer.js";
 import type { SessionMinutes } from "./session-minutes.js";
 
 /**
- * Fills a buffer with the minutes of a day that trades, so that they aggregate to the day exactly: open of the first,
- * highest high, lowest low, close of the last, sums of volume and amount. No price leaves [low, high] of the day, and
- * every amount lies within volume x [low, high] of its own bar. A minute without trades repeats the last price.
+ * Fills a buffer with the minutes of a trading day, so that they aggregate to the day exactly: open of the first,
+ * highest high, lowest low, close of the last, sums of volume and amount. No price is outside [low, high] of the day,
+ * and every amount lies within volume x [low, high] of its own bar. A minute without trades repeats the last price.
  *
- * `day.volume` is at least 4. Returns the index of the first bar: 1 where the day lacks its auction bar, else 0; the
- * last is that of the last label.
+ * `day.volume` must be at least 4. @returns the index of the first bar: 1 where the day lacks its auction bar, else 0.
+ * The last bar has the last label.
  */
 export function bridgeMinutes(day: DayShape, session: SessionMinutes, out: MinuteBuffer): number {
   const bars = session.labels.length;
@@ -50,7 +50,7 @@ function drawWeights(key: number, weights: Float64Array, first: number, out: Min
   return sum;
 }
 
-/** Splits the day's volume by the weights, and leaves at least one lot to the first, the last and both turning bars. */
+/** Splits the day's volume by the weights; the first, the last and both turning bars get at least one lot. */
 function splitVolume(
   volume: number,
   total: number,
@@ -74,7 +74,7 @@ function splitVolume(
   volumes[turn2] = (volumes[turn2] as number) + 1;
 }
 
-/** Draws the prices around straight lines from the open through the turning points to the close, in volume's time. */
+/** Draws the prices around straight lines from the open through the turning points to the close, over the volume. */
 function drawPrices(day: DayShape, { first, priced, end }: BarBounds, out: MinuteBuffer): void {
   const { open, high, low, close, volume, bits } = out;
   const { high: highest, low: lowest } = day;

@@ -1,4 +1,4 @@
-/** The bars of one day, in the units of `DayShape`; made once and filled again for every day. */
+/** The bars of one day, in the units of `DayShape`; created once and filled again for every day. */
 export interface MinuteBuffer {
   readonly open: Int32Array;
   readonly high: Int32Array;
@@ -25,7 +25,7 @@ export function minuteBuffer(bars: number): MinuteBuffer {
   };
 }
 
-/** Bars of a day, by index; each bound is where the next kind begins. */
+/** Indexes of a day's bars; each is the first bar of the next kind. */
 export interface BarBounds {
   readonly first: number;
   /** First bar that is not the opening auction's. */

@@ -5,7 +5,7 @@ import { SESSION_HOURS } from "../../market/sessions.js";
 export interface SessionMinutes {
   /** Labels, in minutes after local midnight: the END of each minute; in CN the first is the auction's, 09:30. */
   readonly labels: Int16Array;
-  /** Ordinary share of each bar in the day's volume, in no particular scale. */
+  /** Usual weight of each bar in the day's volume, on an arbitrary scale. */
   readonly weights: Float64Array;
   /** 1 where the first bar is an opening auction's, which a day may lack; 0 otherwise. */
   readonly auctionBars: 0 | 1;
@@ -29,7 +29,7 @@ function sessionOf(region: Region, auctionBars: 0 | 1): SessionMinutes {
     return 0.6 + 2.6 * Math.exp(-14 * x) + 1.2 * Math.exp(-10 * (1 - x));
   });
   if (region === "CN") {
-    // Orders collect from 14:57 to the closing auction at 15:00: the minutes between have no trades.
+    // From 14:57 orders wait for the closing auction at 15:00: the minutes between have no trades.
     weights[labels.length - 3] = 0;
     weights[labels.length - 2] = 0;
     weights[labels.length - 1] = 4;

@@ -4,7 +4,7 @@ import { instrumentsOf, type MarketState } from "../market-state.js";
 /** A dividend or split as the factor of that one event. */
 export interface ExFactor {
   readonly symbol: string;
-  /** First date that trades without what was paid out. */
+  /** First trading date without the payout. */
   readonly date: TradingDate;
   /** Local midnight of the date, epoch milliseconds. */
   readonly timestampMs: number;

@@ -26,8 +26,8 @@ export function hkTick(milli: number): number {
 /**
  * The step of all prices of a day, in thousandths of the currency, from its previous close.
  *
- * Where the step depends on the price (HK), it is a step that is right for every price the day can reach: the least
- * common multiple of the steps between 0.7 and 1.4 times the previous close.
+ * Where the step depends on the price (HK), it is valid for every price that the day can reach: the least common
+ * multiple of the steps between 0.7 and 1.4 times the previous close.
  */
 export function dayTick(board: Board, referenceMilli: number): number {
   if (board.tickMilli > 0) return board.tickMilli;
@@ -36,7 +36,7 @@ export function dayTick(board: Board, referenceMilli: number): number {
   return (low * high) / greatestDivisor(low, high);
 }
 
-/** Rounds a price to the step that holds at that price; both in thousandths of the currency. */
+/** Rounds a price to the step that applies at that price; both in thousandths of the currency. */
 export function onGrid(board: Board, milli: number): number {
   const tick = dayTick(board, milli);
   return Math.max(tick, Math.round(milli / tick) * tick);
@@ -44,7 +44,7 @@ export function onGrid(board: Board, milli: number): number {
 
 /**
  * Highest price of a day, in steps of `tick`: prev_close plus the limit, rounded half up to a step, as the Chinese
- * exchanges have it. On a day without limit (`free`), and outside China, the bound of the simulation.
+ * exchanges do. On a day without a limit (`free`), and outside China, the bound of the simulation.
  */
 export function highestTicks(board: Board, referenceMilli: number, tick: number, free: boolean): number {
   if (board.limitPercent === undefined || free) {

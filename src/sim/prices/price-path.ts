@@ -4,14 +4,14 @@ import { exEventDue, exReference, splitOf } from "../statements/payouts.js";
 import type { RegionCalendar } from "../trading-days.js";
 import { dayTick, highestTicks, lowestTicks } from "./price-grid.js";
 
-/** What kind of day it was, as stored in {@link PricePath.kind}. Up and down: the limit that ruled the day. */
+/** The kinds of a day, as stored in {@link PricePath.kind}. Up and down say which limit the price reached. */
 export const DAY_KIND = {
   ordinary: 0,
   /** Reaches the limit during the day and stays there until the close. */
   sealedUp: 1,
-  /** Trades at the limit alone. */
+  /** Trades only at the limit. */
   lockedUp: 2,
-  /** Touches the limit and closes off it. */
+  /** Reaches the limit, but does not close at it. */
   touchedUp: 3,
   sealedDown: 4,
   lockedDown: 5,
@@ -22,46 +22,46 @@ export const DAY_KIND = {
   suspendedFlat: 8,
 } as const;
 
-/** Days after a listing in China on which no price limit holds. */
+/** Days after a listing in China without a price limit. */
 export const DAYS_WITHOUT_LIMIT = 5;
 
-/** A dividend or split, on the first day that trades without it. */
+/** A dividend or split, on the first trading day without it. */
 export interface ExEvent {
   readonly dayIndex: number;
   /** Close of the day before, thousandths of the currency. */
   readonly lastCloseMilli: number;
-  /** That close without what is paid out: the prev_close of the ex-date. */
+  /** That close minus the payout: the prev_close of the ex-date. */
   readonly referenceMilli: number;
-  /** Shares that one share becomes; 1 for a mere dividend. */
+  /** Shares that one share becomes; 1 for a dividend only. */
   readonly splitRatio: number;
 }
 
 /**
- * An instrument's days in compact form, 9 bytes a day: what must be walked in order, and nothing else.
- * Index 0 of each array is the instrument's `start` in the calendar. Prices are thousandths of the currency.
+ * An instrument's days in compact form, 9 bytes a day: only what must be computed day after day. Index 0 of each array
+ * is the instrument's `start` in the calendar. Prices are thousandths of the currency.
  */
 export interface PricePath {
   /** prev_close as the exchange states it. */
   readonly reference: Int32Array;
   readonly close: Int32Array;
   readonly kind: Uint8Array;
-  /** Days at the beginning on which no limit holds. */
+  /** Number of first days without a limit. */
   readonly freeDays: number;
   /** Ascending. */
   readonly events: readonly ExEvent[];
 }
 
-/** Says whether a kind of day is one without trading. */
+/** Whether a kind of day is one without trading. */
 export function isSuspended(kind: number): boolean {
   return kind >= DAY_KIND.suspendedAbsent;
 }
 
-/** Key of everything random about a day of an instrument. */
+/** Seed of all random values of an instrument's day. */
 export function dayKeyOf(instrument: SimInstrument, calendar: RegionCalendar, dayIndex: number): number {
   return mix(instrument.key, calendar.epochDays[dayIndex] as number);
 }
 
-/** Walks an instrument's closes from its first day to its last. */
+/** Computes an instrument's closes from its first day to its last. */
 export function walkPrices(instrument: SimInstrument, calendar: RegionCalendar): PricePath {
   const { board, start, end, key } = instrument;
   const reference = new Int32Array(end - start);
@@ -127,7 +127,7 @@ function drawKind(dayKey: number, downAllowed: boolean): number {
   return DAY_KIND.ordinary;
 }
 
-/** The close of a day in steps; `part` in [0, 1) says how far a touched limit was left again. */
+/** The close of a day in steps; `part` in [0, 1) sets how far it is from a touched limit. */
 function closeTicks(
   kind: number,
   ordinary: number,

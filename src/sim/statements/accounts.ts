@@ -5,7 +5,7 @@ import { bell, mix, uniform } from "../random.js";
 /** The numbers of one statement by field name, in whole units of currency; null where a company reports none. */
 export type StatementFields = Readonly<Record<string, number | null>>;
 
-/** A company's books at the end of a quarter. */
+/** A company's accounts at the end of a quarter. */
 export interface QuarterAccounts {
   readonly periodEnd: TradingDate;
   /** 1 to 4; the fiscal year is the calendar year. */
@@ -58,7 +58,9 @@ export function companyAccounts(instrument: SimInstrument, from: number, to: num
   return accounts;
 }
 
-/** The same accounts after a correction: an item of the balance sheet revalued, a part of the flows moved elsewhere. */
+/**
+ * The same accounts after a correction: one item of the balance sheet has a new value, a part of the flows is moved.
+ */
 export function restate(accounts: QuarterAccounts, key: number): QuarterAccounts {
   const { balanceSheet, cashFlow } = accounts;
   const size = (balanceSheet.accounts_receivable ?? 0) + 1000;

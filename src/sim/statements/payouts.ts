@@ -5,7 +5,7 @@ import type { RegionCalendar } from "../trading-days.js";
 
 const YEAR_DAYS = 365.25;
 
-/** Says whether an ex-date falls on a trading day, or between it and the trading day before. */
+/** Whether an ex-date falls on a trading day, or between it and the trading day before. */
 export function exEventDue(instrument: SimInstrument, calendar: RegionCalendar, dayIndex: number): boolean {
   if (dayIndex === 0) return false;
   const period = YEAR_DAYS / instrument.board.payouts;
@@ -15,7 +15,7 @@ export function exEventDue(instrument: SimInstrument, calendar: RegionCalendar, 
   return Math.floor((day + phase) / period) !== Math.floor((before + phase) / period);
 }
 
-/** Shares that one share becomes on an ex-date; 1 mostly. */
+/** Shares that one share becomes on an ex-date; usually 1. */
 export function splitOf(instrument: SimInstrument, dayKey: number): number {
   const { splits, splitRatios } = instrument.board;
   if (uniform(dayKey, 10) >= splits) return 1;
@@ -39,7 +39,7 @@ export function exReference(
   return onGrid(board, (closeMilli * (1 - yielded)) / splitRatio);
 }
 
-/** Most Chinese ex-dates fall into May to July; elsewhere they are spread over the year. */
+/** Most Chinese ex-dates are in May to July; in other regions they are spread over the year. */
 function exDayOfYear(instrument: SimInstrument): number {
   const { key, board } = instrument;
   if (board.region === "CN" && uniform(key, 23) < 0.7) return 120 + integer(key, 24, 90);

@@ -8,18 +8,18 @@ import { companyAccounts, type QuarterAccounts, restate, yearOf } from "./accoun
 /** The statements that the interface offers. */
 export type StatementKind = "balance_sheet" | "cash_flow";
 
-/** One version of a statement, and the date from which the service answers with it. */
+/** One version of a statement, and the date from which the service returns it. */
 export interface StatementVersion {
   readonly symbol: string;
   readonly record: StatementRecord;
   readonly firstSeen: TradingDate;
 }
 
-/** Quarters before the history that are known at its start, in days. */
+/** Days before the history whose quarters are known at its start. */
 const LEAD_DAYS = 550;
 /** Days from a period's end to its announcement. */
 const ANNOUNCE_DAYS = [20, 100] as const;
-/** Part of the statements whose announce_date the service does not tell. */
+/** Part of the statements without an announce_date from the service. */
 const NULL_ANNOUNCE = 0.06;
 /** Part of the statements that are corrected later. */
 const RESTATED = 0.06;
@@ -33,7 +33,7 @@ export function listVersions(
   return instrumentsOf(state, symbols).flatMap((instrument) => versionsOf(state, kind, instrument));
 }
 
-/** What the service answers on a date: by symbol, the newest version of each period; ascending by period end. */
+/** The service's response on a date: by symbol, the newest version of each period; ascending by period end. */
 export function latestVersions(
   state: MarketState,
   kind: StatementKind,
@@ -67,7 +67,7 @@ function versionsOf(state: MarketState, kind: StatementKind, instrument: SimInst
   return versions;
 }
 
-/** The first version of a statement and, for a few, a corrected one that the service puts in its place later. */
+/** The first version of a statement and, for a few, a corrected version that later replaces it. */
 function announce(
   kind: StatementKind,
   { key: instrumentKey, symbol }: SimInstrument,
