@@ -10,7 +10,7 @@ export interface Endpoint {
 }
 
 /**
- * Every endpoint, as data: client and service both read this table. `intradayBatch`, `klines`, `exFactors`, `quotesOf` and
+ * Every endpoint, as data for both client and service. `intradayBatch`, `klines`, `exFactors`, `quotesOf` and
  * `universe` are extensions: a service may lack them.
  */
 export const ENDPOINTS = {

@@ -9,7 +9,10 @@ import { type DatasetSpec, isIntraday } from "../spec.js";
 import type { Labels, PanelSymbol } from "./block.js";
 import { universeSql } from "./universe-sql.js";
 
-/** A dataset's axes. Its session has them as `panel_symbols (symbol, s)` and the type `panel_symbol`, `panel_days (day, l)`, `panel_times (ts, l)`. */
+/**
+ * A dataset's axes. Its session has them as tables `panel_symbols (symbol, s)`, `panel_days (day, l)` and
+ * `panel_times (ts, l)`, and the symbols also as the type `panel_symbol`.
+ */
 export interface Axes {
   readonly labels: Labels;
   readonly symbols: readonly PanelSymbol[];

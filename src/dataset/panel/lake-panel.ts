@@ -73,7 +73,7 @@ function* rangesOf({ symbols }: PanelShape, atATime: number): Generator<SymbolRa
 }
 
 /**
- * Asks for each item, and makes its result, in order. The next item is asked for while the result of the one before is
+ * Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is
  * made and used.
  */
 async function* oneAhead<T, R>(

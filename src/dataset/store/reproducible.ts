@@ -35,7 +35,7 @@ export function isSettled(keys: readonly ExpressionNode[], clock: BarClock): boo
   return keys.some((key) => barColumnOf(key) === "symbol") && keys.some((key) => isClock(key, clock));
 }
 
-/** Nodes that stand for other expressions, values or columns, which are unknown here. */
+/** Nodes that refer to unknown expressions, values or columns. */
 const NO_VALUES = new Set(["STAR", "POSITIONAL_REFERENCE", "PARAMETER", "DEFAULT"]);
 /** Window functions that give rows with equal keys the same result. */
 const RANKS = new Set(["WINDOW_RANK", "WINDOW_RANK_DENSE", "WINDOW_PERCENT_RANK", "WINDOW_CUME_DIST"]);

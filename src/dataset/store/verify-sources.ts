@@ -7,9 +7,9 @@ import { RUNS } from "../../schema/runs.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
 
 /**
- * Verifies the files that a dataset is built from. The dataset gets digests of its own, and would look sound for ever.
- * A Parquet file has no checksum; its name contains the hash of its content. Minute bars are verified if the dataset,
- * or the query of its universe, can read them; the tables about runs never are.
+ * Verifies the files that a dataset is built from: the dataset gets its own digests, so that damage in its sources
+ * would never be found later. A Parquet file has no checksum; its name contains the hash of its content. Minute bars
+ * are verified if the dataset, or the query of its universe, can read them; the tables about runs never are.
  *
  * @throws {LakeError} naming the first file that is missing or damaged.
  */

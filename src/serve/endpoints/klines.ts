@@ -17,7 +17,7 @@ import { type EndpointHandler, KlineResponse } from "./response.js";
 const EPOCH = parseTradingDate("1970-01-01");
 const NO_TIME: TimeRange = { start: 0, end: 0 };
 
-/** The range of a request's window, whose ends are both inclusive. */
+/** A request's window, both ends inclusive, as a range, end exclusive. */
 function rangeOfWindow(startTime: number | undefined, endTime: number | undefined): TimeRange {
   const start = Math.max(startTime ?? ALL_TIME.start, ALL_TIME.start);
   const end = Math.min((endTime ?? ALL_TIME.end) + 1, ALL_TIME.end);

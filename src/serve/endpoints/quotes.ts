@@ -75,7 +75,7 @@ async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promis
   );
 }
 
-/** The minutes of the latest day, one bar a symbol, for the symbols whose newest daily bar is not of a later day. */
+/** The minutes of the latest day as one bar per symbol, for symbols whose newest daily bar is not of a later day. */
 async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
   const days = await latestDays(view.version, await view.version.snapshot(BARS_1M));
   const rangeOf = (region: Region): TimeRange => days.get(region) ?? { start: 0, end: 0 };

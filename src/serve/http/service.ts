@@ -228,7 +228,7 @@ function addChecks(
       const message = `more than ${permitted} requests in a minute; ask again in ${waitMs}ms`;
       throw new RequestError("RATE_LIMITED", message, waitMs);
     }
-    // Before the body is read: the body does not matter where the path does not support the method.
+    // Refuses unknown paths and methods before the body is read.
     if (request.routeOptions.url === undefined) refuse(request, reply);
   });
   app.addHook("onResponse", async (request, reply) => {

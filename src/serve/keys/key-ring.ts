@@ -6,7 +6,7 @@ export interface Caller {
   readonly name: string;
   /** Groups of endpoints. @default all */
   readonly allow?: ReadonlySet<EndpointGroup> | undefined;
-  /** Ids of the universes whose members the key is limited to. @default every symbol */
+  /** Ids of universes: the key is limited to their members. @default every symbol */
   readonly universes?: ReadonlySet<string> | undefined;
   /** @default the service's */
   readonly requestsPerMinute?: number | undefined;

@@ -33,7 +33,7 @@ export class BarCache {
   }
 
   /**
-   * The newest `count` bars of a symbol with labels in a range; undefined where the cache cannot tell.
+   * The newest `count` bars of a symbol with labels in a range; undefined where the cache may lack some of them.
    *
    * @param key everything that the bars depend on except the symbol: table versions, series, adjustment.
    */
