@@ -5,10 +5,10 @@ import {
   RecordBatchStreamWriter,
 } from "apache-arrow";
 
-/** `stream`: for a pipe, read from its beginning. `file`: with an index at its end; Feather is another name for it. */
+/** `stream`: can be read from its beginning, as from a pipe. `file`: has an index at its end; also called Feather. */
 export type IpcFormat = "stream" | "file";
 
-/** What a writer has written and nobody has taken yet. */
+/** Bytes that the writer has produced and the caller has not yet read. */
 class WrittenBytes extends AsyncByteQueue {
   #pieces: Uint8Array[] = [];
 
@@ -24,11 +24,11 @@ class WrittenBytes extends AsyncByteQueue {
 }
 
 /**
- * Writes record batches of one schema as Arrow IPC, uncompressed: a batch is asked for when what came before it has been
- * taken, so that memory holds one. The pieces lie in the batches' own buffers where they can.
+ * Writes record batches of one schema as Arrow IPC, uncompressed. A batch is requested only when the output before it
+ * was read, so that memory contains one batch. The pieces are views of the batches' buffers where possible.
  *
- * Where the batches fail, the output ends with a message that is cut short, and the error follows: no reader takes such
- * an output for whole. A missing end alone would not do, because Arrow permits a stream to end without a mark.
+ * If the batches fail, the output ends with an incomplete message, and the error follows: no reader accepts such an
+ * output as complete. A missing end mark would not suffice, because Arrow permits streams without one.
  */
 export async function* batchesToIpc(
   batches: AsyncIterable<RecordBatch>,
@@ -52,5 +52,5 @@ export async function* batchesToIpc(
   yield* written.take();
 }
 
-/** The beginning of a message: its mark, a length of 264 bytes, and eight of these. Some readers take none for an end. */
+/** The beginning of a message: its mark, a length of 264 bytes, and 8 of them. With none, some readers see an end. */
 const CUT_SHORT = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0x08, 0x01, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);

@@ -17,7 +17,7 @@ import { columnOf } from "../schema/column.js";
 import { DOUBLE_COLUMNS, type KlineColumns } from "../wire/kline-columns.js";
 
 /**
- * Lays Arrow over decoded columns: one RecordBatch over the same buffers, nothing copied but the dictionary of symbols.
+ * Creates one RecordBatch over the buffers of decoded columns; only the dictionary of symbols is copied.
  *
  * Columns: symbol dictionary<int32, utf8>, timestamp timestamp[ms, UTC], the doubles, volume int64.
  */

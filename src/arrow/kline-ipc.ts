@@ -23,8 +23,8 @@ export function klinesToIpc(columns: KlineColumns): Uint8Array {
 }
 
 /**
- * Writes bars as {@link klinesToIpc} does, but for columns without a value, and in pieces that lie in the columns' own
- * buffers where they can.
+ * Writes bars like {@link klinesToIpc}, except columns without a value, and in pieces that are views of the columns'
+ * buffers where possible.
  */
 export function klinesToIpcPieces(columns: KlineColumns): AsyncIterable<Uint8Array> {
   const table = tableOf(columns);
@@ -38,17 +38,17 @@ function tableOf(columns: KlineColumns): Table {
 }
 
 /**
- * Reads bars from an uncompressed Arrow IPC file or stream, whoever wrote it: the inverse of {@link klinesToIpc}.
+ * Reads bars from an uncompressed Arrow IPC file or stream of any writer: the inverse of {@link klinesToIpc}.
  *
- * Columns are found by name; others are passed over, and a nullable one that is absent is null in all rows. `symbol` is
- * text or a dictionary of text. `timestamp` has any unit, and any zone: with one, Arrow keeps UTC; without, no instant.
- * Symbols are given in the order of their rows; those of a dictionary that have no rows are kept.
+ * Columns are found by name; others are ignored, and a missing nullable column is null in all rows. `symbol` is text or
+ * a dictionary of text. `timestamp` has any unit and any zone: with a zone, Arrow stores UTC; without one, there is no
+ * instant. Symbols are in the order of their rows; symbols of a dictionary without rows are kept.
  *
- * Of one record batch, a column that has {@link klineBatch}'s type is not copied: it lies in `bytes`.
+ * With one record batch, a column of {@link klineBatch}'s type is not copied: it is a view of `bytes`.
  *
- * @throws {TypeError} for bytes that are no such file; and, naming the column and the row (from 0, over all batches),
- * for a column that is missing, twice there, cut short or of another type, a null where none may be, a timestamp that
- * equals no int64 of milliseconds, and rows not grouped by symbol or not strictly ascending by timestamp within.
+ * @throws {TypeError} for bytes that are no such file. Also, naming the column and the row (from 0, over all batches),
+ * for a column that is missing, duplicate, cut short or of another type, a null where none is allowed, a timestamp that
+ * is not an int64 of milliseconds, and rows not grouped by symbol or not strictly ascending by timestamp within.
  */
 export function klinesFromIpc(bytes: Uint8Array): KlineColumns {
   const table = openTable(bytes);
@@ -84,7 +84,7 @@ function openTable(bytes: Uint8Array): Table {
   }
 }
 
-/** The column in its record batches: of the expected type, whole, and without nulls unless it is declared nullable. */
+/** The column of each record batch: of the expected type, complete, and without nulls unless declared nullable. */
 function chunksOf(
   table: Table,
   name: string,
@@ -121,7 +121,7 @@ function firstNull(chunk: Data): number {
   return row;
 }
 
-/** A column's values, without the padding of their buffers; copied where there are several. */
+/** A column's values, without the padding of their buffers; copied where there are several chunks. */
 function valuesOf<Values extends Settable<Values>>(
   chunks: readonly Data[],
   make: new (length: number) => Values,
@@ -137,7 +137,7 @@ interface Settable<Self> {
   set(values: Self, at: number): void;
 }
 
-/** The parts one after another; one part as it is. */
+/** Concatenates the parts; a single part is not copied. */
 function joined<Values extends Settable<Values>>(
   parts: readonly Values[],
   make: new (length: number) => Values,
@@ -154,7 +154,7 @@ function joined<Values extends Settable<Values>>(
 
 type Symbols = Pick<KlineColumns, "symbols" | "symbolIndex">;
 
-/** Symbols in the order in which they are met; the index of a row can be out of bounds. */
+/** Symbols in the order of their first occurrence; the index of a row can be out of bounds. */
 function readSymbols(chunks: readonly Data[]): Symbols {
   const indexes = new Map<string, number>();
   const indexOf = (symbol: string): number => {
@@ -168,7 +168,7 @@ function readSymbols(chunks: readonly Data[]): Symbols {
   return { symbolIndex: joined(parts, Int32Array), symbols: [...indexes.keys()] };
 }
 
-/** An entry of a dictionary can be null, and be there twice; another batch can have another dictionary. */
+/** An entry of a dictionary can be null or a duplicate; another batch can have another dictionary. */
 function dictionaryIndexes(chunk: Data, indexOf: (symbol: string) => number): Int32Array {
   const words = [...(chunk.dictionary ?? [])] as (string | null)[];
   const indexes = words.map((word) => (word === null ? -1 : indexOf(word)));
@@ -188,7 +188,7 @@ function textIndexes(chunk: Data, indexOf: (symbol: string) => number): Int32Arr
   return found;
 }
 
-/** Whether a row's text has the bytes of the row before: rows are many, symbols few, and decoding is slow. */
+/** Whether a row's text has the same bytes as the row before: decoding each row's text would be slow. */
 function repeatsText(chunk: Data, row: number): boolean {
   const { values, valueOffsets } = chunk as { values: Uint8Array; valueOffsets?: ArrayLike<number | bigint> };
   if (row === 0 || valueOffsets === undefined) return false;
@@ -199,7 +199,7 @@ function repeatsText(chunk: Data, row: number): boolean {
   return true;
 }
 
-/** Puts symbols in the order of their rows, and those without rows last; changes nothing where the rows are in theirs. */
+/** Sorts symbols by their first row, with those without rows last; returns the input if it is sorted already. */
 function inRowOrder({ symbols, symbolIndex }: Symbols): Symbols {
   const rank = new Int32Array(symbols.length).fill(-1);
   let ranks = 0;
@@ -224,7 +224,7 @@ function inRowOrder({ symbols, symbolIndex }: Symbols): Symbols {
   return { symbols: ordered, symbolIndex: symbolIndex.map((index) => rank[index] as number) };
 }
 
-/** How a unit becomes milliseconds. */
+/** Factors that convert a unit to milliseconds. */
 const MILLISECONDS: Readonly<Record<TimeUnit, { readonly times: bigint; readonly per: bigint }>> = {
   [TimeUnit.SECOND]: { times: 1000n, per: 1n },
   [TimeUnit.MILLISECOND]: { times: 1n, per: 1n },
@@ -281,7 +281,7 @@ function readValidity(chunks: readonly Data[], rows: number): Uint8Array | undef
   return validity;
 }
 
-/** Arrow's writer takes neighbours that overlap in memory for parts of one range, and drops what they share. */
+/** Copies overlapping columns: Arrow's writer merges neighbours that overlap in memory, and drops the shared bytes. */
 function withoutOverlap(doubles: KlineColumns["doubles"]): KlineColumns["doubles"] {
   const taken: Float64Array[] = [];
   const apart = Object.entries(doubles).map(([name, { values, validity }]) => {

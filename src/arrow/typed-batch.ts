@@ -17,16 +17,16 @@ import {
 } from "apache-arrow";
 import { setBit } from "../core/bits.js";
 
-/** A column in a typed array, as a record batch is to hold it. */
+/** A column of a record batch, in a typed array. */
 export type TypedColumn = { readonly name: string } & (
   | { readonly kind: "double"; readonly values: Float64Array; readonly nanIsNull?: boolean }
-  /** 0 or 1 a row. */
+  /** 0 or 1 per row. */
   | { readonly kind: "boolean"; readonly values: Uint8Array }
   /** Days since 1970-01-01. */
   | { readonly kind: "date"; readonly values: Int32Array }
   /** Epoch milliseconds, in UTC. */
   | { readonly kind: "timestamp"; readonly values: BigInt64Array }
-  /** Indexes of words; {@link wordList} makes these. */
+  /** Indexes of words, which {@link wordList} makes. */
   | { readonly kind: "word"; readonly values: Int32Array; readonly words: Vector<Utf8> }
 );
 
@@ -35,7 +35,7 @@ export function wordList(words: readonly string[]): Vector<Utf8> {
   return vectorFromArray([...words], new Utf8());
 }
 
-/** Makes a record batch of typed arrays, which it holds as they are, but for booleans and where NaN is to be null. */
+/** Makes a record batch of typed arrays without a copy, except for booleans and where NaN becomes null. */
 export function typedBatch(columns: readonly TypedColumn[], rows: number): RecordBatch {
   const children = columns.map((column) => dataOf(column, rows));
   const fields = columns.map(({ name }, i) => new Field(name, (children[i] as Data).type, true));
@@ -62,7 +62,7 @@ function dataOf(column: TypedColumn, length: number): Data {
   }
 }
 
-/** Which values are numbers; undefined: all are. */
+/** Which values are not NaN; undefined if all are. */
 function nanBitmap(
   values: Float64Array,
   length: number,

@@ -22,7 +22,7 @@ import { refuseChangedPast } from "./store/refuse-changed-past.js";
 import { verifySources } from "./store/verify-sources.js";
 import { WRITERS } from "./store/writers.js";
 
-/** How far a build has come. */
+/** The progress of a build. */
 export interface BuildProgress {
   readonly symbols: number;
   readonly of: number;
@@ -30,13 +30,13 @@ export interface BuildProgress {
 }
 
 export interface BuildOptions {
-  /** The lake as it stood then. @default as it stands now */
+  /** The lake as of this point in time. @default its newest version */
   readonly pointInTime?: PointInTime;
-  /** What to do with a dataset that is there: `refuse`, `append` days to it, or `replace` it. @default "refuse" */
+  /** What to do with an existing dataset: `refuse`, `append` days to it, or `replace` it. @default "refuse" */
   readonly existing?: "refuse" | "append" | "replace";
-  /** Most memory that DuckDB takes, as it writes it. @default "1GB" */
+  /** Most memory that DuckDB may use, in DuckDB's notation. @default "1GB" */
   readonly memoryLimit?: string;
-  /** Compares the content of the lake's files with the hashes in their names before they are read. @default true */
+  /** Compares the lake's files with the hashes in their names before reading them. @default true */
   readonly verify?: boolean;
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly signal?: AbortSignal;
@@ -45,16 +45,16 @@ export interface BuildOptions {
 /** What was built. */
 export interface BuildReport extends Manifest {
   readonly folder: string;
-  /** Rows that were not there before. */
+  /** Rows that were added. */
   readonly newRows: number;
 }
 
 /**
- * Builds a dataset: its files, their digests, and a manifest. It shows when it is whole, in the place of one that was there.
+ * Builds a dataset: its files, their digests, and a manifest. The dataset appears, or replaces the old one, only when
+ * it is complete.
  *
- * @throws {UsageError} for what the spec asks for and the lake has not; for a dataset that is there and may not be
- * replaced; for appending where days that it has would change. @throws {LakeError} for a file of the lake that is missing or
- * damaged.
+ * @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be replaced; for
+ * appending where existing days would change. @throws {LakeError} for a file of the lake that is missing or damaged.
  */
 export async function buildDataset(
   lake: Lake,
@@ -182,7 +182,7 @@ function rowsOf({ first, last }: Block): number {
   return rows;
 }
 
-/** The digest of all views' SQL: the same spec at the same versions gives the same bytes as long as they stay. */
+/** The digest of all views' SQL: while it is the same, the same spec and versions give the same bytes. */
 export function viewsDigest(lake: Lake): string {
   const files = [
     ...readViewFiles(OWN_VIEWS),

@@ -26,15 +26,15 @@ export interface DatasetColumns {
   readonly masks: Readonly<Record<string, Uint8Array>>;
 }
 
-/** A dataset that is read in this process. A class because it holds a database session. */
+/** A dataset that is read in this process. A class because it owns a database session. */
 export class Dataset implements Disposable {
   readonly #session: Session;
   readonly #panel: LakePanel;
-  /** In order: a row's or a cell's symbol is an index among them. */
+  /** In order; the index of a symbol identifies it in rows and cells. */
   readonly symbols: readonly string[];
   /** Trading date of each label, ascending. */
   readonly dates: readonly TradingDate[];
-  /** What should be known of it before it is trusted. */
+  /** What users should know before they trust the dataset. */
   readonly warnings: readonly string[];
 
   constructor(session: Session, panel: LakePanel, warnings: readonly string[]) {
@@ -45,7 +45,7 @@ export class Dataset implements Disposable {
     this.dates = Array.from(panel.labels.days, (day) => dateOfEpochDay(day));
   }
 
-  /** All cells at once, aligned: for vectorised work. Memory holds 8 bytes a cell and field. */
+  /** All cells at once, aligned, for vectorised work. They take 8 bytes of memory per cell and field. */
   async columns(): Promise<DatasetColumns> {
     const { symbols, labels, fields, masks } = this.#panel;
     const cells = symbols.length * labels.count;
@@ -65,8 +65,8 @@ export class Dataset implements Disposable {
   }
 
   /**
-   * All rows in order of time, across symbols, as record batches: the feed of an event-driven backtest. See
-   * {@link panelBatches} for the columns. Memory holds a batch's surroundings, whatever the dataset's size.
+   * All rows of all symbols in order of time, as record batches: the feed of an event-driven backtest. See
+   * {@link panelBatches} for the columns. Memory contains a few batches, whatever the dataset's size.
    */
   async *batches(): AsyncGenerator<RecordBatch, void, undefined> {
     const scratch = mkdtempSync(join(tmpdir(), "barlake-dataset-"));
@@ -80,7 +80,7 @@ export class Dataset implements Disposable {
     }
   }
 
-  /** The typed arrays of one of {@link batches}, with the rows of each date: for those who do without Arrow. */
+  /** The typed arrays of one of {@link batches}, with the rows of each date: for users without Arrow. */
   rowsOf(batch: RecordBatch): BatchRows {
     const { fields, spec } = this.#panel;
     return batchRows(batch, {
@@ -100,11 +100,11 @@ export class Dataset implements Disposable {
 }
 
 /**
- * Opens a dataset of a lake, to be read here. Nothing is written; `format` and `output` do not matter. The content of the
- * lake's files is compared with the hashes in their names, unless `verify` is false: each file once a process.
+ * Opens a dataset of a lake for reading in this process. Nothing is written; `format` and `output` are ignored. The
+ * lake's files are compared with the hashes in their names, each once per process, unless `verify` is false.
  *
  * @throws {LakeError} for a file of the lake that is missing or damaged.
- * @throws {UsageError} for what the definition asks for and the lake has not.
+ * @throws {UsageError} for a definition that the lake cannot fulfil.
  */
 export async function dataset(
   lake: Lake,

@@ -9,13 +9,13 @@ import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetFormat, DatasetSpec } from "./spec.js";
 import { folderOf } from "./store/dataset-folder.js";
 
-/** What a dataset would be. */
+/** A preview of a dataset. */
 export interface DatasetPlan {
   readonly name: string;
   readonly format: DatasetFormat;
   readonly folder: string;
   readonly symbols: number;
-  /** Symbols of the universe of which nothing traded in the window. */
+  /** Symbols of the universe without trades in the window. */
   readonly absent: readonly string[];
   readonly labels: number;
   readonly first: string;
@@ -23,16 +23,17 @@ export interface DatasetPlan {
   /** Rows between each symbol's first and last bar. */
   readonly rows: number;
   readonly fields: readonly {
-    readonly name: string /** Part of the sampled cells with trades that have no value. */;
+    readonly name: string;
+    /** Share of the sampled cells with trades that have no value. */
     readonly nulls: number;
   }[];
   readonly masks: readonly string[];
-  /** About. */
+  /** Estimated size. */
   readonly bytes: number;
   readonly warnings: readonly string[];
 }
 
-/** Bytes that a value and a mark take in files of a format, about: as the simulated market's do. */
+/** Estimated bytes of a value and of a mark in files of a format, measured with the simulated market. */
 const BYTES: Readonly<Record<DatasetFormat, readonly [value: number, mark: number]>> = {
   qlib: [4, 4],
   "wide-parquet": [5.5, 0.1],
@@ -44,12 +45,12 @@ const BYTES: Readonly<Record<DatasetFormat, readonly [value: number, mark: numbe
   backtrader: [15, 0],
   "zipline-csvdir": [15, 0],
 };
-/** Symbols in which values are counted. */
+/** Number of symbols in which missing values are counted. */
 const SAMPLED = 50;
-/** Part of a field's cells without a value from which on it is told. */
+/** Share of a field's cells without a value from which on it is reported. */
 const TOLD_NULLS = 0.001;
 
-/** Says what a dataset would be, and what to know of it, without writing anything. @throws as {@link openPanel} does. */
+/** Describes a dataset, with warnings, without writing anything. @throws as {@link openPanel} does. */
 export async function planDataset(
   lake: Lake,
   spec: DatasetSpec,
@@ -87,7 +88,7 @@ export async function planDataset(
   };
 }
 
-/** Rows between each symbol's first and last day with trades; of minutes, with as many a day as there are on average. */
+/** Rows between each symbol's first and last day with trades; for minutes, times the average number per day. */
 async function countRows(session: Session, { spec, labels }: LakePanel): Promise<number> {
   const [row] = await session.json<{ rows: number; sessions: number }>(
     `WITH sessions AS (SELECT day, row_number() OVER (ORDER BY day) AS n FROM ${spec.period.endsWith("m") ? "(SELECT DISTINCT day FROM panel_days)" : "(SELECT DISTINCT label AS day FROM panel_days)"}),
@@ -100,7 +101,7 @@ async function countRows(session: Session, { spec, labels }: LakePanel): Promise
   return Math.round((row?.rows ?? 0) * perSession);
 }
 
-/** The part of a block's cells with trades that have no value, by field. */
+/** The share of a block's cells with trades that have no value, by field. */
 function nullsOf({ fields, traded }: Block): number[] {
   const cells = traded.reduce((sum, one) => sum + one, 0);
   return fields.map((values) => {

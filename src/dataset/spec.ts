@@ -19,11 +19,11 @@ export const DATASET_FORMATS = [
 ] as const;
 export type DatasetFormat = (typeof DATASET_FORMATS)[number];
 
-/** Marks of a cell that stand beside the fields. */
+/** Masks of a cell in addition to the fields. */
 export const MASKS = ["tradable", "limit_up", "limit_down", "in_universe"] as const;
 export type Mask = (typeof MASKS)[number];
 
-/** What a filled day gets: the last close, 0, the last value, or nothing. */
+/** The value of a filled day: the last close, 0, the last value, or none. */
 export const FILL_KINDS = ["close", "zero", "last", "none"] as const;
 export type FillKind = (typeof FILL_KINDS)[number];
 
@@ -37,11 +37,11 @@ const field = z.union([
   columnName,
   z.strictObject({
     name: columnName,
-    /** An expression over the bar's columns and those of the views: `close / open - 1`, `daily_valuation.price_to_book`. */
+    /** An expression over columns of the bar and of the views: `close / open - 1`, `daily_valuation.price_to_book`. */
     sql: z.string().min(1).max(10_000),
-    /** What a day without trades gets where gaps are filled. @default by the column's name, else the last value */
+    /** The value of a day without trades where gaps are filled. @default by the column's name, else the last value */
     fill: z.enum(FILL_KINDS).optional(),
-    /** Says that the expression may use later rows, as a label to train on does. @default false */
+    /** Whether the expression may use later rows, for example as a training label. @default false */
     looksAhead: z.boolean().default(false),
   }),
 ]);
@@ -50,42 +50,42 @@ const universe = z.union([
   /** The id of a universe, with its members as they were known on each date. */
   z.string().min(1),
   z.array(z.string().refine(isSymbol, "must be of the form CODE.EXCHANGE")).min(1),
-  /** A query that gives `symbol` and, if membership is dated, `from_date` and `to_date` (exclusive; null: still a member). */
+  /** A query that returns `symbol` and, if membership is dated, `from_date` and `to_date` (exclusive; null: no end). */
   z.strictObject({ sql: z.string().min(1) }),
-  /** All that ever traded in a region, delisted instruments included. */
+  /** All symbols that ever traded in a region, including delisted ones. */
   z.strictObject({ region, types: z.array(z.string().min(1)).min(1).optional() }),
 ]);
 
 const spec = z.strictObject({
-  /** Its name, and that of its folder. */
+  /** Its name, also used for its folder. */
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "must be lower-case letters, digits, hyphens and underscores"),
-  /** What it is for, in one sentence. */
+  /** Its purpose, in one sentence. */
   doc: z.string().default(""),
   universe,
   period: z.enum(PERIODS).default("1d"),
   /** First trading date. */
   from: date,
-  /** Trading date after the last one. @default everything so far */
+  /** Trading date after the last one. @default all dates so far */
   to: date.optional(),
   adjustment: z.enum(ADJUSTMENTS).default("backward"),
   /** Columns of the bars, or expressions. @default open, high, low, close, volume, amount, vwap, factor */
   fields: z.array(field).min(1).max(1000).optional(),
   masks: z.array(z.enum(MASKS)).default([...MASKS]),
-  /** Region whose sessions are the days. @default the regions of the symbols, their sessions together */
+  /** Region whose sessions are the days. @default all sessions of the symbols' regions */
   calendar: region.optional(),
-  /** What days without trades get. `limit`: most sessions, or bars, in a row. @default none: NaN */
+  /** How days without trades are filled. `limit`: most sessions, or bars, in a row. @default none: NaN */
   fill: z
     .union([
       z.literal("none"),
       z.strictObject({ method: z.literal("forward"), limit: z.number().int().min(1).max(10_000) }),
     ])
     .default("none"),
-  /** Bars that a symbol must have traded before it counts as in the universe. @default 0 */
+  /** Number of bars that a symbol must have traded before it counts as in the universe. @default 0 */
   minHistory: z.number().int().min(0).max(10_000).default(0),
   format: z.enum(DATASET_FORMATS).default("long-parquet"),
-  /** Folder to be made. @default datasets/NAME/FORMAT in the lake */
+  /** Output folder. @default datasets/NAME/FORMAT in the lake */
   output: z.string().min(1).optional(),
   /** For qlib: items of statements in its point-in-time layout, such as `balance_sheet.total_assets`. */
   statements: z
@@ -98,15 +98,15 @@ const spec = z.strictObject({
     .optional(),
 });
 
-/** What a dataset is made of, with every default. */
+/** A complete spec of a dataset, including every default. */
 export type DatasetSpec = Readonly<z.output<typeof spec>>;
-/** What a spec may write; the rest has defaults. */
+/** A spec as users write it; missing members get defaults. */
 export type DatasetDefinition = z.input<typeof spec>;
 
 /**
- * Checks a dataset's definition. What comes of it is a definition again.
+ * Checks a dataset's definition. The result is also a valid definition.
  *
- * @throws {UsageError} that names the dataset, and each field that breaks a rule with the rule.
+ * @throws {UsageError} naming the dataset, and each invalid field with the rule that it breaks.
  */
 export function defineDataset(definition: DatasetDefinition): DatasetSpec {
   const result = spec.safeParse(definition);
@@ -128,7 +128,7 @@ function issueText({ path, message }: z.core.$ZodIssue): string {
   return path.length === 0 ? message : `${path.join(".")}: ${message}`;
 }
 
-/** Rules over several fields. */
+/** Checks the rules that concern several fields. */
 function contradictions(one: DatasetSpec): string[] {
   const faults: string[] = [];
   if (one.to !== undefined && one.to <= one.from) faults.push("to: must come after from");
@@ -147,7 +147,7 @@ function contradictions(one: DatasetSpec): string[] {
   return faults;
 }
 
-/** Whether a dataset's rows are minutes and not dates. */
+/** Whether a dataset's rows are minutes, not dates. */
 export function isIntraday({ period }: DatasetSpec): boolean {
   return basePeriod(period) === "1m";
 }

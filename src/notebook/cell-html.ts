@@ -5,10 +5,10 @@ import type { View } from "./notebook.js";
 import { proseHtml } from "./prose-html.js";
 import type { CellFault, CellRun } from "./run-notebook.js";
 
-/** Most rows of the table that tells what a chart shows. */
+/** Most rows of the table that accompanies a chart. */
 const CHART_ROWS = 100;
 
-/** A cell as a section of a page. @param chartAt place of its chart among the charts of the page. */
+/** A cell as a section of a page. @param chartAt index of its chart among the page's charts. */
 export function cellHtml({ cell, results, chart, fault }: CellRun, chartAt: number): string {
   const parts = [cell.prose === "" ? "" : `<div class="prose">${proseHtml(cell.prose)}</div>`];
   const { view } = cell;

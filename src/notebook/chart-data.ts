@@ -2,7 +2,7 @@ import { BarlakeError } from "../core/errors.js";
 import type { ResultColumn, StatementResult, ValueKind } from "../db/statement-result.js";
 import { CHANNELS, type Channel, type ChannelRule, type Chart } from "./chart.js";
 
-/** A column of a chart. Numbers that are not finite, and null, are null. */
+/** A column of a chart. Null and numbers that are not finite become null. */
 export interface ChartColumn {
   readonly name: string;
   readonly kind: ValueKind;
@@ -10,19 +10,19 @@ export interface ChartColumn {
   readonly values: readonly (number | string | null)[];
 }
 
-/** A chart, and the columns that it draws. */
+/** A chart with the columns that it draws. */
 export interface ChartData {
   readonly chart: Chart;
   readonly channels: Readonly<Partial<Record<Channel, readonly ChartColumn[]>>>;
-  /** Rows that are drawn, and rows that there are. */
+  /** Number of rows drawn, and of rows in total. */
   readonly drawn: number;
   readonly rows: number;
 }
 
 /**
- * Takes a chart's columns out of a result.
+ * Selects a chart's columns from a result.
  *
- * @throws {BarlakeError} for a column that is missing, or is not what the chart needs.
+ * @throws {BarlakeError} for a column that is missing, or that the chart cannot use.
  */
 export function chartData(chart: Chart, result: StatementResult): ChartData {
   const channels: Partial<Record<Channel, readonly ChartColumn[]>> = {};
@@ -73,7 +73,7 @@ function drawable({ kind, values }: ResultColumn): (number | string | null)[] {
   });
 }
 
-/** Candles stand side by side in time. */
+/** Checks that the column of a candlestick chart has dates or times, without nulls or repeats. */
 function checkTimes(column: ChartColumn | undefined): void {
   if (column === undefined) return;
   if (column.kind !== "date" && column.kind !== "time") {

@@ -3,7 +3,7 @@ import type { Shown } from "./view.js";
 export const CHART_KINDS = ["line", "bar", "scatter", "heatmap", "histogram", "candlestick"] as const;
 export type ChartKind = (typeof CHART_KINDS)[number];
 
-/** What a column does in a chart. */
+/** The role of a column in a chart. */
 export type Channel =
   | "x"
   | "y"
@@ -17,12 +17,12 @@ export type Channel =
   | "label"
   | "lines";
 
-/** What a chart's channel takes. */
+/** Which columns a channel of a chart accepts. */
 export interface ChannelRule {
   readonly channel: Channel;
-  /** `default`: the column of the channel's name, without which there is no chart; `present`: likewise, if there is one. */
+  /** `default`: the column of the channel's name, which is required; `present`: the same, but optional. */
   readonly need: "required" | "optional" | "default" | "present";
-  /** Takes several columns. */
+  /** Accepts several columns. */
   readonly isMany?: boolean;
   /** Its values must be numbers. */
   readonly isNumber?: boolean;
@@ -62,21 +62,21 @@ export const CHANNELS: Readonly<Record<ChartKind, readonly ChannelRule[]>> = {
   ],
 };
 
-/** A chart as a directive asks for it. */
+/** A chart as specified by a directive. */
 export interface Chart extends Shown {
   readonly kind: ChartKind;
-  /** Columns of each channel that the directive names. */
+  /** The columns that the directive names, by channel. */
   readonly columns: Readonly<Partial<Record<Channel, readonly string[]>>>;
-  /** Height of the drawing. [pixels] */
+  /** Height of the drawing (pixels). */
   readonly height: number;
   /** Axes with a logarithmic scale. */
   readonly log: readonly ("x" | "y")[];
-  /** Values of y at which a line is ruled. */
+  /** Values of y at which a horizontal line is drawn. */
   readonly rule: readonly number[];
-  /** Whether bars of one x stand one upon the other, not side by side. */
+  /** Whether bars with the same x are stacked, not side by side. */
   readonly isStacked: boolean;
-  /** The colour of a candle that closes no lower than it opened: East Asian charts have red. */
+  /** The colour of a candle that closes no lower than it opened: red in East Asian charts. */
   readonly rising: "green" | "red";
-  /** About how many bins a histogram has. */
+  /** Approximate number of bins of a histogram. */
   readonly bins: number;
 }

@@ -6,12 +6,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** A text for the inside of an element, or of an attribute in quotes. */
+/** A text escaped for the content of an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
 }
 
-/** A value as JSON for the inside of a script element: nothing in it ends the element, or is a comment. */
+/** A value as JSON for the content of a script element: nothing in it ends the element or begins a comment. */
 export function scriptJson(value: unknown): string {
   return JSON.stringify(value)
     .replaceAll("<", "\\u003c")

@@ -42,14 +42,14 @@ function formatNumbers(values: readonly ResultValue[], isPercent: boolean): (str
   });
 }
 
-/** Decimals that say enough of numbers of such a size. */
+/** Most decimals that are useful for numbers of this size. */
 function mostDecimals(most: number): number {
   if (most >= 1e6) return 0;
   if (most >= 100) return 2;
   return most >= 1 ? 3 : 4;
 }
 
-/** Decimals that the numbers have, as far as four of them. */
+/** Number of decimals of the numbers, at most four. */
 function decimalsOf(values: readonly number[]): number {
   let decimals = 0;
   for (const value of values) {
@@ -60,7 +60,7 @@ function decimalsOf(values: readonly number[]): number {
   return decimals;
 }
 
-/** The last date that dates reach in ECMAScript; DuckDB's infinity lies beyond. */
+/** The last day of a date in ECMAScript, as days since 1970-01-01; DuckDB's infinity is beyond it. */
 const LAST_DAY = 1e8;
 
 function dateText(day: number): string {

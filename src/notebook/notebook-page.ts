@@ -7,34 +7,34 @@ import { escapeHtml, scriptJson } from "./escape-html.js";
 import { type PackedChart, packChart } from "./pack-charts.js";
 import type { CellRun } from "./run-notebook.js";
 
-/** A table of the lake, as the page's foot names it. */
+/** A table of the lake, as listed at the bottom of the page. */
 export interface PageTable {
   readonly name: string;
   readonly version: number;
   readonly rows: number;
 }
 
-/** All that a page shows. */
+/** The content of a page. */
 export interface PageContent {
   readonly title: string;
-  /** Of the notebook; the page names the file alone. */
+  /** Path of the notebook; the page shows only the file name. */
   readonly path: string;
-  /** Values of the parameters, as texts. */
+  /** Values of the parameters as texts. */
   readonly parameters: readonly (readonly [name: string, value: string])[];
   readonly runs: readonly CellRun[];
   readonly tables: readonly PageTable[];
-  /** The moment that the lake is shown at; undefined: as it is now. [epoch ms] */
+  /** The point in time of the lake; undefined: its newest version (epoch ms). */
   readonly asOf: number | undefined;
-  /** When the page was made. [epoch ms] */
+  /** When the page was created (epoch ms). */
   readonly madeAt: number;
   /** Version of barlake. */
   readonly version: string;
 }
 
-/** What the build makes of `browser/`; the same path leads there from src and from dist. */
+/** The build output of `browser/`; the relative path is the same from src and from dist. */
 const BUILT = new URL("../../dist/notebook/", import.meta.url);
 
-/** One HTML file that loads nothing: style, data and scripts stand in it, and its policy permits no others. */
+/** One HTML file that loads nothing: it contains style, data and scripts, and its policy allows no others. */
 export async function notebookPage(content: PageContent): Promise<string> {
   const charts: PackedChart[] = [];
   const sections = content.runs.map((run) => {
@@ -77,7 +77,7 @@ ${scripts.map((script) => `<script>${script}</script>`).join("\n")}
 `;
 }
 
-/** The scripts that the charts need; a page without any needs none. */
+/** The scripts that the charts need; empty for a page without charts. */
 function scriptsFor(charts: readonly PackedChart[]): string[] {
   const candles = charts.some(({ chart }) => chart.kind === "candlestick");
   const plots = charts.some(({ chart }) => chart.kind !== "candlestick");

@@ -5,39 +5,39 @@ import type { FiguresView, TableView } from "./view.js";
 /** How the result of a cell is shown. */
 export type View = TableView | FiguresView | Chart;
 
-/** A piece of a notebook: prose, statements, or both. */
+/** A part of a notebook: prose, statements, or both. */
 export interface Cell {
-  /** Line of its directive, or of its first line where it has none, from 1. */
+  /** Line of its directive, or its first line if it has none, from 1. */
   readonly line: number;
-  /** Markdown; empty where the cell has none. */
+  /** Markdown; empty if the cell has none. */
   readonly prose: string;
-  /** Statements; empty where the cell is prose alone. */
+  /** Statements; empty if the cell is only prose. */
   readonly sql: string;
   /** Line of the file on which `sql` begins, from 1. */
   readonly sqlLine: number;
   readonly view: View;
 }
 
-/** A value that the caller may choose. */
+/** A value that the caller may set. */
 export interface Parameter {
   readonly name: string;
-  /** SQL expression of its value where none is given; may mention the parameters before it. */
+  /** SQL expression of its default value; may use the parameters before it. */
   readonly expression: string;
   readonly line: number;
 }
 
-/** A file of SQL in cells. */
+/** A SQL file that is divided into cells. */
 export interface Notebook {
   readonly path: string;
-  /** The first heading of its prose; where there is none, the file's name. */
+  /** The first heading of its prose, or the file's name if there is none. */
   readonly title: string;
   readonly parameters: readonly Parameter[];
   readonly cells: readonly Cell[];
-  /** Whether the file has no directive at all: it is plain SQL then. */
+  /** Whether the file has no directive, and therefore is plain SQL. */
   readonly isPlain: boolean;
 }
 
-/** A directive that is wrong. */
+/** The error of a wrong directive. */
 export class NotebookError extends UsageError {
   readonly path: string;
   /** Line of the file, from 1. */

@@ -1,13 +1,13 @@
 import type { Chart } from "./chart.js";
 import type { ChartColumn, ChartData } from "./chart-data.js";
 
-/** A chart's column in a page: numbers as they are, texts as places in a list of the different ones. */
+/** A chart's column in a page: numbers unchanged, texts as indexes into a list of the distinct ones. */
 export interface PackedColumn {
   readonly name: string;
   readonly kind: ChartColumn["kind"];
   readonly isPercent: boolean;
   readonly values: readonly (number | null)[];
-  /** Of a column of texts. */
+  /** The distinct texts, for a column of texts. */
   readonly texts?: readonly string[];
 }
 
@@ -17,10 +17,10 @@ export interface PackedChart {
   readonly channels: Readonly<Record<string, readonly PackedColumn[]>>;
 }
 
-/** Digits that a drawing, and its hints, show of a number. */
+/** Digits of a number that drawings and hints show. */
 const DIGITS = 9;
 
-/** A chart as a page holds it. */
+/** A chart in the form that a page contains. */
 export function packChart({ chart, channels }: ChartData): PackedChart {
   const packed = Object.entries(channels).map(([channel, columns]) => [channel, columns.map(packColumn)]);
   return { chart, channels: Object.fromEntries(packed) };

@@ -6,20 +6,20 @@ import { DirectiveFault, PLAIN_TABLE, readParameter, readView } from "./read-dir
 const DIRECTIVE = /^--\s*%%(.*)$/s;
 const COMMENT = /^--(?: (.*)|(.*))$/s;
 
-/** A cell's lines, as they stand in the file. */
+/** A cell's lines in the file. */
 interface Piece {
   readonly line: number;
   readonly view: View;
   readonly lines: string[];
-  /** Line of the first of `lines`. */
+  /** Line number of the first of `lines`. */
   readonly linesFrom: number;
 }
 
 /**
- * Reads a file of SQL in cells. A line `-- %%` begins a cell; the comments at its beginning are its prose, the rest is
- * SQL. A file without any such line is one cell of SQL, whose comments are comments.
+ * Parses a SQL file into cells. A line `-- %%` begins a cell; the comments at the beginning of a cell are its prose,
+ * the rest is SQL. A file without such a line is one cell of SQL, and its comments are not prose.
  *
- * @throws {NotebookError} for a wrong directive, with its line and what is allowed.
+ * @throws {NotebookError} for a wrong directive, with its line and the allowed values.
  */
 export function parseNotebook(text: string, path: string): Notebook {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
@@ -46,7 +46,7 @@ function plainNotebook(sql: string, path: string): Notebook {
   return { path, title: basename(path, ".sql"), parameters: [], cells: isEmpty ? [] : [cell], isPlain: true };
 }
 
-/** Reads a directive: a parameter is noted, and what follows it is shown as a table. */
+/** Reads a directive. A parameter is added to `parameters`; the result after it is shown as a table. */
 function readLine(directive: string, line: number, parameters: Parameter[]): View {
   const [, declared] = /^param\b(.*)$/s.exec(directive) ?? [];
   if (declared === undefined) return readView(directive);

@@ -2,7 +2,7 @@ import { CHANNELS, CHART_KINDS, type Channel, type Chart, type ChartKind } from 
 import type { View } from "./notebook.js";
 import type { FiguresView, Shown, TableView } from "./view.js";
 
-/** What is the matter with a directive, and what is allowed. */
+/** The fault of a directive, and what is allowed. */
 export class DirectiveFault extends Error {
   readonly allowed: string;
 
@@ -13,7 +13,7 @@ export class DirectiveFault extends Error {
 }
 
 const SHOWN = ["title", "percent", "empty"];
-/** What charts take beside their columns, by kind. */
+/** Options of charts in addition to their columns, by kind. */
 const SETTINGS: Readonly<Record<ChartKind, readonly string[]>> = {
   line: ["log", "rule", "height"],
   bar: ["log", "rule", "stack", "height"],
@@ -27,7 +27,7 @@ const DIRECTIVES = "chart KIND, table, figures, param NAME = VALUE, or nothing";
 /** How the rows of a cell without a directive are shown. */
 export const PLAIN_TABLE: TableView = { kind: "table", ...shown(new Map()), rows: 200 };
 
-/** Reads what stands behind `-- %%`, other than parameters. @throws {DirectiveFault} */
+/** Reads the text after `-- %%`, except parameters. @throws {DirectiveFault} */
 export function readView(text: string): View {
   const [, word = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(text.trim()) ?? [];
   switch (word) {
@@ -112,7 +112,7 @@ function shown(options: ReadonlyMap<string, string>): Shown {
   };
 }
 
-/** `name=value` pairs; a value with blanks stands in quotes, which are doubled within. */
+/** Reads `name=value` pairs. A value with blanks is in quotes; quotes within it are doubled. */
 function readOptions(text: string, what: string, allowed: readonly string[]): Map<string, string> {
   const pairs = /\s*(?:([A-Za-z_]\w*)=("(?:[^"]|"")*"|'(?:[^']|'')*'|[^\s"']+)(?=\s|$)|(\S+))/gy;
   const options = new Map<string, string>();

@@ -8,7 +8,7 @@ import { type ChartData, chartData } from "./chart-data.js";
 import { type Cell, type Notebook, NotebookError } from "./notebook.js";
 import { PLAIN_TABLE } from "./read-directive.js";
 
-/** What went wrong in a cell. */
+/** An error in a cell. */
 export interface CellFault {
   /** Line of the file, from 1. */
   readonly line: number;
@@ -16,31 +16,31 @@ export interface CellFault {
   readonly hint: string | undefined;
 }
 
-/** What a cell gave. */
+/** The outcome of a cell. */
 export interface CellRun {
   readonly cell: Cell;
-  /** Of each statement that gives rows, in their order. */
+  /** The results of all statements that return rows, in their order. */
   readonly results: readonly StatementResult[];
-  /** The last result as the cell's chart wants it; undefined where the cell has no chart, or no rows for it. */
+  /** The last result as the data of the cell's chart; undefined if the cell has no chart, or no rows for it. */
   readonly chart: ChartData | undefined;
-  /** Why the cell ended early; its other statements were not run. */
+  /** Why the cell ended early; its remaining statements were not run. */
   readonly fault: CellFault | undefined;
 }
 
-/** How much of a result is kept. */
+/** Limits on the rows of a result that are kept. */
 export interface KeptRows {
-  /** Most rows of a table; a cell may ask for fewer or, where it is not the terminal's room, for more. */
+  /** Most rows of a table, given the number that the cell requests. */
   readonly table: (asked: number) => number;
   /** Most rows that a chart draws. */
   readonly chart: number;
 }
 
 /**
- * Computes a notebook's parameters, in their order, and lays them as variables of the session too:
- * `getvariable('name')` is for where a statement takes no `$name`, as in CREATE VIEW.
+ * Computes a notebook's parameters, in their order, and also sets them as variables of the session:
+ * `getvariable('name')` works where a statement accepts no `$name`, as in CREATE VIEW.
  *
  * @param given values as texts, by name.
- * @throws {UsageError} for a value that has no parameter, or is not of its type.
+ * @throws {UsageError} for a value without a parameter, or of another type.
  */
 export async function computeParameters(
   session: Session,
@@ -68,7 +68,7 @@ export async function computeParameters(
   return values;
 }
 
-/** Runs the cells one after the other and gives what each came to; a cell that fails does not stop the others. */
+/** Runs the cells one after the other and yields the outcome of each; a cell that fails does not stop the others. */
 export async function* runCells(
   session: Session,
   notebook: Notebook,
@@ -92,7 +92,7 @@ async function runCell(session: Session, cell: Cell, values: NamedValues, kept: 
     try {
       const result = await session.result(sql, values, limit);
       if (result.columns.length === 0) continue;
-      // The chart takes the last one: what comes before it is a table after all.
+      // The chart uses the last result; the results before it are tables.
       const before = results.pop();
       if (before !== undefined) results.push(firstRows(before, tableRows));
       results.push(result);
@@ -109,14 +109,14 @@ async function runCell(session: Session, cell: Cell, values: NamedValues, kept: 
   }
 }
 
-/** What the engine said, at the line of the file that it meant. */
+/** The engine's message, at the line of the file that it refers to. */
 function faultOf(error: unknown, statementLine: number): CellFault {
   if (!(error instanceof BarlakeError)) throw error;
   const within = Number(/\nLINE (\d+):/.exec(error.message)?.[1] ?? 1);
   return { line: statementLine + within - 1, message: firstLine(error.message), hint: error.hint };
 }
 
-/** The engine's words without its drawing of the line. */
+/** The engine's message without its excerpt of the statement. */
 function firstLine(message: string): string {
   return (message.split(/\n+LINE \d+:/)[0] ?? "").trim();
 }

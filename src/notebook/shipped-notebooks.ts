@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The notebooks that come with barlake. */
+/** Folder of the notebooks that come with barlake. */
 const FOLDER = fileURLToPath(new URL("../../sql/notebooks", import.meta.url));
 
 /** A notebook that comes with barlake. */
 export interface ShippedNotebook {
-  /** What it is called by: its file's name without the ending. */
+  /** Its name: the file's name without the extension. */
   readonly name: string;
   readonly path: string;
   /** Its first line. */

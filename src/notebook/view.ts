@@ -1,21 +1,21 @@
-/** What every way of showing a result may say. */
+/** Options of every way to show a result. */
 export interface Shown {
-  /** Heading over what is shown. */
+  /** Heading of the result. */
   readonly title: string | undefined;
   /** Columns whose ratios are shown as percentages. */
   readonly percent: readonly string[];
-  /** What stands in the place of a result without rows. */
+  /** Text that is shown instead of a result without rows. */
   readonly empty: string | undefined;
 }
 
 /** A table of the first rows. */
 export interface TableView extends Shown {
   readonly kind: "table";
-  /** Most rows that are shown. */
+  /** Most rows to show. */
   readonly rows: number;
 }
 
-/** One row, each value large, under the name of its column. */
+/** One row: each value is shown large, under the name of its column. */
 export interface FiguresView extends Shown {
   readonly kind: "figures";
 }

@@ -1,23 +1,23 @@
 import type { Region } from "../market/regions.js";
 import type { KlineColumns } from "./kline-columns.js";
 
-/** Columns of bars, and where they came from. */
+/** Columns of bars, and their source. */
 export interface DeliveredBars {
   readonly columns: KlineColumns;
-  /** For the rejects: what delivered the bars. */
+  /** The source of the bars, as rejects name it. */
   readonly source: string;
 }
 
-/** Bars of one symbol that stand together in the columns of a delivery: ascending in time, and not copied. */
+/** Contiguous bars of one symbol in the columns of a delivery: ascending in time, and not copied. */
 export interface BarSegment extends DeliveredBars {
   readonly symbol: string;
-  /** Undefined where the symbol's exchange is not a known one. */
+  /** Undefined where the symbol's exchange is unknown. */
   readonly region: Region | undefined;
   /** First row. */
   readonly start: number;
   /** Row after the last. */
   readonly end: number;
-  /** Whether all of the bars are final; else none is. */
+  /** Whether all bars are final; if false, none is. */
   readonly isFinal: boolean;
 }
 

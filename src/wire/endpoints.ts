@@ -10,7 +10,7 @@ export interface Endpoint {
 }
 
 /**
- * Every endpoint, as data: client and service both read this table. `intradayBatch`, `klines`, `exFactors`, `quotesOf` and
+ * Every endpoint, as data for both client and service. `intradayBatch`, `klines`, `exFactors`, `quotesOf` and
  * `universe` are extensions: a service may lack them.
  */
 export const ENDPOINTS = {
@@ -42,11 +42,11 @@ export const API_KEY_HEADER = "x-api-key";
 
 /** Bounds of the interface. */
 export const LIMITS = {
-  /** Bars that `klines/batch` gives where no `count` is sent. */
+  /** Bars per symbol that `klines/batch` returns if no `count` is sent. */
   defaultCount: 100,
   /** Largest `count` of `klines/batch`. */
   maxCount: 10_000,
-  /** Bars that `klines/intraday/universe` gives where no `count` is sent. */
+  /** Bars per symbol that `klines/intraday/universe` returns if no `count` is sent. */
   defaultIntradayCount: 2,
   /** Most symbols of one `klines/batch` or financials request. */
   symbolsPerRequest: 100,
@@ -54,7 +54,7 @@ export const LIMITS = {
   instrumentsPerRequest: 1000,
   /** Most ids of one `POST /v1/universes/batch`. */
   universesPerRequest: 100,
-  /** Most `symbols` of one `POST /v1/quotes`; universes may stand for more. */
+  /** Most `symbols` of one `POST /v1/quotes`; universes may add more. */
   quotesPerRequest: 1000,
 } as const;
 

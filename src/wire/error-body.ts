@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Codes that this project's service answers with, and their status. */
+/** Error codes of this project's service, and their HTTP status. */
 export const ERROR_STATUS = {
   INVALID_PERIOD: 400,
   INVALID_PARAMETER: 400,
@@ -17,7 +17,7 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** The body of every answer that is not a success. */
+/** The body of every response that is not a success. */
 export interface ErrorBody {
   readonly code: string;
   readonly message: string;
@@ -40,16 +40,16 @@ export function parseErrorBody(text: string): ErrorBody | undefined {
   }
 }
 
-/** Longest wait that a service is believed to mean. */
+/** Longest wait that is accepted from a service. */
 const MAX_WAIT_MS = 15 * 60_000;
 
-/** A wait in seconds, as a message words it; other numbers of seconds are the period of a limit. */
+/** A wait in seconds in a message; other numbers of seconds are the period of a limit. */
 const SECONDS = /\b(?:in|after|wait(?: for)?)\s+(\d+(?:\.\d+)?)\s*(?:s|secs?|seconds?)\b/i;
 
 /**
- * How long a 429 asks us to wait, in milliseconds: the wait in the message text (`39351ms`), which is the more exact,
- * else the header `Retry-After` (seconds or an HTTP date), else the message's seconds (`retry in 2 seconds`). 0 and
- * nonsense are no hint.
+ * The milliseconds to wait after a 429: the wait in the message text (`39351ms`), which is the most exact, else the
+ * header `Retry-After` (seconds or an HTTP date), else the message's seconds (`retry in 2 seconds`). 0 and invalid
+ * values are ignored.
  */
 export function retryAfterMs(message: string, header: string | undefined, now: number): number | undefined {
   const told = Number(/(\d+(?:\.\d+)?)\s*ms\b/.exec(message)?.[1] ?? 0);
@@ -62,7 +62,7 @@ function waitOfHeader(header: string, now: number): number {
   return /^\d+(\.\d+)?$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
 }
 
-/** What a 403 code means, in plain words. Codes of the public service. */
+/** The meanings of 403 codes of the public service. */
 export const PERMISSION_CODES: Readonly<Record<string, string>> = {
   NO_KLINE_BATCH_PERMISSION: "the key may not ask for K-lines of several symbols at once",
   NO_INTRADAY_PERMISSION: "the key may not ask for intraday K-lines",

@@ -1,8 +1,8 @@
 import { KLINE_COLUMNS } from "../schema/bars.js";
 
 /**
- * Values of a numeric column in Arrow's layout; `validity` has a bit a row (1 = present) and is absent if all are. Columns
- * of nulls alone may lie in the same memory.
+ * Values of a numeric column in Arrow's layout; `validity` has one bit per row (1 = present), and is undefined if all
+ * values are present. Columns of only nulls may share memory.
  */
 export interface NumberColumn {
   readonly values: Float64Array;
@@ -10,7 +10,7 @@ export interface NumberColumn {
 }
 
 /**
- * Bars of one or more symbols as columns, in the order of `symbols`, and by timestamp within (strictly ascending).
+ * Bars of one or more symbols as columns, ordered by `symbols`, then by timestamp (strictly ascending).
  * Every array has `rows` entries; `volume` and `timestamp` are exact.
  */
 export interface KlineColumns {
@@ -25,10 +25,10 @@ export interface KlineColumns {
   readonly doubles: Readonly<Record<DoubleColumn, NumberColumn>>;
 }
 
-/** The values of bars, whatever symbols they are of. */
+/** The values of bars, without their symbols. */
 export type KlineValues = Pick<KlineColumns, "timestamp" | "volume" | "doubles">;
 
-/** Bars of one symbol: the rows from `start` up to `end`, exclusive, of some columns. */
+/** Bars of one symbol: the rows from `start` to `end`, exclusive, of some columns. */
 export interface KlineRun {
   readonly symbol: string;
   readonly values: KlineValues;
@@ -52,7 +52,7 @@ export type DoubleColumn = (typeof DOUBLE_COLUMNS)[number];
 /** Wire names of every column, in the interface's order. */
 export const WIRE_COLUMNS: readonly string[] = ["timestamp", ...KLINE_COLUMNS.map((c) => c.name)];
 
-/** Wire names of the columns that an answer may leave out. */
+/** Wire names of the columns that a response may leave out. */
 export const OPTIONAL_COLUMNS: ReadonlySet<string> = new Set(
   KLINE_COLUMNS.filter((c) => c.nullable).map((c) => c.name),
 );

@@ -21,17 +21,17 @@ const integerText = z
   .transform(Number)
   .refine(Number.isSafeInteger, "is out of range");
 
-/** An optional integer of a query; "null" and "" count as not sent, as the interface's "integer or null" has it. */
+/** An optional integer of a query; "null" and "" count as not sent, because the interface says "integer or null". */
 const optionalInteger = z
   .string()
   .optional()
   .transform((text) => (text === "" || text === "null" ? undefined : text))
   .pipe(integerText.optional());
 
-/** The largest distance from 1970 that a JavaScript date holds, in milliseconds. */
+/** The largest distance from 1970 that a JavaScript date represents, in milliseconds. */
 const MAX_TIME_MS = 8_640_000_000_000_000;
 
-/** An optional int64 of epoch milliseconds, brought into the range of dates: no bar lies outside. */
+/** An optional int64 of epoch milliseconds, clamped to the range of dates: there are no bars outside. */
 const optionalTime = (doc: string) =>
   z
     .string()
@@ -64,7 +64,7 @@ const count = (fallback: number, max: number) =>
       description: "The newest so many bars of each symbol.",
     });
 
-/** Names in a query, comma-separated. */
+/** A comma-separated list of names in a query. */
 const list = (max: number, doc: string) =>
   z
     .string("is required")
@@ -101,7 +101,7 @@ const period = (fallback: Period) =>
 
 const MINUTE_PERIODS = PERIODS.filter((text) => basePeriod(text) === "1m");
 
-/** The intraday endpoints give minutes: a period of days is in the enumeration, and not among theirs. */
+/** The intraday endpoints return minutes: they reject periods of days. */
 const minutePeriod = period("1m")
   .refine((text) => basePeriod(text) === "1m", `is not one of ${MINUTE_PERIODS.join(", ")}`)
   .meta({ type: "string", enum: MINUTE_PERIODS, description: "Period of a bar." });
@@ -131,10 +131,10 @@ const nameList = (max: number, doc: string) =>
     .transform((items) => [...new Set(items)])
     .meta({ description: `${doc}.` });
 
-/** Kinds of instruments that the interface's filter knows. */
+/** Kinds of instruments that the interface can filter by. */
 const INSTRUMENT_TYPES = ["stock", "etf", "index", "bond", "fund", "futures", "options", "other"] as const;
 
-/** Queries and bodies of the endpoints; both ends of a window are inclusive epoch milliseconds. */
+/** Queries and bodies of the endpoints; windows are epoch milliseconds, with both ends inclusive. */
 export const PARAMETERS = {
   klinesBatch: z.object({
     symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
@@ -220,7 +220,7 @@ export const PARAMETERS = {
 /**
  * Checks a request's query or body.
  *
- * @throws {ParameterError} that names the first parameter that breaks a rule, and the rule.
+ * @throws {ParameterError} naming the first parameter that breaks a rule, and the rule.
  */
 export function parseParameters<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const result = schema.safeParse(input ?? {});

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** An extension object, discriminated by `type`; unknown members and variants pass through untouched. */
+/** An extension object, discriminated by `type`; unknown members and variants are kept unchanged. */
 const ext = z.looseObject({ type: z.string().optional() });
 
 export const instrument = z.looseObject({
@@ -45,7 +45,7 @@ export type StatementRecord = z.infer<typeof statementRecord>;
 const epochMs = z.int().describe("[epoch ms]");
 const nullable = z.number().nullable();
 
-/** Parallel arrays, one entry a bar. The client reads them without this: see `decode`. */
+/** Parallel arrays, one entry per bar. The client does not use this schema: see `decode`. */
 export const compactKlines = z.strictObject({
   timestamp: z.array(epochMs),
   open: z.array(z.number()),
@@ -89,9 +89,9 @@ export const symbolRecord = z.looseObject({
   ext: z.unknown().optional(),
 });
 
-/** The ratio of one ex-event: close of the bar before, by the previous close that the exchange states. */
+/** The ratio of one ex-event: the close of the bar before, divided by the exchange's previous close. */
 export const exFactor = z.strictObject({ timestamp: epochMs, ex_factor: z.number() });
 
-/** Envelopes of the row-like answers. The elements are checked one by one, so that a bad one does not lose the rest. */
+/** Envelopes of responses with records. Elements are checked one by one, so that a bad one does not reject the rest. */
 export const listEnvelope = z.looseObject({ data: z.array(z.unknown()) });
 export const mapEnvelope = z.looseObject({ data: z.record(z.string(), z.unknown()) });

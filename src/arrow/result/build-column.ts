@@ -31,12 +31,12 @@ import { ArrayBuilder, ListBuilder, StructBuilder } from "./nested-builder.js";
 import { appendUuid, TextBuilder } from "./text-builder.js";
 
 /**
- * Makes a builder for a column of any type that Arrow has a counterpart of: `type` tells which. Integers, floats, text,
- * blobs, decimals, dates and times keep their types; HUGEINT and UHUGEINT become decimal(38, 0), TIMESTAMP WITH TIME ZONE
- * a timestamp in UTC, UUID text, and an enum a dictionary.
+ * Creates a builder for a column of any type that Arrow supports; its `type` is the Arrow type. Integers, floats, text,
+ * blobs, decimals, dates and times keep their types; HUGEINT and UHUGEINT become decimal(38, 0), TIMESTAMP WITH TIME
+ * ZONE a timestamp in UTC, UUID text, and an enum a dictionary.
  *
- * @param dictionaries numbers the dictionaries of one schema.
- * @throws {UsageError} for a type that Arrow has not, naming the column.
+ * @param dictionaries counter of the dictionaries of one schema.
+ * @throws {UsageError} for a type that Arrow does not support, naming the column.
  */
 export function buildColumn(column: string, type: DuckDBType, dictionaries: { next: number }): ColumnBuilder {
   const layout = fixedLayout(column, type.typeId);
@@ -92,7 +92,7 @@ function nestedColumn(
   return undefined;
 }
 
-/** An enum has indexes of as few bits as its words need, and so has the dictionary. */
+/** The dictionary's indexes have the enum's width, which depends on the number of its words. */
 function enumColumn(words: readonly string[], indexes: DuckDBTypeId, id: number): ColumnBuilder {
   const index =
     indexes === DuckDBTypeId.UTINYINT

@@ -2,17 +2,17 @@ import duckdb, { type Vector } from "@duckdb/node-bindings";
 import { type Vector as ArrowVector, type Data, type DataType, makeData } from "apache-arrow";
 import { copyBits } from "../../core/bits.js";
 
-/** Appends rows `from` to `from + count` of the vector that was opened. */
+/** Appends the rows from `from` to `from + count` of the opened vector. */
 export type Append = (from: number, count: number) => void;
 
-/** Collects a column's values from DuckDB's vectors in Arrow's layout. A class because it holds the buffers. */
+/** Collects a column's values from DuckDB's vectors in Arrow's layout. A class because it owns the buffers. */
 export interface ColumnBuilder {
   readonly type: DataType;
-  /** Begins to read a vector that has so many rows. @throws {UsageError} for a value that Arrow has not. */
+  /** Starts reading a vector of so many rows. @throws {UsageError} for a value that Arrow does not support. */
   open(vector: Vector, rows: number): Append;
-  /** Bytes that the rows taken so far need. */
+  /** Bytes that the appended rows need. */
   readonly byteLength: number;
-  /** The rows taken since the last time, as Arrow's. */
+  /** Returns the rows appended since the last call, as Arrow data. */
   finish(): Data;
 }
 
@@ -24,9 +24,9 @@ export function validityOf(vector: Vector, rows: number): Validity {
   return bits ?? undefined;
 }
 
-/** Collects which rows of a column are there. */
+/** Collects which rows of a column are present. */
 export class ValidityBuilder {
-  /** Made for the first vector that may have a null. */
+  /** Created for the first vector that may have a null. */
   #bits: Uint8Array | undefined;
   #rows = 0;
 
@@ -41,7 +41,7 @@ export class ValidityBuilder {
     this.#rows = rows;
   }
 
-  /** @returns the rows taken, and their bits in Arrow's form; null where all are there. */
+  /** @returns the number of rows, and their bits in Arrow's form; null if all are present. */
   finish(): { readonly length: number; readonly nullBitmap: Uint8Array | null } {
     const finished = {
       length: this.#rows,
@@ -63,7 +63,7 @@ export class ValidityBuilder {
   }
 }
 
-/** The buffers of a column, by the names that {@link makeData} knows them by. */
+/** The buffers of a column, by the names that {@link makeData} uses. */
 interface Buffers<T extends DataType> {
   readonly type: T;
   readonly length: number;
@@ -75,7 +75,7 @@ interface Buffers<T extends DataType> {
   readonly dictionary?: ArrowVector | undefined;
 }
 
-/** A column of any type: {@link makeData}, which is declared for each type by itself. */
+/** Calls {@link makeData}, which is declared for each type separately, for a column of any type. */
 export function dataOf<T extends DataType>(buffers: Buffers<T>): Data<T> {
   return (makeData as unknown as (props: Buffers<T>) => Data<T>)(buffers);
 }

@@ -11,7 +11,7 @@ import {
 } from "./column-builder.js";
 import { GrowingBytes } from "./growing-bytes.js";
 
-/** How values of one width become values of another. */
+/** How values of a fixed width are converted. */
 export interface FixedLayout {
   readonly type: DataType;
   /** Bytes of a value in DuckDB's vector. */
@@ -19,18 +19,18 @@ export interface FixedLayout {
   /** Bytes of a value in Arrow. @default as in DuckDB */
   readonly width?: number;
   /**
-   * Writes values anew that Arrow has wider; both arrays begin with the first of them. @default a copy
+   * Converts values to Arrow's wider form; both arrays begin with the first value. @default a copy
    *
-   * In the place of a null is whatever DuckDB's memory held, and then 0.
+   * The source of a null is undefined bytes; its result is set to 0 afterwards.
    */
   readonly convert?: (source: Uint8Array, target: Uint8Array, count: number) => void;
-  /** Changes values in their place, and throws for one that Arrow has not. A null is 0. */
+  /** Changes values in place, and throws for a value that Arrow does not support. A null is 0. */
   readonly refine?: (values: Uint8Array, count: number) => void;
   /** The texts that the values are indexes of. */
   readonly dictionary?: ArrowVector;
 }
 
-/** Takes values of fixed width, without an object for any. */
+/** Collects values of a fixed width, without creating an object for each. */
 export class FixedBuilder implements ColumnBuilder {
   readonly type: DataType;
   readonly #layout: FixedLayout;
@@ -92,7 +92,7 @@ export class FixedBuilder implements ColumnBuilder {
   }
 }
 
-/** Takes booleans: a byte each in DuckDB, a bit in Arrow. */
+/** Collects booleans: one byte each in DuckDB, one bit in Arrow. */
 export class BooleanBuilder implements ColumnBuilder {
   readonly type = new Bool();
   readonly #bits = new GrowingBytes(0);
@@ -124,7 +124,7 @@ export class BooleanBuilder implements ColumnBuilder {
   }
 }
 
-/** Takes rows of a column that has no type, as every value is null. */
+/** Collects rows of a column without a type, in which every value is null. */
 export class NullBuilder implements ColumnBuilder {
   readonly type = new Null();
   #rows = 0;

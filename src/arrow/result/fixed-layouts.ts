@@ -23,7 +23,7 @@ import {
 import { UsageError } from "../../core/errors.js";
 import type { FixedLayout } from "./fixed-builder.js";
 
-/** The layouts of the types of fixed width, but for decimals and enums; each for a column, which errors name. */
+/** The layouts of types of fixed width, except decimals and enums; each gets the column's name for errors. */
 const LAYOUTS: Partial<Readonly<Record<DuckDBTypeId, (column: string) => FixedLayout>>> = {
   [DuckDBTypeId.TINYINT]: () => ({ type: new Int8(), sourceWidth: 1 }),
   [DuckDBTypeId.SMALLINT]: () => ({ type: new Int16(), sourceWidth: 2 }),
@@ -43,7 +43,7 @@ const LAYOUTS: Partial<Readonly<Record<DuckDBTypeId, (column: string) => FixedLa
   [DuckDBTypeId.TIMESTAMP_S]: (column) => instants(column, new TimestampSecond()),
   [DuckDBTypeId.TIMESTAMP_MS]: (column) => instants(column, new TimestampMillisecond()),
   [DuckDBTypeId.TIMESTAMP_NS]: (column) => instants(column, new TimestampNanosecond()),
-  // A sum of BIGINT is a HUGEINT. Arrow has no such integer; a decimal keeps every digit, where a double does not.
+  // A sum of BIGINT is a HUGEINT. Arrow has no such integer; unlike a double, a decimal keeps every digit.
   [DuckDBTypeId.HUGEINT]: (column) => ({
     type: new Decimal(0, 38),
     sourceWidth: 16,
@@ -66,7 +66,7 @@ export function fixedLayout(column: string, id: DuckDBTypeId): FixedLayout | und
   return LAYOUTS[id]?.(column);
 }
 
-/** The layout of a decimal: DuckDB has 16, 32, 64 or 128 bits for it, Arrow 128. */
+/** The layout of a decimal: 16, 32, 64 or 128 bits in DuckDB, 128 in Arrow. */
 export function decimalLayout(width: number, scale: number): FixedLayout {
   const type = new Decimal(scale, width);
   if (width > 18) return { type, sourceWidth: 16 };
@@ -135,7 +135,7 @@ function instants(column: string, type: FixedLayout["type"]): FixedLayout {
   return { type, sourceWidth: 8, refine };
 }
 
-/** The first integer that 38 digits do not hold, and its uppermost 32 bits. */
+/** The first integer with more than 38 digits, and its upper 32 bits. */
 const BEYOND_DECIMAL = 10n ** 38n;
 const BEYOND_WORD = Number(BEYOND_DECIMAL >> 96n);
 
@@ -163,7 +163,7 @@ function integerAt(words: Int32Array, at: number, isSigned: boolean): bigint {
 
 const MOST_MICROSECONDS = (2n ** 63n - 1n) / 1000n;
 
-/** An interval has months, days and microseconds in DuckDB, and nanoseconds in Arrow. */
+/** Converts intervals: months, days and microseconds in DuckDB, nanoseconds in Arrow. */
 function nanosecondsOf(column: string): Refine {
   return (values, count) => {
     const parts = new BigInt64Array(values.buffer, values.byteOffset, count * 2);

@@ -1,4 +1,4 @@
-/** Bytes that are appended to and then handed over. Its buffer is zero where nothing was written. */
+/** A growing buffer of bytes, zero where nothing was written. */
 export class GrowingBytes {
   #bytes: Uint8Array;
   #length = 0;
@@ -7,7 +7,7 @@ export class GrowingBytes {
     this.#bytes = new Uint8Array(capacity);
   }
 
-  /** All of the buffer, what is appended and what is not yet; replaced when it grows. */
+  /** The whole buffer, including its unused end; replaced when it grows. */
   get bytes(): Uint8Array {
     return this.#bytes;
   }
@@ -16,7 +16,7 @@ export class GrowingBytes {
     return this.#length;
   }
 
-  /** Makes room for so many bytes more, all 0. @returns where they begin. */
+  /** Appends so many bytes, all 0. @returns the offset at which they begin. */
   extend(count: number): number {
     const at = this.#length;
     const needed = at + count;
@@ -29,7 +29,7 @@ export class GrowingBytes {
     return at;
   }
 
-  /** Hands the bytes over, as a buffer that begins with them, and begins anew at their size. */
+  /** Returns the bytes, as a view of their buffer, and starts a new buffer of the same size. */
   take(): Uint8Array {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#bytes = new Uint8Array(this.#length);

@@ -4,10 +4,10 @@ import { isPresent } from "../../core/bits.js";
 import { type Append, type ColumnBuilder, dataOf, ValidityBuilder, validityOf } from "./column-builder.js";
 import { checkReach, OffsetsBuilder } from "./text-builder.js";
 
-/** 32-bit words of a list in a vector: where its elements begin among all, and their number, 64 bits each. */
+/** 32-bit words of a list in a vector: the offset of its elements and their number, 64 bits each. */
 const LIST_WORDS = 4;
 
-/** Takes lists, and maps, which are lists of entries. */
+/** Collects lists, and maps, which are lists of entries. */
 export class ListBuilder implements ColumnBuilder {
   readonly #column: string;
   readonly type: DataType;
@@ -32,7 +32,7 @@ export class ListBuilder implements ColumnBuilder {
     );
     return (from, count) => {
       const { offsets, at } = this.#offsets.extend(count);
-      // Lists that lie one behind the other are taken at once.
+      // Lists with adjacent elements are appended together.
       let [start, end] = [0, 0];
       for (let row = 0; row < count; row++) {
         const word = (from + row) * LIST_WORDS;
@@ -68,7 +68,7 @@ export class ListBuilder implements ColumnBuilder {
   }
 }
 
-/** Takes arrays: lists of a length that is a part of their type. */
+/** Collects arrays: lists whose length is part of their type. */
 export class ArrayBuilder implements ColumnBuilder {
   readonly type: DataType;
   readonly #length: number;
@@ -103,7 +103,7 @@ export class ArrayBuilder implements ColumnBuilder {
   }
 }
 
-/** Takes structs: a column for each field. */
+/** Collects structs: a column for each field. */
 export class StructBuilder implements ColumnBuilder {
   readonly type: DataType;
   readonly #fields: readonly ColumnBuilder[];

@@ -4,18 +4,18 @@ import { Field, RecordBatch, Schema, Struct } from "apache-arrow";
 import { buildColumn } from "./build-column.js";
 import { type ColumnBuilder, dataOf } from "./column-builder.js";
 
-/** Most rows of a batch, and the bytes after which it ends earlier. */
+/** Most rows of a batch, and the number of bytes after which it ends earlier. */
 const BATCH_ROWS = 65_536;
 const BATCH_BYTES = 32 * 2 ** 20;
 
 /**
- * Reads a query's result as Arrow's record batches, as DuckDB computes it: of some 64k rows, fewer where values are large.
- * The memory it takes is that of a batch. {@link buildColumn} tells the types; names that are there twice get a number, as
- * DuckDB's own files do. An empty result is one batch without rows, so that its columns are known.
+ * Reads a query's result as Arrow record batches while DuckDB computes it: of about 64k rows, fewer where values are
+ * large. Memory contains one batch. {@link buildColumn} defines the types; repeated names get a number, as in DuckDB's
+ * own files. An empty result is one batch without rows, so that its columns are known.
  *
- * Begins by itself: a type that Arrow has not is told before the first batch is asked for.
+ * Types are checked by the call itself, before the first batch is requested.
  *
- * @throws {UsageError} for a type, and later for a value, that Arrow has not, naming the column.
+ * @throws {UsageError} for a type, and later for a value, that Arrow does not support, naming the column.
  */
 export function resultBatches(result: DuckDBResult): AsyncGenerator<RecordBatch, void, undefined> {
   const dictionaries = { next: 0 };
@@ -51,7 +51,7 @@ async function* readBatches(
   if (rows > 0 || isFirst) yield finish();
 }
 
-/** Names, each once: a second `close` is `close_1`. */
+/** Unique names: a second `close` becomes `close_1`. */
 function distinctNames(names: readonly string[]): string[] {
   const taken = new Set(names);
   const seen = new Set<string>();

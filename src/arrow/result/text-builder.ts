@@ -6,10 +6,10 @@ import { INLINE_TEXT_BYTES } from "../scan/vector-copy.js";
 import { type Append, type ColumnBuilder, dataOf, ValidityBuilder, validityOf } from "./column-builder.js";
 import { GrowingBytes } from "./growing-bytes.js";
 
-/** Most bytes, and most elements, that 32-bit offsets reach. */
+/** Most bytes, and most elements, that 32-bit offsets can address. */
 const MOST = 2 ** 31 - 1;
 
-/** Where each row of a column of variable width ends. */
+/** The end offset of each row of a column of variable width. */
 export class OffsetsBuilder {
   readonly #bytes = new GrowingBytes(4);
 
@@ -17,7 +17,7 @@ export class OffsetsBuilder {
     this.#bytes.extend(4);
   }
 
-  /** Makes room for so many rows. @returns the offsets, and the index at which the end of the first of these rows belongs. */
+  /** Appends so many rows. @returns the offsets, and the index at which the end offset of the first new row belongs. */
   extend(rows: number): { readonly offsets: Int32Array; readonly at: number } {
     const at = this.#bytes.extend(rows * 4) / 4;
     return { offsets: new Int32Array(this.#bytes.bytes.buffer, 0, at + rows), at };
@@ -34,7 +34,7 @@ export class OffsetsBuilder {
   }
 }
 
-/** @throws {UsageError} where 32-bit offsets do not reach. */
+/** @throws {UsageError} where 32-bit offsets are too small. */
 export function checkReach(column: string, end: number): void {
   if (end <= MOST) return;
   throw new UsageError(`column ${column}: 2,048 rows have more than 2 GiB`, {
@@ -42,12 +42,12 @@ export function checkReach(column: string, end: number): void {
   });
 }
 
-/** Appends a value of a vector's 16 bytes, which begin at `entry`, to others. */
+/** Appends the value of a vector's entry, the 16 bytes at `entry`, to `bytes`. */
 export type AppendBytes = (source: Uint8Array, entry: number, bytes: GrowingBytes) => void;
 
 const ENTRY_BYTES = 16;
 
-/** Takes values of variable width: texts, blobs, and whatever is told as text. */
+/** Collects values of variable width: texts, blobs, and other types that are written as text. */
 export class TextBuilder implements ColumnBuilder {
   readonly #column: string;
   readonly type: DataType;
@@ -56,7 +56,7 @@ export class TextBuilder implements ColumnBuilder {
   readonly #bytes = new GrowingBytes(0);
   readonly #validity = new ValidityBuilder();
 
-  /** @param column how errors name it. */
+  /** @param column the name that errors use. */
   constructor(column: string, type: DataType, append: AppendBytes = appendText) {
     this.#column = column;
     this.type = type;
@@ -91,7 +91,7 @@ export class TextBuilder implements ColumnBuilder {
   }
 }
 
-/** A text or a blob: its length in 4 bytes, then itself if it is short, or 4 bytes of it and its address. */
+/** A text or blob entry: 4 bytes of length, then itself if it is short, or its first 4 bytes and its address. */
 function appendText(source: Uint8Array, entry: number, bytes: GrowingBytes): void {
   const [a = 0, b = 0, c = 0, d = 0] = [
     source[entry],
@@ -114,7 +114,7 @@ const HEX = Uint8Array.from("0123456789abcdef", (digit) => digit.charCodeAt(0));
 const UUID_CHARACTERS = 36;
 const UUID_HYPHENS = new Set([4, 6, 8, 10]);
 
-/** A UUID as its 36 characters: DuckDB has 128 bits, the uppermost of which is flipped so that they sort as integers. */
+/** A UUID as its 36 characters. DuckDB stores 128 bits, with the highest bit flipped so that UUIDs sort as integers. */
 export function appendUuid(source: Uint8Array, entry: number, bytes: GrowingBytes): void {
   let at = bytes.extend(UUID_CHARACTERS);
   const target = bytes.bytes;

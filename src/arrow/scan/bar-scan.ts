@@ -19,16 +19,16 @@ import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
 import { TextVector } from "./text-vector.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
 
-/** Does something with rows `start` to `end`, exclusive, of a segment; they are rows `at` and on of the vector. */
+/** Handles the rows from `start` to `end`, exclusive, of a segment; they belong at row `at` of the vector. */
 type Visit = (segment: BarSegment, start: number, end: number, at: number) => void;
-/** Visits the parts of segments that rows `from` to `from + rows` lie in. */
+/** Visits the parts of segments that contain the rows from `from` to `from + rows`. */
 type Walk = (from: number, rows: number, visit: Visit) => void;
 
 /**
- * Segments of bars, one after the other, as a scan's source; nothing is copied before DuckDB asks for it.
+ * The segments of bars, one after the other, as a scan's source; values are copied only when DuckDB reads them.
  *
- * Columns: those of a table of bars but its partition's, in the table's own types, and `source`. `trade_date` is null,
- * and `lot` 1, where the region is unknown.
+ * Columns: those of a bars table except the partition's, in the table's own types, and `source`. `trade_date` is null
+ * and `lot` is 1 where the region is unknown.
  *
  * @param rowsAtATime consecutive rows that one thread takes.
  */
@@ -70,7 +70,7 @@ function lotOf({ region }: BarSegment): number {
   return region === undefined ? 1 : REGIONS[region].lot;
 }
 
-/** @param ends row after the last of each segment, of all rows. */
+/** @param ends row after the last of each segment, counted over all segments. */
 function walkOver(segments: readonly BarSegment[], ends: Float64Array): Walk {
   return (from, rows, visit) => {
     let index = lowerBound(0, ends.length, (segment) => (ends[segment] as number) > from);
@@ -110,7 +110,7 @@ function fillVolumes(walk: Walk): Fill {
     );
 }
 
-/** Milliseconds become microseconds, as DuckDB's TIMESTAMPTZ counts: 64-bit integers, a word at a time. */
+/** Converts milliseconds to the microseconds of DuckDB's TIMESTAMPTZ, in 32-bit words. */
 function fillTimes(walk: Walk): Fill {
   const words = new Uint32Array(VECTOR_ROWS * 2);
   const values = new BigInt64Array(words.buffer);

@@ -17,11 +17,11 @@ import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
 
 /**
- * A record batch as a scan's source; its buffers must stay as they are meanwhile.
+ * A record batch as a scan's source; its buffers must not change during the scan.
  *
- * A dictionary of strings arrives as an ENUM, a timestamp as TIMESTAMP_MS or TIMESTAMP in UTC.
+ * A dictionary of strings becomes an ENUM, a timestamp TIMESTAMP_MS or TIMESTAMP in UTC.
  *
- * @throws {TypeError} for a column of a type that has no DuckDB twin here.
+ * @throws {TypeError} for a column of an unsupported type.
  */
 export function batchScan(batch: RecordBatch): ScanSource {
   const columns = batch.schema.fields.map((field, i) =>
@@ -57,7 +57,7 @@ function fixedWidthType(type: DataType): DuckDBType | undefined {
   return undefined;
 }
 
-/** A dictionary column is an ENUM to DuckDB: its vector holds the indices, in the narrowest width that fits. */
+/** A dictionary column is an ENUM in DuckDB: its vector contains the indices, in the narrowest width that fits. */
 function dictionaryColumn(name: string, data: Data): ScanColumn {
   const words = [...(data.dictionary ?? [])] as string[];
   if (words.length === 0) return { name, type: VARCHAR, fill: markAllNull };

@@ -3,7 +3,7 @@ import { type DuckDBMaterializedResult, type DuckDBResult, DuckDBTypeId } from "
 import duckdb, { type DataChunk, type Vector } from "@duckdb/node-bindings";
 import { copyBits, isAllNull } from "../../core/bits.js";
 
-/** The arrays that a column of fixed width is read into, by its type in SQL: INTEGER, BIGINT, DOUBLE. */
+/** The arrays that columns of fixed width are read into: for the SQL types INTEGER, BIGINT and DOUBLE. */
 interface ArrayOf {
   readonly int32: Int32Array;
   readonly int64: BigInt64Array;
@@ -12,8 +12,8 @@ interface ArrayOf {
 export type FixedType = keyof ArrayOf;
 
 /**
- * Values of one column in Arrow's layout; `validity` has a bit a row (1 = present) and is absent if all are. A column
- * without any value has no `values` either.
+ * Values of one column in Arrow's layout; `validity` has one bit per row (1 = present), and is undefined if all values
+ * are present. A column of only nulls has no `values`.
  */
 export interface ResultColumn<T extends FixedType> {
   readonly values: ArrayOf[T];
@@ -26,7 +26,7 @@ export interface ResultColumns<S extends Readonly<Record<string, FixedType>>> {
   readonly columns: { readonly [Name in keyof S]: ResultColumn<S[Name]> };
 }
 
-/** Makes an array, or one that looks at bytes which are there. */
+/** Creates an array, or a view of existing bytes. */
 type Make<T> = (rows: number) => T;
 type View<T> = (bytes: ArrayBuffer, offset: number, rows: number) => T;
 
@@ -58,17 +58,17 @@ const TYPES: {
   },
 };
 
-/** Vectors read before others have their turn: less than a millisecond. */
+/** Vectors read before the event loop can run other work: less than a millisecond. */
 const TURN_CHUNKS = 16;
 
 /**
- * Reads a query's result into typed arrays, a vector at a time: no row object, no boxed value.
+ * Reads a query's result into typed arrays, one vector at a time: without row objects or boxed values.
  *
- * The result is whole when this begins: DuckDB computes it with all its threads, where a streamed one waits for its
- * reader every few vectors.
+ * The result must be complete: DuckDB computes it with all its threads, whereas a streamed result waits for its reader
+ * every few vectors.
  *
  * @param shape the result's columns, in its order, and the type of each.
- * @throws {TypeError} when the result has other columns, or a column another type.
+ * @throws {TypeError} when the result has other columns, or a column has another type.
  */
 export async function readColumns<const S extends Readonly<Record<string, FixedType>>>(
   result: DuckDBMaterializedResult,
@@ -85,20 +85,20 @@ export async function readColumns<const S extends Readonly<Record<string, FixedT
   return { rows, columns: Object.fromEntries(named) as ResultColumns<S>["columns"] };
 }
 
-/** Some rows of a result, where DuckDB has them: gone when the next ones come. */
+/** Some rows of a result, in DuckDB's memory: invalid as soon as the next rows are read. */
 export interface ResultRows {
   readonly rows: number;
-  /** Values of a column; of one without a value any may stand there. */
+  /** Values of a column; the values of nulls are undefined. */
   values<T extends FixedType>(column: number, type: T): ArrayOf[T];
-  /** Which rows of a column are there; a bit a row (1 = present), undefined if all are. */
+  /** Which rows of a column are present; one bit per row (1 = present), undefined if all are. */
   validity(column: number): Uint8Array | undefined;
 }
 
 /**
- * Gives a query's result some rows at a time, without a copy.
+ * Passes a query's result to a visitor, some rows at a time, without a copy.
  *
- * @param shape as {@link readColumns} has it; the values are asked for by a column's number.
- * @throws {TypeError} likewise.
+ * @param shape as in {@link readColumns}; the visitor gets values by column number.
+ * @throws {TypeError} as {@link readColumns}.
  */
 export async function visitRows(
   result: DuckDBMaterializedResult,
@@ -145,12 +145,12 @@ function checkShape(result: DuckDBResult, shape: Readonly<Record<string, FixedTy
   }
 }
 
-/** Puts a column's vectors one behind the other. */
+/** Concatenates a column's vectors. */
 class ColumnReader<T extends FixedType> {
   readonly #width: number;
   readonly #make: (rows: number) => ArrayOf[T];
   readonly #rows: number;
-  /** Made for the first value that is there. */
+  /** Created for the first value that is present. */
   #values: ArrayOf[T] | undefined;
   #bytes: Uint8Array = new Uint8Array(0);
   #validity: Uint8Array | undefined;
@@ -163,7 +163,7 @@ class ColumnReader<T extends FixedType> {
   }
 
   take(vector: Vector, rows: number): void {
-    // DuckDB marks rows as Arrow does, and has no bits where all are present.
+    // DuckDB marks nulls as Arrow does, and has no bitmap where all rows are present.
     const bits = duckdb.vector_get_validity(vector, Math.ceil(rows / 64) * 8) as Uint8Array | null;
     if (bits !== null) this.#validity ??= new Uint8Array(Math.ceil(this.#rows / 8)).fill(0xff);
     if (bits !== null && this.#validity) copyBits(bits, 0, rows, this.#validity, this.#read);

@@ -8,7 +8,7 @@ import {
 import duckdb from "@duckdb/node-bindings";
 import { VECTOR_ROWS } from "./vector-copy.js";
 
-/** Writes rows `from` to `from + rows` of one column into a DuckDB vector. */
+/** Writes the rows from `from` to `from + rows` of one column into a DuckDB vector. */
 export type Fill = (target: duckdb.Vector, from: number, rows: number) => void;
 
 export interface ScanColumn {
@@ -17,23 +17,23 @@ export interface ScanColumn {
   readonly fill: Fill;
 }
 
-/** Rows that SQL can read out of buffers here. */
+/** Rows in JavaScript's buffers that SQL can read. */
 export interface ScanSource {
   readonly rows: number;
   readonly columns: readonly ScanColumn[];
-  /** Consecutive rows that one of DuckDB's threads takes before another gets the next. @default {@link VECTOR_ROWS} */
+  /** Consecutive rows that one of DuckDB's threads takes at a time. @default {@link VECTOR_ROWS} */
   readonly rowsAtATime?: number;
 }
 
 /** A source that SQL can read now. */
 export interface Scan {
-  /** The table function's call, to stand after FROM. */
+  /** The call of the table function, for use after FROM. */
   readonly sql: string;
-  /** Ends it: the buffers are free. */
+  /** Ends the scan: the buffers may be reused. */
   release(): void;
 }
 
-/** A query's scan: the columns that it asks for, in its order, and the first row that no thread has taken. */
+/** The scan of a query: the columns that it needs, in its order, and the first row that no thread has taken. */
 interface Cursor {
   readonly source: ScanSource;
   readonly fills: readonly Fill[];
@@ -46,12 +46,12 @@ interface Share {
   end: number;
 }
 
-/** Threads of one query: they take turns in getting their rows here, and do the rest of it side by side. */
+/** Most threads of one query: they get their rows here one at a time, and do the rest of the query in parallel. */
 const MAX_THREADS = 16;
 
-/** What one connection's SQL can read. */
+/** The sources that one connection's SQL can read. */
 export interface TableScans {
-  /** Makes a source readable; its buffers must stay as they are until it is released. */
+  /** Makes a source readable; its buffers must not change until it is released. */
   add(source: ScanSource): Scan;
 }
 
@@ -114,5 +114,5 @@ function takeShare(cursor: Cursor, share: Share): void {
   cursor.next = share.end;
 }
 
-/** A query that only counts rows asks for a column that is none. */
+/** A query that only counts rows reads a column that does not exist. */
 const noColumn: Fill = () => {};

@@ -1,22 +1,22 @@
 import duckdb from "@duckdb/node-bindings";
 import { copyInlineTexts, INLINE_TEXT_BYTES, TEXT_WORDS, VECTOR_ROWS } from "./vector-copy.js";
 
-/** A text as bytes and, if it is short, as the words that a vector holds. */
+/** A text as bytes and, if it is short, as the words of a vector's entry. */
 interface EncodedText {
   readonly bytes: Uint8Array;
   readonly words: Uint32Array;
 }
 
-/** The texts of one vector, which are few and repeat. A class because it holds the vector's bytes. */
+/** The texts of one vector, which are few and repeat. A class because it owns the vector's bytes. */
 export class TextVector {
   readonly #words = new Uint32Array(VECTOR_ROWS * TEXT_WORDS);
   readonly #encoded = new Map<string, EncodedText>();
-  /** Texts that are too long to stand in the vector, and their rows. */
+  /** Texts that are too long to be stored in the vector itself, and their rows. */
   #long: { readonly bytes: Uint8Array; readonly start: number; readonly end: number }[] = [];
-  /** The short text that all rows have, if they do. */
+  /** The short text of all rows, if they have the same one. */
   #throughout: string | undefined;
 
-  /** Gives rows `start` to `end`, exclusive, a text. */
+  /** Sets the text of the rows from `start` to `end`, exclusive. */
   fill(text: string, start: number, end: number): void {
     if (text === this.#throughout) return;
     const { bytes, words } = this.#encode(text);

@@ -7,8 +7,8 @@ export const VECTOR_ROWS = 2048;
 /**
  * Copies `rows` fixed-width values into a DuckDB vector, from its row `at` on.
  *
- * This file is the one unsafe step of the project: the native call checks nothing, so every bound is checked here. A vector
- * holds {@link VECTOR_ROWS} values; `values` must hold `from + rows`.
+ * This file is the only unsafe code of the project: the native call checks nothing, so every bound is checked here. A
+ * vector has {@link VECTOR_ROWS} values; `values` must have at least `from + rows`.
  *
  * @throws {RangeError} when the copy would read or write outside.
  */
@@ -25,18 +25,18 @@ export function copyValues(
   duckdb.copy_data_to_vector(target, at * width, values.buffer as ArrayBuffer, offset, rows * width);
 }
 
-/** Bytes of a short text, which DuckDB keeps in the vector itself. */
+/** Longest text that DuckDB stores in the vector itself (bytes). */
 export const INLINE_TEXT_BYTES = 12;
 
-/** 32-bit words of a text in a vector: its length, and {@link INLINE_TEXT_BYTES} bytes, zeros behind the text. */
+/** 32-bit words of a text in a vector: its length and {@link INLINE_TEXT_BYTES} bytes, padded with zeros. */
 export const TEXT_WORDS = 4;
 
 /**
- * Copies `rows` short texts into a DuckDB vector of texts, as `duckdb_string_t` lays them out.
+ * Copies `rows` short texts into a DuckDB vector of texts, in the layout of `duckdb_string_t`.
  *
- * @param words {@link TEXT_WORDS} words a text.
- * @throws {RangeError} when the copy would read or write outside, or a text is not short: DuckDB would take what follows
- *   for an address.
+ * @param words {@link TEXT_WORDS} words per text.
+ * @throws {RangeError} when the copy would read or write outside, or a text is too long: DuckDB would use its bytes as
+ *   an address.
  */
 export function copyInlineTexts(target: duckdb.Vector, words: Uint32Array, rows: number): void {
   checkBounds(0, rows, Math.floor(words.length / TEXT_WORDS));
@@ -58,7 +58,7 @@ export function copyInlineTexts(target: duckdb.Vector, words: Uint32Array, rows:
 /**
  * Marks the nulls of a DuckDB vector from an Arrow validity bitmap (bit `from + i` belongs to row `i`).
  *
- * @throws {RangeError} when the bitmap does not hold `from + rows` bits, or the vector not `rows` values.
+ * @throws {RangeError} when the bitmap has fewer than `from + rows` bits, or the vector fewer than `rows` values.
  */
 export function copyValidity(target: duckdb.Vector, bitmap: Uint8Array, from: number, rows: number): void {
   checkBounds(from, rows, bitmap.length * 8);

@@ -1,23 +1,23 @@
 import { exFactor } from "../../market/ex-events.js";
 
-/** How far symbols' factors have come: what each has after its last row so far. */
+/** The state of symbols' factors after the rows processed so far. */
 export interface FactorState {
   readonly lastDay: Int32Array;
   readonly lastClose: Float64Array;
   readonly factor: Float64Array;
 }
 
-/** Some daily rows as they were traded. A price that is not there is NaN. */
+/** Some daily rows with prices as traded. A missing price is NaN. */
 export interface DailyPrices {
   readonly rows: number;
-  /** Index of the row's symbol in the state, negative for one that is not in it; and its date as days since 1970-01-01. */
+  /** Index of the row's symbol in the state, negative if it is not in it; and the date as days since 1970-01-01. */
   readonly symbol: Int32Array;
   readonly day: Int32Array;
   readonly close: Float64Array;
   readonly prevClose: Float64Array;
 }
 
-/** The state of symbols before their first row. */
+/** The state before the first row of the symbols. */
 export function firstFactors(symbols: number): FactorState {
   return {
     lastDay: new Int32Array(symbols).fill(-0x80000000),
@@ -27,13 +27,13 @@ export function firstFactors(symbols: number): FactorState {
 }
 
 /**
- * Works out each row's factor for backward adjustment: the product, from a symbol's first row on, of `last close / previous
- * close as stated` over the days on which these differ. No row's factor depends on a later row. The same products, in the
- * same order, as those of the macro `adjustment_steps`.
+ * Computes each row's factor for backward adjustment: the product, from a symbol's first row on, of `last close /
+ * stated previous close` over the days on which these differ. A row's factor does not depend on later rows. The
+ * products, and their order, are those of the macro `adjustment_steps`.
  *
- * @param state where earlier rows left off; it goes on.
- * @param factors gets each row's factor.
- * @returns false where a symbol's days do not ascend: the factors are of no use then.
+ * @param state the state after the earlier rows; it is updated.
+ * @param factors receives each row's factor.
+ * @returns false where a symbol's days do not ascend: the factors are then invalid.
  */
 export function backwardFactors(
   { rows, symbol, day, close, prevClose }: DailyPrices,

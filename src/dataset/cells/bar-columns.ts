@@ -2,16 +2,16 @@ import { sharesSql, volumeSql } from "../../db/market/bar-sql.js";
 import { lotSql } from "../../db/market/region-sql.js";
 import type { FillKind } from "../spec.js";
 
-/** A column of a dataset's bars, as fields may name it. */
+/** A column of a dataset's bars that fields can name. */
 export interface BarColumn {
   readonly doc: string;
-  /** What a day without trades gets where gaps are filled. */
+  /** The value of a day without trades where gaps are filled. */
   readonly fill: FillKind;
-  /** Its value of columns of `raw.bars_1d`, as traded. */
+  /** SQL of its value as traded, over the columns of `raw.bars_1d`. */
   readonly raw: string;
-  /** Its value of columns of the macro `adjusted`, beside the day's `step`. */
+  /** SQL of its adjusted value, over the columns of the macro `adjusted` and the day's `step`. */
   readonly adjusted: string;
-  /** What backward adjustment does to the value as traded: multiplies or divides it by the factor, or nothing. */
+  /** How backward adjustment changes the value as traded: times the factor, divided by it, or not at all. */
   readonly factor: "times" | "over" | "none";
 }
 
@@ -32,7 +32,7 @@ const told = (name: string, doc: string, fill: FillKind): BarColumn => ({
 
 const SHARES = sharesSql("volume", "lot");
 
-/** Columns that every bar of a dataset has, prices adjusted as the spec says. */
+/** The columns of every dataset's bars, with prices adjusted as the spec says. */
 export const BAR_COLUMNS = {
   open: price("open", "First price."),
   high: price("high", "Highest price."),

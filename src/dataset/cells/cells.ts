@@ -2,9 +2,9 @@ import type { ResultRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import type { PanelShape, PanelSymbol } from "../panel/block.js";
 
-/** Some symbols' cells as a source gives them: what traded, before gaps are filled. */
+/** The cells of some symbols as a source returns them: bars with trades, before gaps are filled. */
 export interface Cells {
-  /** Of each field: `symbols * width` values. */
+  /** For each field: `symbols * width` values. */
   readonly fields: readonly Float64Array[];
   /** The adjusted close, where gaps are filled with it. */
   readonly closes: Float64Array | undefined;
@@ -14,25 +14,26 @@ export interface Cells {
 
 /** Some of a dataset's symbols. */
 export interface SymbolRange {
-  /** Index of the first. */
+  /** Index of the first symbol. */
   readonly start: number;
   readonly symbols: readonly PanelSymbol[];
 }
 
-/** Where the values of a dataset's cells come from. */
+/** A source of the values of a dataset's cells. */
 export interface CellSource {
   /**
-   * Asks for some symbols' rows.
+   * Queries the rows of some symbols.
    *
-   * @returns what makes cells of the rows. It asks for nothing more unless it must, so that others can be asked for meanwhile.
+   * @returns a function that converts the rows to cells. It runs no further query unless it must, so that the next rows
+   * can be queried at the same time.
    */
   ask(range: SymbolRange): Promise<() => Promise<Cells>>;
 }
 
-/** Gives room for the cells of so many symbols: the same memory each time, with what stood there. */
+/** Returns buffers for the cells of so many symbols: always the same memory, of which only `traded` is cleared. */
 export type CellBuffers = (symbols: number) => Cells;
 
-/** Makes room for the cells of at most so many symbols. Nothing is traded in them yet; {@link blankUntraded} is for after. */
+/** Creates buffers for the cells of so many symbols, with nothing traded. Call {@link blankUntraded} after filling. */
 export function cellBuffers(
   { fields, labels }: PanelShape,
   symbols: number,
@@ -54,7 +55,7 @@ export function cellBuffers(
   };
 }
 
-/** Takes away what stands in cells of which nothing was read. */
+/** Clears the cells without trades. */
 export function blankUntraded({ fields, closes, traded }: Cells): void {
   for (let start = traded.indexOf(0); start >= 0; ) {
     const next = traded.indexOf(1, start);
@@ -65,13 +66,13 @@ export function blankUntraded({ fields, closes, traded }: Cells): void {
   }
 }
 
-/** Rows of some symbols only, in SQL: of `symbol`, so that it reaches the files. */
+/** The SQL condition for some symbols' rows; it is on `symbol`, so that DuckDB can skip files. */
 export function symbolsSql({ symbols }: SymbolRange, quote: (text: string) => string): string {
   const [first, last] = [symbols[0]?.symbol ?? "", symbols.at(-1)?.symbol ?? ""];
   return `symbol >= ${quote(first)} AND symbol <= ${quote(last)}`;
 }
 
-/** Puts a column's values into their cells: NaN for one that is not there. */
+/** Writes a column's values to their cells: NaN for a missing value. */
 export function scatter(rows: ResultRows, column: number, target: Int32Array, cells: Float64Array): void {
   const values = rows.values(column, "double");
   const validity = rows.validity(column);

@@ -18,7 +18,7 @@ import {
   symbolsSql,
 } from "./cells.js";
 
-/** The columns of the bars that a dataset's fields are, where {@link dailyCells} can give all of them. */
+/** The bar columns of a dataset's fields; undefined where {@link dailyCells} does not support all of them. */
 export function dailyColumns(
   { period, adjustment }: DatasetSpec,
   fields: readonly ResolvedField[],
@@ -28,14 +28,14 @@ export function dailyColumns(
   return period === "1d" && isPlain && names.length === fields.length ? names : undefined;
 }
 
-/** Rows that DuckDB gives at a time. */
+/** Rows that DuckDB returns at a time. */
 const VECTOR_ROWS = 2048;
 const KEY_SHAPE = { s: "int32", d: "int32", close: "double", prev_close: "double" } as const;
 const [SYMBOL, DAY, CLOSE, PREV_CLOSE, TRADED, FIRST_FIELD] = [0, 1, 2, 3, 4, 5];
 
 /**
- * Cells of daily bars, unadjusted or adjusted backward: the rows as they were traded, adjusted here as they are read. Equal
- * to those of {@link sqlCells}, to the bit, in a fraction of the time.
+ * Cells of daily bars, unadjusted or adjusted backward: rows are read as traded, and adjusted here. They are identical
+ * to those of {@link sqlCells}, in a fraction of the time.
  */
 export function dailyCells(
   session: Session,
@@ -48,7 +48,7 @@ export function dailyCells(
   }: {
     readonly adjustment: string;
     readonly room: CellBuffers;
-    /** Whether many symbols of the lake are none of the dataset's. */
+    /** Whether many symbols of the lake are not in the dataset. */
     readonly isSparse: boolean;
   },
 ): CellSource {
@@ -58,7 +58,7 @@ export function dailyCells(
   for (let label = 0; label < labels.count; label++)
     labelOfDay[(labels.days[label] as number) - firstDay] = label;
   const isAdjusted = adjustment === "backward";
-  /** Whether rows have to be put in order first: files do not give them so. */
+  /** Whether rows must be sorted, because the order of the files is not sufficient. */
   let mustOrder = false;
 
   return {
@@ -78,7 +78,7 @@ export function dailyCells(
   };
 
   async function query(range: SymbolRange) {
-    // No join: its rows come in any order, while those of a scan come in the files'.
+    // No join: it returns rows in any order, whereas a scan keeps the order of the files.
     const rows = (where: string): string => `FROM (
         FROM (SELECT *, coalesce(CAST(enum_code(TRY_CAST(symbol AS panel_symbol)) AS INTEGER), -1) AS code
           FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where})
@@ -142,7 +142,7 @@ export function dailyCells(
     return cells;
   }
 
-  /** Finds the cell of each row, -1 where it has none: nothing traded, or the date is no session. */
+  /** Finds the cell of each row; -1 where nothing traded, or the date is no session. */
   function findTargets(rows: ResultRows, target: Int32Array, traded: Uint8Array): void {
     const [symbol, day] = [rows.values(SYMBOL, "int32"), rows.values(DAY, "int32")];
     const isTraded = rows.values(TRADED, "int32");
@@ -156,14 +156,14 @@ export function dailyCells(
   }
 }
 
-/** Fields that are among the keys already, or made here. */
+/** Fields that are key columns already, or computed here. */
 const KEY_COLUMNS: Readonly<Record<string, number | "factors">> = {
   close: CLOSE,
   prev_close: PREV_CLOSE,
   factor: "factors",
 };
 
-/** The columns of the window's result, and which of them each field is; undefined: the factors. */
+/** The columns of the window's result, and the column of each field; undefined for the factors. */
 function resultColumns(names: readonly BarColumnName[]) {
   let next = FIRST_FIELD;
   const shape: Record<string, "int32" | "double"> = { ...KEY_SHAPE, traded: "int32" };
@@ -187,7 +187,7 @@ function takeFactors(rows: ResultRows, state: FactorState, factors: Float64Array
   return backwardFactors(prices, state, factors);
 }
 
-/** A column's values with NaN where there is none. */
+/** A column's values, with NaN for missing ones. */
 function withNaN(rows: ResultRows, column: number): Float64Array {
   const values = rows.values(column, "double");
   const validity = rows.validity(column);
@@ -195,7 +195,7 @@ function withNaN(rows: ResultRows, column: number): Float64Array {
   return values.map((value, row) => (isPresent(validity, row) ? value : Number.NaN));
 }
 
-/** Puts a column's values, adjusted, into their cells. */
+/** Writes a column's adjusted values to their cells. */
 function scatterAdjusted(
   rows: ResultRows,
   column: number,

@@ -1,8 +1,8 @@
 import type { Block, PanelField } from "../panel/block.js";
 
 /**
- * Fills the days without trades between a symbol's first and last day with trades, at most `limit` in a row: prices with
- * the last close, volumes with 0, other values with the last one. In place; the masks stay.
+ * Fills the days without trades between a symbol's first and last day with trades, at most `limit` in a row: prices
+ * with the last close, volumes with 0, other values with the last value. Works in place; the masks do not change.
  *
  * @param closes cells of the adjusted close, NaN where nothing traded.
  */

@@ -6,7 +6,7 @@ import type { Labels } from "../panel/block.js";
 /**
  * Labels as texts: dates as `2026-11-20`, minutes as `2026-11-20 09:31:00` in a zone.
  *
- * @returns what gives the text of a label by its index.
+ * @returns a function that returns the text of a label by its index.
  */
 export function labelTexts({ count, days, times }: Labels, zone: string): (label: number) => string {
   const texts = Array.from({ length: count }, (_, label) => {

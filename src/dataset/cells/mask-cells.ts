@@ -5,7 +5,7 @@ import type { PanelShape } from "../panel/block.js";
 import { type DatasetSpec, isIntraday, type Mask } from "../spec.js";
 import { type SymbolRange, symbolsSql } from "./cells.js";
 
-/** Masks that the bars tell, with the bit of each in what SQL gives. */
+/** Masks that are computed from bars, with the bit of each in the query's result. */
 const BITS = { tradable: 1, limit_up: 2, limit_down: 4 } as const;
 export type StatusMask = keyof typeof BITS;
 
@@ -14,10 +14,10 @@ export function isStatusMask(mask: Mask): mask is StatusMask {
 }
 
 /**
- * Asks what could be traded, and what was at a limit: of a day at its close, of minutes at their own prices against the day's
- * limits, which are known before the session; of longer periods on their last day.
+ * Queries what could be traded, and what was at a limit: days at their close, minutes at their own prices against the
+ * day's limits, which are known before the session, and longer periods on their last day.
  *
- * @returns what sets the cells of a mask.
+ * @returns a function that sets the cells of a mask.
  */
 export async function askStatus(
   session: Session,

@@ -18,8 +18,8 @@ import {
 } from "./cells.js";
 
 /**
- * Cells of any period, adjustment and expression, computed by SQL. Where an expression has a window, which may be over all
- * symbols of a date, the whole is computed once and kept in a table that spills to disk; else it is asked for as it is read.
+ * Cells of any period, adjustment and expression, computed by SQL. If an expression has a window, which may cover all
+ * symbols of a date, everything is computed once into a table that can spill to disk; else each block is queried.
  */
 export async function sqlCells(
   session: Session,
@@ -35,7 +35,7 @@ export async function sqlCells(
   const query = cellsSql(spec, shape, views, columns);
   const isWhole = columns.some((sql) => mentions(sql, "over"));
   if (isWhole) await session.run(`CREATE OR REPLACE TEMP TABLE panel_cells AS ${query("true")} ORDER BY s`);
-  // What an expression lacks is told now, and not with the first symbols.
+  // An invalid expression fails here, and not only with the first symbols.
   else await session.run(`DESCRIBE ${query("true")}`);
   const select = `CAST(s AS INTEGER) AS s, l, traded${columns.map((_, i) => `, f${i}`).join("")}`;
   const resultShape = {
@@ -64,7 +64,7 @@ export async function sqlCells(
     },
   };
 
-  /** Finds the cell of each row, -1 where nothing traded. */
+  /** Finds the cell of each row; -1 where nothing traded. */
   function findTargets(rows: ResultRows, { start, symbols }: SymbolRange, traded: Uint8Array): Int32Array {
     const [s, l, isTraded] = [0, 1, 2].map((column) => rows.values(column, "int32")) as [
       Int32Array,
@@ -84,7 +84,7 @@ export async function sqlCells(
   }
 }
 
-/** Column of a result in which the values begin. */
+/** The first column of a result that contains a field. */
 const FIRST_FIELD = 3;
 
 function severalRows(
@@ -99,7 +99,7 @@ function severalRows(
   });
 }
 
-/** The query for cells `s, l, traded, f0, f1, ...` of the symbols that a condition lets through. */
+/** The query for the cells `s, l, traded, f0, f1, ...` of the symbols that satisfy a condition. */
 function cellsSql(
   spec: DatasetSpec,
   { labels }: PanelShape,
@@ -113,7 +113,7 @@ function cellsSql(
   const joins = [...views].map(([view, needed], i) => {
     const taken = [...needed].filter((column) => column !== "symbol" && column !== "trade_date").map(ident);
     const keys = `symbol AS key_symbol_${i}, trade_date AS key_date_${i}`;
-    // Within a day, what a view has of a date is known at the end of that date: the date before is the newest known.
+    // Within a day, a view's row of a date is known only after that date: the newest known row is of an earlier date.
     const [join, dates] = isIntraday(spec) ? ["ASOF LEFT JOIN", ">"] : ["LEFT JOIN", "="];
     return `${join} (SELECT ${[keys, ...taken].join(", ")} FROM ${ident(view)} WHERE trade_date <= ${end}) AS ${ident(view)}
       ON key_symbol_${i} = bars.symbol AND bars.trade_date ${dates} key_date_${i}`;
@@ -136,7 +136,7 @@ function cellsSql(
 const IS_MEMBER_SQL = `(shares > 0 AND is_final AND EXISTS (FROM panel_universe AS u WHERE u.symbol = b.symbol
   AND b.trade_date >= coalesce(u.from_date, DATE '0001-01-01') AND b.trade_date < coalesce(u.to_date, DATE '9999-12-31')))`;
 
-/** The bars of a dataset: what its expressions see as columns. */
+/** The bars of a dataset, with the columns that its expressions can use. */
 function barsSql({ period, adjustment }: DatasetSpec, end: string, where: string): string {
   const columns = Object.entries(BAR_COLUMNS).filter(([name]) => name !== "factor");
   const factor = { forward: "coalesce(1 / step, 1)", backward: "coalesce(step, 1)", none: "1.0" } as Readonly<

@@ -5,7 +5,7 @@ import { settleWindows } from "../panel/settle-windows.js";
 import { findChance } from "../store/reproducible.js";
 import { parseExpression } from "./expression-tree.js";
 
-/** A field's expression, as a spec has it. */
+/** A field's expression, as written in a spec. */
 export interface WrittenExpression {
   readonly name: string;
   readonly sql: string;
@@ -13,10 +13,10 @@ export interface WrittenExpression {
 }
 
 /**
- * Checks that an expression uses nothing of later bars, unless it says so, and gives the same whenever it is computed.
+ * Checks that an expression uses no later bars, unless it says so, and is reproducible.
  *
- * @returns its SQL, with its windows settled: see {@link settleWindows}.
- * @throws {UsageError} that names the field, what was found, and what to do.
+ * @returns its SQL with complete window definitions: see {@link settleWindows}.
+ * @throws {UsageError} naming the field, the fault, and what to do.
  */
 export async function checkExpression(
   session: Session,

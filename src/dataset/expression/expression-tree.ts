@@ -2,15 +2,15 @@ import { UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 
-/** A node of an expression, as DuckDB's parser gives it. What a node has beside these follows from its class. */
+/** A node of an expression from DuckDB's parser. Its further members depend on its class. */
 export interface ExpressionNode {
   readonly class: string;
   readonly type: string;
-  /** Where it begins in what was parsed, in bytes. */
+  /** Offset of its beginning in the parsed statement, in bytes. */
   readonly query_location: number;
 }
 
-/** A column, by its name and what stands before it: `["bars", "close"]`. */
+/** A column, by its name and qualifiers: `["bars", "close"]`. */
 export interface ColumnNode extends ExpressionNode {
   readonly class: "COLUMN_REF";
   readonly column_names: readonly string[];
@@ -41,23 +41,23 @@ export interface WindowNode extends ExpressionNode {
   /** Order within the function's parentheses. */
   readonly arg_orders: readonly OrderKey[];
   readonly distinct: boolean;
-  /** Where the frame begins and ends, as `CURRENT_ROW_RANGE`. */
+  /** The bounds of the frame, such as `CURRENT_ROW_RANGE`. */
   readonly start: string;
   readonly end: string;
   readonly end_expr: ExpressionNode | null;
-  /** What EXCLUDE leaves out; `NO_OTHER`: nothing. */
+  /** What EXCLUDE removes; `NO_OTHER`: nothing. */
   readonly exclude_clause: string;
   /** Distance of lag and lead. */
   readonly offset_expr: ExpressionNode | null;
 }
 
-/** What stands before an expression in the statement that is parsed. */
+/** The beginning of the parsed statement, before the expression. */
 const BEFORE = "SELECT (";
 
 /**
- * Parses an expression with DuckDB's own parser: comments, quotes, case and nesting hide nothing from it.
+ * Parses an expression with DuckDB's own parser, which handles comments, quotes, case and nesting exactly.
  *
- * @throws {UsageError} that names the subject and what DuckDB says, for what is not exactly one expression.
+ * @throws {UsageError} naming the subject and DuckDB's message, unless the text is exactly one expression.
  */
 export async function parseExpression(
   session: Session,
@@ -80,12 +80,12 @@ export async function parseExpression(
   return root;
 }
 
-/** Where a node begins in its expression's SQL, in UTF-16 units from 0. */
+/** Offset of a node in its expression's SQL, in UTF-16 units from 0. */
 export function startOf({ query_location }: ExpressionNode, sql: string): number {
   return Buffer.from(sql).toString("utf8", 0, query_location - BEFORE.length).length;
 }
 
-/** All nodes of a tree, itself included. */
+/** All nodes of a tree, including its root. */
 export function* nodesOf(tree: unknown): Generator<ExpressionNode, void, undefined> {
   if (typeof tree !== "object" || tree === null) return;
   if ("class" in tree && typeof tree.class === "string") yield tree as ExpressionNode;
@@ -104,7 +104,7 @@ export function isColumn(node: ExpressionNode): node is ColumnNode {
   return node.class === "COLUMN_REF";
 }
 
-/** A column's name in lower case where it is a column of the bars: `close` and `bars.close`; else undefined. */
+/** A column's name in lower case if it is a column of the bars: `close` or `bars.close`; else undefined. */
 export function barColumnOf(node: ExpressionNode): string | undefined {
   if (!isColumn(node)) return undefined;
   const names = node.column_names.map((name) => name.toLowerCase());

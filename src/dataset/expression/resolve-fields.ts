@@ -7,37 +7,37 @@ import { type DatasetSpec, isIntraday } from "../spec.js";
 import { checkExpression } from "./check-expression.js";
 import { isColumn, nodesOf, parseExpression, startOf } from "./expression-tree.js";
 
-/** A field, and where its values come from. */
+/** A field, and the source of its values. */
 export interface ResolvedField extends PanelField {
   readonly source:
     | { readonly kind: "bar"; readonly column: BarColumnName }
     | { readonly kind: "sql"; readonly sql: string };
 }
 
-/** Views that expressions use, each with the columns they need of it. */
+/** Views that expressions use, each with the columns that are used. */
 export type NeededViews = ReadonlyMap<string, ReadonlySet<string>>;
 
 export interface ResolvedFields {
   readonly fields: readonly ResolvedField[];
   readonly views: NeededViews;
-  /** Views of the user's own among them: nobody has looked whether they look ahead. */
+  /** The user's own views among them, which are not checked for looking ahead. */
   readonly ownViews: readonly string[];
 }
 
-/** Views with a row a symbol and trading date, in the order in which a bare column is looked for in them. */
+/** Views with one row per symbol and trading date, in the order in which a bare column name is looked up. */
 const DAILY_VIEWS = ["daily_status", "daily_valuation", "daily_fundamentals", "returns", "bars_1d"];
-/** Columns of these that stand as they do now, whatever the date. */
+/** Columns of these views with current values, whatever the date. */
 const OF_NOW: Readonly<Record<string, readonly string[]>> = {
   daily_fundamentals: ["name", "type", "exchange", "total_shares", "float_shares"],
 };
-/** What bars have beside {@link BAR_COLUMNS}. */
+/** Columns of bars in addition to {@link BAR_COLUMNS}. */
 const OF_BARS = ["symbol", "trade_date", "timestamp", "region", "is_final"];
 
 type Fields = NonNullable<DatasetSpec["fields"]>;
 const PRICES = ["open", "high", "low", "close"] as const;
 const plainly = (name: string, sql: string): Fields[number] => ({ name, sql, looksAhead: false });
 
-/** What users of a format expect. qlib's volumes go with its prices; backtesters by symbol count shares. */
+/** The fields that users of a format expect. qlib adjusts volumes like prices; backtesters by symbol count shares. */
 function defaultFields({ format, adjustment }: DatasetSpec): Fields {
   const isAdditive = adjustment.endsWith("additive");
   if (format === "backtrader" || format === "zipline-csvdir") return [...PRICES, plainly("volume", "shares")];
@@ -48,9 +48,9 @@ function defaultFields({ format, adjustment }: DatasetSpec): Fields {
 }
 
 /**
- * Finds where each field's values come from.
+ * Finds the source of each field's values.
  *
- * @throws {UsageError} for an expression that looks ahead or is not reproducible, and a column that is none.
+ * @throws {UsageError} for an expression that looks ahead or is not reproducible, and for an unknown column.
  */
 export async function resolveFields(session: Session, spec: DatasetSpec): Promise<ResolvedFields> {
   const columnsOf = await readDailyViews(session);
@@ -80,9 +80,9 @@ export async function resolveFields(session: Session, spec: DatasetSpec): Promis
 }
 
 /**
- * Says of each column in an expression whose it is: the bars' own come first, then the views' in their order.
+ * Finds the source of each column in an expression: the bars come first, then the views in their order.
  *
- * @returns the expression with every such column qualified, and the columns that it needs of views.
+ * @returns the expression with every such column qualified, and the view columns that it uses.
  */
 async function qualify(
   session: Session,
@@ -124,7 +124,7 @@ function refuseOfNow(field: string, view: string, column: string): void {
   );
 }
 
-/** Views that have a symbol and a trading date, with their other columns; barlake's own first. */
+/** Views with a symbol and a trading date, and their other columns; barlake's own views come first. */
 async function readDailyViews(session: Session): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const rows = await session.json<{ view: string; columns: string[] }>(
     `SELECT table_name AS view, list(column_name) AS columns FROM duckdb_columns()

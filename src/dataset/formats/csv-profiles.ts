@@ -3,20 +3,20 @@ import { labelTexts } from "../cells/label-texts.js";
 import type { Block } from "../panel/block.js";
 import type { WriterPlace } from "../store/dataset-writer.js";
 
-/** How a symbol's rows look as CSV. */
+/** The CSV layout of a symbol's rows. */
 export interface CsvProfile {
-  /** Folder of the files, with a `/` at its end where there is one. */
+  /** Folder of the files, ending with `/`; empty for the dataset's folder. */
   readonly folder: string;
   readonly header: string;
-  /** Name of a symbol's file, without its ending. */
+  /** Name of a symbol's file, without its extension. */
   nameOf(symbol: string): string;
-  /** Opens a symbol of a block: what comes of it gives a label's line. */
+  /** Prepares a symbol of a block. The returned function returns the line of a label. */
   open(block: Block, symbol: number): Promise<(label: number) => string>;
 }
 
 const PRICES = ["open", "high", "low", "close"] as const;
 
-/** The profile of a spec's format. @throws {UsageError} for a field that it needs and the spec has not. */
+/** The profile of a spec's format. @throws {UsageError} for a field that the format needs and the spec lacks. */
 export function csvProfile(place: WriterPlace): CsvProfile {
   const { format } = place.spec;
   if (format === "backtrader") return backtraderProfile(place);
@@ -24,7 +24,7 @@ export function csvProfile(place: WriterPlace): CsvProfile {
   return plainProfile(place);
 }
 
-/** `trade_date` (of minutes `timestamp`, in the exchange's zone), fields, masks as 0 and 1; empty where there is no value. */
+/** `trade_date` (for minutes `timestamp`, in the exchange's zone), fields, masks as 0 and 1; no value is empty. */
 function plainProfile({ shape, zone }: WriterPlace): CsvProfile {
   const texts = labelTexts(shape.labels, zone);
   const label = shape.labels.times === undefined ? "trade_date" : "timestamp";
@@ -45,8 +45,8 @@ function plainProfile({ shape, zone }: WriterPlace): CsvProfile {
 }
 
 /**
- * What backtrader's `GenericCSVData` reads by its defaults: `datetime, open, high, low, close, volume, openinterest`, then the
- * other fields. Without a value a price is empty, which it reads as NaN.
+ * The columns of backtrader's `GenericCSVData` by default: `datetime, open, high, low, close, volume, openinterest`,
+ * then the other fields. A missing price is empty, which backtrader reads as NaN.
  */
 function backtraderProfile(place: WriterPlace): CsvProfile {
   const { shape, zone } = place;
@@ -71,14 +71,14 @@ function backtraderProfile(place: WriterPlace): CsvProfile {
   };
 }
 
-/** Most that zipline's files hold: unsigned 32 bits; of prices, in thousandths. */
+/** Largest number in zipline's files: unsigned 32 bits; prices are in thousandths. */
 const UINT32 = 0xffffffff;
 
 /**
- * What zipline's `csvdir` bundle reads: `daily/600519_SH.csv` (it cuts names at a dot; of minutes `minute/`, in UTC) with `date, open, high, low, close,
- * volume, dividend, split` on every session from the first to the last. zipline keeps what does not trade as 0, volumes as whole
- * numbers of 32 bits. Unadjusted prices come with `split`: the ratio by which prices before an ex-date are divided, dividends
- * included; adjusted ones need none.
+ * The layout of zipline's `csvdir` bundle: `daily/600519_SH.csv` (zipline cuts names at a dot), or `minute/` in UTC,
+ * with `date, open, high, low, close, volume, dividend, split` on every session from the first to the last. zipline
+ * stores days without trades as 0, and volumes as 32-bit integers. Unadjusted prices come with `split`: the ratio by
+ * which prices before an ex-date are divided, dividends included; adjusted prices need none.
  */
 function ziplineProfile(place: WriterPlace): CsvProfile {
   const { shape, spec, session, warn } = place;

@@ -11,9 +11,10 @@ import { copyRows } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 
 /**
- * Writes `rows/year=2026/part-0000.parquet`, of minutes `rows/month=2026-11-01/...`, where nothing but Parquet lies, as readers
- * of a folder want it: a row a symbol and label from its first bar to its last, sorted by both within a file; each part has other
- * symbols. Columns: `symbol, trade_date, timestamp`, fields, masks. What is not there is null.
+ * Writes `rows/year=2026/part-0000.parquet`, or for minutes `rows/month=2026-11-01/...`, a folder that contains only
+ * Parquet, as readers of folders expect. There is one row per symbol and label from the symbol's first bar to its last,
+ * sorted by both within a file; each part has other symbols. Columns: `symbol, trade_date, timestamp`, fields, masks.
+ * Missing values are null.
  */
 export function longParquetWriter(place: WriterPlace): DatasetWriter {
   const { shape, session, files } = place;
@@ -35,7 +36,7 @@ export function longParquetWriter(place: WriterPlace): DatasetWriter {
   };
 }
 
-/** The labels of each partition: a year, or of minutes a month. */
+/** The labels of each partition: a year, or for minutes a month. */
 function partitionsOf({ count, days, times }: Labels): { readonly folder: string; readonly slice: Slice }[] {
   const folders = Array.from({ length: count }, (_, label) => {
     const date = dateOfEpochDay(days[label] as number);

@@ -1,10 +1,10 @@
-/** Versions of one item of an instrument's statements, at least one, in the order in which they became known. */
+/** Versions of one item of an instrument's statements, at least one, ordered by the date of their publication. */
 export interface PitVersions {
-  /** Dates from which they are known, as 20260430, ascending. */
+  /** Dates from which they are known, such as 20260430, ascending. */
   readonly dates: Int32Array;
-  /** Years and quarters that they are of, as 202601. */
+  /** Their years and quarters, such as 202601. */
   readonly periods: Int32Array;
-  /** NaN where the statement does not tell. */
+  /** NaN where the statement has no value. */
   readonly values: Float64Array;
 }
 
@@ -15,16 +15,16 @@ export interface PitFiles {
 }
 
 const RECORD_BYTES = 20;
-/** Where the offset of the next version of a period stands in a record. */
+/** Position in a record of the offset of the period's next version. */
 const NEXT = 16;
-/** The offset of a version that is not there. */
+/** The offset of a missing version. */
 const NONE = 0xffffffff;
 
 /**
- * Writes an item's versions as qlib's point-in-time reader has them (microsoft/qlib, scripts/dump_pit.py and
- * `read_period_data`), all little-endian. `data`: 20 bytes a version, in the order in which they became known: uint32
- * date, uint32 period, float64 value, uint32 offset of the next version of the same period. `index`: uint32 first year,
- * then of each quarter from that year's first to the last year's fourth the uint32 offset of its first version.
+ * Writes an item's versions for qlib's point-in-time reader (microsoft/qlib, scripts/dump_pit.py and
+ * `read_period_data`), all little-endian. `data`: 20 bytes per version, in the order of publication: uint32 date,
+ * uint32 period, float64 value, uint32 offset of the next version of the same period. `index`: uint32 first year, then
+ * for each quarter from that year's first to the last year's fourth the uint32 offset of its first version.
  */
 export function pitFiles({ dates, periods, values }: PitVersions): PitFiles {
   const years = periods.map((period) => Math.floor(period / 100));

@@ -10,7 +10,7 @@ import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 import { qlibFolder } from "./qlib-names.js";
 import { pitFiles } from "./qlib-pit.js";
 
-/** Symbols whose versions are read at once: some 10,000 rows. */
+/** Symbols whose versions are read together: some 10,000 rows. */
 const SYMBOLS_AT_ONCE = 200;
 const NUMBERS = /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|FLOAT|DOUBLE|DECIMAL)/;
 
@@ -26,13 +26,14 @@ interface Statement {
 }
 
 /**
- * Writes every version of statements' items that was known by a dataset's last label, with the date from which it was, in
- * qlib's point-in-time layout: `financial/<instrument>/<table>_<item>_q.data` and `.index`. qlib's expressions take letters,
- * digits and underscores in a name, so that `balance_sheet.total_assets` is `P($$balance_sheet_total_assets_q)`.
+ * Writes every version of statements' items that was known by a dataset's last label, with the date from which it was
+ * known, in qlib's point-in-time layout: `financial/<instrument>/<table>_<item>_q.data` and `.index`. Names in qlib's
+ * expressions consist of letters, digits and underscores: `balance_sheet.total_assets` is
+ * `P($$balance_sheet_total_assets_q)`.
  *
  * An instrument without a version has no files.
  *
- * @returns what writes the files of a block's symbols; it throws {@link UsageError} for items that the lake does not have.
+ * @returns the writer of the files; its `write` throws {@link UsageError} for items that the lake does not have.
  */
 export function statementWriter(place: WriterPlace, names: readonly string[]): DatasetWriter {
   let statements: readonly Statement[] | undefined;
@@ -75,7 +76,7 @@ async function findItems({ session, spec }: WriterPlace, names: readonly string[
   return statements;
 }
 
-/** The numbers that a kind of statement reports in this lake: what arrives may bring more than a schema knows of. */
+/** The numeric items of a kind of statement in this lake: sources may report more than the schema defines. */
 async function itemsOf(session: Session, table: string): Promise<string[]> {
   const columns = await session.json<{ name: string; type: string }>(
     `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
@@ -84,7 +85,7 @@ async function itemsOf(session: Session, table: string): Promise<string[]> {
   return columns.filter(({ type }) => NUMBERS.test(type)).map(({ name }) => name);
 }
 
-/** @returns the versions that it wrote. */
+/** @returns the number of versions that it wrote. */
 async function writeVersions(
   { files, session, shape: { labels } }: WriterPlace,
   statement: Statement,
@@ -116,8 +117,8 @@ async function writeVersions(
 }
 
 /**
- * Every version known by a day, in the order in which the history views take them. A quarter in which two periods end, as
- * when a fiscal year is moved, has the later one from when that is known. qlib refuses years outside of 1900 to 2099.
+ * Every version known by a day, in the same order as in the history views. If two periods end in one quarter, as when a
+ * fiscal year is moved, the later period is used from the date on which it is known. qlib accepts 1900 to 2099.
  */
 function versionsSql({ table, items }: Statement, symbols: readonly PanelSymbol[], lastDay: number): string {
   const names = symbols.map(({ symbol }) => symbol);

@@ -7,22 +7,22 @@ import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 import { qlibFolder, qlibInstrument } from "./qlib-names.js";
 import { statementWriter } from "./qlib-statements.js";
 
-/** A stretch of labels, both ends inclusive. */
+/** A range of labels, both ends inclusive. */
 interface Run {
   readonly first: number;
   readonly last: number;
 }
 
-/** Symbols written before others have their turn. */
+/** Symbols that are written before the event loop can run other work. */
 const TURN_SYMBOLS = 32;
 
 /**
- * Writes qlib's own layout (microsoft/qlib, docs/component/data.rst): `calendars/day.txt`; `instruments/all.txt` and one file
- * for the universe, `instrument, first date, last date` with tabs; `features/<instrument>/<field>.day.bin`, little-endian
- * float32, of which the first is the index in the calendar of the second. Masks are fields of 0 and 1. Minutes are `1min`, and
- * called by their start. Statements are in `financial/`.
+ * Writes qlib's own layout (microsoft/qlib, docs/component/data.rst): `calendars/day.txt`; `instruments/all.txt` and
+ * one file for the universe, with `instrument, first date, last date` separated by tabs; and
+ * `features/<instrument>/<field>.day.bin`, little-endian float32: the first number is the calendar index of the second
+ * one. Masks are fields of 0 and 1. Minutes are `1min`, and labelled by their start. Statements are in `financial/`.
  *
- * @throws {UsageError} for names that are one to qlib, which reads them in lower case.
+ * @throws {UsageError} for names that are equal in lower case, in which qlib reads them.
  */
 export function qlibWriter(place: WriterPlace): DatasetWriter {
   const { spec, shape, files } = place;
@@ -66,12 +66,12 @@ export function qlibWriter(place: WriterPlace): DatasetWriter {
   };
 }
 
-/** qlib's own minutes begin at 09:30 and 13:00 (qlib/utils/time.py, `get_min_cal`), and what it resamples must. */
+/** Labels minutes by their start: qlib's minutes begin at 09:30 and 13:00 (qlib/utils/time.py, `get_min_cal`). */
 function startsOf(labels: Labels): Labels {
   return { ...labels, times: labels.times?.map((end) => end - MINUTE_MS) };
 }
 
-/** Sessions that qlib knows, in minutes called by their start. */
+/** Sessions that qlib supports, as minutes labelled by their start. */
 const SESSIONS: Readonly<Record<string, RegExp>> = {
   "Asia/Shanghai": / (09:[345]\d|10:\d\d|11:[012]\d|13:\d\d|14:\d\d):/,
   "America/New_York": / (09:[345]\d|1[0-5]:\d\d):/,
@@ -106,7 +106,7 @@ function refuseEqualNames({ spec, shape }: WriterPlace): void {
   refuse("universe", symbols, qlibFolder);
 }
 
-/** qlib looks for a universe in lower case. */
+/** A universe's file name: qlib looks for it in lower case. */
 function fileName(universe: string): string {
   return universe.toLowerCase().replaceAll(/[^a-z0-9_.-]/g, "_");
 }
@@ -118,7 +118,7 @@ function featureBytes(cells: ArrayLike<number>, base: number, { first, last }: R
   return new Uint8Array(values.buffer);
 }
 
-/** The stretches in which a symbol is in the universe and has bars around it. */
+/** The ranges of labels at which a symbol is in the universe, between its first bar and its last. */
 function memberRuns(
   { masks, width, symbols }: Block,
   s: number,

@@ -7,12 +7,12 @@ import { copyRows } from "../store/copy-rows.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 import { csvProfile } from "./csv-profiles.js";
 
-/** Symbols written before others have their turn. */
+/** Symbols that are written before the event loop can run other work. */
 const TURN_SYMBOLS = 8;
 
 /**
- * Writes a CSV file a symbol, with a row on every label from its first bar to its last, as the spec's format has it: see
- * {@link csvProfile}. Numbers are the shortest texts that read back to the same doubles.
+ * Writes one CSV file per symbol in the layout of the spec's format, with a row for every label from its first bar to
+ * its last: see {@link csvProfile}. Numbers are the shortest texts that read back to the same doubles.
  */
 export function csvWriter(place: WriterPlace): DatasetWriter {
   const profile = csvProfile(place);
@@ -32,10 +32,10 @@ export function csvWriter(place: WriterPlace): DatasetWriter {
   };
 }
 
-/** Files that are written side by side. */
+/** Files that are written concurrently. */
 const SIDE_BY_SIDE = 2;
 
-/** Writes a Parquet file a symbol, `<symbol>.parquet`, with the columns of the long format. */
+/** Writes one Parquet file per symbol, `<symbol>.parquet`, with the columns of the long format. */
 export function symbolParquetWriter({ session, files, shape }: WriterPlace): DatasetWriter {
   const all = { start: 0, width: shape.labels.count };
   const times = labelTimes(shape);
@@ -59,7 +59,7 @@ export function symbolParquetWriter({ session, files, shape }: WriterPlace): Dat
   };
 }
 
-/** One symbol of a block, in the block's own memory. */
+/** One symbol of a block, as a view of the block's memory. */
 function symbolOf(block: Block, s: number): Block {
   const cut = <T extends Float64Array | Uint8Array>(cells: T): T =>
     cells.subarray(s * block.width, (s + 1) * block.width) as T;

@@ -10,23 +10,23 @@ import { literal } from "../../db/quote.js";
 import { PanelSpool, type Slice, slicesOf } from "../panel/panel-spool.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 
-/** A matrix of a dataset: the file it goes to, and its cells. */
+/** A matrix of a dataset: its file and its cells. */
 interface Matrix {
   readonly path: string;
   readonly cellBytes: number;
   readonly read: (slice: Slice) => Float64Array | Uint8Array;
 }
 
-/** Most bytes of a matrix that is written in one piece. */
+/** Largest matrix that is written in one piece (bytes). */
 const MOST_BYTES = 2 ** 30;
-/** Matrices that are written side by side. */
+/** Matrices that are written concurrently. */
 const SIDE_BY_SIDE = 2;
 
 /**
- * Writes `fields/<field>.parquet` and `masks/<mask>.parquet`: a row a label, `trade_date` or `timestamp` first, then a column a
- * symbol, in their order. Cells without a value are NaN.
+ * Writes `fields/<field>.parquet` and `masks/<mask>.parquet`: one row per label, with `trade_date` or `timestamp`
+ * first, then one column per symbol, in their order. Missing values are NaN.
  *
- * @throws {UsageError} for a matrix that is too large to be written, and read, in one piece.
+ * @throws {UsageError} for a matrix that is too large to be written and read in one piece.
  */
 export function wideParquetWriter(place: WriterPlace): DatasetWriter {
   const { shape, session, files, spec } = place;
@@ -50,7 +50,7 @@ export function wideParquetWriter(place: WriterPlace): DatasetWriter {
   });
 }
 
-/** Writes the same as Arrow IPC files, a record batch for as many labels as memory holds at a time. */
+/** Writes the same as Arrow IPC files, each record batch with as many labels as fit into memory. */
 export function wideArrowWriter(place: WriterPlace): DatasetWriter {
   return wideWriter(place, "arrow", async ({ read, path, cellBytes }) => {
     const batches = async function* (): AsyncGenerator<RecordBatch> {
@@ -122,7 +122,7 @@ function matrixBatch(
   return typedBatch([label, ...columns], width);
 }
 
-/** Times as Parquet has them: in UTC, of microseconds. */
+/** The SQL of a label for Parquet: times are in UTC, in microseconds. */
 function labelSql({ shape }: WriterPlace): string {
   return shape.labels.times === undefined
     ? "*"

@@ -9,27 +9,30 @@ import { type DatasetSpec, isIntraday } from "../spec.js";
 import type { Labels, PanelSymbol } from "./block.js";
 import { universeSql } from "./universe-sql.js";
 
-/** A dataset's axes. Its session has them as `panel_symbols (symbol, s)` and the type `panel_symbol`, `panel_days (day, l)`, `panel_times (ts, l)`. */
+/**
+ * A dataset's axes. Its session has them as tables `panel_symbols (symbol, s)`, `panel_days (day, l)` and
+ * `panel_times (ts, l)`, and the symbols also as the type `panel_symbol`.
+ */
 export interface Axes {
   readonly labels: Labels;
   readonly symbols: readonly PanelSymbol[];
-  /** Symbols of the universe without a bar with trades in the window. */
+  /** Symbols of the universe without trades in the window. */
   readonly absent: readonly string[];
-  /** First date on which the universe was seen; before it its first members are assumed. Days since 1970-01-01. */
+  /** First date on which the universe was seen (days since 1970-01-01); before it, its first members are assumed. */
   readonly seenFrom: number | undefined;
-  /** Regions whose sessions the labels are. */
+  /** Regions whose sessions define the labels. */
   readonly calendar: readonly Region[];
-  /** Regions of which no trading days are known: the days on which anything traded stand for them. */
+  /** Regions without known trading days: the days on which anything traded are used instead. */
   readonly guessed: readonly Region[];
 }
 
-/** No end. */
+/** The date that stands for an open end. */
 const FAR = "DATE '9999-12-31'";
 
 /**
- * Works out a dataset's labels and symbols.
+ * Determines a dataset's labels and symbols.
  *
- * @throws {UsageError} where the universe or the window has nothing, and {@link QueryError} for a universe's wrong query.
+ * @throws {UsageError} where the universe or the window is empty, and {@link QueryError} for a universe's bad query.
  */
 export async function createAxes(session: Session, spec: DatasetSpec): Promise<Axes> {
   const table = `raw.bars_${basePeriod(spec.period)}`;
@@ -89,7 +92,7 @@ function universeHint({ universe }: DatasetSpec): string {
     : "barlake status shows what the lake has";
 }
 
-/** Makes `panel_days`: every date that counts, with its label. Of periods longer than a day only whole ones count. */
+/** Creates `panel_days`: every date of a label. Periods longer than a day have a label only if they are complete. */
 async function layDays(
   session: Session,
   spec: DatasetSpec,
@@ -115,7 +118,7 @@ async function layDays(
   const ofPeriod = BUCKETS[spec.period];
   const span = ofPeriod.kind === "calendar" ? ofPeriod.unit : undefined;
   const bucket = span === undefined ? "day" : `date_trunc('${span}', day)::DATE`;
-  // A bucket is whole when a session after it is known, or its last weekday was one.
+  // A bucket is complete if a session after it is known, or sessions are known up to its last weekday.
   const whole =
     span === undefined
       ? "true"
@@ -140,7 +143,7 @@ async function readDays(session: Session): Promise<Labels> {
   return { count: rows.length, days: Int32Array.from(rows, ({ day }) => day), times: undefined };
 }
 
-/** Makes `panel_times`: every end of a bar that anything of the calendar's regions has, and its label. */
+/** Creates `panel_times`: every end of a bar in the calendar's regions, and its label. */
 async function layTimes(session: Session, spec: DatasetSpec): Promise<Labels> {
   await session.run(`CREATE OR REPLACE TEMP TABLE panel_times AS
     SELECT ts, trade_date, CAST(row_number() OVER (ORDER BY ts) - 1 AS INTEGER) AS l
@@ -163,7 +166,7 @@ async function readSymbols(session: Session): Promise<PanelSymbol[]> {
        list(CAST(coalesce(to_date, ${FAR}) - DATE '1970-01-01' AS INTEGER) ORDER BY from_date NULLS FIRST) AS ends
      FROM panel_symbols p JOIN panel_universe u USING (symbol) GROUP BY symbol ORDER BY symbol`,
   );
-  // Symbols become names of files.
+  // Symbols are used as file names.
   const odd = rows.find(({ symbol }) => !isSymbol(symbol));
   if (odd !== undefined)
     throw new LakeError(`symbol ${JSON.stringify(odd.symbol)} is not of the form <code>.<exchange suffix>`, {

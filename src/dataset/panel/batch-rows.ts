@@ -2,7 +2,7 @@ import type { RecordBatch } from "apache-arrow";
 import { isSet } from "../../core/bits.js";
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
 
-/** Rows of one date, or of one end of a bar: `start` inclusive, `end` exclusive. */
+/** Rows of one date, or of one end of bars: `start` inclusive, `end` exclusive. */
 export interface RowStretch {
   readonly date: TradingDate;
   /** End of the bars, epoch milliseconds; undefined where labels are dates. */
@@ -11,12 +11,12 @@ export interface RowStretch {
   readonly end: number;
 }
 
-/** A batch of rows as typed arrays, one value a row. */
+/** A batch of rows as typed arrays, one value per row. */
 export interface BatchRows {
   readonly rows: number;
-  /** Stretches of rows that have one date, or time, in order of time: no date or time goes on in another batch. */
+  /** The rows of each date, or time, in order of time. All rows of a date or time are in one batch. */
   readonly labels: readonly RowStretch[];
-  /** The dataset's symbols, and which of them each row is of. */
+  /** The dataset's symbols. `symbol` is the index of each row's symbol among them. */
   readonly symbols: readonly string[];
   readonly symbol: Int32Array;
   /** NaN where there is no value. */
@@ -25,10 +25,10 @@ export interface BatchRows {
   readonly masks: Readonly<Record<string, Uint8Array>>;
 }
 
-/** Columns that are there before the fields. */
+/** Number of columns before the fields. */
 const KEYS = 3;
 
-/** The typed arrays of a batch of {@link panelBatches}. Fields are the batch's own memory; masks are unpacked from bits. */
+/** The typed arrays of a batch of {@link panelBatches}. Fields are views of the batch; masks are unpacked from bits. */
 export function batchRows(
   batch: RecordBatch,
   {
@@ -39,7 +39,7 @@ export function batchRows(
 ): BatchRows {
   const rows = batch.numRows;
   const names = batch.schema.fields.map(({ name }) => name);
-  /** A column's buffer: a batch holds each in one piece. */
+  /** A column's buffer: each column of a batch is one chunk. */
   const own = (index: number): unknown => batch.getChildAt(index)?.data[0]?.values;
   const times = isIntraday ? (own(2) as BigInt64Array) : undefined;
   const masks = names.slice(KEYS + fields).map((name, i) => {

@@ -4,11 +4,11 @@ import type { FillKind, Mask } from "../spec.js";
 /** One column of a dataset. */
 export interface PanelField {
   readonly name: string;
-  /** What a day without trades gets where gaps are filled. */
+  /** The value of a day without trades where gaps are filled. */
   readonly fill: FillKind;
 }
 
-/** The common labels, ascending: every symbol's n-th cell is of the n-th label. */
+/** The common labels, ascending: the n-th cell of every symbol has the n-th label. */
 export interface Labels {
   readonly count: number;
   /** Trading date of each label, as days since 1970-01-01. */
@@ -17,13 +17,13 @@ export interface Labels {
   readonly times: Float64Array | undefined;
 }
 
-/** A stretch of dates, as days since 1970-01-01: `start` inclusive, `end` exclusive. */
+/** A range of dates, as days since 1970-01-01: `start` inclusive, `end` exclusive. */
 export interface Spell {
   readonly start: number;
   readonly end: number;
 }
 
-/** A symbol of a dataset: it has at least one bar with trades in the window. */
+/** A symbol of a dataset: it has trades in the window. */
 export interface PanelSymbol {
   readonly symbol: string;
   readonly region: Region;
@@ -31,23 +31,23 @@ export interface PanelSymbol {
   readonly spells: readonly Spell[];
 }
 
-/** What a dataset is: its axes and columns. */
+/** The axes and columns of a dataset. */
 export interface PanelShape {
   readonly labels: Labels;
-  /** In the order of their symbols. */
+  /** Sorted by symbol. */
   readonly symbols: readonly PanelSymbol[];
   readonly fields: readonly PanelField[];
   readonly masks: readonly Mask[];
 }
 
-/** Some symbols' cells: one symbol's labels after the other's, so that a symbol's column is one stretch. */
+/** Some symbols' cells, symbol by symbol, so that the cells of one symbol are contiguous. */
 export interface Block {
-  /** Index of its first symbol among the dataset's. */
+  /** Index of its first symbol in the dataset. */
   readonly start: number;
   readonly symbols: readonly PanelSymbol[];
-  /** Labels of each symbol. */
+  /** Number of labels of each symbol. */
   readonly width: number;
-  /** Cells of each field, `symbols.length * width`; NaN where there is no value. */
+  /** Cells of each field, `symbols.length * width`; NaN for missing values. */
   readonly fields: readonly Float64Array[];
   /** Likewise, 0 or 1. */
   readonly masks: readonly Uint8Array[];

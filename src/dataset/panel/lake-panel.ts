@@ -10,27 +10,27 @@ import { type Axes, createAxes } from "./axes.js";
 import type { Block, PanelShape } from "./block.js";
 import { markMembers } from "./membership.js";
 
-/** Memory that the cells of a block may take. The sizes of blocks follow from it alone, so that files are the same everywhere. */
+/** Memory that the cells of a block may take. Block sizes depend only on it, so that files are the same everywhere. */
 const BLOCK_BYTES = 48 * 2 ** 20;
 
-/** A dataset's cells, as the lake has them. */
+/** A dataset's cells, read from the lake. */
 export interface LakePanel extends PanelShape {
   readonly spec: DatasetSpec;
   readonly axes: Axes;
   readonly resolved: ResolvedFields;
-  /** Symbols of a block; the last has fewer. */
+  /** Symbols of a block; the last block may have fewer. */
   readonly symbolsAtATime: number;
-  /** All cells, some symbols after the other. A block is good until the next one is asked for: they share their memory. */
+  /** All cells, block by block. A block is valid until the next one is requested: blocks share their memory. */
   blocks(): AsyncGenerator<Block, void, undefined>;
-  /** The cells of a few symbols from the middle. */
+  /** The cells of a few symbols from the middle of the dataset. */
   sample(symbols: number): Promise<Block>;
 }
 
 /**
- * Works out what a dataset is made of; its cells are read as they are asked for.
+ * Determines the axes and columns of a dataset; its cells are read on demand.
  *
- * @param session with the lake's views; it gets temporary tables, and is for nothing else meanwhile.
- * @throws {UsageError} for what the spec asks for and the lake has not, and {@link QueryError} for an expression that fails.
+ * @param session has the lake's views; it gets temporary tables, and must not be used for anything else.
+ * @throws {UsageError} for a spec that the lake cannot fulfil, and {@link QueryError} for an expression that fails.
  */
 export async function openPanel(session: Session, spec: DatasetSpec): Promise<LakePanel> {
   const resolved = await resolveFields(session, spec);
@@ -73,8 +73,8 @@ function* rangesOf({ symbols }: PanelShape, atATime: number): Generator<SymbolRa
 }
 
 /**
- * Makes something of what is asked for, in order. Answers are asked for one after the other, the next one while something is
- * made of the one before and taken.
+ * Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is
+ * made and used.
  */
 async function* oneAhead<T, R>(
   items: Iterable<T>,
@@ -133,7 +133,7 @@ async function askBlock(
   };
 }
 
-/** Bars with trades that each symbol had before the first label. */
+/** Number of bars with trades of each symbol before the first label. */
 async function barsBefore(
   session: Session,
   { minHistory, period }: DatasetSpec,

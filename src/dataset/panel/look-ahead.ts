@@ -7,16 +7,17 @@ import {
   type WindowNode,
 } from "../expression/expression-tree.js";
 
-/** What tells bars' order in time: dates, or, of bars within a day, the ends of the bars alone. */
+/** The columns that order bars in time: dates, or, within a day, only the ends of bars. */
 export interface BarClock {
   readonly isIntraday: boolean;
 }
 
 /**
- * What in an expression could use rows of later bars, or rows that cannot be seen through. Permitted are windows over the
- * symbols of one date, `PARTITION BY trade_date`, and windows along ascending dates whose frame ends at the row or before.
+ * Finds parts of an expression that could use later bars, or rows that cannot be determined. Allowed are windows
+ * over the symbols of one date, `PARTITION BY trade_date`, and windows along ascending dates whose frame does not
+ * extend beyond the row.
  *
- * @returns what was found, to be told; undefined: nothing.
+ * @returns the fault, for a message; undefined if there is none.
  */
 export function findLookAhead(expression: ExpressionNode, clock: BarClock): string | undefined {
   for (const node of nodesOf(expression)) {
@@ -27,13 +28,13 @@ export function findLookAhead(expression: ExpressionNode, clock: BarClock): stri
   return undefined;
 }
 
-/** Whether a node is a bar's time. The date of a bar within a day is that of later bars too. */
+/** Whether a node is a bar's time. Within a day, the date is not: later bars have the same date. */
 export function isClock(node: ExpressionNode, { isIntraday }: BarClock): boolean {
   const column = barColumnOf(node);
   return column === "timestamp" || (column === "trade_date" && !isIntraday);
 }
 
-/** Functions of a window that see the rows before theirs, or those of the frame. ntile, percent_rank and cume_dist count all. */
+/** Window functions that use only rows before the current one, or in the frame. ntile and others use all rows. */
 const BACKWARD = new Set([
   "WINDOW_AGGREGATE",
   "WINDOW_ROW_NUMBER",
@@ -44,7 +45,7 @@ const BACKWARD = new Set([
   "WINDOW_NTH_VALUE",
   "WINDOW_LAG",
 ]);
-/** Of these, those whose own ORDER BY goes over the frame, and not over the partition. */
+/** Those whose own ORDER BY sorts the frame, and not the partition. */
 const OVER_FRAME = new Set([
   "WINDOW_AGGREGATE",
   "WINDOW_FIRST_VALUE",
@@ -73,7 +74,7 @@ function windowFault(node: WindowNode, clock: BarClock): string | undefined {
 function frameFault({ end, end_expr }: WindowNode): string | undefined {
   if (end.startsWith("CURRENT_ROW")) return undefined;
   if (end.endsWith("FOLLOWING") || end.includes("FOLLOWING_")) return "FOLLOWING takes in later rows";
-  // DuckDB itself refuses a RANGE whose distance is below 0.
+  // DuckDB itself rejects a RANGE with a negative distance.
   const isBefore =
     end === "EXPR_PRECEDING_RANGE" || (end_expr !== null && isWholeNumber(end_expr, 0)) || end_expr === null;
   return isBefore ? undefined : "a frame needs distances that are whole numbers of 0 or more";

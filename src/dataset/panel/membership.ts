@@ -2,9 +2,9 @@ import { lowerBound } from "../../core/lower-bound.js";
 import type { Block, Labels } from "./block.js";
 
 /**
- * Marks the cells on whose dates a symbol is in the universe and has traded long enough.
+ * Marks the cells on whose dates a symbol is in the universe and has traded for enough bars.
  *
- * @param before bars with trades that each symbol had before the first label.
+ * @param before number of bars with trades of each symbol before the first label.
  */
 export function markMembers(
   { symbols, width, traded }: Block,

@@ -6,12 +6,12 @@ import { dayRange } from "../../market/sessions.js";
 import type { PanelShape } from "./block.js";
 import { type PanelSpool, type Slice, slicesOf } from "./panel-spool.js";
 
-/** Rows of a batch at most. */
+/** Most rows of a batch, unless one label has more. */
 const BATCH_ROWS = 65_536;
 
 /**
- * A dataset's rows in order of time, then symbol, as record batches: `symbol` (a dictionary), `trade_date`, `timestamp` (UTC),
- * the fields and the masks. A symbol has a row on every label from its first to its last; a value that is not there is null.
+ * A dataset's rows in order of time, then symbol, as record batches: `symbol` (a dictionary), `trade_date`, `timestamp`
+ * (UTC), the fields and the masks. A symbol has a row for every label from its first to its last; null means no value.
  */
 export function* panelBatches(spool: PanelSpool, shape: PanelShape): Generator<RecordBatch, void, undefined> {
   const { fields, masks, symbols } = shape;
@@ -68,14 +68,14 @@ export function* panelBatches(spool: PanelSpool, shape: PanelShape): Generator<R
   }
 }
 
-/** Some rows of a slice: their symbols and labels. The arrays are filled anew for the next ones. */
+/** Some rows of a slice: their symbols and labels. The arrays are reused for the next rows. */
 interface Rows {
   readonly symbol: Int32Array;
   readonly label: Int32Array;
   readonly rows: number;
 }
 
-/** Gives a slice's rows by label, then symbol, whole labels to a batch where they fit. */
+/** Iterates a slice's rows by label, then symbol; a batch has whole labels. */
 function* rowsByTime({ first, last }: PanelSpool, { start, width }: Slice): Generator<Rows, void, undefined> {
   const most = Math.max(BATCH_ROWS, first.length);
   const symbol = new Int32Array(most);
@@ -96,7 +96,7 @@ function* rowsByTime({ first, last }: PanelSpool, { start, width }: Slice): Gene
   if (rows > 0) yield { symbol, label, rows };
 }
 
-/** Times of all labels in epoch milliseconds, by region: of dates, midnight in the zone of its exchanges. */
+/** Times of all labels in epoch milliseconds, by region: for dates, midnight in the zone of its exchanges. */
 export type LabelTimes = ReadonlyMap<Region, BigInt64Array>;
 
 export function labelTimes({ labels, symbols }: PanelShape): LabelTimes {

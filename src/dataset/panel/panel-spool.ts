@@ -4,7 +4,7 @@ import { BarlakeError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import type { Block, PanelShape } from "./block.js";
 
-/** The file of a column, and the bytes of its cells. */
+/** The file of a column, and the size of its cells in bytes. */
 interface ColumnFile {
   readonly path: string;
   readonly fd: number;
@@ -18,8 +18,8 @@ export interface Slice {
 }
 
 /**
- * A dataset's cells in files, one a column, so that they can be had by time as well as by symbol, and memory holds a slice. A
- * class because it holds the files.
+ * A dataset's cells in files, one per column, so that they can be read by time as well as by symbol, and memory
+ * contains one slice. A class because it owns the files.
  */
 export class PanelSpool {
   readonly #shape: PanelShape;
@@ -39,7 +39,7 @@ export class PanelSpool {
     this.last = new Int32Array(shape.symbols.length).fill(-1);
   }
 
-  /** Keeps a block's cells. @throws {BarlakeError} where the disk takes no more. */
+  /** Writes a block's cells. @throws {BarlakeError} where the disk is full. */
   write({ start, width, fields, masks, first, last }: Block): void {
     for (const [i, cells] of [...fields, ...masks].entries()) {
       const { fd, width: bytes, path } = this.#files[i] as ColumnFile;
@@ -84,10 +84,10 @@ export class PanelSpool {
   }
 }
 
-/** Bytes that a slice of all columns may take. */
+/** Most bytes of a slice of all columns. */
 const SLICE_BYTES = 96 * 2 ** 20;
 
-/** The slices, in order of time, whose cells of so many columns fit into memory. Their sizes follow from the shape alone. */
+/** The slices, in order of time, that fit into memory with so many bytes per cell. Sizes depend only on the shape. */
 export function slicesOf({ symbols, labels }: PanelShape, bytesPerCell: number): Slice[] {
   const width = Math.max(1, Math.floor(SLICE_BYTES / (Math.max(1, symbols.length) * bytesPerCell)));
   const slices: Slice[] = [];

@@ -3,10 +3,10 @@ import type { Session } from "../../db/session.js";
 import { basePeriod } from "../../market/period.js";
 import type { LakePanel } from "./lake-panel.js";
 
-/** Symbols that a warning names. */
+/** Number of symbols that a warning names. */
 const NAMED = 3;
 
-/** What users of a dataset should know of it before they trust it. */
+/** What users of a dataset should know before they trust it. */
 export async function warningsOf(session: Session, panel: LakePanel): Promise<string[]> {
   const { spec, axes, labels, resolved } = panel;
   const warnings: string[] = [];
@@ -45,7 +45,7 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
   return warnings;
 }
 
-/** Bars with trades on dates that the calendar has not. */
+/** Number of bars with trades on dates that are not in the calendar. */
 async function barsOutside(session: Session, { spec, labels }: LakePanel): Promise<number> {
   const table = `raw.bars_${basePeriod(spec.period)}`;
   const window = `trade_date BETWEEN DATE '1970-01-01' + ${labels.days[0]} AND DATE '1970-01-01' + ${labels.days[labels.count - 1]}`;

@@ -6,8 +6,8 @@ import type { LabelTimes } from "./panel-batches.js";
 import type { Slice } from "./panel-spool.js";
 
 /**
- * A block's rows over some labels as one record batch, by symbol, then label: each symbol from its first label with trades to
- * its last. Columns: `symbol, trade_date, timestamp`, fields, masks; NaN is null.
+ * A block's rows over some labels as one record batch, by symbol, then label: each symbol from its first label with
+ * trades to its last. Columns: `symbol, trade_date, timestamp`, fields, masks; NaN becomes null.
  */
 export function rowsBySymbol(
   block: Block,

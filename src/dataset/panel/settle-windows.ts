@@ -10,21 +10,21 @@ import {
 import { isOrderFree, isSettled } from "../store/reproducible.js";
 import { type BarClock, isClock } from "./look-ahead.js";
 
-/** Column of the bars that tells who counts in a window over the symbols of a date. */
+/** Column of the bars that says which symbols are part of a window over a date. */
 export const IS_MEMBER = "is_member";
 
-/** A text to be put into an expression. */
+/** A text to insert into an expression. */
 interface Insertion {
   readonly at: number;
   readonly text: string;
 }
 
 /**
- * Settles what an expression's windows leave open. A window over the symbols of one date is of those that are in the universe
- * on that date and trade on it: who joins later changes no earlier date. An aggregate over rows without an order gets that of
- * symbol and time: the last bits of a sum of fractions depend on the order in which they are added.
+ * Completes the windows of an expression. A window over the symbols of one date gets only those that are in the
+ * universe and trade on that date: symbols that join later change no earlier date. An aggregate over unordered rows is
+ * ordered by symbol and time: the last bits of a sum of fractions depend on the order of addition.
  *
- * @param sql what the expression was parsed from.
+ * @param sql the text that the expression was parsed from.
  */
 export function settleWindows(sql: string, root: ExpressionNode, clock: BarClock): string {
   const tokens = sqlTokens(sql);
@@ -56,14 +56,14 @@ function membersOf(node: WindowNode, { start, keys, end }: WindowParts, clock: B
   ];
 }
 
-/** Where the parts of `call(arguments) OVER (PARTITION BY keys ...)` are. */
+/** The positions of the parts of `call(arguments) OVER (PARTITION BY keys ...)`. */
 interface WindowParts {
   readonly start: number;
   /** The parenthesis that ends the arguments. */
   readonly argumentsEnd: number;
   /** The first key of its partition. */
   readonly keys: number;
-  /** After its last parenthesis. */
+  /** The position after its last parenthesis. */
   readonly end: number;
 }
 
@@ -86,7 +86,7 @@ function partsOf(all: readonly SqlToken[], start: number): WindowParts {
   };
 }
 
-/** The parenthesis that closes the first one from a token on. */
+/** The parenthesis that closes the first one at or after a token. */
 function closingOf(tokens: readonly SqlToken[], from: number): number {
   let depth = 0;
   for (let at = from; at < tokens.length; at++) {

@@ -3,14 +3,14 @@ import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { DatasetSpec } from "../spec.js";
 
-/** The columns of a universe: `from_date` inclusive, `to_date` exclusive; null: without a bound. */
+/** The columns of a universe: `from_date` inclusive, `to_date` exclusive; null: unbounded. */
 const UNDATED = "NULL::DATE AS from_date, NULL::DATE AS to_date, NULL::DATE AS seen_from";
 
 /**
- * The query for a universe's members: `symbol, from_date, to_date`, a row for each stretch of dates, and `seen_from`, when
- * the universe was first seen, where its first members are assumed for the time before.
+ * The query for a universe's members: `symbol, from_date, to_date`, a row for each range of dates, and `seen_from`:
+ * when the universe was first seen, if its first members are assumed for the time before.
  *
- * @throws {UsageError} for a query without a symbol.
+ * @throws {UsageError} for a query without a column `symbol`.
  */
 export async function universeSql(session: Session, { name, universe }: DatasetSpec): Promise<string> {
   if (typeof universe === "string") return snapshotsSql(universe);
@@ -30,7 +30,7 @@ export async function universeSql(session: Session, { name, universe }: DatasetS
     NULL::DATE AS seen_from FROM (${sql.replace(/[\s;]+$/, "")}) WHERE symbol IS NOT NULL`;
 }
 
-/** Members as the lake saw them, as the macro `members` tells them of each date. */
+/** Members as seen by the lake; the macro `members` returns the same for each date. */
 function snapshotsSql(id: string): string {
   return `SELECT symbol, CASE WHEN valid_from = first THEN NULL ELSE seen_from END AS from_date, seen_to AS to_date,
       local_date(first, region) AS seen_from
@@ -40,7 +40,7 @@ function snapshotsSql(id: string): string {
     WHERE seen_to IS NULL OR seen_from < seen_to`;
 }
 
-/** All that ever had a bar in a region: members from the first one on, until known to be delisted. */
+/** All symbols that ever had a bar in a region: members from their first bar on, until known to be delisted. */
 function regionSql({
   region,
   types,

@@ -5,14 +5,14 @@ import { dirname, join } from "node:path";
 
 /** A finished file of a dataset. */
 export interface DatasetFile {
-  /** Relative to the dataset, with `/`. */
+  /** Path relative to the dataset, with `/`. */
   readonly path: string;
   readonly bytes: number;
-  /** In hexadecimal digits. */
+  /** As hexadecimal digits. */
   readonly sha256: string;
 }
 
-/** The files of a dataset that is being written. A class because it holds what was written so far. */
+/** The files of a dataset that is being written. A class because it records the written files. */
 export class DatasetFiles {
   readonly folder: string;
   readonly #files = new Map<string, DatasetFile>();
@@ -22,7 +22,7 @@ export class DatasetFiles {
     this.folder = folder;
   }
 
-  /** Writes a file, whole. Synchronous: with ten thousands of small files that is ten times as fast. */
+  /** Writes a whole file. It is synchronous, which is ten times as fast for tens of thousands of small files. */
   put(path: string, bytes: Uint8Array | string): void {
     const file = join(this.folder, path);
     const parent = dirname(file);
@@ -32,21 +32,21 @@ export class DatasetFiles {
     this.#files.set(path, { path, bytes: Buffer.byteLength(bytes), sha256: hash("sha256", bytes, "hex") });
   }
 
-  /** Where another writer is to put a file. */
+  /** The path of a file for another writer; creates its folder. */
   async place(path: string): Promise<string> {
     const file = join(this.folder, path);
     await mkdir(dirname(file), { recursive: true });
     return file;
   }
 
-  /** Takes note of a file that another writer has written. */
+  /** Records a file that another writer has written. */
   async adopt(path: string): Promise<void> {
     const file = join(this.folder, path);
     const { size } = await stat(file);
     this.#files.set(path, { path, bytes: size, sha256: await sha256Of(file) });
   }
 
-  /** All files, by path. */
+  /** All files, sorted by path. */
   list(): DatasetFile[] {
     return [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   }

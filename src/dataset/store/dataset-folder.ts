@@ -8,20 +8,20 @@ import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DatasetSpec } from "../spec.js";
 
-/** Folder of a lake's datasets. */
+/** Name of the folder of a lake's datasets. */
 export const DATASETS = "datasets";
 
-/** Where a dataset is, or will be. */
+/** The folder of a dataset, which may not exist yet. */
 export function folderOf(lake: Lake, { name, format, output }: DatasetSpec): string {
   return output === undefined ? join(lake.folder, DATASETS, name, format) : resolve(output);
 }
 
 /**
- * Makes a folder whole or not at all: beside its place, and put there by renames once `write` is done. What was there
- * before stays until then. {@link recoverFolder} mends what a crash between the two renames leaves.
+ * Creates a folder completely or not at all: next to its final place, then renamed when `write` is done. The old folder
+ * stays until then. {@link recoverFolder} repairs a crash between the two renames.
  *
- * @param options.replace whether what is there may be replaced.
- * @throws {BarlakeError} where the disk takes no more, {@link UsageError} where it is there and may not be replaced.
+ * @param options.replace whether an existing folder may be replaced.
+ * @throws {BarlakeError} where the disk is full, {@link UsageError} where the folder exists and may not be replaced.
  */
 export async function makeFolder<T>(
   folder: string,
@@ -49,7 +49,7 @@ export async function makeFolder<T>(
   }
 }
 
-/** Of a folder that may not be replaced: it was there, or another process has made it meanwhile. */
+/** The error for a folder that may not be replaced: it existed, or another process has created it since. */
 export function alreadyThere(folder: string, cause?: unknown): UsageError {
   return new UsageError(`dataset folder ${folder} is there already`, {
     cause,
@@ -57,13 +57,13 @@ export function alreadyThere(folder: string, cause?: unknown): UsageError {
   });
 }
 
-/** Puts back what a crash left moved away, and deletes what dead processes left half-made. */
+/** Restores a folder that was moved away before a crash, and deletes the unfinished folders of dead processes. */
 export async function recoverFolder(folder: string): Promise<void> {
   const names = await readdir(dirname(folder)).catch((): string[] => []);
   const start = `.${basename(folder)}.`;
   for (const name of names.filter((one) => one.startsWith(start))) {
     const [, kind, host, pid] = /^(draft|old)-(.+)-(\d+)-[0-9a-f-]{36}$/.exec(name.slice(start.length)) ?? [];
-    // Of another machine's processes nothing is known here.
+    // Processes of another machine cannot be checked from here.
     if (kind === undefined || host !== hostname() || isAlive(Number(pid))) continue;
     const path = join(dirname(folder), name);
     if (kind === "old" && !existsSync(folder)) await rename(path, folder);

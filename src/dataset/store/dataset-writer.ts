@@ -6,26 +6,26 @@ import type { DatasetFiles } from "./dataset-files.js";
 
 /** Writes a dataset in one format. */
 export interface DatasetWriter {
-  /** Takes the next symbols; what it keeps of the block it copies. */
+  /** Writes the next symbols; it must copy any part of the block that it keeps. */
   write(block: Block): Promise<void>;
-  /** Writes what needs all symbols. */
+  /** Writes the files that need all symbols. */
   finish(): Promise<void>;
-  /** Lets go of what it holds, finished or not. */
+  /** Releases its resources, finished or not. */
   close?(): Promise<void>;
 }
 
-/** What a writer works with. */
+/** The environment of a writer. */
 export interface WriterPlace {
   readonly spec: DatasetSpec;
   readonly shape: PanelShape;
-  /** Zone in which times are told where a format has none of its own. */
+  /** Time zone of the times, where a format does not define one. */
   readonly zone: string;
   readonly files: DatasetFiles;
-  /** With the lake's views: another connection than the one that the blocks come from. */
+  /** A session with the lake's views, on another connection than the blocks. */
   readonly session: Session;
   readonly lake: Lake;
-  /** Folder for what is only needed meanwhile. */
+  /** Folder for temporary files. */
   readonly scratch: string;
-  /** Takes note of what users should know. */
+  /** Reports a warning to users. */
   readonly warn: (text: string) => void;
 }

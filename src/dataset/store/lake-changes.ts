@@ -10,25 +10,24 @@ import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Manifest } from "./manifest.js";
 
-/** What became of a table since a dataset was made of it, as far as the dataset's days and symbols go. */
+/** Changes of a table since a dataset was built, limited to the dataset's days and symbols. */
 export interface TableChange {
   readonly table: string;
-  /** Version that the dataset was made of, and the one that it is compared with. */
+  /** The version that the dataset was built from, and the version that it is compared with. */
   readonly from: number;
   readonly to: number;
-  /** Rows of the dataset's days that are no longer as they were, and rows that are new or otherwise; undefined: it cannot be told. */
+  /** Number of old rows that changed or are gone, and of rows that changed or are new; undefined if unknown. */
   readonly was: number | undefined;
   readonly isNow: number | undefined;
-  /** Some of them. */
+  /** A few of these rows. */
   readonly examples: readonly string[];
-  /** Why it cannot be told. */
+  /** Why the numbers are unknown. */
   readonly fault: string | undefined;
 }
 
 /**
- * Compares the tables that a dataset was made of with what the lake has now: the rows that its days were made of. What was
- * added for later days, and what only moved into other files, is no change. Of bars and statements only files that changed
- * are read.
+ * Compares the rows that a dataset was built from with the lake's current rows. Rows of later days, and rows that only
+ * moved to other files, are not changes. Of bars and statements, only changed files are read.
  */
 export async function changesSince(
   lake: Lake,
@@ -67,15 +66,15 @@ export async function changesSince(
   return changes;
 }
 
-/** Which of a table's rows a dataset is made of. */
+/** The rows of a table that a dataset depends on. */
 interface Part {
-  /** Condition on its rows. */
+  /** SQL condition on the rows. */
   readonly where: string;
-  /** A row in a few words. */
+  /** SQL of a short text that describes a row. */
   readonly told: string;
-  /** Columns that are compared otherwise than as they are, in SQL. */
+  /** SQL of the columns that are not compared unchanged. */
   readonly columns?: Readonly<Record<string, string>>;
-  /** Whether the condition looks at all of the table. */
+  /** Whether the condition needs the whole table. */
   readonly isWhole: boolean;
 }
 
@@ -100,7 +99,7 @@ function partOf({ name }: TableSchema, { spec, last }: Manifest): Part | undefin
   return undefined;
 }
 
-/** Of what holds from one time to another, what was known by a date counts, and the first that was ever seen. */
+/** The part of a table with validity periods: rows that were known by a date, and the first row of each id. */
 function validityPart(id: string, where: string, end: string): Part {
   const isFirst = `valid_from = min(valid_from) OVER (PARTITION BY ${id})`;
   return {
@@ -144,17 +143,17 @@ async function compare(
   return { was: counts?.was, isNow: counts?.is_now, examples: examples.map(({ told }) => told) };
 }
 
-/** Files of one version that another has not; all of them where there is no other. */
+/** Files of one version that are not in another; all files where there is no other version. */
 function filesOnlyIn(one: Snapshot | undefined, other: Snapshot | undefined): DataFile[] {
   return [...(one?.files.values() ?? [])].filter(({ path }) => other?.files.has(path) !== true);
 }
 
-/** Whether a change tells of days that a dataset has, or may. */
+/** Whether a change affects, or may affect, days of the dataset. */
 export function isOfPast({ was, isNow }: TableChange): boolean {
   return was !== 0 || isNow !== 0;
 }
 
-/** A change in a few words. */
+/** A short description of a change. */
 export function changeText({ table, from, to, was, isNow, examples, fault }: TableChange): string {
   const versions = `${table} went from version ${from} to ${to}`;
   if (was === undefined || isNow === undefined)

@@ -5,14 +5,14 @@ import type { Lake } from "../../lake/lake.js";
 import { DATASETS, recoverFolder } from "./dataset-folder.js";
 import { type Manifest, readManifest } from "./manifest.js";
 
-/** A dataset of a lake, or what stands in the way of reading it. */
+/** A dataset of a lake, or the reason why it cannot be read. */
 export interface FoundDataset {
   readonly folder: string;
   readonly manifest: Manifest | undefined;
   readonly fault: string | undefined;
 }
 
-/** The datasets in a lake's own folder, by name and format. Those that were written elsewhere are not among them. */
+/** The datasets in a lake's own folder, by name and format; those written elsewhere are not included. */
 export async function listDatasets(lake: Lake): Promise<FoundDataset[]> {
   const root = join(lake.folder, DATASETS);
   const found: FoundDataset[] = [];
@@ -31,7 +31,7 @@ export async function listDatasets(lake: Lake): Promise<FoundDataset[]> {
   return found;
 }
 
-/** Folders in a folder, by name. `moved`: those that a crash left moved away, under the names that they are to have. */
+/** Folders in a folder, by name. `moved`: folders that a crash left moved away, by their original names. */
 async function foldersIn(folder: string, moved = false): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);

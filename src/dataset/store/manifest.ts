@@ -4,26 +4,26 @@ import { z } from "zod";
 import { LakeError, messageOf, UsageError } from "../../core/errors.js";
 import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../spec.js";
 
-/** Name of the file that tells what a dataset was made of. */
+/** Name of the file that describes what a dataset was built from. */
 export const MANIFEST = "manifest.json";
-/** Name of the file with the digest of every other one, as `sha256sum -c` reads it. */
+/** Name of the file with the digests of all other files, in the format of `sha256sum -c`. */
 export const DIGESTS = "files.sha256";
-/** What {@link Manifest} is: another number where a reader of this one would go wrong. */
+/** Version of {@link Manifest}; it changes whenever older readers would fail. */
 const LAYOUT = 1;
 
-/** What a dataset was made of: with it, and the lake's versions, it can be made again. */
+/** What a dataset was built from: with it and the lake's versions, the dataset can be built again. */
 export interface Manifest {
   readonly layout: typeof LAYOUT;
   readonly name: string;
   readonly spec: DatasetSpec;
-  /** Program and version that made it. */
+  /** Program and version that built it. */
   readonly engine: string;
   readonly createdAt: string;
   /** Absolute folder of the lake. */
   readonly lake: string;
-  /** Version of each table that it was made of. */
+  /** Version of each table that it was built from. */
   readonly tables: Readonly<Record<string, number>>;
-  /** Digest of the SQL of all views, the user's own included. */
+  /** Digest of the SQL of all views, including the user's own. */
   readonly views: string;
   /** First and last label's trading date. */
   readonly first: string;
@@ -34,7 +34,7 @@ export interface Manifest {
   readonly rows: number;
   readonly files: number;
   readonly bytes: number;
-  /** Digest of {@link DIGESTS}: equal content has an equal one. */
+  /** Digest of {@link DIGESTS}: equal content has an equal digest. */
   readonly content: string;
   readonly warnings: readonly string[];
 }
@@ -64,7 +64,7 @@ const shape = z.object({
   warnings: z.array(z.string()),
 });
 
-/** Reads a dataset's manifest. @throws {UsageError} where there is none, {@link LakeError} where it is not as it was written. */
+/** Reads a dataset's manifest. @throws {UsageError} where there is none, {@link LakeError} where it is damaged. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = join(folder, MANIFEST);
   const text = await readFile(file, "utf8").catch((cause: unknown) => {

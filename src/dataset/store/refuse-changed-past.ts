@@ -9,9 +9,9 @@ import { type Manifest, readManifest } from "./manifest.js";
 const ANEW = "--replace builds it anew";
 
 /**
- * Checks that new days can be added to a dataset without any day that it has changing.
+ * Checks that new days can be added to a dataset without changing any of its existing days.
  *
- * @throws {UsageError} where they would change: for another spec, for forward prices, for what the lake has changed since.
+ * @throws {UsageError} where they would change: another spec, forward prices, or changes in the lake since.
  */
 export async function refuseChangedPast(
   lake: Lake,
@@ -45,7 +45,7 @@ export async function refuseChangedPast(
   return manifest;
 }
 
-/** Fields of a spec that make its days others. */
+/** Fields that differ between two specs and affect existing days. */
 function fieldsThatDiffer(was: DatasetSpec, is: DatasetSpec): string[] {
   const may: readonly string[] = ["doc", "to", "output"];
   const names = new Set([...Object.keys(was), ...Object.keys(is)]);
@@ -55,7 +55,7 @@ function fieldsThatDiffer(was: DatasetSpec, is: DatasetSpec): string[] {
   });
 }
 
-/** A value as JSON keeps it. */
+/** A value as it is after a round trip through JSON. */
 function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

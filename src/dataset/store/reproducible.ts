@@ -12,10 +12,10 @@ import {
 import { type BarClock, isClock } from "../panel/look-ahead.js";
 
 /**
- * What in an expression could give other values when it is computed again: a function of the moment or of chance, or rows
- * in an order that nothing settles.
+ * Finds parts of an expression that could give other values when it is computed again: a function of the current time
+ * or of chance, or rows without a defined order.
  *
- * @returns what was found, to be told; undefined: nothing.
+ * @returns the fault, for a message; undefined if there is none.
  */
 export async function findChance(
   session: Session,
@@ -30,23 +30,23 @@ export async function findChance(
   return await functionFault(session, root);
 }
 
-/** Whether rows are in one order only by these keys. */
+/** Whether these keys define the order of rows uniquely. */
 export function isSettled(keys: readonly ExpressionNode[], clock: BarClock): boolean {
   return keys.some((key) => barColumnOf(key) === "symbol") && keys.some((key) => isClock(key, clock));
 }
 
-/** Nodes that stand for other expressions, values or columns, which are not told. */
+/** Nodes that refer to unknown expressions, values or columns. */
 const NO_VALUES = new Set(["STAR", "POSITIONAL_REFERENCE", "PARAMETER", "DEFAULT"]);
-/** Functions of a window that give rows with equal keys the same. */
+/** Window functions that give rows with equal keys the same result. */
 const RANKS = new Set(["WINDOW_RANK", "WINDOW_RANK_DENSE", "WINDOW_PERCENT_RANK", "WINDOW_CUME_DIST"]);
 const ORDER_FREE = new Set(["count", "min", "max", "bool_and", "bool_or", "median"]);
 
-/** Whether an aggregate gives the same whatever the order of its rows. */
+/** Whether an aggregate does not depend on the order of its rows. */
 export function isOrderFree({ function_name }: WindowNode): boolean {
   return ORDER_FREE.has(function_name) || function_name.startsWith("quantile");
 }
 
-/** Whether rows with equal keys are in the frame together. */
+/** Whether rows with equal keys are always in the frame together. */
 function isOfValues({ start, end, exclude_clause }: WindowNode): boolean {
   return !start.endsWith("_ROWS") && !end.endsWith("_ROWS") && exclude_clause === "NO_OTHER";
 }
@@ -62,19 +62,19 @@ function orderFault(node: WindowNode, clock: BarClock): string | undefined {
   return `${node.function_name}() OVER takes rows with equal keys in no settled order: let its ORDER BY end with symbol, or partition by it`;
 }
 
-/** What DuckDB calls consistent, but depends on the session, or on chance. */
+/** Functions that DuckDB calls consistent, but that depend on the session or on chance. */
 const OF_THE_MOMENT = /^(current_|local|get_current_|getvariable$|getenv$|version$|reservoir_|approx_)/;
 
-/** A function of DuckDB, or a macro: of one name there may be several. */
+/** A function of DuckDB, or a macro; several may have the same name. */
 interface FunctionFact {
   readonly name: string;
   readonly kind: string;
   readonly stability: string | null;
-  /** What a macro stands for. */
+  /** The SQL of a macro. */
   readonly definition: string | null;
 }
 
-/** What is wrong with an expression's functions, and with those that its macros are made of. */
+/** The fault of an expression's functions, or of the functions in its macros. */
 async function functionFault(session: Session, root: ExpressionNode): Promise<string | undefined> {
   const seen = new Set<string>();
   const pending: (readonly [node: ExpressionNode, macro?: string])[] = [[root]];
@@ -95,7 +95,7 @@ async function functionFault(session: Session, root: ExpressionNode): Promise<st
 }
 
 function nodeFault(node: ExpressionNode, facts: readonly FunctionFact[]): string | undefined {
-  // A bare word that is no column is a function, as current_date.
+  // A bare word that is no column is a function, such as current_date.
   const name = isFunction(node) || isWindow(node) ? node.function_name.toLowerCase() : barColumnOf(node);
   if (name === undefined) return undefined;
   const own = facts.filter((fact) => fact.name === name);

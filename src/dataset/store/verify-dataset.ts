@@ -10,29 +10,29 @@ import { sha256Of } from "./dataset-files.js";
 import { changesSince, isOfPast, type TableChange } from "./lake-changes.js";
 import { DIGESTS, MANIFEST, type Manifest, readManifest } from "./manifest.js";
 
-/** How a dataset stands. */
+/** The result of verifying a dataset. */
 export interface DatasetCheck {
   readonly folder: string;
   readonly manifest: Manifest;
-  /** What is the matter with its files, in words; none: they are as they were written. */
+  /** Descriptions of damaged files; empty if all files are unchanged. */
   readonly damage: readonly string[];
-  /** Tables that have other versions now. */
+  /** Tables whose version has changed. */
   readonly changes: readonly TableChange[];
-  /** What else would make a build differ: another program, other views. */
+  /** Other differences that would change a build: another program version, other views. */
   readonly otherwise: readonly string[];
-  /** Whether a build at the same versions gave the same bytes; undefined: none was made. */
+  /** Whether a build from the same versions gave the same bytes; undefined if none was run. */
   readonly isReproduced: boolean | undefined;
 }
 
-/** Whether its files are whole, the lake has not changed its days, and a build, if one was made, gave the same. */
+/** Whether its files are whole, the lake has not changed its days, and a build, if one was run, gave the same bytes. */
 export function isSound({ damage, changes, isReproduced }: DatasetCheck): boolean {
   return damage.length === 0 && !changes.some(isOfPast) && isReproduced !== false;
 }
 
 /**
- * Checks a dataset: its files against their digests, and the lake against what the dataset was made of.
+ * Verifies a dataset: its files against their digests, and the lake against the versions that it was built from.
  *
- * @param options.rebuild also builds it again, at the versions that it was made of, and compares.
+ * @param options.rebuild also builds it again from the same versions, and compares.
  * @throws {UsageError} where there is none, {@link LakeError} where its manifest cannot be read.
  */
 export async function verifyDataset(
@@ -90,7 +90,7 @@ async function comesOutAgain(lake: Lake, { spec, tables, content }: Manifest): P
   const output = join(tmpdir(), `barlake-dataset-${randomUUID()}`);
   const versions = new Map(Object.entries(tables).filter(([, version]) => version >= 0));
   try {
-    // A table that was not there yet has no version to be read at.
+    // A table that did not exist yet has no version to read.
     const pointInTime = { versions, ...(versions.size < Object.keys(tables).length ? { asOf: 0 } : {}) };
     return (await buildDataset(lake, { ...spec, output }, { pointInTime })).content === content;
   } finally {

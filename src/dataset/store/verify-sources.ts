@@ -7,11 +7,11 @@ import { RUNS } from "../../schema/runs.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
 
 /**
- * Makes sure that the files which a dataset is made of are what was written: the dataset gets digests of its own, and would
- * look sound for ever. Parquet has no checksums; a file's name has the hash of its content. Minute bars count where the
- * dataset, or a query of its universe, can read them; the tables about runs never do.
+ * Verifies the files that a dataset is built from: the dataset gets its own digests, so that damage in its sources
+ * would never be found later. A Parquet file has no checksum; its name contains the hash of its content. Minute bars
+ * are verified if the dataset, or the query of its universe, can read them; the tables about runs never are.
  *
- * @throws {LakeError} for the first file that is missing or damaged, by name.
+ * @throws {LakeError} naming the first file that is missing or damaged.
  */
 export async function verifySources(
   lake: Lake,

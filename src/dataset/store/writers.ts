@@ -5,7 +5,7 @@ import { wideArrowWriter, wideParquetWriter } from "../formats/wide.js";
 import type { DatasetFormat } from "../spec.js";
 import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
 
-/** What writes each format. */
+/** The writer of each format. */
 export const WRITERS: Readonly<Record<DatasetFormat, (place: WriterPlace) => DatasetWriter>> = {
   qlib: qlibWriter,
   "wide-parquet": wideParquetWriter,

@@ -34,12 +34,12 @@ export function rules({ chart }: PackedChart): Plot.Markish[] {
   return chart.rule.length > 0 ? [Plot.ruleY(chart.rule, { stroke: "var(--muted)" })] : [];
 }
 
-/** The name of what the colours say, for hints. */
+/** The name of the colour scale, for hints. */
 export function named(color: PackedColumn | undefined): Plot.ScaleOptions {
   return color === undefined ? {} : { label: labelFor(color) };
 }
 
-/** Series in the order in which they come. */
+/** A scale with the series in the order of the rows. */
 export function categories(rows: readonly Row[], channel: string): Plot.ScaleOptions {
   if (channel.startsWith("var(")) return {};
   return {

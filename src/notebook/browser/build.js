@@ -1,6 +1,6 @@
 /*
- * Bundles what a notebook's page runs in a browser: one script for each family of charts, so that a page holds what it
- * needs and no more, and the style. Each script ends with the licences of the packages in it. Part of `npm run build`.
+ * Bundles the browser part of a notebook's page: the style, and one script per family of charts, so that a page
+ * contains only the scripts that it needs. Each script ends with the licences of its packages. Part of `npm run build`.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
@@ -33,7 +33,7 @@ for (const { path, text } of outputFiles) {
   writeFileSync(path, `${text.trimEnd()}${licences(Object.keys(inputs ?? {}))}\n`);
 }
 
-/** The licences of the packages that files belong to, as a comment; packages of one licence share it. */
+/** The licences of the packages that files belong to, as a comment; packages with the same licence share it. */
 function licences(files) {
   const folders = new Set(
     files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
@@ -49,7 +49,7 @@ function licences(files) {
     .join("");
 }
 
-/** A package's licence; of one that is long, or is not packed with it, the name, and whose it is. */
+/** A package's licence; if it is long, or not in the package, its identifier, the author and the homepage. */
 function licenceOf(folder, { license, author, homepage, repository }) {
   const file = resolve(ROOT, folder, "LICENSE");
   const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";

@@ -137,7 +137,7 @@ function fill(
   });
 }
 
-/** Times in seconds, ascending, and the row of each. */
+/** Times in seconds, ascending, and the row index of each. */
 function timesOf(column: PackedColumn | undefined): {
   readonly times: readonly UTCTimestamp[];
   readonly order: readonly number[];
@@ -155,7 +155,7 @@ function timeText(seconds: number, hasTime: boolean): string {
     .replace("T", " ");
 }
 
-/** Colours of the page's style, by the names of its properties. */
+/** Colours of the page's style, by the names of its custom properties. */
 function colours(element: HTMLElement): (name: string) => string {
   const style = getComputedStyle(element);
   return (name) => style.getPropertyValue(name).trim();

@@ -4,7 +4,7 @@ import { type Value, valuesOf } from "./drawing.js";
 /** A row of a chart: a value for each of its channels. */
 export type Row = Record<string, Value>;
 
-/** Rows of a chart's single columns, by channel; `more` takes the place of its own. */
+/** Rows of a chart's single columns, by channel; `more` replaces the columns of its channels. */
 export function rowsOf({ channels }: PackedChart, more: Readonly<Record<string, PackedColumn>> = {}): Row[] {
   const columns = Object.entries({
     ...Object.fromEntries(

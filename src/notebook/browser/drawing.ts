@@ -1,9 +1,9 @@
 import type { PackedChart, PackedColumn } from "../pack-charts.js";
 
-/** Draws a chart into an element, at its width. @returns what takes the drawing away again. */
+/** Draws a chart into an element, at its width. @returns a function that removes the drawing. */
 export type Draw = (chart: PackedChart, element: HTMLElement) => () => void;
 
-/** Where scripts that draw charts leave their functions for the page. */
+/** The drawing functions that the chart scripts register for the page. */
 export interface Drawers {
   plots?: Draw;
   candles?: Draw;
@@ -13,7 +13,7 @@ declare global {
   var barlakeDrawers: Drawers | undefined;
 }
 
-/** What other scripts of the page left. */
+/** The drawing functions that other scripts of the page have registered. */
 export function drawers(): Drawers {
   globalThis.barlakeDrawers ??= {};
   return globalThis.barlakeDrawers;
@@ -21,7 +21,7 @@ export function drawers(): Drawers {
 
 export type Value = number | string | Date | null;
 
-/** A column's values as they are drawn. */
+/** A column's values in the form for drawing. */
 export function valuesOf({ kind, values, texts }: PackedColumn): Value[] {
   return values.map((value) => {
     if (value === null) return null;
@@ -31,7 +31,7 @@ export function valuesOf({ kind, values, texts }: PackedColumn): Value[] {
   });
 }
 
-/** A name for readers. */
+/** A name with blanks for underscores. */
 export function spaced(name: string): string {
   return name.replaceAll("_", " ");
 }

@@ -2,12 +2,12 @@ import type { PackedChart } from "../pack-charts.js";
 import type { Value } from "./drawing.js";
 import { labelOf } from "./labels.js";
 
-/** The chart's channel that each of a mark's channels draws. */
+/** The chart channel of each of a mark's channels. */
 type Drawn = Readonly<Record<string, string>>;
 
 const USUAL: Drawn = { x: "x", y: "y", fill: "color", r: "size" };
 
-/** How a mark's hints show its values: dates as dates, ratios as percentages, and nothing of what no column says. */
+/** The format of a mark's hints: dates as dates, ratios as percentages, and only values of columns. */
 export function hintFormat(
   { channels }: PackedChart,
   drawn: Drawn = USUAL,

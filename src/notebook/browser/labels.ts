@@ -2,7 +2,7 @@ import type * as Plot from "@observablehq/plot";
 import type { PackedColumn } from "../pack-charts.js";
 import { spaced, type Value } from "./drawing.js";
 
-/** As many labels as there is room for. */
+/** As many labels as fit into the width. */
 export function thinned(labels: readonly string[], width: number): Plot.ScaleOptions {
   const longest = Math.max(...labels.map((label) => label.length), 1);
   const room = Math.max(2, Math.floor((width - 80) / (longest * 7 + 14)));
@@ -10,12 +10,12 @@ export function thinned(labels: readonly string[], width: number): Plot.ScaleOpt
   return step > 1 ? { ticks: labels.filter((_, index) => index % step === 0) } : {};
 }
 
-/** Characters that a label is wide; Chinese ones count as two. */
+/** Width of a label in characters; Chinese ones count as two. */
 export function widthOf(label: string): number {
   return label.length + (label.match(/[\u2e80-\u9fff\uff00-\uffef]/g)?.length ?? 0);
 }
 
-/** A value as an axis and a hint show it; times in UTC. */
+/** A value as text for an axis or a hint; times in UTC. */
 export function labelOf(value: Value | undefined): string {
   if (value === null || value === undefined) return "";
   if (!(value instanceof Date)) return String(value);
@@ -23,17 +23,17 @@ export function labelOf(value: Value | undefined): string {
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
 }
 
-/** A column as an axis names it. */
+/** A column's label on an axis. */
 export function labelFor(column: PackedColumn | undefined): string {
   return column === undefined ? "" : spaced(column.name);
 }
 
-/** Whether a label has its place by itself, as a number or a date: some may then go without. */
+/** Whether a label is understood from its position, like a number or a date; then some labels may be left out. */
 export function isOrdered(label: string): boolean {
   return /^[\d.:\s-]+$/.test(label);
 }
 
-/** Different labels, ascending; numbers within them by their size. */
+/** Distinct labels, ascending; numbers within them are compared by value. */
 export function inOrder(labels: readonly string[]): string[] {
   return [...new Set(labels)].sort((a, b) => ORDER.compare(a, b));
 }

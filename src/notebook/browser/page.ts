@@ -10,7 +10,7 @@ for (const element of document.querySelectorAll<HTMLElement>("figure[data-chart]
   if (chart !== undefined) keepDrawn(chart, element);
 }
 
-/** Draws a chart, and again whenever its width or the colours of the page change. */
+/** Draws a chart, and draws it again whenever its width or the page's colours change. */
 function keepDrawn(chart: PackedChart, element: HTMLElement): void {
   const { candles, plots } = drawers();
   const draw = chart.chart.kind === "candlestick" ? candles : plots;

@@ -16,7 +16,7 @@ import {
   widthOf,
 } from "./labels.js";
 
-/** What a kind of chart adds to the options that all have. */
+/** The options of one kind of chart, in addition to the common ones. */
 type Options = Partial<Plot.PlotOptions>;
 
 drawers().plots = (packed, element) => {

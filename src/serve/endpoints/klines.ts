@@ -17,7 +17,7 @@ import { type EndpointHandler, KlineResponse } from "./response.js";
 const EPOCH = parseTradingDate("1970-01-01");
 const NO_TIME: TimeRange = { start: 0, end: 0 };
 
-/** The wire's window, both ends inclusive, as a range. */
+/** A request's window, both ends inclusive, as a range, end exclusive. */
 function rangeOfWindow(startTime: number | undefined, endTime: number | undefined): TimeRange {
   const start = Math.max(startTime ?? ALL_TIME.start, ALL_TIME.start);
   const end = Math.min((endTime ?? ALL_TIME.end) + 1, ALL_TIME.end);
@@ -63,7 +63,7 @@ export const serveKlines: EndpointHandler = async (view, { query }) => {
   return new KlineResponse(known(runs, asked.symbol), "single");
 };
 
-/** The ratio of each ex-event of symbols, in a window: `GET /v1/klines/ex-factors`. */
+/** The ratio of each ex-event of the symbols in a window: `GET /v1/klines/ex-factors`. */
 export const serveExFactors: EndpointHandler = async (view, { query }) => {
   const asked = parseParameters(PARAMETERS.exFactors, query);
   (await view.scope()).checkSymbols(asked.symbols);
@@ -134,7 +134,7 @@ export const serveIntradayUniverse: EndpointHandler = async (view, { query }) =>
   return new KlineResponse(runs, "map");
 };
 
-/** @throws {RequestError} for the K-lines of one symbol that the lake does not know. */
+/** @throws {RequestError} where there is no run, because the lake does not know the symbol. */
 function known(runs: readonly KlineRun[], symbol: string): readonly KlineRun[] {
   if (runs.length > 0) return runs;
   throw new RequestError("SYMBOL_NOT_FOUND", `symbol ${JSON.stringify(symbol.slice(0, 64))} is not known`);

@@ -16,10 +16,10 @@ import type { LakeView } from "../read/lake-reader.js";
 import { EXT_TYPE } from "../read/reference-data.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
 
-/** Rows that take as much memory as the objects that one quote is made of, and their garbage. */
+/** Rows that take as much memory as one quote: its objects and their garbage. */
 const ROWS_OF_A_QUOTE = 100;
 
-/** `POST /v1/quotes`: from each symbol's newest bars; a symbol without any is left out. */
+/** `POST /v1/quotes`: made from each symbol's newest bars; a symbol without bars is left out. */
 export const serveQuotes: EndpointHandler = (view, { body, now }) =>
   quotes(view, parseParameters(PARAMETERS.quotes, body), now);
 
@@ -75,7 +75,7 @@ async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promis
   );
 }
 
-/** The minutes of the latest day as one bar of each, for the symbols whose newest daily bar is not of a later day. */
+/** The minutes of the latest day as one bar per symbol, for symbols whose newest daily bar is not of a later day. */
 async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
   const days = await latestDays(view.version, await view.version.snapshot(BARS_1M));
   const rangeOf = (region: Region): TimeRange => days.get(region) ?? { start: 0, end: 0 };
@@ -97,7 +97,7 @@ async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily:
   return runsBySymbol(runs);
 }
 
-/** Values by a key, each made once. */
+/** The value of a key, computed only once. */
 function once<T>(values: Map<string, T>, key: string, make: () => T): T {
   const known = values.get(key);
   if (known !== undefined) return known;
@@ -106,7 +106,7 @@ function once<T>(values: Map<string, T>, key: string, make: () => T): T {
   return made;
 }
 
-/** Dates and closes of an answer's bars. A calendar is slow, and a universe's bars are of a few instants. */
+/** Cached dates and closing times: computing them is slow, and the bars of a universe share a few timestamps. */
 class Dates {
   readonly #now: number;
   readonly #dates = new Map<string, TradingDate>();
@@ -121,14 +121,14 @@ class Dates {
     return once(this.#dates, `${region} ${timestamp}`, () => localDate(timestamp, REGIONS[region].zone));
   }
 
-  /** When a region's last session of a day ends. */
+  /** The time at which a region's last session of a day ends. */
   closeOf(date: TradingDate, region: Region): number {
     return once(this.#instants, `${region} ${date}`, () =>
       instantOf(date, REGIONS[region].zone, closeMinute(region)),
     );
   }
 
-  /** Where a region's days begin that are not final yet. */
+  /** The start of the first day of a region that is not final yet. */
   finalEnd(region: Region): number {
     return once(this.#instants, region, () => finalEnd(region, this.#now));
   }
@@ -140,7 +140,7 @@ interface QuoteFacts {
   readonly prevClose: number | null;
 }
 
-/** The day's daily bar once the day is final, else its minutes; timed with the last minute, or the day's close. */
+/** Uses the daily bar once the day is final, else the minutes. The time is that of the last minute, or the close. */
 function quoteFacts(
   symbol: string,
   daily: readonly LastBar[],

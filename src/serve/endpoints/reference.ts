@@ -4,7 +4,7 @@ import { RequestError } from "../http/request-error.js";
 import type { LakeView } from "../read/lake-reader.js";
 import type { EndpointHandler } from "./response.js";
 
-/** Metadata of the symbols, in their order; a symbol that is not known is left out. */
+/** Metadata of the symbols, in their order; an unknown symbol is left out. */
 async function instrumentsOf(view: LakeView, symbols: readonly string[]): Promise<Instrument[]> {
   (await view.scope()).checkSymbols(symbols);
   const { instruments } = await view.reference();
@@ -35,7 +35,7 @@ function symbolRecord({ type, ...rest }: Instrument): object {
   return { ...rest, symbol_type: type };
 }
 
-/** `GET /v1/universes`: those that the key may ask for. */
+/** `GET /v1/universes`: the universes that the key may request. */
 export const serveUniverses: EndpointHandler = async (view) => {
   const [scope, { universes }] = [await view.scope(), await view.reference()];
   return { data: [...universes.values()].filter(({ id }) => scope.hasUniverse(id)) };
@@ -52,7 +52,7 @@ export const serveUniverse: EndpointHandler = async (view, { path }) => {
   return { data: { ...summary, symbols: members.get(id) ?? [] } };
 };
 
-/** `POST /v1/universes/batch`: an id that is not known is left out. */
+/** `POST /v1/universes/batch`: an unknown id is left out. */
 export const serveUniversesBatch: EndpointHandler = async (view, { body }) => {
   const { ids } = parseParameters(PARAMETERS.universesBatch, body);
   (await view.scope()).checkUniverses(ids);
@@ -69,7 +69,7 @@ export const serveExchanges: EndpointHandler = async (view) => ({
   data: [...(await view.reference()).exchanges.values()],
 });
 
-/** `GET /v1/exchanges/{exchange}/instruments`: those that the key may ask for. */
+/** `GET /v1/exchanges/{exchange}/instruments`: the instruments that the key may request. */
 export const serveExchangeInstruments: EndpointHandler = async (view, { path, query }) => {
   const { type } = parseParameters(PARAMETERS.exchangeInstruments, query);
   const { exchange = "" } = path;

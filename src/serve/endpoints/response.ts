@@ -2,9 +2,9 @@ import { encodeRuns, type KlineShape, klinePieces } from "../../wire/encode/enco
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
 
-/** A request, as far as an answer depends on it. */
+/** The parts of a request that its response depends on. */
 interface Asked {
-  /** Parsed query; values are texts, or lists of texts where a name stands more than once. */
+  /** Parsed query; a value is a text, or a list of texts where a name is repeated. */
   readonly query: unknown;
   /** Parsed JSON body; undefined where there is none. */
   readonly body: unknown;
@@ -14,7 +14,7 @@ interface Asked {
   readonly now: number;
 }
 
-/** Bars that are still to be written as a body. */
+/** Bars that are not yet encoded as a body. */
 export class KlineResponse {
   readonly #runs: readonly KlineRun[];
   readonly #shape: KlineShape;
@@ -28,18 +28,18 @@ export class KlineResponse {
     return this.#runs.reduce((sum, { start, end }) => sum + end - start, 0);
   }
 
-  /** The body, whole. @throws {RangeError} for a value that JSON cannot have. */
+  /** The whole body. @throws {RangeError} for a value that JSON cannot represent. */
   bytes(): Uint8Array {
     return encodeRuns(this.#runs, this.#shape);
   }
 
-  /** The body in pieces, made as they are asked for. @throws {RangeError} for a value that JSON cannot have. */
+  /** The body in pieces, encoded on demand. @throws {RangeError} for a value that JSON cannot represent. */
   pieces(): Generator<Uint8Array> {
     return klinePieces(this.#runs, this.#shape);
   }
 }
 
-/** A body that is written already: of many small objects, none of which outlives its own text. */
+/** An encoded body. Each of its many small objects can be freed as soon as its text exists. */
 export class TextResponse {
   /** JSON. */
   readonly text: string;
@@ -50,10 +50,10 @@ export class TextResponse {
 }
 
 /**
- * Answers one endpoint's requests: with an object to be written as JSON, with its text, or with bars.
+ * Handles the requests of one endpoint. Returns an object to be written as JSON, its text, or bars.
  *
  * @throws {ParameterError} for a parameter that breaks a rule.
- * @throws {RequestError} for what cannot be answered.
+ * @throws {RequestError} for a request that cannot be served.
  */
 export type EndpointHandler = (
   view: LakeView,

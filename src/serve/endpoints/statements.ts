@@ -17,7 +17,7 @@ export const serveCashFlow: EndpointHandler = (view, { query }) => statements(vi
 const FIRST_DATE = "0000-00-00";
 const LAST_DATE = "9999-99-99";
 
-/** The newest version of each period's statement, ascending by period; a symbol that is not known is left out. */
+/** The newest version of each period's statement, ascending by period; an unknown symbol is left out. */
 async function statements(view: LakeView, table: TableSchema, query: unknown): Promise<object> {
   const asked = parseParameters(PARAMETERS.financials, query);
   (await view.scope()).checkSymbols(asked.symbols);
@@ -50,7 +50,7 @@ async function readRecords(
   const fields = snapshot.columns.map((c) => c.name).filter((name) => !own.includes(name));
   const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
-    // Dates are compared as texts: a year that a DATE cannot hold is then no error.
+    // Dates are compared as texts, so that a year outside DATE's range is no error.
     const sql = `WITH ${requestedSql("$wanted")}
       SELECT symbol, CAST(period_end AS VARCHAR) AS period_end, CAST(announce_date AS VARCHAR) AS announce_date,
         ${fields.map(ident).join(", ")}

@@ -4,9 +4,9 @@ import { createGzip, gzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 
 const compressed = promisify(gzip);
-/** Shorter bodies fit into a packet as they are. */
+/** Shorter bodies fit into one packet without compression. */
 const LEAST_BYTES = 1400;
-/** The quickest: K-lines become a third of their size, and the best takes ten times as long for a tenth less. */
+/** The fastest level: K-lines shrink to a third. The best level takes ten times as long to save another tenth. */
 const LEVEL = 1;
 
 /** Compresses bodies for clients that accept it, off the main thread. */
@@ -18,7 +18,7 @@ export function addCompression(app: FastifyInstance): void {
     if (!acceptsGzip(request.headers["accept-encoding"])) return payload;
     if (!isWhole) {
       void reply.header("content-encoding", "gzip");
-      // A body that breaks off destroys the compressed one, and so the connection.
+      // An aborted body destroys the compressed stream, and with it the connection.
       return pipeline(payload as Readable, createGzip({ level: LEVEL }), () => {});
     }
     const body = await compressed(payload, { level: LEVEL });
@@ -27,7 +27,7 @@ export function addCompression(app: FastifyInstance): void {
   });
 }
 
-/** Whether a header `accept-encoding` permits gzip, by RFC 9110: named, or meant by `*`, and not with a weight of 0. */
+/** Whether an `accept-encoding` header permits gzip (RFC 9110): by name or by `*`, with a weight above 0. */
 export function acceptsGzip(header: string | string[] | undefined): boolean {
   const weights = new Map<string, number>();
   for (const part of String(header ?? "")

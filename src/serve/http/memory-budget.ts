@@ -1,19 +1,19 @@
-/** Room for the rows of answers that are under way: more wait, in the order in which they came. */
+/** Limits the rows of responses in flight. Requests beyond the limit wait, first come, first served. */
 export class MemoryBudget {
   readonly #rows: number;
   readonly #waiting: { readonly rows: number; readonly enter: () => void }[] = [];
   #taken = 0;
 
-  /** @param rows of all answers together. One that alone has more counts as this many. */
+  /** @param rows limit for all responses together; a larger single response counts as this many. */
   constructor(rows: number) {
     this.#rows = rows;
   }
 
   /**
-   * Waits until there is room.
+   * Waits until the budget has enough rows.
    *
-   * @returns gives the room back.
-   * @throws the signal's reason when it aborts before.
+   * @returns a function that releases the rows.
+   * @throws the signal's reason if it aborts while waiting.
    */
   async take(rows: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();

@@ -3,10 +3,10 @@ import { openApiDocument } from "../openapi/document.js";
 import { documentationPage } from "../openapi/page.js";
 import type { ServiceMetrics } from "./service-metrics.js";
 
-/** Paths that need no key: they tell nothing of the lake. */
+/** Paths that need no key: they reveal nothing about the lake. */
 export const PUBLIC_PATHS: ReadonlySet<string> = new Set(["/healthz", "/metrics", "/openapi.json", "/docs"]);
 
-/** Adds the health check, the metrics, and the interface's description for machines and for people. */
+/** Adds the health check, the metrics, the OpenAPI document and its page for people. */
 export function addPublicPages(app: FastifyInstance, metrics: ServiceMetrics): void {
   const document = openApiDocument();
   const page = documentationPage(document);

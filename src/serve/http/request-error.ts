@@ -1,10 +1,10 @@
 import { ERROR_STATUS, type ErrorBody, type ErrorCode } from "../../wire/error-body.js";
 import { ParameterError } from "../../wire/parameters.js";
 
-/** A request that is answered with an error of the interface. */
+/** A request that fails with one of the interface's errors. */
 export class RequestError extends Error {
   readonly code: ErrorCode;
-  /** How long the client should wait, in milliseconds, where waiting helps. */
+  /** Milliseconds that the client should wait; undefined where waiting does not help. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, retryAfterMs?: number) {
@@ -15,16 +15,16 @@ export class RequestError extends Error {
   }
 }
 
-/** An error as it is answered: nothing in it tells of files, SQL or code. */
+/** An error as the client gets it: it reveals no files, SQL or code. */
 export interface ErrorResponse {
   readonly status: number;
   readonly body: ErrorBody;
   readonly retryAfterMs: number | undefined;
-  /** Whether the fault is ours, and its cause belongs in the log. */
+  /** Whether the fault is the service's; then its cause is logged. */
   readonly isFault: boolean;
 }
 
-/** What the framework's own refusals mean in the interface. */
+/** The interface's codes for the framework's own errors. */
 const FRAMEWORK_CODES: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ["PAYLOAD_TOO_LARGE", "body is larger than 1 MiB"],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["INVALID_PARAMETER", "content-type is not application/json"],
@@ -35,7 +35,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, readonly [code: ErrorCode, messag
   FST_ERR_MAX_PARAM_LENGTH: ["NOT_FOUND", "path has a part that is too long"],
 };
 
-/** Turns whatever a request ended with into the one error body. */
+/** Turns any error of a request into the interface's error body. */
 export function responseOf(error: unknown, requestId: string): ErrorResponse {
   if (error instanceof RequestError) return plain(error.code, error.message, error.retryAfterMs);
   if (error instanceof ParameterError) return plain(error.code, error.message);

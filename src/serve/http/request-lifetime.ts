@@ -5,19 +5,19 @@ import type { KlineResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
 import { MemoryBudget } from "./memory-budget.js";
 
-/** Answers of more rows wait in a line of their own: they hold no short ones up. */
+/** Responses of more rows have a budget and a queue of their own, so that they do not delay short ones. */
 const SHORT_ROWS = 50_000;
-/** Rows of the answers under way: about 90 bytes each. The second is that of one answer as large as there can be. */
+/** Rows of the responses in flight, about 90 bytes each. The long budget fits one response of the largest size. */
 const ROOM_OF_SHORT = 500_000;
 const ROOM_OF_LONG = 1_200_000;
 
-/** Answers of at most so many rows are written at once, and say how long they are. */
+/** Responses of at most this many rows are sent whole, with a content length. */
 const ROWS_AT_ONCE = 16_384;
 
-/** How long a client may take nothing of its answer. */
+/** Milliseconds after which a client that reads nothing of its response is disconnected. */
 const STALLED_MS = 30_000;
 
-/** The rooms of a service's answers. */
+/** The memory budgets of a service: one for short responses, one for long ones. */
 export class MemoryBudgets {
   readonly #short = new MemoryBudget(ROOM_OF_SHORT);
   readonly #long = new MemoryBudget(ROOM_OF_LONG);
@@ -28,8 +28,8 @@ export class MemoryBudgets {
 }
 
 /**
- * What a request may do until it is over: its answer sent, its client gone, or its time up. Whoever has not taken the
- * whole answer by then is disconnected.
+ * The abort signal and memory permit of a request. They end when the response is sent, the client disconnects, or the
+ * time is up. A client that has not read the whole response by then is disconnected.
  */
 export function requestLifetime(
   raw: ServerResponse,
@@ -53,7 +53,7 @@ export function requestLifetime(
   return {
     signal,
     async admit(rows) {
-      // One that is in waits for nobody: two of them could wait for each other.
+      // A request acquires at most one permit: two requests that each wait for a second one would deadlock.
       if (isIn) return;
       isIn = true;
       const leave = await budgets.of(rows).take(rows, signal);
@@ -63,7 +63,7 @@ export function requestLifetime(
   };
 }
 
-/** Bars as what a reply is sent: whole, or piece by piece as the client takes them. */
+/** Bars as the body of a reply: whole if short, else in pieces as the client reads them. */
 export function bodyOf(
   reply: FastifyReply,
   response: KlineResponse,

@@ -1,13 +1,13 @@
-/** Milliseconds that a quota counts over. */
+/** Length of the quota's time window. */
 const MINUTE_MS = 60_000;
 
 /** Counts the requests of each key over the last minute. */
 export interface RequestQuota {
-  /** Counts a request. @returns 0, or the milliseconds to wait where the key has used its minute up. */
+  /** Counts a request. @returns 0, or the milliseconds to wait where the key's quota is used up. */
   take(caller: string, now: number, requestsPerMinute: number): number;
 }
 
-/** A quota of so many requests in any minute, for each key; a request that is refused does not count. */
+/** A quota of requests per key in any minute; a refused request does not count. */
 export function requestQuota(): RequestQuota {
   const taken = new Map<string, number[]>();
   return {

@@ -17,8 +17,8 @@ const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], read
 };
 
 /**
- * The strong validator of an answer that follows from the request, the lake and what the key may see; undefined where it
- * also depends on the time of day, as a quote does.
+ * The strong validator of a response that depends only on the request, the lake and the key's permissions; undefined
+ * where it also depends on the time of day, as a quote does.
  */
 export async function responseTag(
   name: EndpointName,
@@ -38,7 +38,7 @@ function stateOf({ table, version, metaData }: Snapshot): readonly unknown[] {
   return [table.name, metaData?.id, version];
 }
 
-/** Whether a header `if-none-match` names a tag; by RFC 9110 weak and strong ones are alike here. */
+/** Whether an `if-none-match` header names a tag. Weak and strong tags compare as equal here (RFC 9110). */
 export function namesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   return header.split(",").some((one) => ["*", tag].includes(one.trim().replace(/^W\//, "")));

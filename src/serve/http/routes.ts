@@ -24,7 +24,7 @@ import { serveBalanceSheet, serveCashFlow } from "../endpoints/statements.js";
 
 import { PUBLIC_PATHS } from "./public-pages.js";
 
-/** What answers each endpoint of the interface. */
+/** The handler of each endpoint. */
 export const ANSWERS: Readonly<Record<EndpointName, EndpointHandler>> = {
   intraday: serveIntraday,
   intradayUniverse: serveIntradayUniverse,
@@ -54,7 +54,7 @@ const PATHS = [...Object.values(ENDPOINTS), ...PUBLIC].map(({ method, path }) =>
   pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`),
 }));
 
-/** The methods that a path answers to; none for a path that the interface does not have. */
+/** The methods that a path supports; empty for an unknown path. */
 export function methodsOf(path: string): string[] {
   const exact = PATHS.filter((one) => one.path === path);
   const found = exact.length > 0 ? exact : PATHS.filter(({ pattern }) => pattern.test(path));

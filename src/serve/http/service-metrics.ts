@@ -1,17 +1,17 @@
 import type { FastifyInstance } from "fastify";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
-/** What a service's requests come to, for Prometheus. */
+/** Metrics of a service's requests, for Prometheus. */
 export interface ServiceMetrics {
   /** Every metric in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
 }
 
-/** Seconds that divide the requests' durations. */
+/** Upper bounds of the duration histogram's buckets, in seconds. */
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Counts the requests of a service, by endpoint: a path that is none has no label of its own. */
+/** Counts the requests of a service by endpoint; unknown paths share one label. */
 export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
   const registry = new Registry();
   const registers = [registry];

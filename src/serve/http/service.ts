@@ -18,7 +18,7 @@ import { namesTag, responseTag } from "./response-tag.js";
 import { ANSWERS, methodsOf } from "./routes.js";
 import { serviceMetrics } from "./service-metrics.js";
 
-/** Where the service writes its log: a pino logger is one. */
+/** The service's log; a pino logger fits. */
 export interface ServiceLogger {
   info(facts: object, message: string): void;
   error(facts: object, message: string): void;
@@ -32,22 +32,22 @@ export interface ServiceOptions {
   /** Keys that requests may carry in `x-api-key`. */
   readonly keys: KeyRing;
   readonly clock: Pick<Clock, "now">;
-  /** Serves the lake as it stood then. @default as it stands at each request */
+  /** Serves the lake as of this point in time. @default the newest version at each request */
   readonly pointInTime?: PointInTime;
   /** @default none */
   readonly logger?: ServiceLogger;
-  /** Requests that a key may make in any minute, unless it has a number of its own. @default unlimited */
+  /** Requests that a key may make in any minute, unless the key has its own limit. @default unlimited */
   readonly maxRequestsPerMinute?: number;
   /** Requests that query the lake at the same time; the others wait. @default 3: one thread stays free for files */
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;
   /**
-   * Compares each file with the hash in its name in the background, right after it was first read. A damaged one is logged,
-   * and requests that need it fail from then on. @default true
+   * Compares each file with the hash in its name, in the background, after it was first read. A damaged file is logged,
+   * and later requests that need it fail. @default true
    */
   readonly verify?: boolean;
-  /** Milliseconds after which a request is given up. @default 120000 */
+  /** Milliseconds after which a request is aborted. @default 120000 */
   readonly requestTimeoutMs?: number;
 }
 
@@ -55,21 +55,21 @@ export interface ServiceOptions {
 export interface Service {
   readonly url: string;
   readonly port: number;
-  /** Takes no more requests, finishes those that are running, and gives everything back. */
+  /** Accepts no more requests, finishes the running ones, and releases all resources. */
   close(): Promise<void>;
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_URL_LENGTH = 16 * 1024;
 const REQUEST_TIMEOUT_MS = 120_000;
-/** Memory of all queries together; what needs more spills. */
+/** Memory of all queries together; queries that need more spill to disk. */
 const QUERY_MEMORY = "256MB";
 
 /**
- * Serves the interface from a lake. Every request sees the newest commit of each table at the time it is asked, or all
- * of them the same moment.
+ * Serves the interface from a lake. Every request sees the newest commit of each table at the time of the request, or
+ * all tables at the same point in time.
  *
- * @throws {LakeError} where the lake cannot be read, or has no such version.
+ * @throws {LakeError} where the lake cannot be read, or does not have the version.
  */
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
   const pool = await SessionPool.open(options.connections ?? 3, {
@@ -165,13 +165,13 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
   return app;
 }
 
-/** Whom each request comes from. */
+/** The caller of each request. */
 type Callers = WeakMap<FastifyRequest, Caller>;
 
-/** An answer with its validator. @see answerTag */
+/** A response with its validator. @see responseTag */
 interface TaggedResponse {
   readonly tag: string | undefined;
-  /** Undefined where the client has it. */
+  /** Undefined where the client already has the response. */
   readonly answer: KlineResponse | TextResponse | object | undefined;
 }
 
@@ -203,7 +203,7 @@ function addEndpoint(
   });
 }
 
-/** What every request must pass before its endpoint sees it. */
+/** Adds the checks that every request must pass before its endpoint handles it. */
 function addChecks(
   app: FastifyInstance,
   { keys, clock, maxRequestsPerMinute, logger }: ServiceOptions,
@@ -228,7 +228,7 @@ function addChecks(
       const message = `more than ${permitted} requests in a minute; ask again in ${waitMs}ms`;
       throw new RequestError("RATE_LIMITED", message, waitMs);
     }
-    // Before the body is read: of a method that a path does not have, it is of no concern.
+    // Refuses unknown paths and methods before the body is read.
     if (request.routeOptions.url === undefined) refuse(request, reply);
   });
   app.addHook("onResponse", async (request, reply) => {
@@ -252,7 +252,7 @@ function addErrors(app: FastifyInstance, { logger }: ServiceOptions): void {
   app.setNotFoundHandler(refuse);
 }
 
-/** @throws {RequestError} as the interface does not have the path, or not this method of it. */
+/** @throws {RequestError} always: the interface does not have the path, or not with this method. */
 function refuse(request: FastifyRequest, reply: FastifyReply): never {
   const methods = methodsOf(pathOf(request));
   if (methods.length === 0) throw new RequestError("NOT_FOUND", "path is not one of the interface's");
@@ -263,7 +263,7 @@ function refuse(request: FastifyRequest, reply: FastifyReply): never {
   );
 }
 
-/** Ends kept-alive connections once their last answer is sent: closing would wait for clients to let go of them. */
+/** Ends kept-alive connections after their last response: else closing would wait for the clients to close them. */
 function addFarewell(app: FastifyInstance): void {
   let isClosing = false;
   app.addHook("preClose", async () => {

@@ -12,15 +12,15 @@ import type { Caller, KeyRing } from "./key-ring.js";
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 /**
- * A key as its owner has it: the id, which is no secret, and the secret. A double click takes hold of all of it. Keys that
- * were made before this held true have secrets of 32 letters of base64url, and stay good.
+ * The text of a key: its id, which is not secret, and its secret. A double click selects all of it. Older keys, whose
+ * secrets are 32 letters of base64url, remain valid.
  */
 const KEY = /^bl_([0-9a-f]{12})_([0-9a-f]{48}|[A-Za-z0-9_-]{32})$/;
-/** Time between two looks at the file. */
+/** Time between two checks of the file. */
 const LOOK_EVERY_MS = 1000;
-/** Age at which a lock is taken away of which nobody can tell whether its process lives: one of another machine. */
+/** Age at which a lock counts as stale where its process cannot be checked: it ran on another machine. */
 const STALE_LOCK_MS = 60_000;
-/** How long a command waits for others, each of which may have a slow disk, and how often it looks. */
+/** How long a command waits for the lock of others, which may have a slow disk, and how often it checks. */
 const LOCK_PATIENCE_MS = 120_000;
 const LOCK_WAIT_MS = 100;
 
@@ -28,7 +28,7 @@ const keyRecord = z.strictObject({
   name: z.string().regex(NAME),
   id: z.string().regex(/^[0-9a-f]{12}$/),
   salt: z.string().regex(/^[0-9a-f]{32}$/),
-  /** SHA-256 of the salt and the secret, which has 192 random bits: a slow hash would make it no safer. */
+  /** SHA-256 of the salt and the secret. The secret has 192 random bits: a slow hash would add no safety. */
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   allow: z.array(z.enum(ENDPOINT_GROUPS)).min(1).optional(),
   universes: z.array(z.string()).min(1).optional(),
@@ -38,7 +38,7 @@ const keyRecord = z.strictObject({
 });
 const keyFile = z.strictObject({ version: z.literal(1), keys: z.array(keyRecord) });
 
-/** What the file knows of a key; the key itself stands nowhere. */
+/** The file's record of a key; the key itself is not stored. */
 export type KeyRecord = z.infer<typeof keyRecord>;
 
 /** What a new key may do. */
@@ -48,7 +48,7 @@ export interface KeyGrant {
   readonly requestsPerMinute?: number | undefined;
 }
 
-/** Reads the keys of a file. @throws {UsageError} where it is damaged; a file that is not there has none. */
+/** Reads the keys of a file; a missing file has none. @throws {UsageError} where it is damaged. */
 export async function readKeys(path: string): Promise<KeyRecord[]> {
   let text: string;
   try {
@@ -69,10 +69,10 @@ export async function readKeys(path: string): Promise<KeyRecord[]> {
 }
 
 /**
- * Makes a key, and enters it in the file.
+ * Creates a key and adds it to the file.
  *
- * @returns the key: nobody can tell it afterwards.
- * @throws {UsageError} for a name that another key has, or that is none.
+ * @returns the key, which cannot be recovered later.
+ * @throws {UsageError} for an invalid name, or the name of another key.
  */
 export async function addKey(path: string, name: string, grant: KeyGrant, now: number): Promise<string> {
   if (!NAME.test(name)) {
@@ -102,7 +102,7 @@ export async function addKey(path: string, name: string, grant: KeyGrant, now: n
   return `bl_${id}_${secret}`;
 }
 
-/** Ends a key; it stays in the list. @throws {UsageError} for a name that no valid key has. */
+/** Revokes a key; it stays in the list. @throws {UsageError} where no valid key has the name. */
 export async function revokeKey(path: string, name: string, now: number): Promise<void> {
   await change(path, (keys) => {
     const at = keys.findIndex((key) => key.name === name && key.revokedAt === undefined);
@@ -114,7 +114,7 @@ export async function revokeKey(path: string, name: string, now: number): Promis
   });
 }
 
-/** The keys of a file, which may change while a service runs. */
+/** The keys of a file that may change while a service runs. */
 export class KeyFile implements KeyRing {
   readonly #path: string;
   readonly #clock: Pick<Clock, "now">;
@@ -130,8 +130,9 @@ export class KeyFile implements KeyRing {
   }
 
   /**
-   * Opens a file of keys. @param onFault is told where the file was damaged later: the keys of before hold on then.
+   * Opens a file of keys.
    *
+   * @param onFault called where the file cannot be read later; the previous keys stay valid then.
    * @throws {UsageError} where it is damaged.
    */
   static async open(
@@ -180,7 +181,7 @@ export class KeyFile implements KeyRing {
   }
 }
 
-/** What a key with an unknown id is compared with, so that it takes as long as others. */
+/** Compared with a key whose id is unknown, so that the check takes as long as for other keys. */
 const NOBODY = { salt: "00".repeat(16), hash: "00".repeat(32) };
 
 function callerOf({ name, allow, universes, requestsPerMinute }: KeyRecord): Caller {
@@ -201,7 +202,7 @@ async function stampOf(path: string): Promise<string> {
   return facts === undefined ? "none" : `${facts.ino} ${facts.mtimeNs} ${facts.size}`;
 }
 
-/** Replaces the file as a whole; one process does so at a time. */
+/** Replaces the whole file; only one process does so at a time. */
 async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRecord[]): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const lock = `${path}.lock`;
@@ -238,14 +239,14 @@ async function takeLock(lock: string): Promise<void> {
   throw new UsageError(`file ${lock}: another command is changing the keys`, { hint: "run it again" });
 }
 
-/** Whether the process that took a lock has ended without letting go of it. */
+/** Whether the process that took a lock has ended without releasing it. */
 async function isAbandoned(lock: string): Promise<boolean> {
   try {
     const { mtimeMs } = await stat(lock);
     const [pid = "", machine = ""] = (await readFile(lock, "utf8")).split(" ");
     return machine === hostname() ? !isRunning(Number(pid)) : Date.now() - mtimeMs > STALE_LOCK_MS;
   } catch {
-    // It is gone by now.
+    // The lock was removed in the meantime.
     return false;
   }
 }

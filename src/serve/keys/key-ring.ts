@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { EndpointGroup } from "../../wire/endpoints.js";
 
-/** Whom a request comes from, and what it may ask for. */
+/** The owner of a key, and what the key may request. */
 export interface Caller {
   readonly name: string;
   /** Groups of endpoints. @default all */
   readonly allow?: ReadonlySet<EndpointGroup> | undefined;
-  /** Ids of the universes to whose members it is limited. @default every symbol */
+  /** Ids of universes: the key is limited to their members. @default every symbol */
   readonly universes?: ReadonlySet<string> | undefined;
   /** @default the service's */
   readonly requestsPerMinute?: number | undefined;
@@ -14,15 +14,15 @@ export interface Caller {
 
 /** The keys that a service accepts. */
 export interface KeyRing {
-  /** Whose key a text is; undefined where it is nobody's. How long that takes tells nothing about a key. */
+  /** The caller of a key; undefined for an unknown key. The time that this takes reveals nothing about a key. */
   callerOf(key: string): Caller | undefined;
-  /** Takes note of keys that were added or revoked. @default they do not change */
+  /** Loads keys that were added or revoked. @default the keys do not change */
   refresh?(): Promise<void>;
 }
 
 const digest = (text: string): Buffer => createHash("sha256").update(text, "utf8").digest();
 
-/** Keys that may ask for everything. Only their digests are kept and compared, always all of them. */
+/** Keys that may request everything. Only their digests are stored; each check compares all of them. */
 export function plainKeys(keys: readonly string[]): KeyRing {
   const known = keys
     .filter((key) => key !== "")

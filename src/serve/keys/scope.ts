@@ -2,7 +2,7 @@ import { RequestError } from "../http/request-error.js";
 import type { ReferenceData } from "../read/reference-data.js";
 import type { Caller } from "./key-ring.js";
 
-/** The symbols and universes that a request may ask for. */
+/** The symbols and universes that a request may read. */
 export interface Scope {
   /** Whether everything is permitted. */
   readonly isWhole: boolean;
@@ -14,7 +14,7 @@ export interface Scope {
   checkUniverses(ids: readonly string[]): void;
 }
 
-/** What a caller may ask for: everything, or the members of its universes as they stand now. */
+/** The scope of a caller: everything, or the current members of its universes. */
 export function scopeOf({ name, universes }: Caller, { members }: ReferenceData): Scope {
   const symbols =
     universes === undefined ? undefined : new Set([...universes].flatMap((id) => members.get(id) ?? []));

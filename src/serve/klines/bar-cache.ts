@@ -1,7 +1,7 @@
 import type { TimeRange } from "../../core/time.js";
 import { type BarRun, bytesOf, compacted, firstNotBefore } from "./bar-runs.js";
 
-/** What is held of a symbol: all its bars with labels from `since` on. */
+/** The cached bars of a symbol: all its bars with labels from `since` on. */
 interface CachedRun {
   readonly run: BarRun;
   /** Epoch milliseconds. */
@@ -9,13 +9,13 @@ interface CachedRun {
   readonly bytes: number;
 }
 
-/** What an entry costs beside its values. */
+/** Estimated bytes of an entry in addition to its values. */
 const ENTRY_BYTES = 1024;
 
 /**
- * The newest bars of the symbols that were asked for last, as typed arrays: most requests are for these, and need no
- * query then. What is held is of one version of the lake: the key says which. Bounded in bytes; what was not asked for
- * for the longest time goes first.
+ * Caches the newest bars of recently requested symbols as typed arrays: most requests are for these, and then need no
+ * query. An entry belongs to one version of the lake, which is part of its key. The size is limited in bytes; the least
+ * recently used entries are evicted first.
  */
 export class BarCache {
   readonly #mostBytes: number;
@@ -27,15 +27,15 @@ export class BarCache {
     this.#mostBytes = mostBytes;
   }
 
-  /** Bytes that are held. */
+  /** Cached bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * The newest `count` bars of a symbol with labels in a range; undefined where that is not known.
+   * The newest `count` bars of a symbol with labels in a range; undefined where the cache may lack some of them.
    *
-   * @param key what the bars follow from beside the symbol: table versions, series, adjustment.
+   * @param key everything that the bars depend on except the symbol: table versions, series, adjustment.
    */
   find(key: string, symbol: string, range: TimeRange, count: number): BarRun | undefined {
     const name = `${key} ${symbol}`;
@@ -51,13 +51,13 @@ export class BarCache {
   }
 
   /**
-   * Holds runs that end with their symbols' newest bars.
+   * Caches runs that end with their symbols' newest bars.
    *
-   * @param runs with the label, in epoch milliseconds, from which on each is complete.
+   * @param runs each with the label from which on it is complete (epoch milliseconds).
    */
   keep(key: string, runs: readonly { readonly run: BarRun; readonly since: number }[]): void {
     for (const { run, since } of runs) {
-      // An answer that would drive out most of the others is not worth it.
+      // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
       const own = compacted(run);
       this.#put(`${key} ${run.symbol}`, { run: own, since, bytes: bytesOf(own) + ENTRY_BYTES });

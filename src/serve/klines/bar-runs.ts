@@ -10,26 +10,26 @@ import {
 } from "../../wire/kline-columns.js";
 import type { KLINE_SHAPE } from "./klines-sql.js";
 
-/** Bars as a query gives them. */
+/** Bars as a query returns them. */
 export type KlineRows = ResultColumns<typeof KLINE_SHAPE>;
 
 /** The newest bars of one symbol, ascending by timestamp. */
 export interface BarRun extends KlineRun {
-  /** Rows that the query had of the symbol, those before `start` included. */
+  /** Rows of the symbol in the query's result, including those before `start`. */
   readonly found: number;
 }
 
-/** Rows from `start` up to `end`, exclusive, of one symbol. */
+/** Rows from `start` to `end`, exclusive, of one symbol. */
 interface Stretch {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Finds each symbol's newest `count` bars in a query's rows, whatever order these have. Where a symbol's rows stand
- * together and ascend, as they do unless they come from several files, they are not copied.
+ * Finds each symbol's newest `count` bars in a query's rows, in whatever order the rows are. Rows of a symbol that are
+ * contiguous and ascending are not copied; only rows from several files are usually not so.
  *
- * @param symbols what the rows' positions count in.
+ * @param symbols the symbols that the rows' positions refer to.
  */
 export function runsOf(rows: KlineRows, symbols: readonly string[], count: number): Map<string, BarRun> {
   const all = valuesOf(rows);
@@ -66,7 +66,7 @@ export function runsOf(rows: KlineRows, symbols: readonly string[], count: numbe
   return runs;
 }
 
-/** A copy of a run's rows that holds no others in memory, nor columns in which they have no value. */
+/** A copy of only the run's rows, so that the query's other memory can be freed. Columns of nulls take no memory. */
 export function compacted({ symbol, values, start, end, found }: BarRun): BarRun {
   const column = ({ values: all, validity }: NumberColumn): NumberColumn => {
     if (validity === undefined) return { values: all.slice(start, end), validity };
@@ -89,7 +89,7 @@ export function compacted({ symbol, values, start, end, found }: BarRun): BarRun
   };
 }
 
-/** Bytes that a compacted run holds. */
+/** Bytes of memory that a compacted run takes. */
 export function bytesOf({ values }: KlineRun): number {
   const doubles = DOUBLE_COLUMNS.map((name) => values.doubles[name].values.byteLength);
   return (
@@ -97,7 +97,7 @@ export function bytesOf({ values }: KlineRun): number {
   );
 }
 
-/** The first row from `start` up to `end` whose timestamp is not below a bound, in epoch milliseconds. */
+/** The first row from `start` to `end` whose timestamp is not below a bound (epoch milliseconds). */
 export function firstNotBefore({ values, start, end }: KlineRun, bound: number): number {
   return lowerBound(start, end, (row) => Number(values.timestamp[row]) >= bound);
 }
@@ -114,7 +114,7 @@ function eachDouble(make: (name: (typeof DOUBLE_COLUMNS)[number]) => NumberColum
   return Object.fromEntries(DOUBLE_COLUMNS.map((name) => [name, make(name)])) as KlineValues["doubles"];
 }
 
-/** Rows of the same position that stand together, by position. */
+/** Contiguous rows of the same position, by position. */
 function stretchesOf({ rows, columns }: KlineRows): Map<number, Stretch[]> {
   const stretches = new Map<number, Stretch[]>();
   const position = columns.position.values;
@@ -134,7 +134,7 @@ function ascends(words: Uint32Array, { start, end }: Stretch): boolean {
   return true;
 }
 
-/** Whether a stretch ascends, and begins after another's end. */
+/** Whether a stretch ascends, and begins after the previous one ends. */
 function follows(words: Uint32Array, part: Stretch, before: Stretch | undefined): boolean {
   return (
     (before === undefined || int64At(words, part.start) > int64At(words, before.end - 1)) &&
@@ -142,7 +142,7 @@ function follows(words: Uint32Array, part: Stretch, before: Stretch | undefined)
   );
 }
 
-/** Stretches behind one another. */
+/** Concatenates stretches. */
 function joined(
   { timestamp, volume, doubles }: KlineValues,
   parts: readonly Stretch[],
@@ -175,7 +175,7 @@ function joined(
   };
 }
 
-/** The rows of stretches that meet, ascending by timestamp. */
+/** The rows of overlapping stretches, ascending by timestamp. */
 function inOrder(words: Uint32Array, stretches: readonly Stretch[]): number[] {
   return stretches
     .flatMap(({ start, end }) => Array.from({ length: end - start }, (_, k) => start + k))
@@ -203,7 +203,7 @@ function taken({ timestamp, volume, doubles }: KlineValues, rows: readonly numbe
 const NO_VALUES = new Float64Array(0);
 let noBits = new Uint8Array(0);
 
-/** A column without a value: such columns hold no values, and share their bits. */
+/** A column of nulls: such columns have no values, and share one bitmap. */
 function nothing(rows: number): NumberColumn {
   const bytes = Math.ceil(rows / 8);
   if (noBits.length < bytes) noBits = new Uint8Array(bytes * 2);

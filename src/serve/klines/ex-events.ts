@@ -6,8 +6,8 @@ import type { LakeVersion } from "../read/lake-version.js";
 import { demandsOf, requestedSql } from "./requested-bars.js";
 
 /**
- * Derives the ex-events of symbols from all of their daily bars: where `prev_close` differs from the close of the bar
- * before. A day without trades counts as a bar with its close; a close of 0 tells nothing.
+ * Derives the ex-events of symbols from all of their daily bars: the days whose `prev_close` differs from the close of
+ * the bar before. A day without trades counts as a bar with its close; a close of 0 is ignored.
  *
  * @returns the events of each symbol, in the symbols' order, ascending by day.
  */

@@ -14,7 +14,7 @@ import type { Adjustment, Bucket } from "../../market/period.js";
 import { REGIONS } from "../../market/regions.js";
 import { requestedSql } from "./requested-bars.js";
 
-/** The columns of a query of {@link klinesSql}, in its order, as typed arrays. */
+/** The columns of the query of {@link klinesSql}, in its order, read as typed arrays. */
 export const KLINE_SHAPE = {
   position: "int32",
   timestamp: "int64",
@@ -29,23 +29,23 @@ export const KLINE_SHAPE = {
   settlement_price: "double",
 } as const;
 
-/** What a query of bars is made of. Its parameters: `$wanted` and, where adjusted, `$steps`, both JSON. */
+/** The parts of a query for bars. Its parameters: `$wanted` and, where adjusted, `$steps`, both JSON. */
 export interface KlinesSqlParts {
   /** A SELECT over the files. */
   readonly relation: string;
   readonly bucket: Bucket;
-  /** `none` also where no wanted symbol has a step. */
+  /** Also `none` where no requested symbol has a step. */
   readonly adjustment: Adjustment;
 }
 
 /** The columns of a bar that adjustment changes. */
 const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"] as const;
-/** Those of them that some feeds set to 0 in a bar without trades. */
+/** Those columns that some feeds set to 0 in a bar without trades. */
 const STATED: ReadonlySet<string> = new Set(["open", "high", "low"]);
 
 /**
- * The CTE `days`: for each region and date that a wanted bar can have, `day_start`: the instant, epoch milliseconds,
- * that local times of the day count from. It is worked out once a day and not for each bar.
+ * The CTE `days`: for each region and date of a requested bar, `day_start`: the instant of local midnight (epoch
+ * milliseconds). It is computed once a day and not once a bar.
  */
 const DAYS_SQL = `days AS (
     SELECT region AS day_region, CAST(day AS DATE) AS day, ${localMidnightSql("day", "region")} AS day_start
@@ -59,8 +59,8 @@ const DAYS_SQL = `days AS (
 const STEPS = '[{"position":"INTEGER","start":"INTEGER","end":"INTEGER","value":"DOUBLE"}]';
 
 /**
- * The query of wanted bars: adjusted first, aggregated after. Landed bars come as they lie in the
- * files, which are sorted: bringing those of several files together is less work than a sort.
+ * The query for requested bars: adjusted first, then aggregated. Landed bars are returned in the order of the files,
+ * which are sorted: merging the bars of several files is less work than a sort.
  */
 export function klinesSql({ relation, bucket, adjustment }: KlinesSqlParts): string {
   const ctes = [requestedSql("$wanted")];

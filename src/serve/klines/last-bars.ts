@@ -1,7 +1,7 @@
 import { isPresent } from "../../core/bits.js";
 import type { KlineRun, KlineValues } from "../../wire/kline-columns.js";
 
-/** One bar as an object: for the few that a quote is made of. */
+/** One bar as an object, for the few bars that a quote needs. */
 export interface LastBar {
   readonly timestamp: number;
   readonly open: number;

@@ -5,7 +5,7 @@ import { dayRange } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";
 import type { LakeVersion } from "../read/lake-version.js";
 
-/** The latest trading day of each region that a table has bars of: local midnight to midnight. */
+/** The latest trading day of each region with bars in a table: local midnight to midnight. */
 export async function latestDays(version: LakeVersion, snapshot: Snapshot): Promise<Map<Region, TimeRange>> {
   const newest = new Map<Region, number>();
   const note = (region: string | null | undefined, timestamp: number): void => {
@@ -27,7 +27,7 @@ export async function latestDays(version: LakeVersion, snapshot: Snapshot): Prom
   );
 }
 
-/** Looks into the files that the log has no statistics of. */
+/** Reads the files for which the log has no statistics. */
 async function newestIn(
   version: LakeVersion,
   snapshot: Snapshot,

@@ -2,29 +2,29 @@ import { DAY_MS, MINUTE_MS, type TimeRange } from "../../core/time.js";
 import type { Region } from "../../market/regions.js";
 import { reachMs, type Series } from "./series.js";
 
-/** How much further each look back goes than the one before. */
+/** Factor by which the range grows from one step to the next. */
 const GROWTH = 8;
-/** Looks before everything is read. */
+/** Most ranges of a look back, including the last one, which covers everything. */
 const LOOKS = 3;
 
 const STEP_WITHIN_DAY_MS = 5 * MINUTE_MS;
 
-/** What a look back starts from. */
+/** What the ranges are computed from. */
 export interface LookBack {
   readonly series: Series;
   readonly region: Region;
   readonly count: number;
-  /** Range that the bars' own timestamps must lie in. */
+  /** Range of the labels of the requested bars. */
   readonly labels: TimeRange;
   /** Range of the bars that the table has. */
   readonly available: TimeRange;
-  /** A guess at the symbol's newest bar, epoch milliseconds: where it is wrong, more is read, and nothing missed. */
+  /** A guess at the symbol's newest bar (epoch milliseconds). A wrong guess costs more reading, but misses no bars. */
   readonly newest?: number | undefined;
 }
 
 /**
- * The ranges of landed bars to read, one after the other, until the newest `count` bars are found; each holds the one
- * before, and the last is all there is.
+ * The ranges of landed bars to read, in order, until the newest `count` bars are found; each includes the range before,
+ * and the last one covers everything.
  */
 export function lookBackRanges({ series, region, count, labels, available, newest }: LookBack): TimeRange[] {
   const slack = series.bucketDays * DAY_MS;
@@ -35,7 +35,7 @@ export function lookBackRanges({ series, region, count, labels, available, newes
   const from = Math.min(labels.end, end, newest ?? end) - slack;
   for (let look = 0; look < LOOKS - 1; look++) {
     const reach = reachMs(series, region, count) * GROWTH ** look;
-    // Whole steps: symbols whose bars end within one then share a range, and the choice of files.
+    // Rounded to whole steps, so that symbols whose bars end within one step share a range, and a choice of files.
     const step = reach < DAY_MS ? STEP_WITHIN_DAY_MS : DAY_MS;
     const reached = Math.floor((from - reach) / step) * step;
     if (reached <= start) break;

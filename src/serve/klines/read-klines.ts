@@ -21,26 +21,26 @@ import type { Series } from "./series.js";
 const NO_TIME: TimeRange = { start: 0, end: 0 };
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
-/** Bars that are asked for. */
+/** A request for bars. */
 export interface KlinesRequest {
-  /** Without repeats; the answer keeps their order. */
+  /** Without repeats; the response keeps their order. */
   readonly symbols: readonly string[];
   readonly series: Series;
   readonly adjustment: Adjustment;
-  /** The newest so many bars of each symbol. */
+  /** Largest number of bars of each symbol; the newest ones are returned. */
   readonly count: number;
   /** Range of a region's bars, epoch milliseconds, within the years 1 to 9999. */
   readonly rangeOf: (region: Region) => TimeRange;
-  /** Whether a symbol is known without a look at the table; known symbols have an entry even without bars. */
+  /** Whether a symbol is known without reading the table; a known symbol has an entry even without bars. */
   readonly isKnown: (symbol: string) => boolean;
 }
 
 /**
- * Reads the newest bars of each symbol within a range, ascending. Symbols that are neither known nor have a bar in the
- * table are left out.
+ * Reads the newest bars of each symbol within a range, ascending. Symbols that are unknown and have no bar in the table
+ * are left out.
  *
- * What is held of an earlier request is not read again. Of the table, the newest files are read first, and older ones
- * only for the symbols that have too few bars in them.
+ * Cached bars are not read again. Of the table, the newest files are read first; older files are read only for symbols
+ * that have too few bars in the newer ones.
  */
 export async function readKlines(view: LakeView, request: KlinesRequest): Promise<KlineRun[]> {
   const { symbols, series, count, rangeOf } = request;
@@ -70,14 +70,14 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   return known.map((symbol) => runs.get(symbol) ?? { symbol, values: NO_BARS, start: 0, end: 0 });
 }
 
-/** What the bars of a request follow from, beside symbols, range and count. */
+/** Everything that the bars of a request depend on except symbols, range and count. */
 async function cacheKey(view: LakeView, snapshot: Snapshot, request: KlinesRequest): Promise<string> {
   const { series, adjustment } = request;
   const events = adjustment === "none" ? [] : [await view.version.snapshot(BARS_1D)];
   return `${versionsOf([snapshot, ...events])} ${JSON.stringify(series.bucket)} ${adjustment}`;
 }
 
-/** Reads the bars of symbols, and has those held that reach to the newest bar. */
+/** Reads the bars of symbols, and caches runs that reach to the newest bar. */
 async function readRuns(
   view: LakeView,
   snapshot: Snapshot,
@@ -120,7 +120,7 @@ async function readRuns(
   return runs;
 }
 
-/** The oldest aggregated bar of a look may lack its beginning: one more than asked for shows that the rest is whole. */
+/** The oldest aggregated bar may lack its beginning: one bar more than requested shows that the others are complete. */
 function hasEnough(run: BarRun | undefined, { series, count }: KlinesRequest): boolean {
   return run !== undefined && run.found >= count + (series.bucket.kind === "landed" ? 0 : 1);
 }
@@ -160,7 +160,7 @@ function rangeOfFiles(files: readonly DataFile[]): TimeRange {
   };
 }
 
-/** The end of each region's bars in a table: exclusive, minus infinity where it has none. */
+/** The end of each region's bars in a table: exclusive; minus infinity where the region has no bars. */
 function newestOf({ files }: Snapshot): Record<Region, number> {
   const newest = { CN: Number.NEGATIVE_INFINITY, HK: Number.NEGATIVE_INFINITY, US: Number.NEGATIVE_INFINITY };
   for (const file of files.values()) {
@@ -170,7 +170,7 @@ function newestOf({ files }: Snapshot): Record<Region, number> {
   return newest;
 }
 
-/** Keeps where each symbol's bars end, for the next look back; what a window cut off tells nothing. */
+/** Remembers where each symbol's bars end, for the next look back, unless the window cut them off. */
 function noteNewest(
   view: LakeView,
   request: KlinesRequest,
@@ -219,7 +219,7 @@ async function stepsOf(
   if (adjustment === "none") return [];
   const events = await view.exEvents(symbols);
   return events.flatMap((list, position) => {
-    // A trading date lies within a day of its UTC date.
+    // A trading date differs from its UTC date by at most a day.
     const { start, end } = rangeOf(symbols[position] as string);
     const [first, last] = [Math.floor(start / DAY_MS) - 1, Math.ceil(end / DAY_MS) + 1];
     return adjustmentSteps(list, adjustment)

@@ -4,28 +4,28 @@ import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 
-/** A symbol that a query wants bars of, as the query gets it: bound, as JSON. */
+/** A requested symbol, as it is bound to a query in JSON. */
 interface WantedSymbol {
   readonly symbol: string;
-  /** Index in the requested list: what the query gives instead of the symbol. */
+  /** Index in the requested list: the query returns it instead of the symbol. */
   readonly position: number;
-  /** Shares of one unit of volume that the region is served in. */
+  /** Shares per unit of volume in which the region is served. */
   readonly unit: number;
   /** Range of the landed bars' timestamps, epoch milliseconds, end exclusive. */
   readonly start: number;
   readonly end: number;
-  /** Range of the labels that the answer's bars may have, epoch milliseconds, end exclusive. */
+  /** Range of the labels of the response's bars, epoch milliseconds, end exclusive. */
   readonly label_start: number;
   readonly label_end: number;
 }
 
-/** Instants that DuckDB, the calendar and JSON all hold: the years 1 to 9999. */
+/** Instants that DuckDB, the calendar and JSON can all represent: the years 1 to 9999. */
 export const ALL_TIME: TimeRange = { start: -62_135_596_800_000, end: 253_402_300_800_000 };
 
 const STRUCTURE =
   '[{"symbol":"VARCHAR","position":"INTEGER","unit":"INTEGER","start":"BIGINT","end":"BIGINT","label_start":"BIGINT","label_end":"BIGINT"}]';
 
-/** The CTE `wanted`: a row for each {@link WantedSymbol} of a bound JSON text. */
+/** The CTE `wanted`: one row for each {@link WantedSymbol} of a bound JSON text. */
 export function requestedSql(parameter: string): string {
   return `wanted AS (
     SELECT w.symbol, w.position, w.unit, w.label_start, w.label_end,
@@ -33,21 +33,21 @@ export function requestedSql(parameter: string): string {
     FROM (SELECT unnest(from_json(${parameter}, '${STRUCTURE}')) AS w))`;
 }
 
-/** What a query over some symbols of a table needs. */
+/** The inputs of a query over some symbols of a table. */
 export interface Demands {
-  /** The files that could hold a wanted bar. */
+  /** The files that could contain a requested bar. */
   readonly files: DataFile[];
-  /** A symbol whose exchange is unknown is in no table, and not in here. */
+  /** Symbols with a known exchange; the others are in no table. */
   readonly wanted: WantedSymbol[];
 }
 
 const ALWAYS = (): TimeRange => ALL_TIME;
 
 /**
- * Works out what a query over some symbols of a table needs.
+ * Computes the inputs of a query over some symbols of a table.
  *
  * @param rangeOf the range of a symbol's landed bars. @default all of time
- * @param labelsOf the range of the labels of the answer's bars. @default all of time
+ * @param labelsOf the range of the labels of the response's bars. @default all of time
  */
 export function demandsOf(
   snapshot: Snapshot,

@@ -5,28 +5,28 @@ import { SESSION_HOURS } from "../../market/sessions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 
-/** How bars of a period are made. */
+/** How the bars of a period are built. */
 export interface Series {
   /** The table of the landed bars. */
   readonly table: TableSchema;
   readonly bucket: Bucket;
-  /** The longest stretch of time that one bar can be made of, in days; 0 where it is one landed bar. */
+  /** The longest time that one bar can cover, in days; 0 where it is one landed bar. */
   readonly bucketDays: number;
 }
 
-/** The longest stretch of time that a bar of a bucket can be made of, in days. */
+/** The longest time that a bar of a bucket can cover, in days. */
 function daysOf(bucket: Bucket): number {
   if (bucket.kind === "landed") return 0;
   return bucket.kind === "minutes" ? 1 : { day: 1, week: 7, month: 31, quarter: 92, year: 366 }[bucket.unit];
 }
 
-/** How bars of a period of the interface are made. */
+/** How the bars of a period of the interface are built. */
 export function seriesOf(period: Period): Series {
   const bucket = BUCKETS[period];
   return { table: basePeriod(period) === "1m" ? BARS_1M : BARS_1D, bucket, bucketDays: daysOf(bucket) };
 }
 
-/** Minute bars, each trading date's as one bar. */
+/** The minute bars of each trading date, aggregated to one bar. */
 export const MINUTES_OF_A_DAY: Series = {
   table: BARS_1M,
   bucket: { kind: "calendar", unit: "day" },
@@ -34,8 +34,8 @@ export const MINUTES_OF_A_DAY: Series = {
 };
 
 /**
- * A guess at how far back `count` bars reach, in milliseconds. Not a bound: a symbol that was suspended or trades
- * seldom has fewer.
+ * An estimate of how far back `count` bars reach, in milliseconds. It is not a bound: a symbol that was suspended or
+ * rarely trades has fewer bars.
  */
 export function reachMs(series: Series, region: Region, count: number): number {
   if (series.table === BARS_1D) {

@@ -2,15 +2,15 @@ import type { BarRun } from "./bar-runs.js";
 
 type Runs = ReadonlyMap<string, BarRun>;
 
-/** Loads that are under way: requests for the same bars of the same version share one. */
+/** Loads in flight: requests for the same bars of the same version share one. */
 export class SingleFlight {
   readonly #inFlight = new Map<string, Promise<Runs>>();
 
   /**
-   * Waits for a load that is under way, or else begins it. Where the one who began it has gone away, another begins anew.
+   * Waits for a load in flight, or else starts one. Where the load fails, a waiting request starts it again.
    *
-   * @param id all that the bars follow from.
-   * @throws the signal's reason when it aborts while it waits for another's load.
+   * @param id identifies everything that the bars depend on.
+   * @throws the signal's reason if it aborts while waiting for the load of another request.
    */
   async share(id: string, signal: AbortSignal, begin: () => Promise<Runs>): Promise<Runs> {
     for (let other = this.#inFlight.get(id); other !== undefined; other = this.#inFlight.get(id)) {

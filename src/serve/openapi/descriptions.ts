@@ -14,14 +14,14 @@ import {
   universeSummary,
 } from "../../wire/resources.js";
 
-/** What the description of an endpoint says beside its method, path and group. */
+/** The description of an endpoint, in addition to its method, path and group. */
 export interface Description {
   readonly summary: string;
-  /** What its query, or where it is a POST its body, is checked with. */
+  /** The schema of its query, or of its body if it is a POST. */
   readonly parameters?: z.ZodType;
   /** The body of a success. */
   readonly response: z.ZodType;
-  /** Errors beside those that any request can meet. */
+  /** Errors in addition to those that any request can cause. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -30,7 +30,7 @@ const list = (element: z.ZodType) => z.object({ data: z.array(element) });
 const one = (data: z.ZodType) => z.object({ data });
 const NO_MINUTES = ["INTRADAY_UNAVAILABLE"] as const;
 
-/** Every endpoint, described with what its requests are checked with. */
+/** Descriptions of every endpoint, built from the schemas that its requests are checked with. */
 export const DESCRIPTIONS: Readonly<Record<EndpointName, Description>> = {
   intraday: {
     summary: "Minutes of one symbol on its region's latest trading day",

@@ -3,7 +3,7 @@ import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../
 import { ERROR_STATUS, type ErrorCode, errorBody } from "../../wire/error-body.js";
 import { DESCRIPTIONS, type Description } from "./descriptions.js";
 
-/** A JSON Schema, as OpenAPI 3.1 has it. */
+/** A JSON Schema, as OpenAPI 3.1 defines it. */
 export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -50,7 +50,7 @@ export interface OpenApiDocument {
   readonly components: Readonly<Record<string, unknown>>;
 }
 
-/** Errors that any request can meet. */
+/** Errors that any request can cause. */
 const ANY_REQUEST: readonly ErrorCode[] = [
   "INVALID_PARAMETER",
   "UNAUTHORIZED",
@@ -59,7 +59,7 @@ const ANY_REQUEST: readonly ErrorCode[] = [
   "INTERNAL",
 ];
 
-/** The interface, described by the definitions that its requests are checked with. */
+/** The OpenAPI document, built from the schemas that the service checks requests with. */
 export function openApiDocument(): OpenApiDocument {
   const paths: Record<string, Record<string, Operation>> = {};
   for (const [name, endpoint] of Object.entries(ENDPOINTS) as [EndpointName, Endpoint][]) {
@@ -123,7 +123,7 @@ function queryParameters({ properties = {}, required = [] }: JsonSchema): Parame
   }));
 }
 
-/** By status; codes that share one are told together. */
+/** Error responses by status; codes with the same status share one. */
 function errorResponses(codes: readonly ErrorCode[]): Operation["responses"] {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of codes)
@@ -138,7 +138,7 @@ function contentOf(schema: JsonSchema): JsonContent {
   return { "application/json": { schema } };
 }
 
-/** What a client sends, or gets: of what a check turns into something else, the form before. */
+/** The schema of what a client sends or receives: the input form of types that a check transforms. */
 function schemaOf(type: z.ZodType): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(type, {
     io: "input",

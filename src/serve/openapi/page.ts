@@ -1,6 +1,6 @@
 import type { JsonSchema, OpenApiDocument, Operation, Parameter } from "./document.js";
 
-/** The interface as a page for people: no script, and nothing that is loaded from elsewhere. */
+/** The interface as a page for people: without scripts or external resources. */
 export function documentationPage({ info, paths }: OpenApiDocument): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
@@ -90,7 +90,7 @@ function typeText(schema: JsonSchema): string {
   ].join(", ");
 }
 
-/** Examples of parameters by name, for a line that can be tried. */
+/** Example values of parameters by name, for a request that can be tried. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   symbol: "600519.SH",
   symbols: "600519.SH",

@@ -4,38 +4,38 @@ import { damageOf, type FileDamage } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 
-/** A damaged file, and what it looked like when it was read. */
+/** A damaged file, and its stamp when it was read. */
 interface DamagedFile {
   readonly error: LakeError;
   readonly stamp: string;
 }
 
 /**
- * Compares the files that requests read with the hashes in their names: each once, in the background, right after it was
- * first read, so that no request waits for it. A file that turns out to be damaged is reported, and requests that need it
- * fail from then on, until it is put back. A class because of what it knows.
+ * Compares the files that requests read with the hashes in their names: each file once, in the background, after it
+ * was first read, so that no request waits for it. A damaged file is reported, and later requests that need it fail
+ * until it is restored.
  */
 export class FileVerifier {
   readonly #lake: Lake;
   readonly #onDamage: (error: LakeError) => void;
-  /** Files that were seen, as objects: a table's files are the same ones at each request. */
+  /** Files that were seen, as objects: a table's snapshots share the objects of their files. */
   readonly #seen = new WeakSet<DataFile>();
-  /** Paths of files that were verified, or wait for it. */
+  /** Paths of files that were verified, or are waiting to be. */
   readonly #known = new Set<string>();
   readonly #damaged = new Map<string, DamagedFile>();
   readonly #waiting: { readonly snapshot: Snapshot; readonly file: DataFile }[] = [];
   #work: Promise<void> | undefined;
 
-  /** @param onDamage is called once for each file that is damaged. */
+  /** @param onDamage called once for each damaged file. */
   constructor(lake: Lake, onDamage: (error: LakeError) => void) {
     this.#lake = lake;
     this.#onDamage = onDamage;
   }
 
   /**
-   * Takes note of files that a request is about to read.
+   * Schedules the verification of files that a request is about to read.
    *
-   * @throws {LakeError} for one that is known to be damaged and has not been put back.
+   * @throws {LakeError} for a file that is known to be damaged and was not restored.
    */
   async note(snapshot: Snapshot, files: readonly DataFile[]): Promise<void> {
     for (const file of files) {
@@ -54,7 +54,7 @@ export class FileVerifier {
     }
   }
 
-  /** Leaves what has not begun, and waits for the file that is being read. */
+  /** Cancels what has not started, and waits for the file that is being read. */
   async close(): Promise<void> {
     this.#waiting.length = 0;
     await this.#work;
@@ -67,7 +67,7 @@ export class FileVerifier {
       const damage = await damageOf(this.#lake, snapshot, file).catch(unreadable);
       if (damage?.kind === "damaged") this.#found(snapshot, file, damage, stamp);
       else if (damage !== undefined) {
-        // What is missing is found by the request that reads it; it is verified once it is put back.
+        // A missing file makes the request that reads it fail; it is verified once it is restored.
         this.#seen.delete(file);
         this.#known.delete(pathOf(snapshot, file));
       }
@@ -82,7 +82,7 @@ export class FileVerifier {
     this.#onDamage(error);
   }
 
-  /** Whether a damaged file is another one now, and sound. */
+  /** Whether a damaged file was replaced by an undamaged one. */
   async #isPutBack(snapshot: Snapshot, file: DataFile, known: DamagedFile): Promise<boolean> {
     const stamp = await this.#stampOf(snapshot, file);
     if (stamp === known.stamp) return false;
@@ -91,9 +91,9 @@ export class FileVerifier {
     return true;
   }
 
-  /** Changes whenever a file does. */
+  /** A text that changes whenever the file does. */
   async #stampOf(snapshot: Snapshot, file: DataFile): Promise<string> {
-    // A log of another program can name a file by a path that leads nowhere on this machine.
+    // The log of another program can name a file by a path that does not exist on this machine.
     const found = await Promise.resolve()
       .then(() => stat(this.#lake.urlOf(snapshot, file)))
       .catch(() => undefined);

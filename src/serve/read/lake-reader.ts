@@ -16,17 +16,17 @@ import { LakeVersion, versionsOf } from "./lake-version.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
 import type { SessionPool } from "./session-pool.js";
 
-/** A lake as one request sees it, and what was derived from the versions that the request sees. */
+/** A lake as one request sees it, and data derived from the table versions of the request. */
 export interface LakeView {
   readonly version: LakeVersion;
   readonly newestBars: NewestBars;
   readonly barCache: BarCache;
   readonly loads: SingleFlight;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when nobody waits for the response any more. */
   readonly signal: AbortSignal;
-  /** Waits until there is room for the rows of the answer; it is taken until the request is over. */
+  /** Waits for memory for the rows of the response; the memory is released when the request is over. */
   readonly admit: (rows: number) => Promise<void>;
-  /** What the caller may ask for. */
+  /** What the caller may request. */
   scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */
   reference(): Promise<ReferenceData>;
@@ -34,28 +34,28 @@ export interface LakeView {
   exEvents(symbols: readonly string[]): Promise<(readonly ExEvent[])[]>;
 }
 
-/** Symbols whose ex-events are kept at most: whoever asks for ever new ones fills no memory. */
+/** Most symbols whose ex-events are cached: requests for ever new symbols must not fill the memory. */
 const MOST_SYMBOLS = 100_000;
 
-/** Bytes of bars that are held: a year of daily bars of some 5,000 symbols. */
+/** Bytes of cached bars: a year of daily bars of some 5,000 symbols. */
 const HELD_BYTES = 96 * 2 ** 20;
 
-/** A request, as far as reading for it goes. */
+/** What reading the lake needs from a request. */
 export interface Reading {
   readonly caller: Caller;
   /** Stops the request's statements. */
   readonly signal: AbortSignal;
-  /** Waits until there is room for so many rows. */
+  /** Waits for memory for so many rows. */
   readonly admit: (rows: number) => Promise<void>;
 }
 
-/** A value that follows from some tables' versions. */
+/** A value derived from some tables, with their versions. */
 interface Kept<T> {
   readonly versions: string;
   readonly value: T;
 }
 
-/** Reads a lake for many requests: each looks for new versions, and what was derived from one is kept until then. */
+/** Reads a lake for many requests. Each request looks for new versions; derived data is cached per version. */
 export class LakeReader {
   readonly #lake: Lake;
   readonly #pointInTime: PointInTime;
@@ -69,8 +69,8 @@ export class LakeReader {
   #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
 
   /**
-   * @param moment serves the lake as it stood then.
-   * @param onDamage is called for each file that is found damaged; undefined: files are not verified.
+   * @param pointInTime serves the lake as of this point in time.
+   * @param onDamage called for each damaged file; undefined: files are not verified.
    */
   constructor(
     lake: Lake,
@@ -86,10 +86,10 @@ export class LakeReader {
   }
 
   /**
-   * Looks at every table once.
+   * Reads the newest version of every table once.
    *
-   * @returns the errors of tables that cannot be read: only requests that read these fail.
-   * @throws {LakeError} for a version that does not exist, and where no table can be read.
+   * @returns the errors of tables that cannot be read; only requests that need these tables fail.
+   * @throws {LakeError} for a requested version that cannot be read, and where no table can be read.
    */
   async check(): Promise<readonly LakeError[]> {
     const outcomes = await Promise.allSettled(TABLES.map((table) => this.#read(table)));
@@ -104,12 +104,12 @@ export class LakeReader {
     return errors;
   }
 
-  /** Ends the verification of files. */
+  /** Stops the verification of files. */
   async close(): Promise<void> {
     await this.#verifier?.close();
   }
 
-  /** What was derived from a damaged file is not served any more. */
+  /** Drops all derived data, which may come from a damaged file. */
   #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
     this.#newestBars = new NewestBars();
     this.#heldBars = new BarCache(HELD_BYTES);
@@ -118,7 +118,7 @@ export class LakeReader {
     onDamage(error);
   }
 
-  /** The lake as a request that comes now sees it. */
+  /** The lake as a request sees it that arrives now. */
   current({ caller, signal, admit }: Reading): LakeView {
     const version = new LakeVersion(
       this.#lake,
@@ -169,8 +169,8 @@ export class LakeReader {
 }
 
 /**
- * Requests that come while a table's log is looked at wait for the next look, all of them for the same one: it begins
- * after each of them came, so that each sees what was committed before.
+ * Requests that arrive while a table's log is being read share the next read. That read starts after they arrived, so
+ * that each of them sees everything committed before its arrival.
  */
 function sharingLooks(read: Lake["snapshot"]): Lake["snapshot"] {
   const current = new Map<TableSchema, Promise<unknown>>();

@@ -6,7 +6,7 @@ import type { TableSchema } from "../../schema/column.js";
 import type { FileVerifier } from "./file-verifier.js";
 import type { SessionPool } from "./session-pool.js";
 
-/** What a lake holds, for the length of one request: every table stands still at the version first asked for. */
+/** The lake for one request: every table stays at the version that the request read first. */
 export class LakeVersion {
   readonly #lake: Lake;
   readonly #read: Lake["snapshot"];
@@ -16,8 +16,8 @@ export class LakeVersion {
   readonly #snapshots: Map<string, Promise<Snapshot>>;
 
   /**
-   * @param read how the lake's tables are read.
-   * @param verifier takes note of the files that are read; undefined: nobody does.
+   * @param read reads a table's newest snapshot.
+   * @param verifier verifies the files that are read; undefined: they are not verified.
    * @param signal stops this request's statements.
    */
   constructor(
@@ -36,12 +36,12 @@ export class LakeVersion {
     this.#snapshots = snapshots;
   }
 
-  /** The same version for work that other requests wait for too: nothing stops it. */
+  /** The same version for work that several requests wait for: no signal stops it. */
   get shared(): LakeVersion {
     return new LakeVersion(this.#lake, this.#read, this.#pool, this.#verifier, undefined, this.#snapshots);
   }
 
-  /** The table as it stood when the request first asked: at most one look for a newer entry of its log. */
+  /** The table as of the request's first use of it; the log is checked for newer entries at most once. */
   snapshot(table: TableSchema): Promise<Snapshot> {
     const known = this.#snapshots.get(table.name);
     if (known !== undefined) return known;
@@ -50,12 +50,12 @@ export class LakeVersion {
     return read;
   }
 
-  /** Runs `use` with a connection that nobody else uses meanwhile. */
+  /** Runs `use` with a connection that nobody else uses at the same time. */
   query<T>(use: (session: Session) => Promise<T>): Promise<T> {
     return this.#pool.use(use, this.#signal);
   }
 
-  /** A SELECT of all of a table's columns over some of its files. @throws {LakeError} for a file that is known to be damaged */
+  /** A SELECT of all columns of a table over some of its files. @throws {LakeError} for a file known to be damaged. */
   async relation(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
     const read = [...files];
     await this.#verifier?.note(snapshot, read);
@@ -63,7 +63,7 @@ export class LakeVersion {
   }
 }
 
-/** The versions of some tables, as a text: another one as soon as anything in them may be another. */
+/** The versions of some tables as a text, which changes whenever one of the tables may have changed. */
 export function versionsOf(snapshots: readonly Snapshot[]): string {
   return snapshots
     .map(({ table, version, metaData }) => `${table.name}:${metaData?.id}:${version}`)

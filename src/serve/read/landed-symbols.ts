@@ -3,7 +3,7 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeVersion } from "./lake-version.js";
 
-/** Those of the symbols that have a row in a table, at any time. */
+/** The symbols that have a row in a table, at any time. */
 export async function landedSymbols(
   version: LakeVersion,
   snapshot: Snapshot,

@@ -11,10 +11,10 @@ import {
 import type { ExchangeSummary, Instrument, UniverseSummary } from "../../wire/resources.js";
 import type { LakeVersion } from "./lake-version.js";
 
-/** The tables that reference data comes from. */
+/** The tables that contain reference data. */
 export const REFERENCE_TABLES = [INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, EXCHANGES] as const;
 
-/** Reference data as the newest versions have it, ready to be answered with. */
+/** The newest reference data, in the form of responses. */
 export interface ReferenceData {
   readonly instruments: ReadonlyMap<string, Instrument>;
   readonly universes: ReadonlyMap<string, UniverseSummary>;
@@ -23,7 +23,7 @@ export interface ReferenceData {
   readonly exchanges: ReadonlyMap<string, ExchangeSummary>;
 }
 
-/** `ext.type` of a region's quotes, and of its instruments whose source told none. */
+/** `ext.type` of a region's quotes, and of its instruments where the source has none. */
 export const EXT_TYPE: Readonly<Record<string, string>> = {
   CN: "cn_equity",
   HK: "hk_equity",

@@ -1,14 +1,14 @@
 import { Session, type SessionOptions } from "../../db/session.js";
 
 /**
- * Symbols that DuckDB tests one by one against a file's statistics when it joins; its own default of 50 would read
- * everything between the least and the greatest of a full batch.
+ * Most symbols of a join that DuckDB tests one by one against a file's statistics. With its default of 50, a full batch
+ * would read everything between its least and its greatest symbol.
  */
 const IN_FILTER_SYMBOLS = 1000;
 
 const INTERRUPT_EVERY_MS = 20;
 
-/** Connections to one in-memory database, lent to one statement at a time. */
+/** Connections to one in-memory database, each used by one statement at a time. */
 export class SessionPool {
   readonly #root: Session;
   readonly #size: number;
@@ -22,24 +22,24 @@ export class SessionPool {
     this.#size = size;
   }
 
-  /** @param size most connections, and so most statements at a time. */
+  /** @param size most connections, which is also the number of concurrent statements. */
   static async open(size: number, options: SessionOptions): Promise<SessionPool> {
     const root = await Session.open(options);
     await root.run(`SET GLOBAL dynamic_or_filter_threshold = ${IN_FILTER_SYMBOLS}`);
-    // A data file never changes once it has its name: its footer is read once.
+    // The footer of a data file never changes: it is read once.
     await root.run("SET GLOBAL parquet_metadata_cache = true");
     return new SessionPool(root, size);
   }
 
   /**
-   * Runs `use` with a connection that nobody else uses meanwhile; waits for one where all are lent.
+   * Runs `use` with a connection that nobody else uses at the same time; waits while all connections are in use.
    *
-   * @param signal stops the statement that is running when it aborts.
+   * @param signal when it aborts, the running statement is stopped.
    */
   async use<T>(use: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const session = await this.#take();
     let stopping: NodeJS.Timeout | undefined;
-    // An interrupt between two statements, or while one is being prepared, is lost: it is repeated.
+    // An interrupt between two statements, or while one is being prepared, has no effect: it is repeated.
     const stop = (): void => {
       session.interrupt();
       stopping = setInterval(() => session.interrupt(), INTERRUPT_EVERY_MS);
@@ -55,7 +55,7 @@ export class SessionPool {
     }
   }
 
-  /** Closes what is idle now and the rest as it comes back; the database goes with the last. */
+  /** Closes idle connections now, the others when they are returned, and the database with the last one. */
   close(): void {
     this.#closed = true;
     for (const session of this.#idle.splice(0)) this.#discard(session);

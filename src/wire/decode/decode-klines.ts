@@ -5,28 +5,28 @@ import { type KlineBufferPool, KlineBuffers } from "./kline-buffers.js";
 import type { KlineExpectation } from "./kline-expectation.js";
 import { KlineSink } from "./kline-sink.js";
 
-/** A decoded K-line answer. Disposing of it gives the buffers of its columns back to their pool: they are void then. */
+/** A decoded K-line response. Disposing it returns its buffers to the pool; its columns must not be used then. */
 export interface DecodedKlines extends Disposable {
   readonly columns: KlineColumns;
   readonly issues: IssueLog;
-  /** Symbols that were asked for and are not in the answer, or have no bar in it. */
+  /** Requested symbols that are not in the response, or have no bar in it. */
   readonly absent: readonly string[];
-  /** Symbols that were asked for and were set aside whole, as their columns do not fit together: they may have bars after all. */
+  /** Requested symbols that were rejected whole, because their columns do not fit together; they may have bars. */
   readonly unusable: readonly string[];
-  /** Bars that each symbol of the answer had, before any was set aside; by symbol. */
+  /** Number of bars of each symbol in the response, before any was rejected. */
   readonly received: ReadonlyMap<string, number>;
   /** Size of the body, uncompressed. */
   readonly bytes: number;
 }
 
 /**
- * Reads a K-line body, as its bytes arrive, straight into typed column buffers.
+ * Decodes a K-line body, while its bytes arrive, directly into typed column buffers.
  *
- * What is wrong with single bars or symbols becomes an issue and is set aside; the rest is in the columns.
+ * Invalid bars and symbols are rejected, each with an issue; the columns contain the rest.
  *
  * @param body pieces of the uncompressed body, cut anywhere.
- * @param pool lends the buffers. @default new ones
- * @throws {WireError} where the body is not JSON, is cut short, has another shape, or passes a limit.
+ * @param pool provides the buffers. @default new ones
+ * @throws {WireError} where the body is not JSON, is cut short, has another shape, or exceeds a limit.
  * @throws {ServiceError} where the body is the interface's error body.
  */
 export async function decodeKlines(

@@ -4,21 +4,21 @@ import { IssueLog } from "../../core/issue.js";
 import { parseErrorBody } from "../error-body.js";
 import { listEnvelope, mapEnvelope } from "../resources.js";
 
-/** Longest body of a row-like answer: the instruments of the largest exchange are about 5 MB. */
+/** Longest body of a response with records: the instruments of the largest exchange are about 5 MB. */
 const MAX_BODY_BYTES = 256 * 2 ** 20;
 
-/** A decoded row-like answer. */
+/** A decoded response with records. */
 export interface DecodedRecords<T> {
-  /** Elements that keep the schema, by their key in a map, or their index in a list. */
+  /** Elements that match the schema, by their key in a map, or their index in a list. */
   readonly entries: readonly (readonly [key: string, value: T])[];
-  /** One issue for each element that does not. */
+  /** One issue for each element that does not match. */
   readonly issues: IssueLog;
   /** Size of the body, uncompressed. */
   readonly bytes: number;
 }
 
 /**
- * Reads a row-like answer: `data` is a list of elements, or a map of them.
+ * Decodes a response with records: `data` is a list or a map of elements.
  *
  * @throws {WireError} where the body is not JSON, is cut short, or has no such `data`.
  * @throws {ServiceError} where the body is the interface's error body.

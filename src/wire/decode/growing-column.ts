@@ -4,22 +4,22 @@ import type { NumberColumn } from "../kline-columns.js";
 
 const FIRST_CAPACITY = 4096;
 
-/** What columns without a value lie in, all of them: as long as the longest. */
+/** Memory that all columns of nulls share: as long as the longest of them. */
 let nothing = new Float64Array(0);
 let nothingBits = new Uint8Array(0);
 
 /**
- * Doubles that grow by doubling, with Arrow's validity bitmap (1 = present) once a null was seen. A column of nulls alone
- * takes no memory of its own: most services leave out whole columns.
+ * A growing column of doubles whose capacity doubles, with Arrow's validity bitmap (1 = present) once it has a null. A
+ * column of only nulls takes no memory: most services leave out whole columns.
  */
 export class GrowingDoubles {
   values = new Float64Array(0);
   length = 0;
   #bitmap: Uint8Array | undefined;
-  /** Whether the bitmap counts: one that is left from an earlier use does not. */
+  /** Whether the bitmap is valid; if false, it is left from an earlier use. */
   #hasNulls = false;
 
-  /** Whether there are nulls alone, which are counted and not stored. */
+  /** Whether there are only nulls, which are counted and not stored. */
   #isVoid = true;
 
   push(value: number): void {
@@ -52,7 +52,7 @@ export class GrowingDoubles {
     if (this.#hasNulls) this.#mark(to, to + 1, this.#isPresent(from));
   }
 
-  /** Reorders the entries from `start` on: entry `start + k` becomes what `order[k]` was. */
+  /** Reorders the entries from `start` on: entry `start + k` gets the value of the former entry `order[k]`. */
   permute(start: number, order: Uint32Array): void {
     if (this.#isVoid) return;
     this.values.set(
@@ -71,7 +71,7 @@ export class GrowingDoubles {
     this.#isVoid = true;
   }
 
-  /** The first `rows` entries, to be read only: they lie where they are. */
+  /** The first `rows` entries, read-only: they are not copied. */
   column(rows: number): NumberColumn {
     if (!this.#isVoid || rows === 0)
       return { values: this.values.subarray(0, rows), validity: this.#validity(rows) };
@@ -82,7 +82,7 @@ export class GrowingDoubles {
     return { values: nothing.subarray(0, rows), validity: nothingBits.subarray(0, Math.ceil(rows / 8)) };
   }
 
-  /** The validity bitmap of the first `rows` entries, or undefined where all of them are present. */
+  /** The validity bitmap of the first `rows` entries; undefined where all of them are present. */
   #validity(rows: number): Uint8Array | undefined {
     if (!this.#hasNulls || this.#bitmap === undefined) return undefined;
     const bitmap = this.#bitmap.subarray(0, Math.ceil(rows / 8));
@@ -97,7 +97,7 @@ export class GrowingDoubles {
     return isSet(this.#bitmap as Uint8Array, index);
   }
 
-  /** Stores the nulls that were only counted: what follows is a value. */
+  /** Stores the nulls that were only counted so far: a value follows. */
   #begin(): void {
     const nulls = this.length;
     this.length = 0;
@@ -141,13 +141,13 @@ export class GrowingDoubles {
   }
 }
 
-/** 64-bit integers that grow by doubling; small ones are written as two words, so that none becomes a BigInt. */
+/** A growing column of 64-bit integers. Small ones are written as two words, so that none becomes a BigInt. */
 export class GrowingInt64 {
   values = new BigInt64Array(FIRST_CAPACITY);
   #words = new Uint32Array(this.values.buffer);
   length = 0;
 
-  /** Appends an integer that a double holds exactly. */
+  /** Appends an integer that a double represents exactly. */
   pushSmall(value: number): void {
     if (this.length === this.values.length) this.#grow(this.length + 1);
     setInt64(this.#words, this.length, value);
@@ -176,7 +176,7 @@ export class GrowingInt64 {
     return int64At(this.#words, index);
   }
 
-  /** Whether the entries from `start` on ascend strictly, from `least` to `most`: as timestamps nearly always do. */
+  /** Whether the entries from `start` on ascend strictly from `least` to `most`, as timestamps nearly always do. */
   ascendsWithin(start: number, least: number, most: number): boolean {
     const words = this.#words;
     let last = least - 1;

@@ -5,7 +5,7 @@ import { notJson } from "./not-json.js";
 import { NumberToken } from "./number-token.js";
 import { StringToken } from "./string-token.js";
 
-/** What may come next. Small integers, since it is compared once a token. */
+/** What may come next. Small integers, because each token compares them. */
 const VALUE = 0;
 const VALUE_OR_END = 1;
 const KEY = 2;
@@ -14,35 +14,35 @@ const COLON = 4;
 const COMMA_OR_END = 5;
 const NOTHING = 6;
 
-/** What is scanned: the end of the last piece, where a token was cut, then a part of the next one. */
+/** The bytes to scan: the incomplete token at the end of the last piece, then a part of the next piece. */
 const bytes = numberKernel.input;
-/** Bound of `maxTokenBytes`: a token must leave room for more bytes. */
-/** More digits than a double, written out in full, has. */
+/** Longest number: a double written out in full has fewer digits. */
 const MAX_NUMBER_BYTES = 4096;
+/** Bound of `maxTokenBytes`: a token must leave space for more bytes. */
 const MAX_TOKEN_BYTES = bytes.length / 2;
 /**
- * A strict JSON reader (RFC 8259) for a document that arrives in pieces, cut anywhere. It checks the grammar and tells
- * a sink what it meets; it keeps nothing but the token that a piece was cut in.
+ * A strict JSON reader (RFC 8259) for a document that arrives in pieces, which may end anywhere. It checks the grammar
+ * and reports values to a sink; it keeps only an incomplete token at the end of a piece.
  *
- * @throws {WireError} from `push` and `end` when the document is not JSON, is cut short, or passes a limit.
+ * @throws {WireError} from `push` and `end` when the document is not JSON, is cut short, or exceeds a limit.
  */
 export class JsonScanner {
   readonly #sink: JsonSink;
   readonly #limits: JsonLimits;
   readonly #number = new NumberToken();
-  /** One entry an open container: true for an object. */
+  /** One entry for each open container: true for an object. */
   readonly #stack: boolean[] = [];
-  /** Of the innermost container, where it is an array that has one. */
+  /** The number runs of the innermost container, if it is an array that has them. */
   #runs: NumberRuns | undefined;
   #expect = VALUE;
   readonly #string = new StringToken(bytes);
   readonly #readText = (): string => this.#string.text();
-  /** The token that the last piece was cut in. */
+  /** The incomplete token at the end of the last piece. */
   #carry = new Uint8Array(64);
   #carried = 0;
-  /** Offset in the document of the first byte that is scanned. */
+  /** Offset in the document of the first byte in the buffer. */
   #base = 0;
-  /** How many bytes there are to scan. */
+  /** Number of bytes in the buffer. */
   #end = 0;
 
   constructor(sink: JsonSink, limits: JsonLimits = DEFAULT_JSON_LIMITS) {
@@ -59,7 +59,7 @@ export class JsonScanner {
     return this.#base + this.#carried;
   }
 
-  /** Takes the next piece of the document. */
+  /** Scans the next piece of the document. */
   push(chunk: Uint8Array): void {
     const { maxBytes } = this.#limits;
     if (this.bytes + chunk.length > maxBytes)
@@ -74,7 +74,7 @@ export class JsonScanner {
     }
   }
 
-  /** Says that the document is over. */
+  /** Ends the document. */
   end(): void {
     this.#restore();
     this.#keep(this.#scan(true));
@@ -82,13 +82,13 @@ export class JsonScanner {
       throw new WireError("truncated", "response ends before its JSON does", this.bytes);
   }
 
-  /** Puts what was kept back in front: other scanners may have used the bytes in between. */
+  /** Puts the incomplete token back at the start of the buffer, which other scanners may have used in between. */
   #restore(): void {
     copy(this.#carry, 0, bytes, this.#carried);
     this.#end = this.#carried;
   }
 
-  /** Keeps what stands from `from` on until there is more. */
+  /** Keeps the bytes from `from` on until more arrive. */
   #keep(from: number): void {
     this.#checkLength(from, this.#end);
     this.#base += from;
@@ -105,7 +105,7 @@ export class JsonScanner {
     throw new WireError("limit", message, this.#base + start);
   }
 
-  /** Reads as many whole tokens as there are; returns the index of the first byte that was not used. */
+  /** Reads as many complete tokens as there are; returns the index of the first byte that was not used. */
   #scan(final: boolean): number {
     let i = 0;
     while (i < this.#end) {
@@ -186,7 +186,7 @@ export class JsonScanner {
     return this.#number.end;
   }
 
-  /** Hands on as many numbers as the kernel reads; returns the index after them. */
+  /** Passes on as many numbers as the kernel reads; returns the index after them. */
   #numbersAt(i: number, runs: NumberRuns): number {
     const { type, room } = runs;
     const values =

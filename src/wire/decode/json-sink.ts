@@ -1,34 +1,34 @@
 import type { NumberToken } from "./number-token.js";
 
-/** Takes the numbers of an array many at a time: nearly all bytes of an answer. */
+/** Receives the numbers of an array many at a time: they are nearly all bytes of a response. */
 export interface NumberRuns {
   readonly type: "double" | "int64";
-  /** How many more it takes; the ones after them come singly. */
+  /** How many more it accepts; later ones are passed one by one. */
   readonly room: number;
-  /** Values of the type, in the order of the array. They are valid only during the call. */
+  /** Receives values of the type, in the order of the array. They are valid only during the call. */
   push(values: Float64Array | BigInt64Array): void;
 }
 
-/** What a {@link JsonScanner} tells as it reads. Offsets count bytes of the whole document, from 0. */
+/** Receives what a {@link JsonScanner} reads. Offsets count bytes of the whole document, from 0. */
 export interface JsonSink {
   startObject(offset: number): void;
   endObject(): void;
-  /** May give a taker of the numbers in it; those that it does not get come to `number`. */
+  /** May return a receiver for the numbers in it; the numbers that it does not accept are passed to `number`. */
   startArray(offset: number): NumberRuns | undefined;
   endArray(): void;
   key(text: string, offset: number): void;
   /** The token is valid only during the call. */
   number(token: NumberToken, offset: number): void;
-  /** `read` gives the text; a sink that does not need it does not pay for it. */
+  /** `read` returns the text; a sink that does not call it saves the decoding. */
   string(read: () => string, offset: number): void;
   literal(value: boolean | null, offset: number): void;
 }
 
-/** Bounds that keep a hostile document small. */
+/** Limits that protect against hostile documents. */
 export interface JsonLimits {
   /** Deepest nesting of objects and arrays. @default 64 */
   readonly maxDepth: number;
-  /** Longest string, in bytes; at most 131072. A number may have 4096. @default 65536 */
+  /** Longest string in bytes, at most 131072. The limit of a number is 4096. @default 65536 */
   readonly maxTokenBytes: number;
   /** Longest document, in bytes. @default 2 GiB */
   readonly maxBytes: number;

@@ -1,10 +1,10 @@
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns, WIRE_COLUMNS } from "../kline-columns.js";
 import { GrowingDoubles, GrowingInt64 } from "./growing-column.js";
 
-/** Most bytes that a pool keeps for later: the buffers of a few full answers. */
+/** Most bytes that a pool keeps for reuse: the buffers of a few full responses. */
 const MAX_IDLE_BYTES = 256 * 2 ** 20;
 
-/** The column buffers that one answer is read into. */
+/** The column buffers that one response is decoded into. */
 export class KlineBuffers {
   readonly timestamp = new GrowingInt64();
   readonly volume = new GrowingInt64();
@@ -19,7 +19,7 @@ export class KlineBuffers {
   );
   #symbolIndex = new Int32Array(0);
 
-  /** Bytes of memory that are held. */
+  /** Bytes of memory that the buffers take. */
   get bytes(): number {
     return this.all.reduce((sum, { values }) => sum + values.byteLength, this.#symbolIndex.byteLength);
   }
@@ -29,9 +29,10 @@ export class KlineBuffers {
   }
 
   /**
-   * Lays columns over the buffers.
+   * Creates columns over the buffers, without a copy.
    *
-   * @param symbols each with the row at which its bars end, in the order of the rows.
+   * @param symbols the symbols, in the order of their rows.
+   * @param ends the row at which the bars of each symbol end.
    */
   columns(symbols: readonly string[], ends: readonly number[]): KlineColumns {
     const rows = ends.at(-1) ?? 0;
@@ -53,12 +54,12 @@ export class KlineBuffers {
   }
 }
 
-/** Buffers that answers lend each other: an answer after the first finds them grown, and their pages mapped. */
+/** Buffers that responses reuse: after the first response, they are large enough and their pages are mapped. */
 export class KlineBufferPool {
   readonly #idle: KlineBuffers[] = [];
   #idleBytes = 0;
 
-  /** Buffers for one answer, empty. */
+  /** Empty buffers for one response. */
   take(): KlineBuffers {
     const buffers = this.#idle.pop();
     if (buffers === undefined) return new KlineBuffers();
@@ -66,7 +67,7 @@ export class KlineBufferPool {
     return buffers;
   }
 
-  /** Takes buffers back; nobody may use them, or columns over them, any more. */
+  /** Returns buffers to the pool; they, and columns over them, must not be used any more. */
   give(buffers: KlineBuffers): void {
     buffers.truncate(0);
     if (this.#idleBytes + buffers.bytes > MAX_IDLE_BYTES) return;

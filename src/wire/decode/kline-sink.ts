@@ -8,22 +8,22 @@ import type { KlineExpectation } from "./kline-expectation.js";
 import type { NumberToken } from "./number-token.js";
 import { SymbolBars } from "./symbol-bars.js";
 
-/** Where in the document the reader is. */
+/** The current place in the document. */
 type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
 
-/** Most members of the answer's outermost object. */
+/** Most members of the response's root object. */
 const MAX_ROOT_KEYS = 100;
 
-/** What a document held. */
+/** The decoded content of a document. */
 interface DecodedBars {
   readonly columns: KlineColumns;
-  /** Bars that each symbol had, before any was set aside. */
+  /** Number of bars of each symbol, before any was rejected. */
   readonly received: ReadonlyMap<string, number>;
-  /** The symbols that stand in it, usable or not. */
+  /** The symbols in the document, usable or not. */
   readonly named: ReadonlySet<string>;
 }
 
-/** Understands a K-line document, and fills column buffers with it. */
+/** Interprets a K-line document, and fills column buffers with it. */
 export class KlineSink implements JsonSink {
   readonly #expected: ReadonlySet<string> | undefined;
   readonly #shape: KlineExpectation["shape"];
@@ -32,9 +32,9 @@ export class KlineSink implements JsonSink {
   readonly #issues: IssueLog;
   readonly #bars: SymbolBars;
   #place: Place = "before";
-  /** Open containers below the place, while skipping. */
+  /** Number of open containers below the place, while skipping. */
   #skipDepth = 0;
-  /** Place to go back to after what is skipped. */
+  /** Place to return to after skipping. */
   #resume: Place = "before";
   #key = "";
   #keyOffset = 0;
@@ -42,7 +42,7 @@ export class KlineSink implements JsonSink {
   readonly #seen: Record<"root" | "data", Set<string>> = { root: new Set(), data: new Set() };
   #error: { code?: string; message?: string } = {};
 
-  /** @param buffers empty ones. */
+  /** @param buffers empty buffers. */
   constructor(expectation: KlineExpectation, issues: IssueLog, buffers: KlineBuffers) {
     this.#shape = expectation.shape;
     this.#only = expectation.symbols?.[0] ?? "";
@@ -128,7 +128,7 @@ export class KlineSink implements JsonSink {
     } else this.#unexpected(value === null ? "null" : "a boolean", offset);
   }
 
-  /** Gives what was read. @throws where the document had no `data`. */
+  /** Returns the decoded bars. @throws where the document has no `data`. */
   finish(bytes: number): DecodedBars {
     if (!this.#hasData) {
       const { code, message } = this.#error;
@@ -156,7 +156,7 @@ export class KlineSink implements JsonSink {
     this.#bars.begin(symbol, offset);
   }
 
-  /** Notes a value that stands where another kind belongs; values of unknown members are of no concern. */
+  /** Records a value of the wrong kind; values of unknown members are ignored. */
   #unexpected(kind: string, offset: number): void {
     if (this.#place === "before")
       throw new WireError("wrong_shape", `response is ${kind}, not an object`, offset);

@@ -1,6 +1,6 @@
 import { WireError } from "../../core/errors.js";
 
-/** The error of a byte that stands where something else belongs. */
+/** The error for an unexpected byte. */
 export function notJson(byte: number, wanted: string, offset: number): WireError {
   const found =
     byte >= 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;

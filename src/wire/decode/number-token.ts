@@ -1,7 +1,7 @@
-/** The powers of ten that a double holds exactly. */
+/** The powers of ten that a double represents exactly. */
 const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
 
-/** Most significant digits for which integer / 10^k is correctly rounded (Clinger 1990, "How to read floating point numbers accurately"). */
+/** Most digits for which integer / 10^k is correctly rounded (Clinger 1990, "How to read floating point numbers"). */
 const EXACT_DIGITS = 15;
 
 const MINUS = 0x2d;
@@ -14,13 +14,13 @@ const UPPER_E = 0x45;
 
 const latin1 = new TextDecoder("latin1");
 
-/** Why {@link NumberToken.scan} stopped. `incomplete`: the bytes end where the number, or more of it, may go on. */
+/** Why {@link NumberToken.scan} stopped. `incomplete`: the bytes end where the number may continue. */
 export type ScanResult = "number" | "incomplete" | "invalid";
 
 /**
  * One JSON number in a byte buffer: scanned and validated once, then read as a double or as an int64.
  *
- * The object is reused from token to token, so that no number costs an allocation.
+ * The object is reused for every token, so that a number costs no allocation.
  */
 export class NumberToken {
   #bytes: Uint8Array = new Uint8Array(0);
@@ -28,17 +28,17 @@ export class NumberToken {
   /** Index of the first byte after the token; meaningful after a scan that returned "number". */
   end = 0;
   #negative = false;
-  /** All digits as one integer; exact where there are at most {@link EXACT_DIGITS}. */
+  /** All digits as one integer; exact up to {@link EXACT_DIGITS} digits. */
   #mantissa = 0;
-  /** Digits, leading zeros included. */
+  /** Number of digits, including leading zeros. */
   #digits = 0;
-  /** Digits after the point. */
+  /** Number of digits after the decimal point. */
   #scale = 0;
   #hasExponent = false;
 
   /**
-   * Scans a number that begins at `start`, in bytes that end at `length`. A number that reaches their end is
-   * "incomplete", unless it is whole and the bytes are the `final` ones.
+   * Scans a number that begins at `start`, in bytes that end at `length`. A number that reaches the end is
+   * "incomplete", unless it is a valid number and the bytes are the `final` ones.
    */
   scan(bytes: Uint8Array, start: number, length: number, final: boolean): ScanResult {
     const negative = bytes[start] === MINUS;
@@ -94,7 +94,7 @@ export class NumberToken {
     return i === first ? "invalid" : "number";
   }
 
-  /** The token's own text. */
+  /** The text of the token. */
   text(): string {
     return latin1.decode(this.#bytes.subarray(this.#start, this.end));
   }
@@ -114,7 +114,7 @@ export class NumberToken {
     return this.#negative ? -this.#mantissa : this.#mantissa;
   }
 
-  /** The exact integer that the token stands for (`100.0` and `1e2` are 100), or why it is none. */
+  /** The exact integer value of the token (`100.0` and `1e2` are 100), or the reason why there is none. */
   toBigInt(): bigint | "fraction" | "range" {
     const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(this.text());
     if (match === null) return "fraction";

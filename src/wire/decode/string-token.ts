@@ -8,16 +8,16 @@ const LOWER_U = 0x75;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * One JSON string in a byte buffer: checked as it arrives, and made a text only for those who read it.
+ * One JSON string in a byte buffer: checked while it arrives, and decoded to a text only where the text is read.
  *
- * The object is reused from token to token.
+ * The object is reused for every token.
  */
 export class StringToken {
   readonly #bytes: Uint8Array;
   readonly #latin1: Buffer;
-  /** Bytes that were checked of a string that is cut: it is gone on with from there. */
+  /** Number of checked bytes of an incomplete string: the next scan continues from there. */
   #checked = 0;
-  /** ASCII without escapes. */
+  /** Whether the string is ASCII without escapes. */
   #isPlain = true;
   #start = 0;
   /** Index of the first byte after the closing quote; meaningful after a scan that found it. */
@@ -25,18 +25,18 @@ export class StringToken {
   /** Offset in the document of the opening quote. */
   #offset = 0;
 
-  /** @param bytes the only buffer that is ever scanned. */
+  /** @param bytes the only buffer that will be scanned. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     this.#latin1 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
   /**
-   * Checks a string whose quote stands at `start`, in bytes that end at `length`.
+   * Checks a string whose opening quote is at `start`, in bytes that end at `length`.
    *
-   * @param offset of the quote in the document.
-   * @returns false where the bytes end inside of it: then the next scan must be of the same string, with more bytes.
-   * @throws {WireError} for what no string may have.
+   * @param offset of the quote in the document (bytes).
+   * @returns false where the string is incomplete: the next scan must be of the same string, with more bytes.
+   * @throws {WireError} for bytes that are not allowed in a string.
    */
   scan(start: number, length: number, offset: number): boolean {
     const bytes = this.#bytes;
@@ -77,12 +77,12 @@ export class StringToken {
     }
   }
 
-  /** Checks that the string is UTF-8, which `text` does for those that somebody reads. */
+  /** Checks that the string is UTF-8; `text` does the same for strings that are read. */
   checkText(): void {
     if (!this.#isPlain) this.text();
   }
 
-  /** Bytes of the escape at `i`, or 0 where it is cut. */
+  /** Length in bytes of the escape at `i`, or 0 where it is incomplete. */
   #escapeSize(i: number, length: number, base: number): number {
     if (i + 1 >= length) return 0;
     const escape = this.#bytes[i + 1] as number;

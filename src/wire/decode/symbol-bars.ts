@@ -6,20 +6,20 @@ import type { NumberRuns } from "./json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 import type { NumberToken } from "./number-token.js";
 
-/** 1900-01-01 and 2200-01-01: a bar outside is a unit mix-up (seconds or microseconds), not history. */
+/** 1900-01-01 and 2200-01-01: a timestamp outside means another unit (seconds or microseconds), not history. */
 const EARLIEST_MS = -2_208_988_800_000;
 const LATEST_MS = 7_258_118_400_000;
 
-/** Place of each column in {@link WIRE_COLUMNS}. */
+/** Index of each column in {@link WIRE_COLUMNS}. */
 const INDEX: ReadonlyMap<string, number> = new Map(WIRE_COLUMNS.map((name, index) => [name, index]));
 const NO_COLUMN = -1;
 const TIMESTAMP = WIRE_COLUMNS.indexOf("timestamp");
 
 /**
- * Reads symbols into the column buffers of an answer.
+ * Decodes symbols into the column buffers of a response.
  *
- * A symbol is taken whole when its object ends: if its columns do not fit together it is cut off again, bars with a
- * defect are taken out, and unsorted ones sorted; each with an issue.
+ * A symbol is accepted when its object ends. If its columns do not fit together, all its bars are removed; bars with a
+ * defect are removed, and unsorted bars are sorted. Each case is reported as an issue.
  */
 export class SymbolBars implements NumberRuns {
   readonly #issues: IssueLog;
@@ -28,30 +28,30 @@ export class SymbolBars implements NumberRuns {
   readonly #last: number;
   readonly #buffers: KlineBuffers;
   readonly #symbols: string[] = [];
-  /** Row at which each taken symbol ends. */
+  /** Row at which each accepted symbol ends. */
   readonly #ends: number[] = [];
   readonly #received = new Map<string, number>();
   #rows = 0;
   #symbol = "";
-  /** Where the symbol's object begins. */
+  /** Offset at which the symbol's object begins. */
   #offset = 0;
-  /** The first rule that sets the whole symbol aside. */
+  /** The first rule that made the whole symbol invalid. */
   #failed: IssueRule | undefined;
-  /** The column whose key was read last, by its place in the interface. */
+  /** Index in the interface's order of the column whose key was read last. */
   #index = NO_COLUMN;
   #target: GrowingDoubles | GrowingInt64;
-  /** A bit for each column whose key was read, and for each that was read as an array. */
+  /** One bit for each column whose key was read, and one for each that was read as an array. */
   #keys = 0;
   #columns = 0;
-  /** Entries that the column at hand did not take, and the most that any column of the symbol did not. */
+  /** Entries that the current column did not accept, and the largest such number of the symbol's columns. */
   #left = 0;
   #mostLeft = 0;
-  /** Where the columns' keys stand. */
+  /** Offsets of the columns' keys. */
   readonly #keyOffsets = WIRE_COLUMNS.map(() => 0);
-  /** Rows (counted from the symbol's first) that have a defect. */
+  /** Rows (counted from the symbol's first) with a defect. */
   readonly #bad = new Set<number>();
 
-  /** @param buffers empty ones. */
+  /** @param buffers empty buffers. */
   constructor(
     buffers: KlineBuffers,
     issues: IssueLog,
@@ -87,12 +87,12 @@ export class SymbolBars implements NumberRuns {
     this.#keyOffsets[this.#index] = offset;
   }
 
-  /** Whether the key that was read last is that of a column. */
+  /** Whether the last key is the name of a column. */
   get isColumn(): boolean {
     return this.#index !== NO_COLUMN;
   }
 
-  /** Sends values to the column whose key was read last. */
+  /** Directs values to the column whose key was read last. */
   beginColumn(): void {
     this.#left = 0;
     this.#columns |= 1 << this.#index;
@@ -138,13 +138,13 @@ export class SymbolBars implements NumberRuns {
     this.#defect("wrong_type", `is ${kind}, not a number`, offset);
   }
 
-  /** Notes a column whose value is none, unless it may be absent and is null. */
+  /** Records a column whose value is not an array, unless it is optional and null. */
   notAnArray(kind: string, offset: number): void {
     if (kind === "null" && OPTIONAL_COLUMNS.has(this.#column)) return;
     this.#fail("wrong_type", `is ${kind}, not an array`, this.#column, offset);
   }
 
-  /** Sets the whole symbol aside. */
+  /** Rejects the whole symbol. */
   #fail(rule: IssueRule, text: string, column: string, byteOffset: number): void {
     this.#failed ??= rule;
     const message = `${this.#symbol}: ${column} ${text}`;
@@ -177,7 +177,7 @@ export class SymbolBars implements NumberRuns {
     return { columns: this.#buffers.columns(this.#symbols, this.#ends), received: this.#received };
   }
 
-  /** Whether the column takes no more; what it does not take is counted. */
+  /** Whether the column accepts no more entries; counts the entries that it does not accept. */
   #isFull(offset: number): boolean {
     if (this.room > 0) return false;
     if (this.#left === 0) {
@@ -195,7 +195,7 @@ export class SymbolBars implements NumberRuns {
     return WIRE_COLUMNS[this.#index] ?? "";
   }
 
-  /** Notes a defect of one bar, and keeps its place in the column so that the others stay aligned. */
+  /** Records a defect of one bar. The bar keeps its row in the column, so that the columns stay aligned. */
   #defect(rule: IssueRule, text: string, byteOffset: number): void {
     const index = this.#target.length - this.#rows;
     if (this.#target instanceof GrowingDoubles) this.#target.push(Number.NaN);
@@ -268,7 +268,7 @@ export class SymbolBars implements NumberRuns {
     this.#buffers.truncate(to);
   }
 
-  /** Sorts the symbol's bars by timestamp where they are not, and keeps the last delivered of equal ones. */
+  /** Sorts the symbol's bars by timestamp if needed; of bars with equal timestamps the last one delivered stays. */
   #sort(): void {
     const { timestamp, all } = this.#buffers;
     const start = this.#rows;

@@ -3,7 +3,7 @@ import { numberKernel } from "../kernel/number-kernel.js";
 const utf8 = new TextEncoder();
 const ASCII = /^[ -~]*$/;
 
-/** Appends JSON text to one growing buffer; numbers without a string each wherever they have at most 15 digits. */
+/** Appends JSON text to one growing buffer; numbers of at most 15 digits are written without creating strings. */
 export class ByteWriter {
   #bytes: Uint8Array;
   #length = 0;
@@ -17,7 +17,7 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** The bytes written so far, for the caller to keep: the next are written elsewhere. */
+  /** The bytes written so far, which the caller may keep: later bytes go to another buffer. */
   take(): Uint8Array {
     const bytes = this.view();
     this.#bytes = new Uint8Array(this.#bytes.length);
@@ -45,7 +45,7 @@ export class ByteWriter {
     this.#length += bytes.length;
   }
 
-  /** Takes back the last byte. */
+  /** Removes the last byte. */
   dropByte(): void {
     this.#length -= 1;
   }
@@ -61,7 +61,7 @@ export class ByteWriter {
   /**
    * Numbers with a comma after each: the shortest decimal text that reads back to the same double.
    *
-   * @throws {RangeError} for one that is not finite.
+   * @throws {RangeError} for a number that is not finite.
    */
   doubles(values: Float64Array): void {
     for (let start = 0; start < values.length; start += numberKernel.most) {

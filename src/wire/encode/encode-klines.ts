@@ -14,14 +14,14 @@ import { ByteWriter } from "./byte-writer.js";
 /** `map`: an object with an entry for each symbol; `single`: the columns of the only symbol. */
 export type KlineShape = "map" | "single";
 
-/** Bytes from which on a piece of a body is handed over. */
+/** Size from which on a piece of a body is passed on. */
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * Writes bars as the body of a K-line answer: the mirror image of {@link decodeKlines}.
+ * Encodes bars as the body of a K-line response: the inverse of {@link decodeKlines}.
  *
- * `map` gives `{"data":{symbol: {...}}}`, with an entry for every symbol of the dictionary; `single` gives
- * `{"data":{...}}` of the only symbol. Optional columns in which a symbol has no value are left out.
+ * `map` writes `{"data":{symbol: {...}}}`, with an entry for every symbol of the dictionary; `single` writes
+ * `{"data":{...}}` for the only symbol. Optional columns in which a symbol has no value are left out.
  *
  * @throws {RangeError} for a value that is not finite.
  */
@@ -29,7 +29,7 @@ export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Arr
   return encodeRuns([...runsOfColumns(columns)], shape);
 }
 
-/** As {@link encodeKlines}, of bars that lie wherever they lie. */
+/** Like {@link encodeKlines}, for bars in any memory. */
 export function encodeRuns(runs: readonly KlineRun[], shape: KlineShape): Uint8Array {
   const rows = runs.reduce((sum, { start, end }) => sum + end - start, 0);
   const out = new ByteWriter(256 + runs.length * 128 + rows * 72);
@@ -38,7 +38,7 @@ export function encodeRuns(runs: readonly KlineRun[], shape: KlineShape): Uint8A
 }
 
 /**
- * As {@link encodeKlines}, in pieces that are made when they are asked for: a whole body is never in memory. A piece ends
+ * Like {@link encodeKlines}, in pieces that are made on demand: memory never contains the whole body. A piece ends
  * with a symbol.
  */
 export function* klinePieces(runs: Iterable<KlineRun>, shape: KlineShape): Generator<Uint8Array> {
@@ -57,7 +57,7 @@ function* runsOfColumns(columns: KlineColumns): Generator<KlineRun> {
   }
 }
 
-/** Writes a body; stops after each symbol. */
+/** Writes a body; yields after each symbol. */
 function* writing(out: ByteWriter, runs: Iterable<KlineRun>, shape: KlineShape): Generator<void> {
   out.ascii('{"data":');
   if (shape === "map") out.byte(0x7b);
@@ -122,7 +122,7 @@ function isDouble(name: string): name is DoubleColumn {
   return name !== "timestamp" && name !== "volume";
 }
 
-/** The first row from `start` on that has a value; `end` where none before it has. */
+/** The first row from `start` on that has a value; `end` if there is none. */
 function nextPresent(column: NumberColumn, start: number, end: number): number {
   let row = start;
   while (row < end && !isPresent(column.validity, row))
@@ -130,7 +130,7 @@ function nextPresent(column: NumberColumn, start: number, end: number): number {
   return Math.min(row, end);
 }
 
-/** The first row from `start` on that has none; `end` where all before it have. */
+/** The first row from `start` on that has no value; `end` if there is none. */
 function nextAbsent(column: NumberColumn, start: number, end: number): number {
   if (column.validity === undefined) return end;
   let row = start;

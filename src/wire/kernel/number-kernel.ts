@@ -1,13 +1,13 @@
 import { KERNEL_BINARY } from "./kernel-binary.js";
 import { fillPowersOfFive } from "./powers-of-five.js";
 
-/** The part of the global that is used here; Node's own types leave it to the DOM's. */
+/** The used part of the global: Node's own types do not declare it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-/** What the compiled module gives; places are byte offsets in its memory. */
+/** Exports of the compiled module; places are byte offsets in its memory. */
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
   readonly INPUT: Place;
@@ -31,7 +31,7 @@ interface Place {
   readonly value: number;
 }
 
-/** Typed arrays that share their first element, by their length; each is made once. */
+/** Cached typed arrays over the beginning of a buffer, by length. */
 class Prefixes<T extends Float64Array | BigInt64Array> {
   readonly #whole: T;
   readonly #made: T[] = [];
@@ -46,13 +46,14 @@ class Prefixes<T extends Float64Array | BigInt64Array> {
 }
 
 /**
- * The text of numbers to values, and values to text, many at a call.
+ * Converts JSON numbers to values and back, many per call.
  *
- * It is one for the thread, and has no state between calls: whoever fills its buffers uses them up before anybody else can.
+ * Each thread has one kernel, without state between calls: a caller fills the buffers and uses the result
+ * synchronously, before any other caller runs.
  */
 class NumberKernel {
   readonly #exports: Exports;
-  /** Bytes that can be scanned: the caller's to fill. */
+  /** The bytes to scan, which the caller fills. */
   readonly input: Uint8Array;
   readonly #doubleRuns: Prefixes<Float64Array>;
   readonly #integerRuns: Prefixes<BigInt64Array>;
@@ -61,7 +62,7 @@ class NumberKernel {
   readonly #textAt: number;
   readonly #text: Uint8Array;
   readonly #textEndWord: number;
-  /** Values of one call at most. */
+  /** Most values of one call. */
   readonly most: number;
   readonly #stoppedWord: number;
   readonly #closedWord: number;
@@ -86,10 +87,10 @@ class NumberKernel {
   }
 
   /**
-   * Reads elements of an array as doubles, from byte `from` of the input up to `end`, at most `room` of them.
+   * Reads elements of an array as doubles, from byte `from` of the input to `end`, at most `room` of them.
    *
-   * It stops where {@link stoppedAt} says: after a comma, at the bracket that closes the array (then {@link closed}), or
-   * before an element that it leaves to others: no number, not whole, or hard to round.
+   * It stops at {@link stoppedAt}: after a comma, at the bracket that closes the array (then {@link closed}), or before
+   * an element that the caller must read: not a number, incomplete, or hard to round.
    */
   scanDoubles(from: number, end: number, room: number): Float64Array {
     const most = Math.min(room, this.most);
@@ -97,7 +98,7 @@ class NumberKernel {
     return this.#doubleRuns.of(count);
   }
 
-  /** As {@link scanDoubles}, for 64-bit integers; it also stops before a fraction, and before one of more bits. */
+  /** Like {@link scanDoubles}, for 64-bit integers; it also stops before a fraction or a larger integer. */
   scanIntegers(from: number, end: number, room: number): BigInt64Array {
     const most = Math.min(room, this.most);
     const count = this.#exports.scanIntegers(this.#inputAt + from, this.#inputAt + end, most);
@@ -114,33 +115,33 @@ class NumberKernel {
     return this.#words[this.#closedWord] !== 0;
   }
 
-  /** Takes values, at most {@link most} of them, to be written by {@link writeDoubles}. */
+  /** Loads values, at most {@link most} of them, for {@link writeDoubles}. */
   loadDoubles(values: Float64Array): void {
     this.#doubleRuns.of(values.length).set(values);
   }
 
   /**
-   * Writes the loaded values from index `from` up to `end`, each with a comma: the text that String() gives, but "-0" for
-   * negative zero.
+   * Writes the loaded values from index `from` to `end`, each followed by a comma. The text is that of String(), except
+   * "-0" for negative zero. {@link text} is what was written.
    *
-   * @returns the index at which it stopped: `end`, or that of a value with more than 15 digits, with an exponent, or not
-   * finite. What was written is {@link text}.
+   * @returns the index at which it stopped: `end`, or the index of a value with more than 15 digits, with an exponent,
+   * or not finite.
    */
   writeDoubles(from: number, end: number): number {
     return this.#exports.writeDoubles(from, end);
   }
 
-  /** As {@link loadDoubles}, for {@link writeIntegers}. */
+  /** Like {@link loadDoubles}, for {@link writeIntegers}. */
   loadIntegers(values: BigInt64Array): void {
     this.#integerRuns.of(values.length).set(values);
   }
 
-  /** As {@link writeDoubles}, for 64-bit integers; it stops before one of more than 15 digits. */
+  /** Like {@link writeDoubles}, for 64-bit integers; it stops before an integer of more than 15 digits. */
   writeIntegers(from: number, end: number): number {
     return this.#exports.writeIntegers(from, end);
   }
 
-  /** What the last call wrote; valid until the next. */
+  /** The text that the last call wrote; valid until the next call. */
   get text(): Uint8Array {
     return this.#text.subarray(0, (this.#words[this.#textEndWord] as number) - this.#textAt);
   }
