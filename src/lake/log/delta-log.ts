@@ -32,8 +32,8 @@ export interface LogRange {
 const MAX_LISTS = 3;
 
 /**
- * Reads a table's log from the version of `known` to its end, or to the end of the range; without a known version it starts
- * from the newest checkpoint.
+ * Reads a table's log from the version of `known` to its end, or to the end of the range. Where it cannot continue from
+ * `known`, it starts from the newest usable checkpoint.
  *
  * The log is always listed. Another program may have committed, written a checkpoint and deleted the commits after
  * `known`: if the next commit is missing, `known` need not be the newest version.
