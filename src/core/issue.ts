@@ -46,8 +46,8 @@ export interface IssueCount {
 const OF_NO_SYMBOL: ReadonlySet<IssueRule> = new Set(["bad_symbol", "not_requested"]);
 
 /**
- * A bounded list of issues. It stores the first `limit` issues, and the first of each rule, in full; it counts all issues
- * by rule and symbol.
+ * A bounded list of issues. It stores the first `limit` issues, and the first of each rule, in full; it counts all
+ * issues by rule and symbol.
  */
 export class IssueLog {
   readonly #kept: Issue[] = [];

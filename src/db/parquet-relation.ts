@@ -31,8 +31,8 @@ interface RelationOptions {
 }
 
 /**
- * A SELECT of all of a table's columns over an explicit list of its files. In mixed files, a column that a file lacks is
- * null. To bind the SELECT, DuckDB opens the first file; for mixed files it opens none.
+ * A SELECT of all of a table's columns over an explicit list of its files. In mixed files, a column that a file lacks
+ * is null. To bind the SELECT, DuckDB opens the first file; for mixed files it opens none.
  */
 export async function parquetRelation(
   session: Session,
@@ -112,8 +112,8 @@ function constantSql({ name, type }: Column, value: string | null): string {
 }
 
 /**
- * Groups files of other programs by their columns and types. Spark writes instants without the mark that they are in UTC
- * (INT96): DuckDB would read them as local times if it read them together with others.
+ * Groups files of other programs by their columns and types. Spark writes instants without the mark that they are in
+ * UTC (INT96): DuckDB would read them as local times if it read them together with others.
  */
 async function groupsOf(session: Session, urls: readonly string[]): Promise<string[][]> {
   if (urls.length === 0) return [];

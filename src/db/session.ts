@@ -34,7 +34,10 @@ export interface SessionOptions {
   readonly readOnly?: boolean;
   /** Memory that DuckDB may use before it spills to disk, in DuckDB's notation. @default "4GB" */
   readonly memoryLimit?: string;
-  /** The folder in which the session creates its own spill folder, deleted on close. @default the system's temp folder */
+  /**
+   * The folder in which the session creates its own spill folder, deleted on close.
+   * @default the system's temp folder
+   */
   readonly spillUnder?: string;
   /** @default the machine's cores */
   readonly threads?: number;
@@ -131,7 +134,10 @@ export class Session implements Disposable {
     })();
   }
 
-  /** Runs one query and returns its rows as objects. For small results. int64 is bigint, dates and times are DuckDB's values. */
+  /**
+   * Runs one query and returns its rows as objects. For small results. int64 is bigint, dates and times are DuckDB's
+   * values.
+   */
   async rows<Row = Record<string, DuckDBValue>>(sql: string, bindings?: Bindings): Promise<Row[]> {
     const reader = await this.#whole(sql, () =>
       this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
@@ -139,7 +145,10 @@ export class Session implements Disposable {
     return reader.getRowObjects() as Row[];
   }
 
-  /** Runs one query and returns its rows as JavaScript values. For small results. int64 is bigint, dates and times are Date. */
+  /**
+   * Runs one query and returns its rows as JavaScript values. For small results. int64 is bigint, dates and times are
+   * Date.
+   */
   async json<Row = Record<string, unknown>>(sql: string, bindings?: Bindings): Promise<Row[]> {
     const reader = await this.#whole(sql, () =>
       this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
@@ -147,7 +156,9 @@ export class Session implements Disposable {
     return reader.getRowObjectsJS() as Row[];
   }
 
-  /** Runs one statement and returns at most `limit` rows as JSON values (int64 as text), and whether there were more. */
+  /**
+   * Runs one statement and returns at most `limit` rows as JSON values (int64 as text), and whether there were more.
+   */
   async preview(sql: string, limit: number): Promise<{ names: string[]; rows: unknown[][]; more: boolean }> {
     const reader = new DuckDBResultReader(await this.stream(sql));
     await this.#whole(sql, () => reader.readUntil(limit + 1));
@@ -155,7 +166,9 @@ export class Session implements Disposable {
     return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
   }
 
-  /** Runs one statement to its end and returns its first rows by column. Values that it does not mention are ignored. */
+  /**
+   * Runs one statement to its end and returns its first rows by column. Values that it does not mention are ignored.
+   */
   async result(sql: string, values: NamedValues, limit: number): Promise<StatementResult> {
     return this.#guard(sql, async () => {
       const statement = await this.#connection.prepare(sql);
@@ -191,8 +204,8 @@ export class Session implements Disposable {
   }
 
   /**
-   * Runs statements that may process rows in any order where there is no ORDER BY: several threads then read one scan. The
-   * setting applies to the whole database, including siblings, until the work ends.
+   * Runs statements that may process rows in any order where there is no ORDER BY: several threads then read one scan.
+   * The setting applies to the whole database, including siblings, until the work ends.
    */
   async inAnyOrder<T>(work: () => Promise<T>): Promise<T> {
     await this.run("SET preserve_insertion_order = false");
@@ -204,8 +217,8 @@ export class Session implements Disposable {
   }
 
   /**
-   * Sets a check for the files that statements read from now on. The check runs before a result counts as whole: where it
-   * fails, the result ends with that error, whichever method returned it.
+   * Sets a check for the files that statements read from now on. The check runs before a result counts as whole: where
+   * it fails, the result ends with that error, whichever method returned it.
    */
   async onReads(check: ReadCheck): Promise<void> {
     this.#reads = { files: await FileReads.open(this.#instance), check };

@@ -15,8 +15,8 @@ export interface SplitSql {
 }
 
 /**
- * Splits SQL at its semicolons, except those in strings, quoted names, dollar quotes and comments. Statements that consist
- * only of blanks and comments are left out.
+ * Splits SQL at its semicolons, except those in strings, quoted names, dollar quotes and comments. Statements that
+ * consist only of blanks and comments are left out.
  */
 export function splitStatements(sql: string): SplitSql {
   const statements: Statement[] = [];
@@ -40,7 +40,8 @@ export function allStatements(sql: string): readonly Statement[] {
 }
 
 /**
- * A statement on one line, without its comments; undefined where that would change it, as a string contains a line break.
+ * A statement on one line, without its comments; undefined where that would change it, as a string contains a line
+ * break.
  */
 export function onOneLine(sql: string): string | undefined {
   const parts = sqlTokens(sql).map(({ kind, text }) => (kind === "blank" || kind === "comment" ? " " : text));

@@ -39,7 +39,10 @@ export function firstRows({ columns, rows }: StatementResult, limit: number): St
   return { columns: columns.map((column) => ({ ...column, values: column.values.slice(0, limit) })), rows };
 }
 
-/** Reads a streaming result to its end and returns its first rows. @throws the result's error where it stops earlier. */
+/**
+ * Reads a streaming result to its end and returns its first rows.
+ * @throws the result's error where it stops earlier.
+ */
 export async function readResult(result: DuckDBResult, limit: number): Promise<StatementResult> {
   const isQuery = result.returnType === ResultReturnType.QUERY_RESULT;
   const columns = result.deduplicatedColumnNames().map((name, index) => {

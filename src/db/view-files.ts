@@ -50,8 +50,8 @@ function namesIn(folder: string): string[] {
 }
 
 /**
- * Applies files in the order of their dependencies, as far as these can be read from the texts. A file that fails is tried
- * again after others have been applied.
+ * Applies files in the order of their dependencies, as far as these can be read from the texts. A file that fails is
+ * tried again after others have been applied.
  *
  * @param apply runs a file's statements.
  * @returns an error for each file that could not be applied; the first is not about another file's name.
@@ -76,12 +76,16 @@ export async function applyViewFiles(
   return [];
 }
 
-/** Puts files before the files that mention their names: a failed attempt to bind a view costs as much as to create it. */
+/**
+ * Puts files before the files that mention their names: a failed attempt to bind a view costs as much as to create it.
+ */
 function inOrderOfNeed(files: readonly ViewFile[]): readonly ViewFile[] {
   return inOrder(files, files);
 }
 
-/** The files that define what a statement mentions, and the files that these need. A file comes after those it mentions. */
+/**
+ * The files that define what a statement mentions, and the files that these need. A file comes after those it mentions.
+ */
 export function filesNeededBy(sql: string, files: readonly ViewFile[]): readonly ViewFile[] {
   const words = wordsOf(sql);
   return inOrder(

@@ -21,16 +21,19 @@ export interface ViewBranch {
 
 /** A table as its view shows it. */
 export interface ViewedTable extends ParquetFiles {
-  /** Why the table cannot be read: each statement that reads its view fails with this message. @default it is readable */
+  /**
+   * Why the table cannot be read: each statement that reads its view fails with this message.
+   * @default it is readable
+   */
   readonly refused?: string;
   /** All files, in parts. @default one part without a condition */
   readonly branches?: readonly ViewBranch[];
 }
 
 /**
- * Creates a lake's views: `raw.<table>` over exactly the given files, with the comments of the schema, and over these the
- * views and macros of `sql/views`. On an error it creates none. DuckDB binds a list of files once for its own view and once
- * for each view over it; the comments are set without binding.
+ * Creates a lake's views: `raw.<table>` over exactly the given files, with the comments of the schema, and over these
+ * the views and macros of `sql/views`. On an error it creates none. DuckDB binds a list of files once for its own view
+ * and once for each view over it; the comments are set without binding.
  *
  * @param tables the live files of every table.
  * @param extra more views of the schema `raw`, by name.

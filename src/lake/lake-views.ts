@@ -22,8 +22,8 @@ export interface ReadableTables {
 }
 
 /**
- * Reads every table's log. A table whose log is damaged, or needs features that this version does not support, is listed
- * in `refused`; the other tables can still be read.
+ * Reads every table's log. A table whose log is damaged, or needs features that this version does not support, is
+ * listed in `refused`; the other tables can still be read.
  *
  * @throws {LakeError} for a version that was requested by its number and cannot be read.
  */
@@ -42,8 +42,8 @@ export async function readableTables(lake: Lake, pointInTime: PointInTime): Prom
 }
 
 /**
- * Creates a lake's views in a session. Queries of a table that cannot be read fail with the table's name and the reason;
- * other tables are not affected.
+ * Creates a lake's views in a session. Queries of a table that cannot be read fail with the table's name and the
+ * reason; other tables are not affected.
  *
  * @param statement creates only the views that this statement mentions, and those that they need. @default all views
  * @returns the tables, where more may be refused: some missing or damaged files are found only here.

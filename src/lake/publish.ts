@@ -30,8 +30,8 @@ export interface Reader extends ReadableTables {
 }
 
 /**
- * Opens a database with a lake's views at the newest version of each table, or at a point in time. A table that cannot be
- * read is listed in `refused`; only queries that read its view fail, with its name and the reason.
+ * Opens a database with a lake's views at the newest version of each table, or at a point in time. A table that cannot
+ * be read is listed in `refused`; only queries that read its view fail, with its name and the reason.
  */
 export async function openReader(
   lake: Lake,
@@ -57,8 +57,8 @@ export async function openReader(
 }
 
 /**
- * Writes `lake.duckdb`, the views over the live files for any DuckDB client, unless the lake is configured without it. The
- * new file replaces the old one by a rename, so clients that have the old file open can still read it.
+ * Writes `lake.duckdb`, the views over the live files for any DuckDB client, unless the lake is configured without it.
+ * The new file replaces the old one by a rename, so clients that have the old file open can still read it.
  *
  * @throws {LakeError} where it cannot be written; then the old file stays.
  */

@@ -14,9 +14,9 @@ export interface ArrowQueryOptions {
 }
 
 /**
- * Runs a query over a lake's views and yields its rows as Arrow record batches of some 64k rows, as DuckDB computes them:
- * only one batch is in memory, whatever the size of the result. An empty result is one batch without rows, which has the
- * columns.
+ * Runs a query over a lake's views and yields its rows as Arrow record batches of some 64k rows, as DuckDB computes
+ * them: only one batch is in memory, whatever the size of the result. An empty result is one batch without rows, which
+ * has the columns.
  *
  * @throws {QueryError} when the query fails, at the first batch or later.
  * @throws {UsageError} for a column type without an Arrow counterpart, at the first batch or later.

@@ -19,9 +19,9 @@ const MOST_BRANCHES = 24;
 
 /**
  * Divides a table's files by time, so that a view can have a branch for each part. DuckDB skips files by conditions on
- * partition columns, but users write conditions on dates and timestamps. The planner drops a branch, with all its files,
- * if the branch's range of these does not overlap the query's range. Where there are many partitions, consecutive ones
- * share a branch.
+ * partition columns, but users write conditions on dates and timestamps. The planner drops a branch, with all its
+ * files, if the branch's range of these does not overlap the query's range. Where there are many partitions,
+ * consecutive ones share a branch.
  *
  * @returns undefined where a single list is better: for few files, or a table without a partition by time.
  */

@@ -26,8 +26,8 @@ const FIRST_DATE: Readonly<Record<LocalPeriodUnit, (date: TradingDate) => Tradin
 const DAYS_TO_NEXT: Readonly<Record<LocalPeriodUnit, number>> = { day: 1, month: 31, year: 366 };
 
 /**
- * Makes a function that returns the day, month or year that an instant (epoch milliseconds) falls in. Conversion of a time
- * is slow, so each period is computed once for each UTC day that it overlaps.
+ * Makes a function that returns the day, month or year that an instant (epoch milliseconds) falls in. Conversion of a
+ * time is slow, so each period is computed once for each UTC day that it overlaps.
  */
 export function localPeriods(zone: string, unit: LocalPeriodUnit): (ms: number) => LocalPeriod {
   const byUtcDay = new Map<number, LocalPeriod[]>();

@@ -3,7 +3,9 @@ import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../c
 import type { Region } from "./regions.js";
 import { dayRange, isWeekday, isWeekdayOf, sessionDates } from "./sessions.js";
 
-/** The days on which a region traded, as far as they are known; outside of these every weekday counts as a trading day. */
+/**
+ * The days on which a region traded, as far as they are known; outside of these every weekday counts as a trading day.
+ */
 export class TradingCalendar {
   readonly region: Region;
   readonly #days: ReadonlySet<TradingDate>;
@@ -12,7 +14,8 @@ export class TradingCalendar {
 
   /**
    * @param known trading days, ascending. @default none is known
-   * @param isTold whether an unknown weekday between two of them was closed: had it been a trading day, it would be known.
+   * @param isTold whether an unknown weekday between two of them was closed: had it been a trading day, it would be
+   *   known.
    *   @default all were closed
    */
   constructor(

@@ -1,8 +1,8 @@
 import type { TableSchema } from "./column.js";
 
 /**
- * The outcome of a request unit. `empty`: a response without a row for any symbol. `lost`: not a request, but the record
- * that rows of earlier responses are no longer in the lake.
+ * The outcome of a request unit. `empty`: a response without a row for any symbol. `lost`: not a request, but the
+ * record that rows of earlier responses are no longer in the lake.
  */
 export const REQUEST_STATUSES = ["answered", "empty", "refused", "failed", "lost"] as const;
 export type RequestStatus = (typeof REQUEST_STATUSES)[number];

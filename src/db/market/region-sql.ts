@@ -27,9 +27,9 @@ export function tradeDateSql(timestamp: string, region: string): string {
 }
 
 /**
- * The instant (epoch milliseconds) from which the local times of a trading date count: noon in the exchange's zone minus
- * twelve hours. This is right for all trading hours, even on a day on which clocks change. A zone lookup is slow, so it
- * is used only where the offset is not steady.
+ * The instant (epoch milliseconds) from which the local times of a trading date count: noon in the exchange's zone
+ * minus twelve hours. This is right for all trading hours, even on a day on which clocks change. A zone lookup is slow,
+ * so it is used only where the offset is not steady.
  */
 export function localMidnightSql(date: string, region: string): string {
   const all = Object.values(REGIONS);

@@ -8,8 +8,8 @@ import { perRegion } from "./region-sql.js";
  * The end of the session bar that contains a minute bar, in milliseconds since local midnight.
  *
  * Each part of the session has its own grid, which starts at the opening of the part; the last bar ends with the part.
- * A minute before a part, or after the last part, belongs to the bar of the extended grid that covers it. The bar of the
- * opening auction, labelled with the opening itself, belongs to the first bar.
+ * A minute before a part, or after the last part, belongs to the bar of the extended grid that covers it. The bar of
+ * the opening auction, labelled with the opening itself, belongs to the first bar.
  *
  * @param local SQL of the bar's own label: milliseconds since local midnight.
  * @param step SQL of the length of the bars, in milliseconds.

@@ -13,7 +13,8 @@ const COPIED = "copied_rows";
 
 /**
  * Lands rows from a copy of the lake to replace a lost file that is no longer in the table: the rows of its partition,
- * symbols and time that the table lacks. The copy may have other files, as after a compaction; damaged ones are not read.
+ * symbols and time that the table lacks. The copy may have other files, as after a compaction; damaged ones are not
+ * read.
  *
  * @returns how many rows landed.
  */

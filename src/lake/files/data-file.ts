@@ -9,13 +9,16 @@ import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
 import { orderRowGroups } from "./order-row-groups.js";
 
-/** Rows of a row group, a whole number of DuckDB's vectors: one symbol's minute bars of a month lie in one or two groups. */
+/**
+ * Rows of a row group, a whole number of DuckDB's vectors: one symbol's minute bars of a month lie in one or two
+ * groups.
+ */
 export const ROW_GROUP_ROWS = 122_880;
 
 /**
  * How a file is written, and the first letter of its name. Landed files are soon compacted: their prices are plain
- * numbers, which zstd makes as small as a dictionary does. Compacted files stay and are read often: a dictionary and LZ4
- * take a fifth more space than zstd, and half the time to read.
+ * numbers, which zstd makes as small as a dictionary does. Compacted files stay and are read often: a dictionary and
+ * LZ4 take a fifth more space than zstd, and half the time to read.
  */
 const FORMS = {
   landed: { letter: "p", encoding: "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096" },
@@ -36,8 +39,8 @@ export interface DataFileOptions {
   /** Epoch milliseconds. */
   readonly now: number;
   /**
-   * Whether the rows come from a scan in the table's order, {@link ROW_GROUP_ROWS} at a time: they are not sorted again,
-   * and several threads read them within {@link Session.inAnyOrder}. @default false
+   * Whether the rows come from a scan in the table's order, {@link ROW_GROUP_ROWS} at a time: they are not sorted
+   * again, and several threads read them within {@link Session.inAnyOrder}. @default false
    */
   readonly inOrder?: boolean;
 }

@@ -6,9 +6,9 @@ import type { StagedRows } from "../land/staged-rows.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 
 /**
- * Whether live files could contain a key of staged rows, tested for each symbol. A file's own range spans all its symbols,
- * so it also overlaps a new symbol between them, or the next days of each, where no key is shared. This test reads two
- * columns; a comparison of the rows reads all of them.
+ * Whether live files could contain a key of staged rows, tested for each symbol. A file's own range spans all its
+ * symbols, so it also overlaps a new symbol between them, or the next days of each, where no key is shared. This test
+ * reads two columns; a comparison of the rows reads all of them.
  *
  * @returns true also for tables whose key does not have exactly two columns: a subject, and its place in an order.
  */

@@ -67,8 +67,8 @@ export function partitionDates(
 const RANGES = new WeakMap<DataFile, TimeRange>();
 
 /**
- * The range of timestamps that a file of bars can have, from the statistics, else from the partition; unbounded where both
- * are missing. `end` is exclusive.
+ * The range of timestamps that a file of bars can have, from the statistics, else from the partition; unbounded where
+ * both are missing. `end` is exclusive.
  */
 export function fileRange(file: DataFile): TimeRange {
   const known = RANGES.get(file);
@@ -118,8 +118,8 @@ function couldHold(file: DataFile, { region, symbols, range }: FileDemand): bool
 }
 
 /**
- * The files that could contain a key of staged rows: the same partition, and overlapping ranges in every key column with
- * statistics.
+ * The files that could contain a key of staged rows: the same partition, and overlapping ranges in every key column
+ * with statistics.
  */
 export function overlappingFiles(files: Iterable<DataFile>, staged: StagedRows): DataFile[] {
   return [...files].filter((file) => staged.partitions.some((part) => overlaps(file, part)));

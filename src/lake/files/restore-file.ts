@@ -4,8 +4,8 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { contentHash, hashInName } from "./data-file.js";
 
 /**
- * Restores a lost file from a copy of the lake: the copy's file of the same name, if its content matches the hash in the
- * name. Files of other programs have no hash and are not restored.
+ * Restores a lost file from a copy of the lake: the copy's file of the same name, if its content matches the hash in
+ * the name. Files of other programs have no hash and are not restored.
  *
  * @returns whether it was restored.
  */

@@ -14,8 +14,8 @@ const STOP = 0;
 const LIST = 9;
 
 /**
- * Finds the elements of a list that is a field of a struct, in Thrift's compact protocol. Other fields are skipped without
- * decoding them.
+ * Finds the elements of a list that is a field of a struct, in Thrift's compact protocol. Other fields are skipped
+ * without decoding them.
  *
  * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
  *

@@ -11,8 +11,9 @@ function pathOf({ table }: Snapshot): string {
 }
 
 /**
- * When each live file was last known to be intact, in epoch milliseconds: the later of its last full check and its writing.
- * A file of another program has no hash in its name, so its writing does not count: 0 where it was never checked.
+ * When each live file was last known to be intact, in epoch milliseconds: the later of its last full check and its
+ * writing. A file of another program has no hash in its name, so its writing does not count: 0 where it was never
+ * checked.
  */
 export async function verifiedFiles(storage: Storage, snapshot: Snapshot): Promise<Map<DataFile, number>> {
   const known = await readKnown(storage, snapshot);

@@ -14,8 +14,8 @@ export interface FileDamage {
 }
 
 /**
- * Compares a live file with what was written: its content with the hash in its name, or, for another program's file, its
- * size with the one in the log. DuckDB writes Parquet without checksums.
+ * Compares a live file with what was written: its content with the hash in its name, or, for another program's file,
+ * its size with the one in the log. DuckDB writes Parquet without checksums.
  *
  * @returns undefined where the file is sound.
  */
@@ -44,8 +44,8 @@ export async function damageOf(
 }
 
 /**
- * Makes sure that live files are intact before rows are compared with theirs or copied from them. Otherwise a damaged key
- * counts as a different key, and a copy of damaged rows gets a hash that matches them and looks intact for ever.
+ * Makes sure that live files are intact before rows are compared with theirs or copied from them. Otherwise a damaged
+ * key counts as a different key, and a copy of damaged rows gets a hash that matches them and looks intact for ever.
  *
  * @throws {LakeError} for the first damaged file that this program wrote; files of other programs are not checked.
  */
@@ -68,7 +68,10 @@ export async function verifyContent(
 /** Verified live files, by lake: a file never changes once it has its name. */
 const VERIFIED = new WeakMap<Lake, Set<string>>();
 
-/** As {@link verifyContent}, but verifies each file once in this process. @throws {LakeError} for the first damaged file. */
+/**
+ * As {@link verifyContent}, but verifies each file once in this process.
+ * @throws {LakeError} for the first damaged file.
+ */
 export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable<DataFile>): Promise<void> {
   const verified = VERIFIED.get(lake) ?? new Set();
   VERIFIED.set(lake, verified);

@@ -16,8 +16,8 @@ const TYPE_OF: Readonly<Record<string, ColumnType>> = {
 const WIDENS: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = { int32: ["int64", "double"] };
 
 /**
- * The columns of a table after a delivery has landed: those in the log, those that this version declares in addition and,
- * in an open table, those of the delivery. A column that a delivery leaves out stays.
+ * The columns of a table after a delivery has landed: those in the log, those that this version declares in addition
+ * and, in an open table, those of the delivery. A column that a delivery leaves out stays.
  *
  * @param from the delivered rows, as a table expression.
  * @throws {LakeError} for a column whose type differs from the table's.

@@ -16,8 +16,8 @@ const RULE = '"its rule"';
 const OCCURRENCE = '"its occurrence"';
 
 /**
- * Lands statements: a row becomes a new version if its content differs from the newest version of the same symbol, period
- * and announcement. A row with the same content changes nothing.
+ * Lands statements: a row becomes a new version if its content differs from the newest version of the same symbol,
+ * period and announcement. A row with the same content changes nothing.
  *
  * @throws {LakeError} for a column whose type differs from the table's.
  * @param staged a temporary table with symbol, period_end, announce_date, source, line and numeric fields by name.

@@ -126,7 +126,9 @@ export async function saveRejects(
   return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
 }
 
-/** Removes from the list what is already among the lake's rejects: the same row of the same source, for the same reason. */
+/**
+ * Removes from the list what is already among the lake's rejects: the same row of the same source, for the same reason.
+ */
 async function dropKept(session: Session, lake: Lake): Promise<void> {
   const names = Object.keys(COLUMNS).filter((name) => name !== "run_id");
   const identity = (from: string): string =>

@@ -30,9 +30,9 @@ export async function readTradingDays(session: Session, lake: Lake): Promise<Map
 }
 
 /**
- * Lands the trading days that follow from the lake's daily bars: those of the region's index and, outside of the span of
- * its bars, those on which at least half of the symbols traded. Only symbols between their first and last bar count. Days
- * that are not final yet are left out.
+ * Lands the trading days that follow from the lake's daily bars: those of the region's index and, outside of the span
+ * of its bars, those on which at least half of the symbols traded. Only symbols between their first and last bar count.
+ * Days that are not final yet are left out.
  */
 export async function landTradingDays(
   session: Session,

@@ -39,7 +39,10 @@ export interface LandOptions {
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Identities of the responses that the rows came from: each lands once, also after repeated attempts. @default none */
+  /**
+   * Identities of the responses that the rows came from: each lands once, also after repeated attempts.
+   * @default none
+   */
   readonly responses?: readonly string[];
 }
 
@@ -49,13 +52,13 @@ const MAX_TRIES = 40;
 const MAX_WAIT_MS = 250;
 
 /**
- * Lands staged rows, or those of a temporary table, in a lake table, in one commit: a row with a new key is inserted, one
- * with a known key replaces the older row where the content differs, and an unchanged row is not written. The keys must be
- * unique.
+ * Lands staged rows, or those of a temporary table, in a lake table, in one commit: a row with a new key is inserted,
+ * one with a known key replaces the older row where the content differs, and an unchanged row is not written. The keys
+ * must be unique.
  *
- * Inserts are written as new files; a live file is rewritten only if one of its rows changed. Columns that the staged rows
- * lack become null; columns that an open table does not have yet are added to it. Commits that other writers make at the
- * same time stay; the landing is compared again only if it overlaps what they wrote.
+ * Inserts are written as new files; a live file is rewritten only if one of its rows changed. Columns that the staged
+ * rows lack become null; columns that an open table does not have yet are added to it. Commits that other writers make
+ * at the same time stay; the landing is compared again only if it overlaps what they wrote.
  *
  * @throws {LakeError} for a column whose type differs from the table's, and for a live file that is damaged.
  * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
@@ -73,8 +76,8 @@ export async function upsert(
 }
 
 /**
- * Lands rows that depend on the table's content, as {@link upsert} does; they are made again whenever another writer has
- * changed the table.
+ * Lands rows that depend on the table's content, as {@link upsert} does; they are made again whenever another writer
+ * has changed the table.
  *
  * @param make fills a temporary table with the rows for a version of the table, and returns its name.
  */

@@ -28,8 +28,8 @@ const COLUMNS = {
 } as const;
 
 /**
- * Writes a table's state at a version as one Parquet file, so that readers need not read all earlier commits. The log is
- * complete without it: where it cannot be written, nothing is lost.
+ * Writes a table's state at a version as one Parquet file, so that readers need not read all earlier commits. The log
+ * is complete without it: where it cannot be written, nothing is lost.
  *
  * @param now epoch milliseconds; files removed and responses landed long before are left out.
  */

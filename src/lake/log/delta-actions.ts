@@ -64,7 +64,9 @@ export type Action =
   | { readonly txn: Txn }
   | { readonly commitInfo: CommitInfo };
 
-/** Statistics of a data file in the log, so that readers can skip the file. Dates and times are in the protocol's form. */
+/**
+ * Statistics of a data file in the log, so that readers can skip the file. Dates and times are in the protocol's form.
+ */
 export interface FileStats {
   readonly numRecords: number;
   /** Other writers may leave these out. */

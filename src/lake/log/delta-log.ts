@@ -24,7 +24,10 @@ export interface LogRange {
   readonly version?: number | undefined;
   /** Only what was committed by then, in epoch milliseconds. */
   readonly asOf?: number | undefined;
-  /** Reads every commit instead of a checkpoint, which is faster but leaves out files removed long ago. @default false */
+  /**
+   * Reads every commit instead of a checkpoint, which is faster but leaves out files removed long ago.
+   * @default false
+   */
   readonly whole?: boolean;
 }
 
@@ -122,9 +125,9 @@ export async function commit(
 }
 
 /**
- * Whether a written commit is part of its table's log. It is not where other writers got far ahead between the list of the
- * log and the commit (the machine slept, for example) and deleted the commits before it. No reader sees such a commit, so
- * it is deleted.
+ * Whether a written commit is part of its table's log. It is not where other writers got far ahead between the list of
+ * the log and the commit (the machine slept, for example) and deleted the commits before it. No reader sees such a
+ * commit, so it is deleted.
  */
 async function isInLog(storage: Storage, base: Snapshot, actions: readonly Action[]): Promise<boolean> {
   const { table } = base;

@@ -63,7 +63,8 @@ type Outcome = "compacted" | "settled" | "skipped";
  * stay as they are, and older versions keep their files. A partition is one commit, so a run that was stopped has
  * finished some partitions; where nothing is left to do, nothing is committed.
  *
- * Other writers may work at the same time: what they append stays, and a partition whose files they replace is tried again.
+ * Other writers may work at the same time: what they append stays, and a partition whose files they replace is tried
+ * again.
  *
  * @throws {LakeError} when rewritten files do not have as many rows as before. That partition is then unchanged.
  */

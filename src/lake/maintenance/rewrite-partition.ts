@@ -37,8 +37,8 @@ export function candidatesOf(snapshot: Snapshot, partition?: string): Candidate[
 }
 
 /**
- * Rewrites the files of one partition as fewer, larger ones. It repeats this until a plan finds nothing left to do, as the
- * size of a file is known only after it is written. Nothing is committed.
+ * Rewrites the files of one partition as fewer, larger ones. It repeats this until a plan finds nothing left to do, as
+ * the size of a file is known only after it is written. Nothing is committed.
  *
  * @returns undefined where there is nothing to do.
  * @throws {LakeError} when a live file is damaged, or the new files do not have as many rows. Then the new files are

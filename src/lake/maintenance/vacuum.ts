@@ -27,8 +27,8 @@ export interface VacuumReport {
 }
 
 /**
- * Deletes a table's data files that no retained version refers to. The newest version's files always stay. Files that are
- * in no version stay as long as a writer could still commit them.
+ * Deletes a table's data files that no retained version refers to. The newest version's files always stay. Files that
+ * are in no version stay as long as a writer could still commit them.
  *
  * Versions that were replaced before the retention began can be listed afterwards, but no longer read.
  */

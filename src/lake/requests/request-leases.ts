@@ -47,9 +47,9 @@ export interface Lease {
 
 /**
  * Prevents several runs on one lake from requesting the same data at the same time, as each request is paid for. A run
- * writes its lease first and then looks for the leases of others; where they overlap, it withdraws its own. So at least one
- * of any two runs sees the other, and never do both make the request. It is a class because it owns the leases and sends
- * their heartbeats.
+ * writes its lease first and then looks for the leases of others; where they overlap, it withdraws its own. So at least
+ * one of any two runs sees the other, and never do both make the request. It is a class because it owns the leases and
+ * sends their heartbeats.
  */
 export class RequestLeases {
   readonly #folder: string;

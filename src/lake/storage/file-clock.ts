@@ -3,8 +3,8 @@ import { mkdir, open, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Heartbeats are the modification times of files, by the clock of the file system. The clocks of the machines that share a
- * lake differ, and with a difference of a minute a running process would count as dead.
+ * Heartbeats are the modification times of files, by the clock of the file system. The clocks of the machines that
+ * share a lake differ, and with a difference of a minute a running process would count as dead.
  */
 
 /** Sets the modification time of a JSON file to now: writes its first character, `{`, again. */

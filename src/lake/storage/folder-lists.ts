@@ -1,6 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 
-/** If a folder's last change is older than this, any later change gives it another stamp, even with coarse timestamps. */
+/**
+ * If a folder's last change is older than this, any later change gives it another stamp, even with coarse timestamps.
+ */
 const SETTLED_MS = 3000;
 
 /** The names in a folder, and the stamp that the folder had before it was listed. */
@@ -10,8 +12,8 @@ interface FolderList {
 }
 
 /**
- * Makes a function that lists folders; it returns the same array while a folder is unchanged. A service lists each table's
- * log for each request: a log of 10,000 entries takes 20 ms to list, and its stamp 0.1 ms to read.
+ * Makes a function that lists folders; it returns the same array while a folder is unchanged. A service lists each
+ * table's log for each request: a log of 10,000 entries takes 20 ms to list, and its stamp 0.1 ms to read.
  *
  * The function throws the system's error where a folder cannot be listed. The array must not be changed.
  */

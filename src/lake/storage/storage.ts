@@ -19,13 +19,15 @@ export interface StoredFile {
 }
 
 /**
- * Where a lake's files are. Paths are relative to the lake, with `/`. A file is complete as soon as it is visible, and it
- * never changes unless `put` replaces it.
+ * Where a lake's files are. Paths are relative to the lake, with `/`. A file is complete as soon as it is visible, and
+ * it never changes unless `put` replaces it.
  */
 export interface Storage {
   /** Where DuckDB finds a file. */
   urlOf(path: string): string;
-  /** Names of all entries of a folder; none if it does not exist. Returns the same array while the folder is unchanged. */
+  /**
+   * Names of all entries of a folder; none if it does not exist. Returns the same array while the folder is unchanged.
+   */
   list(folder: string): Promise<readonly string[]>;
   /** All files under a folder; none if the folder does not exist. */
   walk(folder: string): Promise<StoredFile[]>;
@@ -37,7 +39,10 @@ export interface Storage {
   put(path: string, text: string): Promise<void>;
   /** A new local file path for DuckDB to write to, outside every table. */
   stagingFile(extension: string): Promise<string>;
-  /** Makes a finished staged file part of the lake, durably, unless one of that name exists. @returns whether it did. */
+  /**
+   * Makes a finished staged file part of the lake, durably, unless one of that name exists.
+   * @returns whether it did.
+   */
   moveIn(stagedFile: string, path: string): Promise<boolean>;
   /** Deletes a staged file, if it is there. */
   discard(stagedFile: string): Promise<void>;

@@ -13,9 +13,9 @@ export interface ReadFile {
 }
 
 /**
- * Finds keys that occur more than once in a partition. Files whose ranges do not overlap cannot share a key, and a sorted
- * file shows its own repeats. So only keys of files that overlap, or are not sorted, are compared, group by group; what
- * does not fit into memory is spilled.
+ * Finds keys that occur more than once in a partition. Files whose ranges do not overlap cannot share a key, and a
+ * sorted file shows its own repeats. So only keys of files that overlap, or are not sorted, are compared, group by
+ * group; what does not fit into memory is spilled.
  *
  * @param files of one partition.
  */

@@ -25,8 +25,8 @@ const RESTORE_ENTRY = "restore it from a backup; no version from there on is rea
 const DROP_CHECKPOINT = "move it away: readers then use an older one, or the log from its beginning";
 
 /**
- * Reads a table's log from version 0, or from its oldest checkpoint where the beginning is gone. Every entry must exist and
- * be readable, and every checkpoint must equal the state that the entries before it give.
+ * Reads a table's log from version 0, or from its oldest checkpoint where the beginning is gone. Every entry must exist
+ * and be readable, and every checkpoint must equal the state that the entries before it give.
  */
 export async function checkLog(storage: Storage, table: TableSchema): Promise<LogCheck> {
   const log = await listLog(storage, table.name);

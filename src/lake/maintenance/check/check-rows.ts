@@ -29,8 +29,8 @@ function fileSource(url: string): string {
 }
 
 /**
- * Reads every value of a live file once, and checks its columns, the number and order of its rows, their bounds, and nulls
- * in required columns.
+ * Reads every value of a live file once, and checks its columns, the number and order of its rows, their bounds, and
+ * nulls in required columns.
  *
  * @returns undefined where the file lacks a column that these checks need.
  * @throws {QueryError} when the file is not readable.

@@ -47,9 +47,9 @@ export interface TableCheck {
 }
 
 /**
- * Checks how a table is stored: its log from the beginning, the files of its newest version against the log and, in a deep
- * check, every row of these. It changes no table. Others may write at the same time: the check covers the version that was
- * newest when it began.
+ * Checks how a table is stored: its log from the beginning, the files of its newest version against the log and, in a
+ * deep check, every row of these. It changes no table. Others may write at the same time: the check covers the version
+ * that was newest when it began.
  */
 export async function checkTable(
   lake: Lake,

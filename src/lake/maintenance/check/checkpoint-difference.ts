@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 
 /**
- * How a checkpoint differs from the state that the log gives at its version, in a few words; undefined where it does not.
- * A checkpoint may leave out old removed files and old landed responses.
+ * How a checkpoint differs from the state that the log gives at its version, in a few words; undefined where it does
+ * not. A checkpoint may leave out old removed files and old landed responses.
  */
 export function checkpointDifference(log: Snapshot, checkpoint: Snapshot): string | undefined {
   for (const [path, file] of log.files) {
