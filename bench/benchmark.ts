@@ -37,7 +37,7 @@ export interface Benchmark {
   readonly name: string;
   /** What is measured. */
   readonly doc: string;
-  /** Whether the cases share a process and one input, because creating it takes minutes and a database does the work. */
+  /** Whether the cases share a process and one input, if creating it takes minutes and a database does the work. */
   readonly shared?: boolean;
   /** Whether a run takes so long that it needs no warm-up, and one run is enough by default. */
   readonly lengthy?: boolean;

@@ -83,7 +83,7 @@ function newestBars(columns: KlineColumns, count: number): KlineColumns {
   return pickBars(columns, starts, count);
 }
 
-/** Cuts columns, in which all symbols have equally many bars, into windows of `count` bars of each symbol; the oldest first. */
+/** Cuts columns with equally many bars per symbol into windows of `count` bars of each symbol; the oldest first. */
 export function windowsOf(columns: KlineColumns, count: number): KlineColumns[] {
   const barsPerSymbol = columns.rows / columns.symbols.length;
   return Array.from({ length: barsPerSymbol / count }, (_, window) => {

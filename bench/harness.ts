@@ -88,7 +88,7 @@ async function warmUp(runner: CaseRunner, index: number, leastMs: number): Promi
   for (let ms = 0; ms < leastMs; ) ms += (await runner.run(index)).ms;
 }
 
-/** Indices from 0 to `length`; each turn starts with another one, and every other turn goes backwards, to vary neighbours. */
+/** Indices from 0 to `length`; each turn starts with another one, and every other turn goes backwards. */
 function orderOf(length: number, turn: number): number[] {
   const order = Array.from({ length }, (_, k) => (k + turn) % length);
   return turn % 2 === 0 ? order : order.reverse();

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** A program that loads its modules, writes `ready`, reads its order as a line of JSON, and writes `done` and its peak. */
+/** A program that loads its modules, writes `ready`, reads its order as a JSON line, and writes `done` and its peak. */
 export type Command = readonly [program: string, ...args: string[]];
 
 /** A file of this folder as a program for the current Node, with its loader. */

@@ -16,7 +16,7 @@ const NOW = Date.UTC(2025, 1, 1);
 const SYMBOLS_A_REQUEST = 100;
 const HEADERS = { [API_KEY_HEADER]: API_KEY };
 
-/** The service under load, compared with one written without barlake over the same files; the clients share the cores. */
+/** The service under load, compared with one written without barlake over the same files; clients share the cores. */
 export const serve: Benchmark = {
   name: "serve",
   doc: "requests to the service over loopback; each kind against a plain handler over the same Parquet files",

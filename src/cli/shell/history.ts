@@ -31,8 +31,8 @@ export class History {
   }
 
   /**
-   * Stores a statement or a dot command, on one line. An entry that begins with a blank, or has a line break in a string,
-   * is not stored.
+   * Stores a statement or a dot command, on one line. An entry that begins with a blank, or has a line break in a
+   * string, is not stored.
    *
    * @returns the entry as stored.
    */

@@ -13,7 +13,7 @@ export interface ShellOptions {
   readonly signal: AbortSignal;
 }
 
-/** A shell on standard input; only a terminal gets prompts. @throws {BarlakeError} the first failure, without a terminal. */
+/** A shell on standard input; only a terminal gets prompts. @throws {BarlakeError} the first failure of piped input. */
 export async function runShell(
   session: Session,
   lake: Lake,

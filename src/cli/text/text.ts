@@ -59,7 +59,7 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
     .join("\n");
 }
 
-/** Whether a cell is a number, or a text made of one by {@link count} and similar functions; a missing value counts, too. */
+/** Whether a cell is a number, or a text of {@link count} and similar functions; a missing value counts, too. */
 function isNumber(cell: Cell): boolean {
   if (cell === null || cell === undefined || typeof cell === "number" || typeof cell === "bigint")
     return true;
