@@ -6,11 +6,11 @@ export interface SqlCase {
   readonly name: string;
   readonly baseline: string;
   readonly sql: string;
-  /** What is summed over the answer's rows, to compare it with the baseline's. */
+  /** Sums over the rows of the result, to compare it with the baseline's. */
   readonly numbers: readonly string[];
 }
 
-/** Times a query; its answer is computed again, in sums, to be compared. */
+/** Times a query; its result is computed again, as sums, for the comparison. */
 export function askSql(session: Session, { name, baseline, sql, numbers }: SqlCase): Case {
   const sums = numbers.map((number, index) => `sum(${number})::DOUBLE AS n${index}`);
   return {

@@ -14,7 +14,7 @@ import { serve } from "./cases/serve.js";
 import { thread } from "./cases/thread.js";
 import { views } from "./cases/views.js";
 
-/** Every benchmark, in the order of the data's way. */
+/** Every benchmark, in the order of the data flow. */
 export const BENCHMARKS: readonly Benchmark[] = [
   decode,
   memory,

@@ -10,10 +10,10 @@ export const LAST_DAY = "2026-03-31" as TradingDate;
 /** Fewest minutes of a Chinese trading day. */
 const MINUTES_A_DAY = 240;
 
-/** Bytes of a piece of a body, as sockets give them. */
+/** Bytes of a piece of a body, as sockets deliver them. */
 const CHUNK_BYTES = 65_536;
 
-/** How many bars are made. */
+/** The number of bars to create. */
 export interface BarsSpec {
   readonly symbols: number;
   readonly barsPerSymbol: number;
@@ -21,13 +21,13 @@ export interface BarsSpec {
   readonly symbolsPerBatch?: number;
 }
 
-/** A K-line answer: its bytes, and the bars that they stand for. */
+/** A K-line response: its bytes, and the bars in it. */
 export interface KlineBody {
   readonly columns: KlineColumns;
   readonly bytes: Uint8Array;
 }
 
-/** The answer of one full request: 100 symbols with 5,000 one-minute bars each. */
+/** The response to one full request: 100 symbols with 5,000 one-minute bars each. */
 export function klineBody(size: Size): KlineBody {
   const spec = size === "full" ? { symbols: 100, barsPerSymbol: 5000 } : { symbols: 10, barsPerSymbol: 480 };
   const [columns] = simulatedBars(spec);
@@ -40,7 +40,7 @@ export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }
 
-/** One-minute bars of a simulated Chinese market, equal from run to run; every symbol has as many. */
+/** One-minute bars of a simulated Chinese market, the same in every run; every symbol has the same number. */
 export function simulatedBars({
   symbols,
   barsPerSymbol,
@@ -69,7 +69,7 @@ export function simulatedBars({
   return batches;
 }
 
-/** The symbols that have at least so many bars: one that was suspended has fewer. */
+/** The symbols with at least this number of bars: a suspended symbol has fewer. */
 function symbolsWith({ symbols, symbolIndex }: KlineColumns, bars: number): string[] {
   const counts = new Uint32Array(symbols.length);
   for (const index of symbolIndex) counts[index] = (counts[index] as number) + 1;
@@ -83,7 +83,7 @@ function newestBars(columns: KlineColumns, count: number): KlineColumns {
   return pickBars(columns, starts, count);
 }
 
-/** Cuts columns, in which each symbol has as many bars, into windows of `count` bars of each symbol; the oldest first. */
+/** Cuts columns with equally many bars per symbol into windows of `count` bars of each symbol; the oldest first. */
 export function windowsOf(columns: KlineColumns, count: number): KlineColumns[] {
   const barsPerSymbol = columns.rows / columns.symbols.length;
   return Array.from({ length: barsPerSymbol / count }, (_, window) => {
@@ -92,7 +92,7 @@ export function windowsOf(columns: KlineColumns, count: number): KlineColumns[] 
   });
 }
 
-/** `count` bars of each symbol, from the row on that `starts` says. */
+/** `count` bars of each symbol, from the row that `starts` gives. */
 function pickBars(columns: KlineColumns, starts: readonly number[], count: number): KlineColumns {
   const { symbols, symbolIndex } = columns;
   const pick = <T extends Float64Array | BigInt64Array | Int32Array>(from: T, to: T): T => {

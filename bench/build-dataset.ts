@@ -5,7 +5,7 @@ import { Lake } from "../src/lake/lake.js";
 import { type DatasetOrder, FIELDS, LAYOUTS } from "./dataset-layout.js";
 import { plainDataset } from "./plain-dataset.js";
 
-/** The program that builds a dataset of all daily bars, with barlake or with a row object a bar. */
+/** The program that builds a dataset of all daily bars, with barlake or with one row object per bar. */
 console.log("ready");
 const { folder, layout, output, by } = JSON.parse(await text(process.stdin)) as DatasetOrder;
 const lake = new Lake(folder);

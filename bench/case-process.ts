@@ -2,7 +2,7 @@ import type { Case, Size, Workload } from "./benchmark.js";
 import { benchmarkNamed } from "./benchmarks.js";
 import { type CaseCommand, type CaseMessage, factsOf, runCase } from "./case-runner.js";
 
-/** The process of one case: prepares the workload, runs the case when told to, and ends with its parent. */
+/** The process of one case: prepares the workload, runs the case on request, and ends with its parent. */
 const [name = "", index = "", size] = process.argv.slice(2);
 
 process.once("SIGINT", () => process.exit(130));

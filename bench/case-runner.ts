@@ -8,7 +8,7 @@ export interface Run {
   readonly outcome: Outcome;
 }
 
-/** What is known of a workload without its cases. */
+/** A workload's description, without its cases. */
 export interface WorkloadFacts extends Pick<Workload, "summary" | "work"> {
   /** Names of the cases, the baseline's first. */
   readonly names: readonly string[];
@@ -16,23 +16,23 @@ export interface WorkloadFacts extends Pick<Workload, "summary" | "work"> {
   readonly baselines: readonly number[];
 }
 
-/** Prepared cases, wherever they run. */
+/** Prepared cases, in this process or in others. */
 export interface CaseRunner {
   readonly facts: WorkloadFacts;
   run(index: number): Promise<Run>;
   close(): Promise<void>;
 }
 
-/** What a case's process tells. */
+/** Messages from a case's process. */
 export type CaseMessage =
   | { readonly kind: "ready"; readonly facts: WorkloadFacts }
   | { readonly kind: "ran"; readonly run: Run }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** What a case's process is told. */
+/** Messages to a case's process. */
 export type CaseCommand = "run" | "close";
 
-/** Runs a case once, and times what it says is to be timed. */
+/** Runs a case once, and times its measured part. */
 export async function runCase(one: Case): Promise<Run> {
   let ms: number | undefined;
   const outcome = await one.run(async (work) => {
@@ -52,7 +52,7 @@ export function factsOf({ summary, work, cases }: Workload): WorkloadFacts {
   return { summary, work, names, baselines };
 }
 
-/** Prepares all cases in this process: soon ready, but each pays for the garbage of the others. */
+/** Prepares all cases in this process: this is quick, but garbage of one case slows down the others. */
 export async function prepareHere(benchmark: Benchmark, size: Size): Promise<CaseRunner> {
   const workload = await benchmark.prepare(size);
   return {
@@ -62,7 +62,7 @@ export async function prepareHere(benchmark: Benchmark, size: Size): Promise<Cas
   };
 }
 
-/** Prepares each case in a process of its own, with its own heap and its own compiled code. */
+/** Prepares each case in a separate process, with a separate heap and separately compiled code. */
 export async function prepareApart(benchmark: Benchmark, size: Size): Promise<CaseRunner> {
   const children: ChildProcess[] = [];
   const start = async (index: number): Promise<WorkloadFacts> => {
@@ -100,7 +100,7 @@ export async function prepareApart(benchmark: Benchmark, size: Size): Promise<Ca
   }
 }
 
-/** @throws {Error} when the process failed, or is gone. */
+/** @throws {Error} if the process failed or has ended. */
 async function nextMessage(child: ChildProcess): Promise<CaseMessage> {
   return new Promise((resolve, reject) => {
     const gone = (code: number | null, signal: string | null): void => {

@@ -6,7 +6,7 @@ type Checks = Outcome["checks"];
 
 const DAY_MS = 86_400_000;
 
-/** A bar by its numbers; the timestamp in epoch milliseconds. */
+/** A bar as numbers; the timestamp in epoch milliseconds. */
 export interface BarNumbers {
   readonly timestamp: ArrayLike<number | bigint>;
   readonly open: ArrayLike<number>;
@@ -17,7 +17,7 @@ export interface BarNumbers {
   readonly amount: ArrayLike<number>;
 }
 
-/** Counts and sums of bars; `turnover` and `clock` are of products, so that values in a wrong row show. */
+/** Counts and sums of bars; `turnover` and `clock` are sums of products, so that values in a wrong row are detected. */
 export function barChecks(symbols: number, bars: BarNumbers): Checks {
   const sums = { volume: 0, amount: 0, prices: 0, turnover: 0, clock: 0 };
   const rows = bars.close.length;
@@ -52,7 +52,7 @@ export function columnChecks({ symbols, timestamp, volume, doubles }: KlineColum
   });
 }
 
-/** The query that gives {@link barChecks} of the bars of a table expression, in one row. */
+/** The query for {@link barChecks} of the bars of a table expression; its result is one row. */
 export function checksSql(from: string): string {
   return `SELECT count(*)::DOUBLE AS symbols, sum(rows)::DOUBLE AS rows, sum(volume) AS volume, sum(amount) AS amount,
       sum(prices) AS prices, sum(turnover) AS turnover, sum(clock) AS clock

@@ -1,18 +1,18 @@
 import type { DatasetFormat } from "../src/dataset/spec.js";
 
-/** Columns of the datasets that are compared. */
+/** Columns of the compared datasets. */
 export const FIELDS = ["open", "high", "low", "close", "volume", "amount", "vwap", "factor"] as const;
 
-/** What is written: qlib's files, a file a symbol and field; and matrices, a Parquet file a field. */
+/** The formats: qlib's files, one per symbol and field; and matrices, one Parquet file per field. */
 export const LAYOUTS = { qlib: "qlib", wide: "wide-parquet" } as const satisfies Record<
   string,
   DatasetFormat
 >;
 export type Layout = keyof typeof LAYOUTS;
 
-/** What the program is told that builds one of them. */
+/** The order for the program that builds a dataset. */
 export interface DatasetOrder {
-  /** The lake's. */
+  /** Folder of the lake. */
   readonly folder: string;
   readonly layout: Layout;
   readonly output: string;

@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { decodeKlines } from "../src/wire/decode/decode-klines.js";
 import type { KlineColumns } from "../src/wire/kline-columns.js";
 
-/** What the decoding thread is sent: the pieces of one body, then its end. */
+/** Messages to the decoding thread: the pieces of one body, then its end. */
 export type DecodeMessage = Uint8Array | "end";
 
 const port = parentPort;
@@ -29,7 +29,7 @@ for (;;) {
   port.postMessage(columns, buffersOf(columns));
 }
 
-/** The buffers of columns, to be handed over instead of copied. */
+/** The buffers of columns, to be transferred instead of copied. */
 function buffersOf({ symbolIndex, timestamp, volume, doubles }: KlineColumns): ArrayBuffer[] {
   const arrays = [
     symbolIndex,

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Collects garbage now: so that what was made before does not count. */
+/** Collects garbage now, so that earlier garbage does not count. */
 export function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();

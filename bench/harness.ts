@@ -4,14 +4,14 @@ import type { Benchmark, Size } from "./benchmark.js";
 import { type CaseRunner, prepareApart, prepareHere, type Run, type WorkloadFacts } from "./case-runner.js";
 import { median } from "./median.js";
 
-/** A figure of a case: the median of its runs, and its quotient by the baseline's. */
+/** A figure of a case: the median of its runs, and its ratio to the baseline's. */
 interface Figure {
   readonly unit: string;
   readonly value: number;
   readonly ratio: number;
 }
 
-/** What a case came to. */
+/** The result of a case. */
 export interface CaseReport {
   readonly name: string;
   /** Milliseconds of each run, ascending. */
@@ -20,26 +20,26 @@ export interface CaseReport {
   readonly figures: readonly Figure[];
 }
 
-/** What a benchmark came to. */
+/** The result of a benchmark. */
 export interface BenchmarkReport {
   readonly name: string;
   readonly summary: string;
-  /** The baseline stands first. */
+  /** The baseline comes first. */
   readonly cases: readonly CaseReport[];
 }
 
 /** How a benchmark is run. */
 export interface HarnessOptions {
   readonly size: Size;
-  /** Measured runs of each case. @default 7, of a lengthy benchmark 1 */
+  /** Measured runs of each case. @default 7; for a lengthy benchmark 1 */
   readonly runs: number | undefined;
-  /** Time that each case runs, at least once, before it is measured: until then its code is being compiled. 0: none. */
+  /** Warm-up time of each case, at least one run, in which its code is compiled. 0: none. */
   readonly warmUpMs: number;
-  /** Gives each case a process of its own, unless the benchmark shares one. */
+  /** Runs each case in a separate process, unless the benchmark shares one. */
   readonly apart: boolean;
 }
 
-/** A case's result is not the baseline's. */
+/** A case's result differs from the baseline's. */
 export class WrongResult extends Error {
   override readonly name = "WrongResult";
 }
@@ -50,9 +50,9 @@ const DEFAULT_RUNS = 7;
 const TOLERANCE = 1e-9;
 
 /**
- * Runs the cases of a benchmark in turns, so that a machine that slows down slows all of them.
+ * Runs the cases of a benchmark in turns, so that a slowdown of the machine affects all of them.
  *
- * @throws {WrongResult} when a case's result differs from the baseline's.
+ * @throws {WrongResult} if a case's result differs from the baseline's.
  */
 export async function measure(benchmark: Benchmark, options: HarnessOptions): Promise<BenchmarkReport> {
   const { size } = options;
@@ -88,7 +88,7 @@ async function warmUp(runner: CaseRunner, index: number, leastMs: number): Promi
   for (let ms = 0; ms < leastMs; ) ms += (await runner.run(index)).ms;
 }
 
-/** Indices from 0 to `length`; another first in each turn, and every other turn backwards, so that neighbours change. */
+/** Indices from 0 to `length`; each turn starts with another one, and every other turn goes backwards. */
 function orderOf(length: number, turn: number): number[] {
   const order = Array.from({ length }, (_, k) => (k + turn) % length);
   return turn % 2 === 0 ? order : order.reverse();

@@ -1,12 +1,12 @@
 import { Pool } from "undici";
 
-/** What clients are to ask of a service, and for how long. */
+/** The requests that clients send to a service, and for how long. */
 export interface LoadSpec {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The request with a number; numbers count from 0. */
+  /** The request with a given number, from 0. */
   readonly requestOf: (number: number) => LoadRequest;
-  /** Clients, each with a connection of its own, that ask as soon as they are answered. */
+  /** Number of clients; each has a connection and sends the next request as soon as the response is complete. */
   readonly connections: number;
   readonly durationMs: number;
 }
@@ -17,17 +17,17 @@ export interface LoadRequest {
   readonly body?: string;
 }
 
-/** What a load came to. */
+/** The result of a load test. */
 export interface LoadReport {
   readonly requests: number;
-  /** Of bodies. */
+  /** Bytes of response bodies. */
   readonly bytes: number;
   readonly ms: number;
-  /** Milliseconds from each request to the last byte of its answer, ascending. */
+  /** Milliseconds from each request to the last byte of its response, ascending. */
   readonly latencies: readonly number[];
 }
 
-/** Asks as fast as a service answers. @throws {Error} for an answer other than 200. */
+/** Sends requests as fast as a service responds. @throws {Error} for a status other than 200. */
 export async function load(spec: LoadSpec): Promise<LoadReport> {
   const pool = new Pool(spec.url, {
     connections: spec.connections,
@@ -56,7 +56,7 @@ export async function load(spec: LoadSpec): Promise<LoadReport> {
   }
 }
 
-/** @returns the bytes of the answer's body. */
+/** @returns the number of bytes of the response's body. */
 async function ask(pool: Pool, { headers, requestOf }: LoadSpec, number: number): Promise<number> {
   const { method, path, body } = requestOf(number);
   const type = body === undefined ? {} : { "content-type": "application/json" };
@@ -70,7 +70,7 @@ async function ask(pool: Pool, { headers, requestOf }: LoadSpec, number: number)
   return bytes;
 }
 
-/** The latency that a share of the requests kept within. */
+/** The latency that a given share of the requests did not exceed. */
 export function percentile(ascending: readonly number[], share: number): number {
   return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN;
 }

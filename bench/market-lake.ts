@@ -5,25 +5,25 @@ import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../src/schema/referenc
 import { writeFiles } from "./write-files.js";
 import { monthSql } from "./year-of-minutes.js";
 
-/** How much of a market is made. */
+/** The size of a market. */
 export interface MarketSpec {
   /** Symbols from 600000.SH on; each has a bar on every weekday. */
   readonly symbols: number;
   /** Whole years of daily bars before 2025. */
   readonly years: number;
-  /** Months of minutes from January 2025 on. */
+  /** Number of months of minutes from January 2025 on. */
   readonly months: number;
 }
 
-/** The universe that all symbols are in. */
+/** The universe that contains all symbols. */
 export const UNIVERSE = "bench_all";
 
-/** Symbols of a file of minutes: a file then has some 70 MB, as a compacted lake has them. */
+/** Symbols of a file of minutes: a file then has about 70 MB, as in a compacted lake. */
 const SYMBOLS_A_FILE = 1000;
 
 /**
- * Writes daily bars, minutes and reference data of a market, equal from run to run. The daily bars end a day before the
- * minutes do, as they are while a market is open.
+ * Writes daily bars, minutes and reference data of a market, the same in every run. The daily bars end one day before
+ * the minutes, as they do while a market is open.
  */
 export async function writeMarket(session: Session, lake: Lake, spec: MarketSpec): Promise<void> {
   const { symbols, years, months } = spec;
@@ -52,14 +52,14 @@ export async function writeMarket(session: Session, lake: Lake, spec: MarketSpec
   await writeReference(session, lake, symbols);
 }
 
-/** Which daily bars are made: of symbols from 600000.SH on, in some years, up to a day, exclusive. */
+/** Which daily bars to create: of symbols from 600000.SH on, in some years, up to a day, exclusive. */
 export interface DaysSpec {
   readonly symbols: number;
   readonly years: readonly number[];
   readonly end: string;
 }
 
-/** Writes daily bars, a file a year. */
+/** Writes daily bars, one file per year. */
 export async function writeDays(
   session: Session,
   lake: Lake,

@@ -10,17 +10,17 @@ import { LIMITS } from "../src/wire/endpoints.js";
 import { temporaryFolder } from "./temporary-folder.js";
 import type { YearSpec } from "./year-of-minutes.js";
 
-/** What the service's process is to do. */
+/** The order for the service's process. */
 export interface ServiceOrder extends YearSpec {
   readonly apiKey: string;
-  /** Epoch milliseconds that it takes for now. */
+  /** The service's current time, in epoch milliseconds. */
   readonly now: number;
 }
 
-/** What the service's process tells once it serves. */
+/** The message of the service's process when it is ready. */
 export interface ServiceTold {
   readonly url: string;
-  /** Bars that it has. */
+  /** Number of its bars. */
   readonly rows: number;
 }
 
@@ -28,7 +28,7 @@ export const API_KEY = "benchmark-key";
 const NOW = Date.UTC(2026, 0, 5);
 const CLOCK = { ...systemClock, now: () => NOW };
 
-/** All the bars of the service, in requests as full as they may be: its limits were learned by an earlier run. */
+/** All the bars of the service, in the largest possible requests: an earlier run has learned its limits. */
 export const MINUTES = definePipeline({
   name: "minute",
   kind: "bars",
@@ -38,16 +38,16 @@ export const MINUTES = definePipeline({
 });
 const LIMITS_LEARNED = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: { "1m": LIMITS.maxCount } };
 
-/** A service of minute bars in a process of its own, whose memory does not count. */
+/** A service of minute bars in a separate process, whose memory does not count. */
 export interface MinuteService extends ServiceTold {
   readonly symbols: readonly string[];
-  /** The first date of the last so many months that it has. */
+  /** The first date of the last given number of months. */
   since(months: number): string;
   client(): ServiceClient;
   close(): void;
 }
 
-/** Starts a service with bars of so many symbols, from January 2025 on. */
+/** Starts a service with bars of the given number of symbols, from January 2025 on. */
 export async function startMinuteService(spec: YearSpec): Promise<MinuteService> {
   const child = fork(fileURLToPath(new URL("service-process.ts", import.meta.url)));
   const told = new Promise<ServiceTold>((resolve, reject) => {

@@ -3,7 +3,7 @@ import type { Session } from "../src/db/session.js";
 import type { Lake } from "../src/lake/lake.js";
 import type { TableSchema } from "../src/schema/column.js";
 
-/** Makes a native table of a lake's one: the same rows and columns, in the order of the files. */
+/** Creates a native table from a lake's table: the same rows and columns, in the order of the files. */
 export async function makeNativeTable(
   session: Session,
   lake: Lake,

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { type RecordBatch, RecordBatchStreamWriter } from "apache-arrow";
 import { Compression, writeParquet as encode, Table, WriterPropertiesBuilder } from "parquet-wasm";
 
-/** Writes a record batch as zstd Parquet with parquet-wasm, as its documentation shows, in row groups of the lake's size. */
+/** Writes a record batch as zstd Parquet with parquet-wasm, as in its documentation; row groups as in the lake. */
 export function writeParquet(batch: RecordBatch, file: string): void {
   const properties = new WriterPropertiesBuilder()
     .setCompression(Compression.ZSTD)

@@ -1,9 +1,9 @@
 import { collectGarbage } from "./garbage.js";
 
-/** How often the memory is looked at while threads of a database work. */
+/** How often the memory is sampled while threads of a database work. */
 const LOOK_MS = 2;
 
-/** Does work on a clean heap. @returns the process's largest resident set meanwhile, in bytes. */
+/** Runs some work on a clean heap. @returns the peak resident set of the process during it, in bytes. */
 export async function watchingMemory(work: () => Promise<unknown>): Promise<number> {
   collectGarbage();
   let peak = 0;

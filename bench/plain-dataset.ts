@@ -7,7 +7,7 @@ import type { Lake } from "../src/lake/lake.js";
 import { BARS_1D } from "../src/schema/bars.js";
 import { FIELDS, type Layout } from "./dataset-layout.js";
 
-/** A bar as an object, with what is worked out of it. */
+/** A bar as an object, with derived values. */
 interface Bar {
   readonly symbol: string;
   readonly day: string;
@@ -23,10 +23,10 @@ interface Bar {
   factor: number;
 }
 
-/** Symbols whose rows are read at a time: all of them at once are more than a heap of Node's usual size holds. */
+/** Symbols whose rows are read at a time: all of them at once do not fit into Node's default heap. */
 const SYMBOLS_AT_A_TIME = 500;
 
-/** The same datasets with a row object a bar. */
+/** The same datasets with one row object per bar. */
 export async function plainDataset(lake: Lake, layout: Layout, output: string): Promise<void> {
   using session = await Session.open();
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(BARS_1D)));

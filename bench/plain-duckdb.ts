@@ -1,6 +1,6 @@
 import { type DuckDBConnection, DuckDBInstance, DuckDBTimestampValue } from "@duckdb/node-api";
 
-/** A database as DuckDB's Node client opens it, without anything of this project. */
+/** A database opened with DuckDB's Node client, without any code of this project. */
 export interface PlainDatabase extends Disposable {
   readonly connection: DuckDBConnection;
 }
@@ -18,7 +18,7 @@ export async function openPlainDatabase(): Promise<PlainDatabase> {
   };
 }
 
-/** A bar as a row object, the way most programs have it. */
+/** A bar as a row object, as in most programs. */
 export interface BarRow {
   readonly symbol: string;
   /** Epoch milliseconds. */
@@ -31,7 +31,7 @@ export interface BarRow {
   readonly amount: number;
 }
 
-/** The members of Compact K-line data that every answer has. */
+/** The members of Compact K-line data that every response has. */
 export interface BarArrays {
   readonly timestamp: number[];
   readonly open: number[];
@@ -42,12 +42,12 @@ export interface BarArrays {
   readonly amount: number[];
 }
 
-/** A K-line answer as JSON.parse gives it. */
+/** A K-line response as JSON.parse returns it. */
 export interface ParsedBody {
   readonly data: Readonly<Record<string, BarArrays>>;
 }
 
-/** Turns a parsed answer into row objects. */
+/** Converts a parsed response to row objects. */
 export function barRows({ data }: ParsedBody): BarRow[] {
   const rows: BarRow[] = [];
   for (const [symbol, bars] of Object.entries(data)) {
@@ -67,7 +67,7 @@ export function barRows({ data }: ParsedBody): BarRow[] {
   return rows;
 }
 
-/** Makes, or empties, the table `bars`. */
+/** Creates or empties the table `bars`. */
 export async function makeBarsTable(connection: DuckDBConnection): Promise<void> {
   await connection.run(
     `CREATE OR REPLACE TABLE bars (symbol VARCHAR, timestamp TIMESTAMP, open DOUBLE, high DOUBLE, low DOUBLE,

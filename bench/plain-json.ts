@@ -1,12 +1,12 @@
 import type { BarNumbers } from "./checksum.js";
 import type { ParsedBody } from "./plain-duckdb.js";
 
-/** A K-line answer, read whole. */
+/** A K-line response, read completely. */
 export function parseBody(bytes: Uint8Array): ParsedBody {
   return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as ParsedBody;
 }
 
-/** A K-line answer with all its columns as doubles: the quickest that can be done with JSON.parse. */
+/** A K-line response with all its columns as doubles: the quickest way with JSON.parse. */
 export function parseArrays(bytes: Uint8Array): { symbols: number; columns: BarNumbers } {
   const parts = Object.entries(parseBody(bytes).data);
   const rows = parts.reduce((sum, [, bars]) => sum + bars.timestamp.length, 0);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import fastify from "fastify";
 
-/** Statements that run at a time: as many as barlake's service runs. */
+/** Number of statements that run at a time: the same as in barlake's service. */
 const CONNECTIONS = 4;
 
 type Row = Readonly<Record<string, string | number>>;
@@ -11,8 +11,8 @@ type Query = Readonly<Record<string, string>>;
 const BAR_FIELDS = ["timestamp", "open", "high", "low", "close", "volume", "amount", "prev_close"] as const;
 
 /**
- * A service as one would write it without barlake: each request is a query over the Parquet files of a lake, its rows
- * are objects, and JSON.stringify writes them. It knows the latest day and keeps its connections; it checks nothing.
+ * A simple service without barlake: each request is a query over the Parquet files of a lake, its rows are objects,
+ * and JSON.stringify writes them. It caches the latest day and its connections; it checks nothing.
  *
  * @returns its URL.
  */

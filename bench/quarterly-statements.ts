@@ -4,10 +4,10 @@ import type { TableSchema } from "../src/schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../src/schema/statements.js";
 import { writeFiles } from "./write-files.js";
 
-/** How many statements are made. */
+/** The number of statements to create. */
 export interface StatementsSpec {
   readonly symbols: number;
-  /** Years with four quarters each. */
+  /** Number of years, with four quarters each. */
   readonly years: readonly number[];
 }
 

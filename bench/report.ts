@@ -2,7 +2,7 @@ import { count, table } from "../src/cli/text/text.js";
 import type { BenchmarkReport, CaseReport } from "./harness.js";
 import { median } from "./median.js";
 
-/** A benchmark's figures as a table for people; `ratio` is the speed against the baseline's. */
+/** A benchmark's figures as a table for people; `ratio` is the speed relative to the baseline's. */
 export function reportTable({ name, summary, cases }: BenchmarkReport): string {
   const units = [...new Set(cases.flatMap((one) => one.figures.map((figure) => figure.unit)))];
   const head = ["case", "ms", "fastest to slowest", ...units, "ratio"];

@@ -4,7 +4,7 @@ import { BENCHMARKS, benchmarkNamed } from "./benchmarks.js";
 import { type HarnessOptions, machine, measure, WrongResult } from "./harness.js";
 import { reportJson, reportTable } from "./report.js";
 
-/** The decoder is as fast as it gets after about five answers of 24 MB. */
+/** The decoder reaches its full speed after about five responses of 24 MB. */
 const WARM_UP_MS = 2000;
 
 const USAGE = `Usage: npm run bench -- [NAME...] [--runs N] [--json] [--smoke]

@@ -7,7 +7,7 @@ import type { ServiceOrder, ServiceTold } from "./minute-service.js";
 import { temporaryFolder } from "./temporary-folder.js";
 import { writeYear } from "./year-of-minutes.js";
 
-/** The process of a service: fills a lake as its parent says, serves it, and ends with its parent. */
+/** The process of a service: fills a lake by its parent's order, serves it, and ends with its parent. */
 process.once("SIGINT", () => process.exit(130));
 process.once("SIGTERM", () => process.exit(143));
 process.once("disconnect", () => process.exit());

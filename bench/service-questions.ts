@@ -49,7 +49,7 @@ export const QUESTIONS: readonly Question[] = [
   },
 ];
 
-/** Symbols of a request: others each time, the same from run to run. */
+/** Symbols of a request: different in each request, the same in every run. */
 function some(number: number, symbols: readonly string[], count: number): string[] {
   const start = (number * 7919) % symbols.length;
   const chosen = Array.from(

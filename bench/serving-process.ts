@@ -4,10 +4,10 @@ import { plainKeys } from "../src/serve/keys/key-ring.js";
 import { startPlainService } from "./plain-service.js";
 import type { ServingCommand, ServingMessage } from "./serving.js";
 
-/** The process of a service over a lake that is there: tells its memory, and ends with its parent. */
+/** The process of a service over an existing lake: reports its memory, and ends with its parent. */
 const [kind, folder = "", apiKey = "", now] = process.argv.slice(2);
 
-/** How often the memory is looked at. */
+/** How often the memory is sampled. */
 const LOOK_MS = 5;
 
 let peak = 0;

@@ -8,10 +8,10 @@ export type ServingMessage =
   | { readonly kind: "ready"; readonly url: string }
   | { readonly kind: "peak"; readonly bytes: number };
 
-/** A service in a process of its own. */
+/** A service in a separate process. */
 export interface Serving {
   readonly url: string;
-  /** The largest resident set that its process has had, in bytes. */
+  /** The peak resident set of its process, in bytes. */
   peak(): Promise<number>;
   close(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export async function startServing(
   };
 }
 
-/** @throws {Error} when the process is gone. */
+/** @throws {Error} if the process has ended. */
 async function nextMessage(child: ChildProcess): Promise<ServingMessage> {
   return new Promise((resolve, reject) => {
     const gone = (code: number | null, signal: string | null): void =>

@@ -8,7 +8,7 @@ process.once("exit", () => {
   for (const path of alive) rmSync(path, { recursive: true, force: true });
 });
 
-/** A folder that is gone when it goes out of scope, or, at the latest, when the process exits. */
+/** A folder that is deleted when it goes out of scope, or, at the latest, when the process exits. */
 export interface TemporaryFolder extends Disposable {
   readonly path: string;
 }

@@ -1,9 +1,9 @@
-/** A question to the views, and what somebody would write who has native tables and no views. */
+/** A query over the views, and its equivalent over native tables without views. */
 export interface ViewQuestion {
   readonly name: string;
   readonly sql: string;
   readonly byHand: string;
-  /** Columns of the answer that are summed, to compare the two. */
+  /** Columns of the result that are summed, to compare the two. */
   readonly numbers: readonly string[];
 }
 
@@ -25,7 +25,7 @@ function fiveMinutesByHand(where: string): string {
     GROUP BY symbol, bucket`;
 }
 
-/** The newest statement that was known on each of a symbol's days, by hand. */
+/** The newest statement known on each of a symbol's days, by hand. */
 const DAILY_PANEL_BY_HAND = `SELECT b.trade_date, sum(b.close) AS close, sum(s.total_equity) AS total_equity,
     sum(c.net_operating_cash_flow) AS cash_flow
   FROM bars_1d b

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** A program that loads what it needs, writes `ready`, reads its order as a line of JSON, and writes `done` and its peak. */
+/** A program that loads its modules, writes `ready`, reads its order as a JSON line, and writes `done` and its peak. */
 export type Command = readonly [program: string, ...args: string[]];
 
-/** A file of this folder as a program for this Node, with its loader. */
+/** A file of this folder as a program for the current Node, with its loader. */
 export function nodeCommand(file: string): Command {
   return [process.execPath, ...process.execArgv, fileURLToPath(new URL(file, import.meta.url))];
 }
@@ -19,9 +19,9 @@ export function pandasCommand(file: string): Command | undefined {
 }
 
 /**
- * Starts a program, and comes back when it is ready.
+ * Starts a program, and returns when it is ready.
  *
- * @returns what has it carry out the order, and gives the largest resident set that it had, in megabytes.
+ * @returns a function that sends the order, and returns the peak resident set of the program, in megabytes.
  */
 export async function startWaiting(
   [program, ...args]: Command,

@@ -6,9 +6,9 @@ import type { AddFile } from "../src/lake/log/delta-actions.js";
 import { commit, schemaActions } from "../src/lake/log/delta-log.js";
 import type { TableSchema } from "../src/schema/column.js";
 
-/** A data file that is to be. */
+/** A data file to write. */
 export interface FileSpec {
-  /** A SELECT of all the table's columns but those of the partition. */
+  /** A SELECT of all the table's columns except those of the partition. */
   readonly sql: string;
   readonly values: Readonly<Record<string, string>>;
 }

@@ -3,7 +3,7 @@ import type { Lake } from "../src/lake/lake.js";
 import { BARS_1M } from "../src/schema/bars.js";
 import { writeFiles } from "./write-files.js";
 
-/** How much of a year is made. */
+/** The size of a year of minutes. */
 export interface YearSpec {
   /** Symbols from 600000.SH on; each has a bar in every minute of every weekday. */
   readonly symbols: number;
@@ -12,8 +12,8 @@ export interface YearSpec {
 }
 
 /**
- * Writes minute bars, equal from run to run, with the lake's own writer: a sorted file a month, as a compacted lake has
- * them. DuckDB makes the rows: some millions a second matter more here than a market that looks real.
+ * Writes minute bars, the same in every run, with the lake's own writer: one sorted file per month, as in a compacted
+ * lake. DuckDB creates the rows: some millions a second matter more here than a realistic market.
  */
 export async function writeYear(session: Session, lake: Lake, { symbols, months }: YearSpec): Promise<void> {
   const files = Array.from({ length: months }, (_, m) => {
@@ -23,7 +23,7 @@ export async function writeYear(session: Session, lake: Lake, { symbols, months 
   await writeFiles(session, lake, BARS_1M, files);
 }
 
-/** The price of symbol `s` at a minute counted from the year's begin: two waves and a few cents of noise. */
+/** The price of symbol `s` at a minute counted from the start of the year: two waves and a few cents of noise. */
 function priceSql(minute: string): string {
   const wave = `1 + 0.2 * sin(${minute} / 9000 + s) + 0.01 * sin(${minute} / 61.0 + s)`;
   return `round((5 + s % 97) * (${wave}) + CAST(hash(s, ${minute}) % 7 AS INTEGER) / 100, 2)`;

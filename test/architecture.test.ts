@@ -3,7 +3,7 @@ import { basename, join, posix, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
-/** What each folder of `src` may import besides itself. `src/index.ts` may import everything; nothing imports it. */
+/** What each folder of `src` may import beyond itself. `src/index.ts` may import everything; nothing imports it. */
 const BASE = ["core", "market", "schema"] as const;
 const EDGES = [...BASE, "wire", "arrow", "plan", "db"] as const;
 const USES = [...EDGES, "client", "lake"] as const;
@@ -25,12 +25,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [...USES, "jobs", "serve", "dataset", "notebook", "sim"],
 };
 
-/** Packages that have one home. `types`: whether `import type` is permitted elsewhere. */
+/** Packages that only one folder may import. `types`: whether `import type` is permitted elsewhere. */
 const HOMES: readonly { name: RegExp; home: RegExp; types: boolean }[] = [
   { name: /^apache-arrow(\/|$)/, home: /^arrow\//, types: true },
   { name: /^@duckdb\//, home: /^(db|arrow\/(scan|result))\//, types: false },
   { name: /^commander$/, home: /^cli\//, types: false },
-  // Nowhere whole: its 300 modules would take every command a tenth of a second to load, `date-fns/format` takes none.
+  // Never as a whole: its 300 modules would slow down every command by a tenth of a second, `date-fns/format` does not.
   { name: /^date-fns$/, home: /^(?!)/, types: true },
 ];
 
@@ -131,7 +131,7 @@ function violations(tree: Tree): string[] {
   return [...found, ...cycles(tree)];
 }
 
-/** Sources of another language, AssemblyScript, that no module imports. */
+/** Sources in another language, AssemblyScript, that no module imports. */
 const ASSEMBLY = "wire/kernel/assembly/";
 
 function readTree(): Tree {

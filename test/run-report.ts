@@ -3,9 +3,9 @@ import { relative } from "node:path";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 import { SEED, TZ } from "./seed.js";
 
-/** Files in the list of the slowest. */
+/** Number of files in the list of the slowest. */
 const SLOWEST = 20;
-/** Most seconds that a file of the long tests may take, on a machine that does nothing else. */
+/** Maximum seconds for a file of the long tests, on a machine that is otherwise idle. */
 const BUDGET_S = 30;
 
 /** How long a file took, in seconds. */
@@ -14,11 +14,11 @@ interface FileTime {
   readonly project: string;
   readonly importing: number;
   readonly testing: number;
-  /** Both, on a machine that does nothing else: divided by how many programs waited for each core. */
+  /** Both, on an otherwise idle machine: divided by the number of programs that waited for each core. */
   readonly alone: number;
 }
 
-/** Ends a run with its slowest files and, where something failed, with the commands that repeat it. */
+/** Ends a run with its slowest files and, if something failed, with the commands that repeat it. */
 export class RunReport implements Reporter {
   readonly #mayBeSlow: Readonly<Record<string, string>>;
   readonly #times: FileTime[] = [];

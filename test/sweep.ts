@@ -1,5 +1,5 @@
 /**
- * How much of a long sweep a run does. `npm test` takes few of its cases, `npm run test:all` more, and
+ * The size of a long sweep in a run. `npm test` takes few of its cases, `npm run test:all` more, and
  * `npm run test:soak` all of them; vitest.config.ts says which by TEST_SWEEP.
  */
 export type Sweep = "few" | "more" | "all";
@@ -12,17 +12,17 @@ export function cases(counts: Readonly<Record<Sweep, number>>): number {
 }
 
 /**
- * Picks cases of a sweep: those that are pinned, because they reach rare outcomes, and others that change with every
+ * Picks cases of a sweep: the pinned ones, because they reach rare outcomes, and others that change with every
  * commit. The same commit gives the same cases.
  *
  * @param total cases of the whole sweep; they are numbered from 0.
- * @param count cases to pick, the pinned ones among them; all where it is not below `total`.
- * @returns different numbers below `total`, ascending.
+ * @param count cases to pick, including the pinned ones; all if it is not below `total`.
+ * @returns distinct numbers below `total`, ascending.
  */
 export function pickCases(total: number, count: number, pinned: readonly number[] = []): number[] {
   const picked = new Set(count < total ? pinned : Array.from({ length: total }, (_, n) => n));
   const commit = Number.parseInt((process.env.TEST_COMMIT ?? "0").slice(0, 8), 16);
-  // A step without a divisor in common with the total visits every number once.
+  // A step that has no common divisor with the total visits every number once.
   const step = stepOf(total);
   for (let n = commit % total; picked.size < Math.min(count, total); n = (n + step) % total) picked.add(n);
   return [...picked].sort((a, b) => a - b);

@@ -12,8 +12,8 @@ import { temporaryFolder } from "../temporary-folder.js";
 import { type Command, nodeCommand, pandasCommand, startWaiting } from "../waiting-program.js";
 
 /**
- * Backward-adjusted bars of a lake, aligned, as datasets for backtests; against the script that one would write with pandas,
- * or, where there is no Python with it, with row objects.
+ * Backward-adjusted bars of a lake, aligned, as datasets for backtests; compared with a typical script with pandas, or,
+ * if there is no Python with pandas, with row objects.
  */
 export const dataset: Benchmark = {
   name: "dataset",
@@ -61,8 +61,8 @@ export const dataset: Benchmark = {
 const NODE = nodeCommand("build-dataset.ts");
 
 /**
- * A program that builds a dataset: started anew for each run, so that none has been compiled by an earlier one, and asked
- * when it has loaded what it needs.
+ * A program that builds a dataset: started again for each run, so that no run profits from code compiled earlier, and
+ * given its order when it has loaded its modules.
  */
 function build(
   name: string,
@@ -85,7 +85,7 @@ function build(
   };
 }
 
-/** Counts and sums of what was written; equal bytes have equal ones. */
+/** Counts and sums of what was written; they are equal for equal bytes. */
 function checksOf(layout: Layout, folder: string): Promise<Record<string, number>> {
   if (layout === "qlib") return qlibChecks(folder);
   const fields = join(folder, "fields");

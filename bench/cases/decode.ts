@@ -14,7 +14,7 @@ import { temporaryFolder } from "../temporary-folder.js";
 
 const NAMES = ["open", "high", "low", "close", "volume", "amount"] as const;
 
-/** One K-line answer, from its bytes to columns. */
+/** One K-line response, from its bytes to columns. */
 export const decode: Benchmark = {
   name: "decode",
   doc: "bytes of one K-line answer -> columns in memory",
@@ -52,7 +52,7 @@ function streaming(bytes: Uint8Array, symbols: readonly string[]): Case {
   };
 }
 
-/** All columns as doubles: the quickest that can be done with JSON.parse. */
+/** All columns as doubles: the quickest way with JSON.parse. */
 function typedArrays(bytes: Uint8Array): Case {
   return {
     name: "JSON.parse, typed arrays",
@@ -111,7 +111,7 @@ function arrowVectors(bytes: Uint8Array): Case {
   };
 }
 
-/** DuckDB reads the whole body from a file in the page cache, and gives a table. */
+/** DuckDB reads the whole body from a file in the page cache, and returns a table. */
 function readJson(session: Session, file: string): Case {
   const members = [
     "timestamp BIGINT[]",

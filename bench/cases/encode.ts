@@ -5,7 +5,7 @@ import type { Benchmark, Case } from "../benchmark.js";
 import { klineBody } from "../body.js";
 import type { BarArrays } from "../plain-duckdb.js";
 
-/** One K-line answer, from columns to its bytes. */
+/** One K-line response, from columns to its bytes. */
 export const encode: Benchmark = {
   name: "encode",
   doc: "columns in memory -> bytes of one K-line answer",
@@ -23,7 +23,7 @@ export const encode: Benchmark = {
   },
 };
 
-/** Both write the shortest decimals that read back to the same doubles: the bytes must be the same ones. */
+/** Both write the shortest decimals that read back to the same doubles, so the bytes must be equal. */
 function bytesCase(name: string, write: () => Uint8Array): Case {
   return {
     name,
@@ -43,7 +43,7 @@ function stringify(body: object): Uint8Array {
   return Buffer.from(JSON.stringify(body));
 }
 
-/** The columns as the arrays that JSON.stringify takes. */
+/** The columns as arrays for JSON.stringify. */
 function bodyOf({ symbols, symbolIndex, timestamp, volume, doubles }: KlineColumns): object {
   const data: Record<string, BarArrays> = {};
   for (const [index, symbol] of symbols.entries()) {

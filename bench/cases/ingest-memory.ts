@@ -29,7 +29,7 @@ export const ingestMemory: Benchmark = {
   },
 };
 
-/** Runs the pipeline for the last so many months; the last `checked` of them are compared. */
+/** Runs the pipeline for the last given months; the last `checked` of them are compared. */
 function running(service: MinuteService, months: number, checked: number): Case {
   return {
     name: `barlake: ${months} months`,

@@ -29,8 +29,8 @@ import { appendRows, barRows, makeBarsTable, openPlainDatabase, type ParsedBody 
 import { temporaryFolder } from "../temporary-folder.js";
 
 /**
- * From requests over loopback to Parquet; the service, on the same cores, is a part of every case. What the requests
- * take alone, and with their answers decoded, shows where the time goes.
+ * From requests over loopback to Parquet; the service, on the same cores, is a part of every case. The times of the
+ * requests alone, and of the requests with decoding, show where the time goes.
  */
 export const ingest: Benchmark = {
   name: "ingest",
@@ -66,7 +66,7 @@ export const ingest: Benchmark = {
 
 type Body = AsyncIterable<Uint8Array>;
 
-/** Asks for units as the pipeline does. */
+/** Requests units as the pipeline does. */
 async function askAll(
   service: MinuteService,
   units: readonly RequestUnit[],
@@ -97,7 +97,7 @@ function queryOf({ symbols, window }: RequestUnit) {
   return klinesQuery(symbols, window, "1m");
 }
 
-/** Of the requests only, and compared with nothing. */
+/** Only of the requests, and compared with nothing. */
 function requests(
   name: string,
   service: MinuteService,
@@ -139,7 +139,7 @@ function pipeline(service: MinuteService): Case {
   };
 }
 
-/** What one would write first: fetch, JSON.parse, row objects, the appender, COPY. No commit, no checks, no ledger. */
+/** The simplest implementation: fetch, JSON.parse, row objects, the appender, COPY. No commit, no checks, no ledger. */
 function straightforward(service: MinuteService, units: readonly RequestUnit[]): Case {
   const urls = units.map((unit) => {
     const url = new URL(ENDPOINTS.klinesBatch.path, service.url);

@@ -15,7 +15,7 @@ import { temporaryFolder } from "../temporary-folder.js";
 const FEW = 5;
 const MANY = 25;
 const DAY_MS = 86_400_000;
-/** Calendar days between the bars of one group and those of the next: a group's own cover fewer. */
+/** Calendar days between the bars of one group and those of the next: the bars of a group cover fewer. */
 const DAYS_APART = 35;
 const NOW = Date.parse(LAST_DAY) + 2 * DAY_MS;
 const OPTIONS = {
@@ -25,7 +25,7 @@ const OPTIONS = {
   finalEnd: { CN: NOW, HK: NOW, US: NOW },
 } as const;
 
-/** Groups of answers landed one after the other: does the memory grow with their number? */
+/** Groups of responses landed one after the other: does the memory grow with their number? */
 export const landMemory: Benchmark = {
   name: "land-memory",
   doc: "peak memory while groups of answers are landed one after the other; ratio of the peaks",
@@ -44,7 +44,7 @@ export const landMemory: Benchmark = {
   },
 };
 
-/** Lands so many groups, of distinct bars; the figure is the process's largest resident set meanwhile. */
+/** Lands the given number of groups, of distinct bars; the figure is the peak resident set of the process. */
 function landing(group: readonly KlineColumns[], groups: number, rows: number): Case {
   const times = group.map(({ timestamp }) => timestamp.slice());
   return {
@@ -74,7 +74,7 @@ function landing(group: readonly KlineColumns[], groups: number, rows: number): 
   };
 }
 
-/** Writes the bars' times anew, so many days earlier: the buffers are used again, as an ingest does. */
+/** Moves the bars' times back by some days, in place: an ingest reuses its buffers, too. */
 function moveBack(group: readonly KlineColumns[], times: readonly BigInt64Array[], days: number): void {
   const by = BigInt(days * DAY_MS);
   for (const [index, { timestamp }] of group.entries()) {

@@ -24,10 +24,10 @@ const OPTIONS = {
   finalEnd: { CN: NOW, HK: NOW, US: NOW },
 } as const;
 
-/** Answers that an ingest lands at once. */
+/** Number of responses that an ingest lands at once. */
 type Group = readonly KlineColumns[];
 
-/** Decoded answers, to committed Parquet in a lake. */
+/** From decoded responses to committed Parquet in a lake. */
 export const land: Benchmark = {
   name: "land",
   doc: "columns of many answers -> committed, sorted Parquet in a lake",
@@ -56,7 +56,7 @@ export const land: Benchmark = {
   },
 };
 
-/** Each group has all symbols, and a window of so many bars of each: as requests ask for them. */
+/** Each group has all symbols, and a window of some bars of each, as in requests. */
 function groupsOf(spec: Parameters<typeof simulatedBars>[0], barsPerAnswer: number): Group[] {
   const groups: KlineColumns[][] = [];
   for (const columns of simulatedBars(spec)) {
@@ -91,7 +91,7 @@ function landing(session: Session, groups: readonly Group[]): Case {
   };
 }
 
-/** Writes the record batches as they are, one after the other: what they hold, and no derived columns. */
+/** Writes the record batches as they are, one after the other, without derived columns. */
 function wasm(session: Session, batches: readonly KlineColumns[]): Case {
   return {
     name: "parquet-wasm",
@@ -109,7 +109,7 @@ function wasm(session: Session, batches: readonly KlineColumns[]): Case {
   };
 }
 
-/** Makes a table of DuckDB's own with the rows and columns that the lake's files have, unless it is there. */
+/** Creates a native DuckDB table with the rows and columns of the lake's files, unless it exists. */
 async function makeNative(session: Session, groups: readonly Group[]): Promise<void> {
   const [found] = await session.json(`SELECT 1 FROM duckdb_tables() WHERE table_name = '${NATIVE}'`);
   if (found !== undefined) return;

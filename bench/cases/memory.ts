@@ -9,7 +9,7 @@ import { parseArrays } from "../plain-json.js";
 const FEW = 5;
 const MANY = 50;
 
-/** Answers one after the other: does the memory grow with their number? */
+/** Responses one after the other: does the memory grow with their number? */
 export const memory: Benchmark = {
   name: "memory",
   doc: "peak memory while answers are decoded one after the other; ratio of the peaks",
@@ -40,7 +40,7 @@ function parsing(bytes: Uint8Array, responses: number): Case {
 
 type Checks = Outcome["checks"];
 
-/** Decodes so many answers; the figure is the process's largest resident set meanwhile. */
+/** Decodes the given number of responses; the figure is the peak resident set of the process. */
 function peakCase(
   name: string,
   responses: number,
@@ -67,7 +67,7 @@ function peakCase(
   };
 }
 
-/** Looks at the memory at each piece. */
+/** Samples the memory at each piece. */
 function* lookedAt(chunks: Iterable<Uint8Array>, look: () => void): Generator<Uint8Array> {
   for (const chunk of chunks) {
     look();

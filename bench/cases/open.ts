@@ -11,10 +11,10 @@ import { temporaryFolder } from "../temporary-folder.js";
 const NOW = Date.parse("2026-11-20T08:00:00Z");
 /** Files that each commit adds. */
 const FILES_A_COMMIT = 50;
-/** The partition that is asked for. */
+/** The requested partition. */
 const MONTH = "2026-03-01";
 
-/** A table's log of many files, to the list of one partition's files. */
+/** From a table's log of many files to the list of one partition's files. */
 export const open: Benchmark = {
   name: "open",
   doc: "a log of 10,000 live files with a checkpoint -> the files of one partition, with their statistics",
@@ -80,7 +80,7 @@ async function writeLog(lake: Lake, commits: number): Promise<Snapshot> {
   return newest;
 }
 
-/** What of a table's files lies in the partition that is asked for. */
+/** The files of a table in the requested partition. */
 function outcomeOf(files: readonly Pick<DataFile, "size" | "stats">[]): Outcome {
   const sum = (value: (file: Pick<DataFile, "size" | "stats">) => number): number =>
     files.reduce((total, file) => total + value(file), 0);
@@ -100,7 +100,7 @@ function wantedOf(adds: readonly AddFile[]): Outcome {
   );
 }
 
-/** The least that anyone must do: one file of the live files' actions, read and parsed. */
+/** The minimum work: one file of the live files' actions, read and parsed. */
 function parseState(file: string): Case {
   return {
     name: "read and JSON.parse of the live files' actions",

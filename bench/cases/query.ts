@@ -13,7 +13,7 @@ import { writeYear } from "../year-of-minutes.js";
 
 const VIEW_FILE = new URL("../../sql/views/bars_1m.sql", import.meta.url);
 
-/** A question that users ask, over the view `bars_1m`. Its columns that are numbers are summed to check it. */
+/** A typical query over the view `bars_1m`. Its numeric columns are summed to check it. */
 interface Question {
   readonly name: string;
   readonly sql: string;
@@ -42,8 +42,8 @@ const QUESTIONS: readonly Question[] = [
 ];
 
 /**
- * What users ask, of the views over a compacted lake, of a DuckDB database with the same rows in the same order, and of
- * these in one Parquet file, as DuckDB writes it unless told otherwise: what Parquet itself costs.
+ * Typical queries over the views of a compacted lake, over a DuckDB database with the same rows in the same order, and
+ * over these in one Parquet file with DuckDB's default settings, which shows the cost of Parquet itself.
  */
 export const query: Benchmark = {
   name: "query",
@@ -87,7 +87,7 @@ export const query: Benchmark = {
   },
 };
 
-/** A database with the lake's rows, columns and order in a table of its own, and the same view over it; and a file of it. */
+/** A native table with the lake's rows, columns and order, with the same view over it; and a Parquet file of it. */
 async function makeNative(path: string, plainFile: string, lake: Lake): Promise<void> {
   using session = await Session.open({ path });
   await session.run("CREATE SCHEMA raw");

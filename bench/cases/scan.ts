@@ -6,7 +6,7 @@ import { klineBody } from "../body.js";
 import { checksSql, sqlChecks } from "../checksum.js";
 import { appendRows, type BarRow, makeBarsTable, openPlainDatabase } from "../plain-duckdb.js";
 
-/** Bars in memory, to an aggregate by symbol that DuckDB computes. */
+/** From bars in memory to an aggregate by symbol, computed by DuckDB. */
 export const scan: Benchmark = {
   name: "scan",
   doc: "columns in memory -> an aggregate in DuckDB",

@@ -16,7 +16,7 @@ const NOW = Date.UTC(2025, 1, 1);
 const SYMBOLS_A_REQUEST = 100;
 const HEADERS = { [API_KEY_HEADER]: API_KEY };
 
-/** The service under load, and one written without barlake over the same files; the clients share the cores. */
+/** The service under load, compared with one written without barlake over the same files; clients share the cores. */
 export const serve: Benchmark = {
   name: "serve",
   doc: "requests to the service over loopback; each kind against a plain handler over the same Parquet files",
@@ -72,7 +72,7 @@ function ask(
     baseline,
     async run(timed) {
       const checks = await sums(serving, requests(0));
-      // A service that runs has been asked for most things before.
+      // A running service has had most requests before.
       for (let start = 0; start < symbols.length; start += SYMBOLS_A_REQUEST)
         await sums(serving, everyDay(symbols.slice(start, start + SYMBOLS_A_REQUEST)));
       await load({
@@ -105,7 +105,7 @@ function everyDay(symbols: readonly string[]): LoadRequest {
   return { method: "GET", path: `/v1/klines/batch?symbols=${symbols.join(",")}&count=100&adjust=none` };
 }
 
-/** An answer's numbers summed, by the name of their member. */
+/** Sums of a response's numbers, by member name. */
 async function sums(serving: Serving, { method, path, body }: LoadRequest): Promise<Record<string, number>> {
   const response = await fetch(serving.url + path, {
     method,

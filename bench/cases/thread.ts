@@ -8,7 +8,7 @@ import { chunksOf, klineBody } from "../body.js";
 import { columnChecks } from "../checksum.js";
 import type { DecodeMessage } from "../decode-thread.js";
 
-/** Does it pay to decode in a thread of its own? */
+/** Is it worth decoding in a separate thread? */
 export const thread: Benchmark = {
   name: "thread",
   doc: "decode on the main thread, and in a thread of its own",
@@ -26,7 +26,7 @@ export const thread: Benchmark = {
   },
 };
 
-/** A thread knows nothing of the loader that the main one was started with. */
+/** A thread does not inherit the loader that the main thread was started with. */
 function startThread(module: URL): Worker {
   const code = `import("tsx/esm/api").then(({ register }) => { register(); return import("${module.href}"); })`;
   return new Worker(code, { eval: true });
@@ -40,7 +40,7 @@ function onMainThread(bytes: Uint8Array): Case {
   });
 }
 
-/** Pieces are copied, since a socket's buffer is the socket's; columns are handed over. */
+/** Pieces are copied, because a socket's buffer belongs to the socket; columns are transferred. */
 function inThread(bytes: Uint8Array, worker: Worker): Case {
   return busyCase("a thread of its own: pieces copied, columns handed over", async () => {
     const decoded = once(worker, "message") as Promise<[KlineColumns]>;
@@ -54,7 +54,7 @@ function inThread(bytes: Uint8Array, worker: Worker): Case {
   });
 }
 
-/** The figure is the time for which the main thread could do nothing else. */
+/** The figure is the time for which the main thread was blocked. */
 function busyCase(name: string, decode: () => Promise<KlineColumns>): Case {
   return {
     name,

@@ -14,12 +14,12 @@ import { temporaryFolder } from "../temporary-folder.js";
 import { VIEW_QUESTIONS } from "../view-questions.js";
 import { writeYear } from "../year-of-minutes.js";
 
-/** All that the questions may take: what a small machine has to spare. */
+/** The memory limit of the queries, as on a small machine. */
 const MEMORY_LIMIT = "2GB";
 
 /**
- * What analysts ask of the views, and the same written by hand against native tables of DuckDB that hold the same rows in
- * the same order.
+ * Analysts' queries over the views, compared with queries written by hand for native DuckDB tables that have the same
+ * rows in the same order.
  */
 export const views: Benchmark = {
   name: "views",
@@ -64,7 +64,7 @@ export const views: Benchmark = {
   },
 };
 
-/** A database with the lake's rows, columns and order in tables of its own. */
+/** A database with the lake's rows, columns and order in native tables. */
 async function makeNative(path: string, lake: Lake): Promise<void> {
   using session = await Session.open({ path });
   for (const table of [BARS_1D, BARS_1M, INSTRUMENTS, BALANCE_SHEET, CASH_FLOW])

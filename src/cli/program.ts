@@ -8,12 +8,12 @@ import { StatementError } from "./results/statement-error.js";
 import { paint } from "./text/text.js";
 
 interface CommandEntry {
-  /** What the command does, in a line. */
+  /** What the command does, on one line. */
   readonly does: string;
   readonly load: () => Promise<(cli: Cli) => void>;
 }
 
-/** Every command, in the order of the help. A command is loaded when it is asked for, so that help and commands start quickly. */
+/** Every command, in the order of the help. A command's module is loaded only when it is used, for a quick start. */
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   demo: {
     does: "the whole way: a simulated market, served over HTTP, ingested into a second lake, compared, queried",
@@ -93,7 +93,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
 };
 
-/** Runs the command line; gives the exit code and never throws. */
+/** Runs the command line; returns the exit code and never throws. */
 export async function runCli(given: readonly string[]): Promise<number> {
   const argv = withHelpLast(given);
   const controller = new AbortController();
@@ -149,13 +149,13 @@ Examples:
   }
 }
 
-/** `help dataset build` asks for what `dataset build --help` shows. */
+/** `help dataset build` shows the same as `dataset build --help`. */
 function withHelpLast(argv: readonly string[]): readonly string[] {
   const [node = "", file = "", first, ...names] = argv;
   return first === "help" && names.length > 1 ? [node, file, ...names, "--help"] : argv;
 }
 
-/** Tells the user what went wrong and what to do next. */
+/** Prints what went wrong and what to do next. */
 function exitOfError(error: unknown, signal: AbortSignal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   if (signal.aborted) return EXIT.interrupted;
@@ -171,7 +171,7 @@ function errorText(error: unknown): string {
   return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
 }
 
-/** Says whether a query failed for what it says, and not for what it met (a full disk, say). */
+/** Whether the text of a query is the cause of its failure, and not the environment (a full disk, for example). */
 function isWrongQuery(error: unknown): boolean {
   return error instanceof QueryError && /^(Parser|Binder|Catalog|Conversion) Error/.test(error.message);
 }

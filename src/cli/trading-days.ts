@@ -5,14 +5,14 @@ import type { Lake } from "../lake/lake.js";
 import { isWeekday } from "../market/sessions.js";
 import type { IsTradingDay } from "../plan/due-times.js";
 
-/** Days to come on which a region trades, as far as is known of them. */
+/** Assumes that every weekday is a trading day, for days that no calendar covers. */
 export const isLikelyTradingDay: IsTradingDay = (_, date) => isWeekday(date);
 
-/** The trading days that schedules go by. */
+/** The trading days used by schedules. */
 export interface ScheduleDays {
-  /** As the lake's calendar has it; on days that it does not know yet, and all those to come, every weekday is one. */
+  /** From the lake's calendar; every weekday that it does not cover yet counts as a trading day. */
   readonly isTradingDay: IsTradingDay;
-  /** Reads the calendar anew. */
+  /** Reads the calendar again. */
   reload(): Promise<void>;
 }
 

@@ -44,7 +44,7 @@ async function twoFiles(): Promise<Place> {
   return { lake, session, file, path: join(lake.folder, "bars_1d", file) };
 }
 
-/** What a fresh reader sees. */
+/** The content that a fresh reader sees. */
 async function rowsOf(lake: Lake): Promise<unknown> {
   const { session, snapshots } = await openReader(new Lake(lake.folder), { statement: "bars_1d" });
   using reader = session;
@@ -61,7 +61,7 @@ const flip = (path: string, at: (length: number) => number, count = 1): void => 
 
 const isRoot = process.getuid?.() === 0;
 
-/** Damage that keeps a data file from being read, and what is said of it. */
+/** Damage that makes a data file unreadable, and the expected message. */
 const UNREADABLE: [string, (path: string) => unknown, RegExp][] = [
   ["missing", (path) => rmSync(path), /is missing/],
   [
@@ -118,7 +118,7 @@ test.each(UNREADABLE)(
     rmSync(path, { recursive: true, force: true });
     copyFileSync(copy, path);
     expect(await rowsOf(lake)).toEqual(before);
-    // DuckDB keeps what it has read of a file: the damaged bytes too.
+    // DuckDB caches what it has read of a file, including the damaged bytes.
     const later = await openSession();
     await land(later, lake, BARS_1D, [{ at: DAY_2, close: 9.5 }], { now: T0 + 2000 });
     await optimize(later, lake, BARS_1D, { runId: "test" });
@@ -150,7 +150,7 @@ test("serve: a request for a damaged file fails without a word of the lake, othe
   const { lake, path } = await twoFiles();
   const logged: unknown[] = [];
   const logger = { info: () => {}, warn: () => {}, error: (facts: unknown) => logged.push(facts) };
-  /** Asks a service that has just been started: one that goes on holds the newest bars. */
+  /** Sends a request to a newly started service: a running one has the newest bars cached. */
   const serving = async () => {
     const service = await startService(lake, {
       port: 0,
@@ -188,7 +188,7 @@ test("serve: a request for a damaged file fails without a word of the lake, othe
 
 const ENTRY = "00000000000000000001.json";
 
-/** Damage of the newest log entry, and what is said of it. */
+/** Damage to the newest log entry, and the expected message. */
 const ENTRIES: [string, (path: string) => unknown, RegExp][] = [
   ["empty", (path) => truncateSync(path, 0), /is not readable: it is empty/],
   ["cut in the middle", (path) => truncateSync(path, 250), /is not readable: the last line is not JSON/],
@@ -249,7 +249,7 @@ test.each(ENTRIES)(
         () => undefined,
         (thrown: unknown) => thrown,
       );
-      // A reader is open all the same, for the other tables: there the statement fails.
+      // The reader still opens, for the other tables: only the statement fails.
       expect(error, name).toBeInstanceOf(name === "read" ? QueryError : LakeError);
       const { message, hint } = error as BarlakeError;
       expect(message.startsWith(`table bars_1d: bars_1d/_delta_log/${ENTRY} `), `${name}: ${message}`).toBe(

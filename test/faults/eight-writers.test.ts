@@ -7,14 +7,14 @@ import { cases } from "../sweep.js";
 import { startLakeWorker } from "./lake-worker.js";
 
 const WRITERS = 8;
-/** Landings of each writer. */
+/** Number of landings of each writer. */
 const LANDINGS = cases({ few: 5, more: 50, all: 200 });
 
-/** Landing `turn` of a writer: mostly days of a symbol that is its own, and now and then days that all of them write. */
+/** Landing number `turn` of a writer: mostly days of the writer's own symbol, sometimes days that all writers write. */
 function deliveryOf(writer: number, turn: number): ModelBar[] {
   const own = `60000${writer}.SH`;
   const bars = [0, 1].map((i): ModelBar => ({ symbol: own, n: 2 * turn + i, close: 10 + writer }));
-  // Every fifth landing corrects a day of the writer's own, and writes one that the others write too, all the same.
+  // Every fifth landing corrects one of the writer's own days, and also writes one that the others write.
   if (turn % 5 !== 4) return bars;
   return [...bars, { symbol: own, n: turn, close: 20 + writer }, { symbol: "000001.SZ", n: turn, close: 30 }];
 }

@@ -33,7 +33,7 @@ test("who sleeps again and again does not overtake another, and days cost nothin
   const walk = async (name: string, ms: number, times: number): Promise<void> => {
     for (let i = 0; i < times; i++) {
       await clock.sleep(ms);
-      // Work that takes several turns of promises happens at the moment of the waking.
+      // Work that takes several turns of promises happens at the time of the wake-up.
       for (let k = 0; k < 10; k++) await Promise.resolve();
       steps.push(`${name}@${(clock.now() - Date.parse("2026-11-21T00:00:00Z")) / DAY}`);
     }
@@ -72,7 +72,7 @@ test("time stands while somebody holds it", async () => {
   expect(clock.now()).toBe(10);
 });
 
-/** A real server whose answers take the clock's time. */
+/** A real server whose responses take time on the clock. */
 async function slowServer(clock: EventClock, latencyMs: number): Promise<string> {
   const answer = async (path: string, response: ServerResponse): Promise<void> => {
     await clock.delay(latencyMs);

@@ -3,18 +3,18 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Clock } from "../../src/core/time.js";
 
 /**
- * A clock of discrete events: time stands while anything works, and then leaps to the sleeper that is due next. One
- * sleeper is woken at a time, those of the same moment in the order in which they lay down.
+ * A clock of discrete events: time stands still while anything works, and then jumps to the next sleeper that is due.
+ * One sleeper is woken at a time; sleepers with the same time are woken in the order in which they began to sleep.
  *
- * What the event loop cannot see (a request on a socket, a query in a thread) is work only where someone says so by
- * {@link EventClock.hold}; {@link holdRequests} says it of HTTP requests.
+ * Work that the event loop cannot see (a request on a socket, a query in a thread) must be declared with
+ * {@link EventClock.hold}; {@link holdRequests} does this for HTTP requests.
  */
 export interface EventClock extends Clock {
-  /** Time stands until the returned function is called; calling it again does nothing. */
+  /** Time stands still until the returned function is called; calling it again does nothing. */
   hold(): () => void;
-  /** Sleeps as whoever answers a held request: one hold does not count meanwhile. @throws the signal's reason once it aborts. */
+  /** Sleeps on behalf of a held request: one hold does not count until then. @throws the signal's reason on abort. */
   delay(ms: number, signal?: AbortSignal): Promise<void>;
-  /** How many sleep. */
+  /** Number of sleepers. */
   readonly sleepers: number;
 }
 
@@ -23,17 +23,17 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** Turns of the event loop without a sound after which nobody works: chains of promises, and a socket's events, are shorter. */
+/** Quiet turns of the event loop after which nothing works; chains of promises and socket events are shorter. */
 const QUIET_TURNS = 4;
 
 export function eventClock(start: number | string): EventClock {
   let now = typeof start === "number" ? start : Date.parse(start);
   let isWatching = false;
-  /** How many hold the time, and how often anybody was heard of. */
+  /** The number of holds, and of calls to the clock so far. */
   const stir = { holds: 0, sounds: 0 };
   const sleepers: Sleeper[] = [];
 
-  /** Wakes one sleeper after the other while nobody works. Whatever ends a stillness starts it anew. */
+  /** Wakes one sleeper after the other while nothing works. A call to the clock restarts the count of quiet turns. */
   const watch = async (): Promise<void> => {
     if (isWatching) return;
     isWatching = true;
@@ -100,8 +100,8 @@ export function eventClock(start: number | string): EventClock {
 }
 
 /**
- * Holds a clock while a request of undici is under way in this process: from its start until its answer is received
- * whole, has failed or was given up. A service that takes its time must do so by {@link EventClock.delay}.
+ * Holds a clock while a request of undici is in flight in this process: from its start until its response is complete,
+ * has failed or was aborted. A service that takes its time must use {@link EventClock.delay}.
  *
  * @returns a function that ends it.
  */

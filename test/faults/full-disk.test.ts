@@ -16,7 +16,7 @@ import { temporaryFolder } from "../lake/temporary-lake.js";
 
 const noLimits = process.platform === "win32";
 
-/** Bars of many symbols, hard to compress. @returns the path of a CSV file. */
+/** Bars of many symbols that hardly compress. @returns the path of a CSV file. */
 function manyBars(folder: string, days: number, price = 10): string {
   const lines = ["symbol,date,open,high,low,close,volume"];
   for (let n = 0; n < 100; n++) {
@@ -37,7 +37,7 @@ function oneBar(folder: string, close = 10): string {
   return file;
 }
 
-/** What a fresh reader sees of the daily bars: version, rows and the sum of the closes. */
+/** The daily bars that a fresh reader sees: version, number of rows and sum of the closes. */
 async function stateOf(folder: string): Promise<object> {
   const { session, snapshots } = await openReader(new Lake(folder), { statement: "bars_1d" });
   using reader = session;
@@ -178,7 +178,7 @@ test.skipIf(noLimits)("run: answers that could not be kept are asked for again",
   await expectSound(target);
 });
 
-/** Mounts a file system of so many KiB; undefined where that is not permitted. */
+/** Mounts a file system of the given size (KiB); undefined if that is not permitted. */
 function smallDisk(kib: number): string | undefined {
   const folder = temporaryFolder();
   try {

@@ -33,7 +33,7 @@ function bars(timestamps: readonly number[], close = 10): Bars {
   };
 }
 
-/** Answers a K-line request as a right service does: the newest `count` bars of the window. */
+/** Responds to a K-line request as a correct service does: the newest `count` bars of the window. */
 function answer(
   seen: Seen,
   market: Readonly<Record<string, readonly number[]>>,
@@ -110,7 +110,7 @@ test("a symbol that has nothing is not asked for again; a new one is asked for a
   const { service, run, query } = await setUp(right);
   await run(DAILY, { symbols: ["600519.SH", "601398.SH"] });
   await run(DAILY, { symbols: ["600519.SH", "601398.SH", "000001.SZ"] });
-  // It begins late, and nothing tells why: the time before its first bar is looked at once.
+  // It begins late without an explanation, so the time before its first bar is requested again at once.
   const askedFor = service.seen.map((seen) => seen.query.get("symbols"));
   expect(askedFor).toEqual(["600519.SH,601398.SH", "000001.SZ", "000001.SZ"]);
   expect(await query("SELECT absent FROM requests WHERE list_contains(symbols, '601398.SH')")).toEqual([
@@ -321,7 +321,7 @@ test("failures in a row end the run; what failed is asked for by the next one", 
   expect(report.status).toBe("failed");
   expect(report.stopped).toMatch(/failed in a row/);
   expect(report.requests.sent).toBeLessThan(20);
-  // Other requests' retries pass a little of the clock's time between a pause's beginning and its sleep.
+  // The retries of other requests advance the clock a little between the start of a pause and its sleep.
   for (const pause of [30_000, 60_000])
     expect(clock.slept.filter((ms) => ms > pause - 1000 && ms <= pause)).not.toEqual([]);
   const counted = await query<{ attempts: number }>("SELECT sum(attempts)::INT AS attempts FROM requests");

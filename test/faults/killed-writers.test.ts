@@ -19,10 +19,10 @@ import { cases } from "../sweep.js";
 import { type Kill, type LakeWorker, type Order, startLakeWorker } from "./lake-worker.js";
 
 const KILLS = cases({ few: 10, more: 60, all: 300 });
-/** Lakes that are worked on side by side. */
+/** Number of lakes that are used in parallel. */
 const LANES = 2;
 
-/** What is done, and when the process that does it dies: at a call of its storage, or after so many milliseconds. */
+/** The work, and when its process dies: at a call of its storage, or after a number of milliseconds. */
 interface Round {
   readonly kind: Order["kind"];
   readonly delivery: readonly ModelBar[];
@@ -63,7 +63,7 @@ async function outlive(lane: number, wanted: number): Promise<number> {
       expect([content, after]).toContainEqual(await newestContent(session, new Lake(folder)));
       worker = await next;
       next = startLakeWorker();
-      // The next process does what was not finished; what had been committed is not done again.
+      // The next process does what was not finished; what was committed is not done again.
       expect(await worker.perform({ ...order, folder })).toBeDefined();
     }
     content = after;
@@ -98,7 +98,7 @@ async function isKilled(
   return isSent || done === undefined;
 }
 
-/** What the killed ones left is collected in time, and every version that is still kept reads. */
+/** The files left by killed processes are collected in time, and every retained version can be read. */
 async function checkLeftovers(session: Session, folder: string, content: Content): Promise<void> {
   const lake = new Lake(folder);
   const inTwoDays = Date.now() + 2 * 86_400_000;

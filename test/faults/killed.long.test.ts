@@ -12,7 +12,7 @@ import { simulateMarket } from "../../src/sim/market.js";
 import { runCli, runProcess } from "../cli/run-cli.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 
-/** Requests after which a run is killed: it was answered so many, and has landed, kept or lost what came of them. */
+/** Number of responses after which a run is killed: it has landed, spooled or lost their content. */
 const KILLS = [1, 2, 3, 5, 8];
 
 test("runs that are killed after any request lose nothing and double nothing; the next one goes on", async () => {

@@ -4,7 +4,7 @@ import { startWorker, type WorkerProcess } from "./worker-process.js";
 
 const WORKER = fileURLToPath(new URL("lake-worker.mjs", import.meta.url));
 
-/** What a worker is to do with the daily bars of a lake. */
+/** A worker's order for the daily bars of a lake. */
 export type Order =
   | {
       readonly kind: "land";
@@ -15,13 +15,13 @@ export type Order =
   | { readonly kind: "vacuum" }
   | { readonly kind: "checkpoint" };
 
-/** The call of the storage at which a worker is to die, from 0: before it, or once it is done. */
+/** The call of the storage at which a worker dies, from 0: before it, or when it is done. */
 export interface Kill {
   readonly call: number;
   readonly isDone: boolean;
 }
 
-/** A process of its own that changes a lake. */
+/** A separate process that changes a lake. */
 export type LakeWorker = WorkerProcess<
   Order & { readonly folder: string; readonly kill?: Kill | undefined },
   Partial<LandReport>

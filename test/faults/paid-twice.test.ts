@@ -22,7 +22,7 @@ const MINUTE: PipelineDefinition = { name: "minute", kind: "bars", period: "1m",
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2023-02-01" };
 const SYMBOLS = ["600000.SH", "600004.SH", "600009.SH"];
 
-/** Minute bars of a window: four a day are enough for a plan. */
+/** Minute bars of a window: four per day are enough for a plan. */
 const answerBars = (seen: Seen): object =>
   seen.query.get("period") === "1d"
     ? barsOn(DAYS, seen)
@@ -31,7 +31,7 @@ const answerBars = (seen: Seen): object =>
         seen,
       );
 
-/** A service, a lake, and processes that run on it: each with a lake object, a client and a clock. */
+/** A service, a lake, and processes that run on it: each with a separate lake object, client and clock. */
 async function setUp(script: Script) {
   const service = await startScripted(script);
   const lake = temporaryLake();
@@ -53,7 +53,7 @@ async function setUp(script: Script) {
   return { service, lake, run };
 }
 
-/** What was asked for twice: symbols whose windows overlap in two requests. */
+/** Symbols that were requested twice: their windows overlap in two requests. */
 function askedTwice(seen: readonly Seen[]): string[] {
   const asked = seen.flatMap(({ query }) => {
     const [start, end] = [Number(query.get("start_time")), Number(query.get("end_time"))];
@@ -141,7 +141,7 @@ test("a lease lasts as long as its process, and overlaps in symbols and time", a
   await lease?.release();
   expect(await two.take({ dataset: "d", symbols: ["a"], window })).toBeDefined();
   await two.close();
-  // A process that was killed leaves its lease behind.
+  // A killed process leaves its lease behind.
   await mkdir(join(lake.folder, "leases"), { recursive: true });
   const dead = { runId: "dead", host: (await import("node:os")).hostname(), pid: 2 ** 22 + 1 };
   await writeFile(
@@ -160,7 +160,7 @@ test.runIf(process.platform === "linux")(
       json(response, 200, { data: answerBars(seen) }),
     );
     await mkdir(lake.folder, { recursive: true });
-    // Nobody can make a file there, whatever the user.
+    // Nobody can create a file there, whatever the user.
     await symlink("/sys/kernel", join(lake.folder, "leases"));
     const report = await run(DAILY, { symbols: SYMBOLS });
     expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });
@@ -204,7 +204,7 @@ test("a disk that fills up on the way ends the run; what was received before is 
 test("what is in flight when a run fails is waited for: the next run of the same process does not ask for it again", async () => {
   let hasFailed = false;
   let hasReported = false;
-  // Comes a while after the error: a run that does not wait for it lands its report before.
+  // This comes some time after the error: a run that does not wait for it lands its report earlier.
   const answerLate = async (seen: Seen, response: Parameters<Script>[1]): Promise<void> => {
     for (let turns = 0; turns < 20_000 && !hasReported; turns += hasFailed ? 1 : 0) {
       await turn();

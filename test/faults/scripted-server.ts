@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A request as the scripted service got it. */
+/** A request as the scripted service received it. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
@@ -10,21 +10,21 @@ export interface Seen {
   readonly body: string;
 }
 
-/** Answers one request; may break the connection through the response's socket. */
+/** Responds to one request; may break the connection through the response's socket. */
 export type Script = (seen: Seen, response: ServerResponse, index: number) => void;
 
-/** A real server on a loopback port that answers as a test tells it to. */
+/** A real server on a loopback port whose responses a test scripts. */
 export interface ScriptedService {
   readonly url: string;
   readonly seen: readonly Seen[];
   /** Requests seen so far, by path. */
   count(path: string): number;
   script: Script;
-  /** Ends it, and breaks the connections that are open. */
+  /** Stops it, and breaks its open connections. */
   close(): Promise<void>;
 }
 
-/** Starts the server; whoever did must close it. */
+/** Starts the server; the caller must close it. */
 export async function openScripted(script: Script): Promise<ScriptedService> {
   const seen: Seen[] = [];
   const service = {
@@ -58,7 +58,7 @@ export async function openScripted(script: Script): Promise<ScriptedService> {
   return service;
 }
 
-/** Answers with a JSON body. */
+/** Responds with a JSON body. */
 export function json(
   response: ServerResponse,
   status: number,
@@ -69,7 +69,7 @@ export function json(
   response.writeHead(status, { "content-type": "application/json", ...headers }).end(text);
 }
 
-/** Answers with the first bytes of a body and breaks the connection. */
+/** Sends the first bytes of a body and breaks the connection. */
 export function cutAfter(response: ServerResponse, body: string, bytes: number): void {
   response.writeHead(200, {
     "content-type": "application/json",
@@ -78,7 +78,7 @@ export function cutAfter(response: ServerResponse, body: string, bytes: number):
   response.write(Buffer.from(body).subarray(0, bytes), () => setImmediate(() => response.destroy()));
 }
 
-/** Answers as if the body were over, though its JSON is not. */
+/** Responds with a cut JSON body as if it were complete. */
 export function truncated(response: ServerResponse, body: string, bytes: number): void {
   response.writeHead(200, { "content-type": "application/json" }).end(Buffer.from(body).subarray(0, bytes));
 }

@@ -11,7 +11,7 @@ export {
   truncated,
 } from "./scripted-server.js";
 
-/** A scripted service that ends with the test. */
+/** A scripted service that stops at the end of the test. */
 export async function startScripted(script: Script): Promise<ScriptedService> {
   const service = await openScripted(script);
   onTestFinished(() => service.close());

@@ -3,13 +3,13 @@ import { SEED } from "../setup.js";
 import { cases, pickCases, SWEEP } from "../sweep.js";
 import { failureOf, outliveMany } from "./simulated-ingest/outlive-many.js";
 
-/** Schedules of the whole sweep. */
+/** Number of schedules of the whole sweep. */
 const ALL = 200;
 const SCHEDULES = cases({ few: 6, more: 40, all: ALL });
-/** Schedules that together meet nearly everything below: some of it is rare. */
+/** Schedules that together cover nearly every outcome below: some of them are rare. */
 const PINNED: readonly number[] = [20_260_281, 20_260_417, 20_260_686, 20_260_778, 20_261_607];
 
-/** What the schedules meet: each is counted where it has happened, and not where it was drawn. */
+/** The outcomes of the schedules: each is counted when it has happened, not when it was drawn. */
 const KINDS = [
   "another engine between runs: append",
   "another engine between runs: checkpoint",
@@ -53,7 +53,7 @@ const KINDS = [
   "request: too many",
   "request: trickle",
 ];
-/** Of each of these the pinned schedules meet some kind, in whatever order the requests of a run arrive. */
+/** The pinned schedules cover some kind of each of these, in whatever order the requests of a run arrive. */
 const FAMILIES: readonly RegExp[] = [
   /^another engine between runs/,
   /^another engine during runs/,
@@ -83,7 +83,7 @@ test(`after ${SCHEDULES} schedules of faults and kills the lake is the truth, an
   expect(failures).toEqual([]);
   expect(kills).toBeGreaterThan(0);
   expect([...met].filter((kind) => !KINDS.includes(kind))).toEqual([]);
-  // Which request meets which fault depends on their order: only in the whole sweep is each sure to be met.
+  // The order of requests decides which one meets which fault: only the whole sweep is sure to cover each.
   expect(FAMILIES.filter((family) => ![...met].some((kind) => family.test(kind)))).toEqual([]);
   if (SWEEP === "all") expect(KINDS.filter((kind) => !met.has(kind))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/core/time.js";
 
-/** A clock whose time passes only by being slept through; sleeping costs no real time. */
+/** A clock whose time advances only by sleeping; sleeping takes no real time. */
 export interface VirtualClock extends Clock {
   readonly slept: readonly number[];
   advance(ms: number): void;

@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 
-/** A process that takes orders over IPC, one at a time: tests let it die. */
+/** A process that takes orders over IPC, one at a time, and that tests may kill. */
 export interface WorkerProcess<Order extends object, Done> {
-  /** Resolves with what was done, or with undefined where the worker died of it. @throws where it failed. */
+  /** Resolves with the result, or with undefined if the worker died. @throws if the order failed. */
   perform(order: Order): Promise<Done | undefined>;
-  /** Kills the process, whatever it does. */
+  /** Kills the process at once. */
   kill(): void;
   /** Lets the process end. */
   close(): void;
@@ -13,7 +13,7 @@ export interface WorkerProcess<Order extends object, Done> {
 /**
  * Starts a worker; it is ready when the promise resolves.
  *
- * @param program sends a message once it takes orders, and answers each with `{ done }` or `{ failed }`.
+ * @param program sends a message when it is ready, and responds to each order with `{ done }` or `{ failed }`.
  */
 export async function startWorker<Order extends object, Done>(
   program: string,
@@ -41,14 +41,14 @@ function answerTo<Done>(child: ChildProcess, order: object): Promise<Done | unde
       if (response.failed === undefined) resolve(response.done);
       else reject(new Error(response.failed));
     };
-    // All that a process has sent is here before its channel ends, which may be after the process.
+    // All messages of a process arrive before its channel ends, which may be after its exit.
     const onEnd = (): void => {
       child.off("message", onMessage);
       resolve(undefined);
     };
     child.once("message", onMessage);
     child.once("disconnect", onEnd);
-    // A process that dies before it reads the order ends its channel too.
+    // If a process dies before it reads the order, its channel ends, too.
     if (child.connected) child.send(order, () => {});
     else onEnd();
   });

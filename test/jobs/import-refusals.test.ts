@@ -40,7 +40,7 @@ function workplace() {
   };
 }
 
-/** Bars that are hard to compress, so that each byte of the file carries some. */
+/** Bars that hardly compress, so that each byte of the file carries data. */
 const manyBars = (symbol: string): string =>
   HEADER +
   Array.from({ length: 300 }, (_, n) => {

@@ -5,7 +5,7 @@ import type { Bars } from "./scripted-market.js";
 const DAY = 86_400_000;
 const MINUTE = 60_000;
 
-/** Midnights in Shanghai of the weekdays from a date to another one (exclusive). */
+/** Midnights in Shanghai of the weekdays from one date to another (exclusive). */
 export function weekdays(first: string, end: string): number[] {
   const found: number[] = [];
   const until = Date.parse(`${end}T00:00:00+08:00`);
@@ -16,7 +16,7 @@ export function weekdays(first: string, end: string): number[] {
   return found;
 }
 
-/** Ends of the minutes of days in Shanghai, without the auction's: 240 a day. */
+/** Ends of the minutes of days in Shanghai, without the auction's: 240 per day. */
 export function minutes(days: readonly number[]): number[] {
   return days.flatMap((day) =>
     SESSION_HOURS.CN.parts.flatMap(([from, to]) =>
@@ -28,7 +28,7 @@ export function minutes(days: readonly number[]): number[] {
 /** Times of the bars of each symbol, ascending, in epoch milliseconds. */
 export type BarTimes = Readonly<Record<string, readonly number[]>>;
 
-/** The newest bars of a request's window as a service gives them, at most `cap` of each symbol. */
+/** The newest bars of a request's window as a service sends them, at most `cap` of each symbol. */
 export function newestBars({ query }: Seen, market: BarTimes, cap = 10_000): Record<string, Bars> {
   const [start, end] = [Number(query.get("start_time")), Number(query.get("end_time"))];
   const count = Math.min(Number(query.get("count")), cap);
@@ -40,7 +40,7 @@ export function newestBars({ query }: Seen, market: BarTimes, cap = 10_000): Rec
   return data;
 }
 
-/** Bars at the given times, all alike. */
+/** Bars at the given times, all with the same values. */
 export function barsAt(timestamp: readonly number[], close = 10): Bars {
   const of = (value: number): number[] => timestamp.map(() => value);
   const prices = { open: of(close), high: of(close), low: of(close), close: of(close) };

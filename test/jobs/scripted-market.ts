@@ -11,12 +11,12 @@ import { temporaryLake } from "../lake/temporary-lake.js";
 const DAY = 86_400_000;
 const NO_LIMITS: ServiceLimits = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: {} };
 
-/** Time of day in UTC of a midnight in Shanghai. */
+/** Time of day in UTC of midnight in Shanghai. */
 const MIDNIGHT = 16 * 3_600_000;
 
 /**
- * Answers a request for daily bars of Shanghai: one a day of the window, the last three days alone. Where it is asked for
- * what is older than a bar that it gave, it has that bar alone.
+ * Responds to a request for daily bars of Shanghai: one per day, only for the last three days of the window. A request
+ * for the time before a bar that it gave gets that day's bar only.
  */
 export function dailyBars(seen: Seen): object {
   const end = Number(seen.query.get("end_time")) + 1;
@@ -47,12 +47,12 @@ export function barsOn(days: readonly number[], { query }: Seen, close = 10): Re
   return Object.fromEntries((query.get("symbols") ?? "").split(",").map((symbol) => [symbol, bars]));
 }
 
-/** Answers every request for bars as {@link dailyBars} does. */
+/** Responds to every request for bars as {@link dailyBars} does. */
 export const right: Script = (seen, response) => json(response, 200, { data: dailyBars(seen) });
 
 /**
- * A scripted service, a lake, a client and a clock, and runs on them; a run may be given limits of the service that were
- * learned before.
+ * A scripted service, a lake, a client and a clock, and runs on them; a run may be given limits of the service that an
+ * earlier run has learned.
  *
  * @param start ISO text.
  */

@@ -14,14 +14,14 @@ export interface ModelBar {
   readonly close: number;
 }
 
-/** What a table of daily bars should hold: closes by symbol and day. */
+/** The expected content of a table of daily bars: closes by symbol and day. */
 export type Content = ReadonlyMap<string, number>;
 
 const START = Date.parse("2024-06-01T16:00:00Z");
 const DAY_MS = 86_400_000;
 
 const keyOf = (symbol: string, at: number): string => `${symbol} ${new Date(at).toISOString().slice(0, 10)}`;
-/** When a bar is, in epoch milliseconds. */
+/** The time of a bar, in epoch milliseconds. */
 export const timeOf = ({ n }: ModelBar): number => START + n * DAY_MS;
 
 /** A delivery of bars, each key once. */
@@ -39,12 +39,12 @@ export const anyDelivery: fc.Arbitrary<readonly ModelBar[]> = fc
     ),
   );
 
-/** The bars as a landing takes them. */
+/** The bars in the form that a landing takes. */
 export function testBars(delivery: readonly ModelBar[]): TestBar[] {
   return delivery.map((bar) => ({ symbol: bar.symbol, at: timeOf(bar), close: bar.close }));
 }
 
-/** What a landing makes of a table's content, and what it should report. */
+/** The content of a table after a landing, and the expected report. */
 export function landed(
   before: Content,
   delivery: readonly ModelBar[],
@@ -60,7 +60,7 @@ export function landed(
   return { content, ...counts };
 }
 
-/** What a version of the table holds. @throws where a key stands twice. */
+/** The content of a version of the table. @throws if a key occurs twice. */
 export async function contentOf(session: Session, lake: Lake, snapshot: Snapshot): Promise<Content> {
   const live = await parquetRelation(session, lake.filesOf(snapshot));
   const rows = await session.json<{ symbol: string; at: number; close: number }>(
@@ -71,7 +71,7 @@ export async function contentOf(session: Session, lake: Lake, snapshot: Snapshot
   return content;
 }
 
-/** What the newest version of the table holds. */
+/** The content of the newest version of the table. */
 export async function newestContent(session: Session, lake: Lake): Promise<Content> {
   return contentOf(session, lake, await lake.snapshot(BARS_1D));
 }

@@ -39,7 +39,7 @@ interface Place {
   readonly file: string;
 }
 
-/** A lake with three versions of one partition: two bars, one of them changed, and changed again. */
+/** A lake with three versions of one partition: two bars, one of them changed, and then changed again. */
 async function threeVersions(): Promise<Place> {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: day(2) }, { at: day(3), symbol: "600000.SH" }], { now: T0 });
@@ -55,7 +55,7 @@ async function findings(lake: Lake, deep: boolean): Promise<readonly Finding[]> 
   return (await checkTable(new Lake(lake.folder), BARS_1D, { deep })).findings;
 }
 
-/** What is found: severity, rule and version of each. */
+/** The findings: severity, rule and version of each. */
 async function found(lake: Lake, deep: boolean): Promise<string[]> {
   const all = await findings(lake, deep);
   return all.map(({ severity, rule, version }) => `${severity} ${rule} ${version ?? "-"}`);
@@ -68,7 +68,7 @@ function edit(path: string, from: string | RegExp, to: string): void {
   writeFileSync(path, text.replace(from, to));
 }
 
-/** Adds a file as another program might: the rows of a query over `live`, the rows of the only live file. */
+/** Adds a file as another program might: its rows come from a query over `live`, the rows of the only live file. */
 async function addForeign(
   { lake, session, path, file }: Place,
   query: string,
@@ -115,7 +115,7 @@ test("a table without a folder, and a lake without one, have no findings", async
   expect(await checkLake(lake, [BARS_1D, REQUESTS], { deep: true })).toEqual({ tables: [], findings: [] });
 });
 
-/** Damage that the log and the names and sizes of files show. */
+/** Damage that is visible in the log and in the names and sizes of files. */
 const SHALLOW: readonly [string, (place: Place) => unknown, readonly string[]][] = [
   ["an entry is gone from the middle", ({ entry }) => rmSync(entry(1)), ["error log_entry_missing 1"]],
   ["the first entry is gone", ({ entry }) => rmSync(entry(0)), ["error log_begins_late 0"]],
@@ -249,7 +249,7 @@ test.each(SHALLOW)("%s", async (_, damage, rules) => {
   }
 });
 
-/** Damage that shows only when the rows are read. */
+/** Damage that is visible only when the rows are read. */
 const DEEP: readonly [string, (place: Place) => unknown, readonly string[]][] = [
   [
     "a byte has changed",
@@ -303,7 +303,7 @@ test.each(DEEP)("only a deep check shows: %s", async (_, damage, rules) => {
 
 const ELSEWHERE = { region: "HK", year: "2025" };
 
-/** Files that another program has added, by what is the matter with their rows. */
+/** Files added by another program, by the errors of their rows. */
 const FOREIGN: readonly [string, string, readonly string[]][] = [
   ["nothing", `${OTHER} FROM live ORDER BY symbol, timestamp`, []],
   [

@@ -17,21 +17,21 @@ import { contentHash, hashInName } from "../../src/lake/files/data-file.js";
 import { Lake } from "../../src/lake/lake.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** Where lakes are kept that are the same in every run. */
+/** Folder for lakes that are the same in every run. */
 const CACHE = join(ROOT, "node_modules", ".cache", "barlake-lakes");
-/** What a lake follows from: the program, and what fills the lakes of the tests. */
+/** What a lake depends on: the program, and the modules that fill the lakes of the tests. */
 const SOURCES = ["src", "sql/views", "package-lock.json", "test/lake/fixture-lake.ts"];
-/** Lakes of other sources are deleted when they have not been used for so long. */
+/** Lakes of other sources are deleted when they have not been used for this time. */
 const KEPT_MS = 3 * 86_400_000;
 
 let folderOfSources: string | undefined;
 
 /**
- * Fills a lake as a test needs it, or copies one that an earlier test or run has filled in the same way. Data files are
- * linked, for they never change: a test that damages a lake must fill one without this function.
+ * Fills a lake for a test, or copies one that an earlier test or run has filled in the same way. Data files are linked,
+ * because they never change: a test that damages a lake must fill it without this function.
  *
- * @param filledBy the test's module that fills it: what it says counts as a source.
- * @param name everything that the content follows from beside the sources.
+ * @param filledBy the test's module that fills it: its text counts as a source.
+ * @param name everything that determines the content in addition to the sources.
  */
 export async function fixtureLake(
   folder: string,
@@ -49,7 +49,7 @@ export async function fixtureLake(
     try {
       renameSync(draft, kept);
     } catch {
-      // Another process has filled the same one.
+      // Another process has filled the same lake.
       rmSync(draft, { recursive: true, force: true });
     }
   }
@@ -57,10 +57,10 @@ export async function fixtureLake(
   return new Lake(folder, { hasDatabase: false });
 }
 
-/** Data files that this process has found to be as they were written. */
+/** Data files that this process has verified. */
 const whole = new Set<string>();
 
-/** @throws where a test has changed a file that other lakes share. */
+/** @throws if a test has changed a file that other lakes share. */
 async function expectWhole(path: string): Promise<void> {
   if (whole.has(path)) return;
   if ((await contentHash(path)) !== hashInName(path))
@@ -90,7 +90,7 @@ function linkOrCopy(source: string, target: string): void {
   }
 }
 
-/** The folder for lakes of the sources as they are. */
+/** The folder for lakes of the current sources. */
 function cacheFolder(): string {
   const hash = createHash("sha256");
   for (const path of SOURCES.flatMap(filesOf))

@@ -27,7 +27,7 @@ interface Row {
 const ROWS = `SELECT symbol, epoch_ms(timestamp)::DOUBLE AS at, close, open_interest, typeof(timestamp) AS type
   FROM live ORDER BY symbol, timestamp`;
 
-/** Commits a file as another program may write it: made of a query over the live rows, with statistics of its own. */
+/** Commits a file as another program may write it: from a query over the live rows, with different statistics. */
 async function addForeign(
   session: Session,
   lake: Lake,
@@ -169,7 +169,7 @@ test("a column that another program added to a table is null in the older files"
   expect(rows).toEqual([{ extra: 1.5 }, { extra: null }]);
 });
 
-/** Folders that a legal file may lie in: the log alone says its partition values, here CN and 2026. */
+/** Folders in which a legal file may be: only the log gives its partition values, here CN and 2026. */
 const FOLDERS = [
   "",
   "bucket/7",
@@ -198,7 +198,7 @@ test("files that lie outside the folders of their partition are read by what the
   const { session: reader } = await openReader(lake);
   using opened = reader;
   expect(await opened.json("SELECT symbol, region, year FROM bars_1d ORDER BY symbol")).toEqual(expected);
-  // A bar of theirs is found, changed where it is, and compacted with the others.
+  // One of their bars is found, changed in its file, and compacted with the others.
   const bar = { symbol: "0.SH", at: AT, close: 10 };
   expect(await land(session, lake, BARS_1D, [bar])).toMatchObject({ inserted: 0, unchanged: 1 });
   expect(await land(session, lake, BARS_1D, [{ ...bar, close: 10.5 }])).toMatchObject({ updated: 1 });

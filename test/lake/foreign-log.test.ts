@@ -16,7 +16,7 @@ const day = (n: number): string => `2026-10-${String(n).padStart(2, "0")}T07:00:
 const entry = (version: number): string => `${String(version).padStart(20, "0")}.json`;
 const logOf = (lake: Lake): string => join(lake.folder, "bars_1d", "_delta_log");
 
-/** What another engine does: versions up to 13, a bar each, a checkpoint of the newest, and a log without what is older. */
+/** Another engine's work: versions up to 13, one bar each, a checkpoint of the newest, and no older log entries. */
 async function goFarAhead(session: Session, lake: Lake, { keep = 13 } = {}): Promise<void> {
   const other = new Lake(lake.folder);
   const { version } = await other.snapshot(BARS_1D);
@@ -31,7 +31,7 @@ function clean(lake: Lake, before: number): void {
     if (/^\d+\.json$/.test(name) && Number.parseInt(name) < before) rmSync(join(logOf(lake), name));
 }
 
-/** What a process that starts now finds. */
+/** The content that a new process finds. */
 async function found(lake: Lake): Promise<{ version: number; files: number }> {
   const { version, files } = await new Lake(lake.folder).snapshot(BARS_1D);
   return { version, files: files.size };
@@ -68,7 +68,7 @@ describe("a lake that is open while another engine goes ahead and cleans the log
   test("takes a commit back that came too late, and lands again", async () => {
     const [lake, session] = [temporaryLake(), await openSession()];
     await land(session, lake, BARS_1D, [{ at: day(1) }]);
-    // The other engine comes between this process's look at the log and its commit.
+    // The other engine commits between this process's listing of the log and its commit.
     const putIfAbsent = lake.storage.putIfAbsent.bind(lake.storage);
     let isAhead = false;
     lake.storage.putIfAbsent = async (path, text) => {
@@ -137,7 +137,7 @@ describe("a log whose end is lost is refused, and not read as an older state", (
     await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(
       "table bars_1d: its log ends with version 0, and had version 7",
     );
-    // One that is older than the newest checkpoint, or not readable, is only a help.
+    // A `_last_checkpoint` that is older than the newest checkpoint, or unreadable, is only a hint.
     for (const text of [JSON.stringify({ version: 0 }), "torn"]) {
       writeFileSync(join(logOf(lake), "_last_checkpoint"), text);
       expect(await found(lake)).toEqual({ version: 0, files: 1 });

@@ -2,7 +2,7 @@ import type { Session } from "../../src/db/session.js";
 import { recordRun } from "../../src/jobs/run/run-record.js";
 import type { Lake } from "../../src/lake/lake.js";
 
-/** Lands the record of one run. @param odd a text that stands in it. @param now epoch milliseconds. */
+/** Lands the record of one run. @param odd a text in the record. @param now epoch milliseconds. */
 export async function landRun(session: Session, lake: Lake, odd: string, now: number): Promise<void> {
   const runId = `test/${now}`;
   const landOptions = () => ({ operation: "TEST", runId, now });

@@ -23,7 +23,7 @@ import { land, openSession, temporaryLake } from "./temporary-lake.js";
 const HOUR = 3_600_000;
 const RETENTION = 5 * HOUR;
 
-/** What may happen to a lake. `crashAfter`: the process ends before its n-th call of the storage from then on. */
+/** The possible steps. `crashAfter`: the process ends before its n-th call of the storage in this step. */
 type Step =
   | {
       readonly kind: "land";
@@ -58,7 +58,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("vacuum" as const), writer, ...crash }) },
 ) as fc.Arbitrary<Step>;
 
-/** What the table should hold at each version, and until when that version was the newest. */
+/** The expected content of the table at each version, and until when that version was the newest. */
 interface ModelVersion {
   readonly content: Content;
   readonly from: number;
@@ -89,7 +89,7 @@ test("whatever happens, every retained version reads as it was", async () => {
   );
 });
 
-/** Does a step. @returns what the table holds once it is done; where it crashed, it may hold what it did before. */
+/** Does a step. @returns the expected content afterwards; after a crash, the content may be that of before. */
 async function perform(
   session: Session,
   writers: Lake[],
@@ -139,7 +139,7 @@ async function checkVersions(
 /** The process ended here. */
 class Crash extends Error {}
 
-/** A lake of a process that ends before its n-th call of the storage: that call and all later ones do nothing. */
+/** A lake of a process that ends before its n-th call of the storage: this call and all later ones do nothing. */
 function mortal(folder: string, crashAfter: number): Lake {
   const lake = new Lake(folder);
   let calls = 0;

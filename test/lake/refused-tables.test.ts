@@ -9,7 +9,7 @@ import { queryArrow } from "../../src/lake/query-arrow.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
-/** A lake with daily bars of two years, a file each, and minute bars. */
+/** A lake with daily bars of two years, one file each, and minute bars. */
 async function twoTables(): Promise<Lake> {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1M, [{ at: "2026-11-02T02:00:00Z", close: 10.25 }]);

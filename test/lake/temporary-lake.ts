@@ -11,14 +11,14 @@ import type { LandReport } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
 import type { TableSchema } from "../../src/schema/column.js";
 
-/** A folder that is deleted when the test is over. */
+/** A folder that is deleted at the end of the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "barlake-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A lake in a folder of its own; without `lake.duckdb`, which takes longer to write than most tests' rows. */
+/** A lake in a separate folder; without `lake.duckdb`, which takes longer to write than most tests' rows. */
 export function temporaryLake(options: { readonly hasDatabase?: boolean } = {}): Lake {
   return new Lake(join(temporaryFolder(), "lake"), { hasDatabase: false, ...options });
 }
@@ -33,7 +33,7 @@ export async function queryLake<Row>(lake: Lake, statement: string): Promise<Row
   }
 }
 
-/** A session that is closed when the test is over. */
+/** A session that is closed at the end of the test. */
 export async function openSession(): Promise<Session> {
   const session = await Session.open({ threads: 2 });
   await openRejects(session);
@@ -41,7 +41,7 @@ export async function openSession(): Promise<Session> {
   return session;
 }
 
-/** One bar of a test: what is not said is unremarkable. */
+/** One bar of a test; omitted fields have ordinary values. */
 export interface TestBar {
   readonly symbol?: string;
   /** ISO text or epoch milliseconds. */

@@ -12,7 +12,7 @@ import { BALANCE_SHEET } from "../../src/schema/statements.js";
 import { SWEEP } from "../sweep.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
-/** The lake of a process in whose way another one comes: just before its n-th commit. */
+/** The lake of a process; another process intervenes just before its n-th commit. */
 function interrupted(folder: string, commits: number, between: () => Promise<unknown>): Lake {
   const lake = new Lake(folder);
   const own = lake.storage;

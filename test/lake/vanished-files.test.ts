@@ -30,7 +30,7 @@ async function minuteLake(): Promise<Lake> {
   return lake;
 }
 
-/** Puts other files in the place of all live ones and deletes these, as optimize and a vacuum without retention do. */
+/** Replaces all live files and deletes the old ones, as optimize and a vacuum without retention do. */
 async function replaceAll(lake: Lake): Promise<void> {
   await optimize(await openSession(), lake, BARS_1M, { runId: "test" });
   const { deleted } = await vacuum(lake, BARS_1M, { now: Date.now() + 1000, retentionMs: 0 });

@@ -11,7 +11,7 @@ import { EXCHANGES } from "../../src/schema/reference.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 import { FINAL, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
-/** What a query cost. */
+/** The cost of a query. */
 interface Cost {
   readonly files: number;
   readonly rowGroups: number;
@@ -24,7 +24,7 @@ interface PlanNode {
   readonly children?: readonly PlanNode[];
 }
 
-/** Files that a query opens and row groups that it reads, as DuckDB counts them while it runs. */
+/** Numbers of files that a query opens and of row groups that it reads, as DuckDB counts them during the query. */
 async function costOf(session: Session, sql: string): Promise<Cost> {
   await session.run("SET enable_profiling = 'no_output'");
   await session.run(
@@ -44,7 +44,7 @@ function scansOf(node: PlanNode): PlanNode[] {
   return [...own, ...(node.children ?? []).flatMap(scansOf)];
 }
 
-/** Lands minute bars of Shanghai from the 10th of each month on, `minutes` of each symbol a month. */
+/** Lands minute bars of Shanghai from the 10th of each month on, `minutes` per symbol and month. */
 async function landMonths(
   session: Session,
   lake: Lake,
@@ -138,7 +138,7 @@ test("the rows of a view with branches are those of its files", async () => {
 
 const HOUR = 3_600_000;
 
-/** A file of a month or year, with statistics of six hours unless told otherwise. */
+/** A file of a month or year, with statistics of six hours by default. */
 function fileOf(
   partition: string,
   value: string | null,

@@ -6,7 +6,7 @@ import { BrailleCanvas } from "./braille-canvas.js";
 
 const LINES = 14;
 const LAYERS = ["cyan", "yellow", "green", "red"] as const;
-/** Most bars that stand one under the other; more are drawn as a line. */
+/** Maximum number of bars drawn one below the other; more are drawn as a line. */
 const MOST_BARS = 40;
 
 /** A chart for a terminal. @param width columns of the terminal. */
@@ -48,7 +48,7 @@ function candles({ chart, channels }: ChartData, width: number): string {
   return candleChart(whole.slice(-Math.max(20, width - 12)), { rising: chart.rising });
 }
 
-/** Lines, or dots, over an axis of numbers or dates; texts are set at equal distances. */
+/** Lines or dots over an axis of numbers or dates; texts are placed at equal distances. */
 function plot(data: ChartData, width: number): string {
   const { channels, chart } = data;
   const x = channels.x?.[0];
@@ -111,7 +111,7 @@ interface Series {
   readonly rows: readonly number[];
 }
 
-/** A series for each value of the colour, else one for each column. */
+/** A series for each value of the colour column, otherwise one for each y column. */
 function seriesOf({ channels, drawn }: ChartData): Series[] {
   const columns = channels.y ?? [];
   const all = Array.from({ length: drawn }, (_, row) => row);
@@ -184,7 +184,7 @@ function barLines(names: readonly string[], column: ChartColumn, room: number): 
   return table(["", column.name, ""], rows);
 }
 
-/** A heatmap as a table: rows by y, columns by x, as far as there is room. */
+/** A heatmap as a table: rows by y, columns by x, as many as fit the width. */
 function grid({ channels }: ChartData, width: number): string {
   const [x, y, color] = [channels.x?.[0], channels.y?.[0], channels.color?.[0]];
   if (x === undefined || y === undefined || color === undefined) return "";

@@ -4,16 +4,16 @@ import type { Notebook } from "../../notebook/notebook.js";
 import { parseNotebook } from "../../notebook/parse-notebook.js";
 import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 
-/** A notebook, and the text that it was read from. */
+/** A notebook and its source text. */
 export interface FoundNotebook {
   readonly notebook: Notebook;
   readonly text: string;
 }
 
 /**
- * Reads the file of SQL at a path, or else the shipped notebook of that name.
+ * Reads the SQL file at a path, otherwise the shipped notebook of that name.
  *
- * @throws {UsageError} where there is neither, or a directive is wrong.
+ * @throws {UsageError} if neither exists, or a directive is wrong.
  */
 export async function findNotebook(name: string): Promise<FoundNotebook> {
   const own = await readIfThere(name);

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 
-/** What {@link notebookOptions} give. */
+/** The values of {@link notebookOptions}. */
 export interface NotebookOptions {
   readonly html?: string;
   readonly param?: ReadonlyMap<string, string>;

@@ -20,12 +20,12 @@ export interface NotebookPlace {
   readonly session: Session;
   readonly snapshots: readonly Snapshot[];
   readonly asOf: number | undefined;
-  /** Most rows of a table in the terminal. */
+  /** Maximum number of rows of a table in the terminal. */
   readonly limit: number;
   readonly signal: AbortSignal;
 }
 
-/** Most rows that a chart draws. */
+/** Maximum number of rows that a chart draws. */
 const CHART_ROWS = { page: 50_000, terminal: 20_000 } as const;
 
 /** Runs a notebook and shows it, as a page or in the terminal. @returns the exit code. */

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { Option } from "commander";
 
-/** `--keys FILE`: where the keys of a service are kept; beside this user's other settings, by the XDG specification. */
+/** `--keys FILE`: the file with the keys of a service, by default in the user's settings folder (XDG). */
 export function keysOption(): Option {
   const { XDG_CONFIG_HOME: home = "" } = process.env;
   const folder = join(isAbsolute(home) ? home : join(homedir(), ".config"), "barlake");

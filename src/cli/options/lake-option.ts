@@ -22,8 +22,8 @@ export function jsonOption(): Option {
 }
 
 /**
- * The lake that the options name. The views of the working directory, `sql/views/*.sql` or those of the folder that
- * BARLAKE_VIEWS names, are laid over its own.
+ * The lake that the options name. Its views are extended by the user's: `sql/views/*.sql` of the working directory, or
+ * of the folder that BARLAKE_VIEWS names.
  */
 export function openLake(options: CommonOptions): Lake {
   const folder = resolve(process.env.BARLAKE_VIEWS ?? "sql/views");
@@ -33,7 +33,7 @@ export function openLake(options: CommonOptions): Lake {
     : new Lake(options.lake, { userViews: { folder, onFault: tellFault } });
 }
 
-/** Says once what is the matter with a view of the user's: a run lays the views many times. */
+/** Reports each problem with a user's view once, although a run creates the views many times. */
 function tellFault({ message }: Error): void {
   if (told.has(message)) return;
   told.add(message);
@@ -42,7 +42,7 @@ function tellFault({ message }: Error): void {
 
 const told = new Set<string>();
 
-/** Prints a result for machines: one JSON object on one line. int64 as a number where it is one, else as text. */
+/** Prints a result for machines: one JSON object on one line. An int64 is a number if it fits, otherwise text. */
 export function printJson(value: unknown): void {
   process.stdout.write(
     `${JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item))}\n`,

@@ -3,7 +3,7 @@ import { parseISO } from "date-fns/parseISO";
 import type { PointInTime } from "../../lake/lake.js";
 import { TABLES } from "../../schema/tables.js";
 
-/** What {@link pointInTimeOptions} give. */
+/** The values of {@link pointInTimeOptions}. */
 export interface PointInTimeOptions {
   readonly asOf?: number;
   readonly version?: ReadonlyMap<string, number>;
@@ -22,7 +22,7 @@ export function pointInTimeOptions(): [asOf: Option, version: Option] {
   ];
 }
 
-/** The moment that the options name. */
+/** The point in time that the options name. */
 export function pointInTimeOf({ asOf, version }: PointInTimeOptions): PointInTime {
   return { asOf, ...(version ? { versions: version } : {}) };
 }

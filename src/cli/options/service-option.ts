@@ -14,7 +14,7 @@ import { stateFolder } from "../state-folder.js";
 import { paint } from "../text/text.js";
 import type { CommonOptions } from "./lake-option.js";
 
-/** Options of commands that ask a service. */
+/** Options of commands that send requests to a service. */
 export interface ServiceOptions extends CommonOptions {
   readonly url?: string;
   readonly rpm?: number | ByGroup<number>;
@@ -23,17 +23,17 @@ export interface ServiceOptions extends CommonOptions {
   readonly maxResponseMinutes?: number;
 }
 
-/** A service that a command asks, with a key that no other process of this machine uses beyond its share. */
+/** A service with its key, of which other processes of this machine use only their shares. */
 export interface OpenService {
   readonly client: ServiceClient;
-  /** What the lake knows of the service, and where a run puts what it learns. */
+  /** The known limits of the service; a run adds what it learns. */
   readonly limits: LimitsKeeper;
-  /** Aborts, with the reason, once the key was given to another process. */
+  /** Aborts, with the reason, when the key was given to another process. */
   readonly lost: AbortSignal;
   close(): Promise<void>;
 }
 
-/** The options, with a pipeline's quota where they say nothing of it. */
+/** The options, completed by a pipeline's quota. */
 export function withQuota<Options extends ServiceOptions>(
   options: Options,
   { requestsPerMinute, share }: NonNullable<Pipeline["quota"]> = {},
@@ -42,7 +42,7 @@ export function withQuota<Options extends ServiceOptions>(
   return { ...options, ...(rpm !== undefined && { rpm }), ...(part !== undefined && { share: part }) };
 }
 
-/** Adds the options of commands that ask a service. */
+/** Adds the options of commands that send requests to a service. */
 export function serviceOptions(command: Command): Command {
   return command
     .addOption(urlOption())
@@ -52,12 +52,12 @@ export function serviceOptions(command: Command): Command {
     .addOption(maxResponseOption());
 }
 
-/** `--url URL`, from BARLAKE_URL. The key is taken from the environment alone, so that it stands in no process list. */
+/** `--url URL`, from BARLAKE_URL. The key comes only from the environment, so that no process list shows it. */
 export function urlOption(): Option {
   return new Option("--url <url>", "address of the service").env("BARLAKE_URL");
 }
 
-/** `--rpm`: what the key's quota is, where the user knows it. */
+/** `--rpm`: the key's quota, if the user knows it. */
 export function rpmOption(): Option {
   const says = "requests a minute that the key permits, or by group: klines=60,quotes=10 (default: learned)";
   return new Option("--rpm <n>", says).argParser(rpmOf);
@@ -69,24 +69,24 @@ export function shareOption(): Option {
   return new Option("--share <part>", says).argParser(shareOf);
 }
 
-/** `--min-speed`: for lines that are slower than any that the defaults think of. */
+/** `--min-speed`: for connections slower than the default permits. */
 export function minSpeedOption(): Option {
   const says =
     "bytes a second, over a minute, below which a response is given up, and asked for again (default: 1024)";
   return new Option("--min-speed <bytes>", says).argParser(positive);
 }
 
-/** `--max-response-minutes`: how long one response is waited for at most. */
+/** `--max-response-minutes`: the longest time to wait for one response. */
 export function maxResponseOption(): Option {
   const says = "minutes after which a response that is not complete is given up (default: 30)";
   return new Option("--max-response-minutes <n>", says).argParser(positive);
 }
 
 /**
- * The service that options and environment name, with what the lake knows of it.
+ * The service that options and environment name, with its limits as the lake knows them.
  *
- * @param purpose what the key is used for, as others are told who want it, too.
- * @throws {UsageError} without an address or a key, and where another process uses the key.
+ * @param purpose what the key is used for; other processes that request the key see this text.
+ * @throws {UsageError} without an address or a key, or if another process uses the key.
  */
 export async function openService(
   { url, rpm, share, minSpeed, maxResponseMinutes }: ServiceOptions,

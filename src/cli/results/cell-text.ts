@@ -1,6 +1,6 @@
 import type { PlainValue } from "../../db/row-reader.js";
 
-/** A value as a text on one line; undefined for a missing one. Characters that a terminal would obey are escaped. */
+/** A value as text on one line; undefined for a missing value. Control characters for terminals are escaped. */
 export function cellText(value: PlainValue | undefined): string | undefined {
   if (value === null || value === undefined) return undefined;
   return String(value).replace(CONTROL, escaped);
@@ -14,12 +14,12 @@ function escaped(character: string): string {
   return NAMED[character] ?? `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-/** Whether values of a type in SQL are numbers, which are set to the right. */
+/** Whether values of an SQL type are numbers, which are aligned right. */
 export function isNumeric(type: string): boolean {
   return /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM)$/.test(type);
 }
 
-/** Whether values of a type in SQL are dates or moments. */
+/** Whether values of an SQL type are dates or times. */
 export function isTemporal(type: string): boolean {
   return /^(DATE|TIMESTAMP.*)$/.test(type);
 }

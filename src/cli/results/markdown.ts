@@ -4,7 +4,7 @@ import { cellText, isNumeric } from "./cell-text.js";
 /** Rows read at a time. */
 const ROWS = 2048;
 
-/** A result as a table in Markdown, some rows a piece. */
+/** A result as a Markdown table, in pieces of some rows. */
 export async function* markdownOf(reader: RowReader): AsyncGenerator<string, void, undefined> {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
   yield line(reader.columns.map(({ name }) => markdownCell(name)));
@@ -16,10 +16,10 @@ export async function* markdownOf(reader: RowReader): AsyncGenerator<string, voi
   }
 }
 
-/** Characters that Markdown obeys; an underscore within a word it does not. */
+/** Characters with a meaning in Markdown; an underscore within a word has none. */
 const OBEYED = /[\\`*[\]<>|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu;
 
-/** A line break in a cell is HTML's; what Markdown would obey is escaped. */
+/** A line break in a cell becomes HTML; Markdown's special characters are escaped. */
 function markdownCell(value: PlainValue): string {
   const lines = typeof value === "string" ? value.split(/\r?\n/) : [value];
   return lines.map((line) => (cellText(line) ?? "").replace(OBEYED, "\\$&")).join("<br>");

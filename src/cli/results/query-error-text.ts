@@ -2,24 +2,24 @@ import stringWidth from "string-width";
 import type { QueryError } from "../../core/errors.js";
 import { paint } from "../text/text.js";
 
-/** What a failed query is told as. */
+/** The parts of a failed query's message. */
 export interface QueryErrorText {
-  /** What DuckDB says, without the place and without its proposals. */
+  /** DuckDB's message, without the position and without its proposals. */
   readonly message: string;
-  /** The statement's line, and under it a caret; undefined where DuckDB tells no place. */
+  /** The statement's line, with a caret below it; undefined if DuckDB gives no position. */
   readonly place: string | undefined;
   readonly hint: string | undefined;
 }
 
-/** DuckDB's way to show a place: a part of a line, and a caret under it. */
+/** How DuckDB shows a position: a part of a line, with a caret below it. */
 const PLACE = /\n*^LINE (\d+): (.*)\n( *)\^.*$/m;
 /** DuckDB's proposals. */
 const CANDIDATES = /^(?:Candidate bindings:|Did you mean) (.+?)\??$/m;
 
 /**
- * Reads what DuckDB says of a query.
+ * Parses DuckDB's message about a query.
  *
- * @param firstLine number of the statement's first line, where it stands among others.
+ * @param firstLine number of the statement's first line, if it is one of several statements.
  */
 export function queryErrorText(error: QueryError, firstLine = 1): QueryErrorText {
   const { message } = error;
@@ -43,7 +43,7 @@ function placeOf({ message, sql }: QueryError, firstLine: number): string | unde
   const index = Number(number) - 1;
   const line = lines[index];
   if (number === "" || line === undefined) return undefined;
-  // DuckDB shows a part of a long line, with dots where it goes on.
+  // DuckDB shows a part of a long line, with dots where it is cut.
   const shown = part.replace(/^\.\.\./, "").replace(/\.\.\.$/, "");
   const start = line.indexOf(shown);
   if (start < 0) return undefined;
@@ -57,7 +57,7 @@ function underlined(line: string, column: number, index: number, lines: number, 
   return `${label}${line.replaceAll("\t", " ")}\n${" ".repeat(label.length + before)}^`;
 }
 
-/** What stands before the character at a column, as DuckDB counts them: a tab takes none. */
+/** The text before a column, in DuckDB's counting: a tab has no width. */
 function textBefore(line: string, column: number): string {
   let before = "";
   for (const character of line) {
@@ -84,7 +84,7 @@ function adviceFor(message: string): string | undefined {
   return undefined;
 }
 
-/** A failed query in lines, for people; {@link queryErrorText} tells the parameters. */
+/** A failed query as lines for people; {@link queryErrorText} documents the parameters. */
 export function tellQueryError(error: QueryError, firstLine?: number): string {
   const { message, place, hint } = queryErrorText(error, firstLine);
   const lines = [`${paint("red", "error:")} ${message}`];

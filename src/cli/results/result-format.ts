@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { Option } from "commander";
 
-/** What a result can be written as. */
+/** Formats in which a result can be written. */
 export const RESULT_FORMATS = ["table", "csv", "json", "arrow", "parquet", "markdown"] as const;
 export type ResultFormat = (typeof RESULT_FORMATS)[number];
 
@@ -19,7 +19,7 @@ const BY_ENDING: Readonly<Record<string, ResultFormat>> = {
   ".txt": "table",
 };
 
-/** The format that a file's name tells; undefined where it tells none. */
+/** The format of a file name; undefined if its ending is not known. */
 export function formatOfFile(file: string): ResultFormat | undefined {
   return BY_ENDING[extname(file).toLowerCase()];
 }

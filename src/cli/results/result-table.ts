@@ -3,27 +3,27 @@ import type { PlainValue, ResultColumn } from "../../db/row-reader.js";
 import { paint } from "../text/text.js";
 import { cellText, isNumeric } from "./cell-text.js";
 
-/** `table`: columns that do not fit are left out. `wide`: all of them. `lines`: a line for each value. */
+/** `table`: columns that do not fit are left out. `wide`: all columns. `lines`: one line for each value. */
 export const TABLE_MODES = ["table", "wide", "lines"] as const;
 export type TableMode = (typeof TABLE_MODES)[number];
 
 export interface TableLayout {
   readonly mode: TableMode;
-  /** Columns of the terminal. @default no end */
+  /** Columns of the terminal. @default unlimited */
   readonly width?: number | undefined;
-  /** How the user gets at what does not fit. */
+  /** How the user can see what does not fit. */
   readonly advice: string;
 }
 
 /** Between columns. */
 const GAP = 2;
-/** Longest text that a column of several shows whole, where the width has an end. */
+/** Longest text that is shown in full in one of several columns, if the width is limited. */
 const LONGEST = 40;
-/** A terminal that is narrower gets lines of this width. */
+/** On a narrower terminal, lines have this width. */
 const NARROWEST = 20;
 const MISSING = "·";
 
-/** Rows as text for a terminal: no line is longer than its width, and the last one tells what was left out. */
+/** Rows as text for a terminal: no line is longer than its width, and the last line names what was left out. */
 export function resultTable(
   columns: readonly ResultColumn[],
   rows: readonly (readonly PlainValue[])[],
@@ -52,7 +52,7 @@ export function resultTable(
   return lines.join("\n");
 }
 
-/** The first columns that lie in the width together; one at least. */
+/** The first columns that fit the width together; at least one. */
 function columnsThatFit(widths: readonly number[], limit: number): number[] {
   const shown: number[] = [];
   let used = -GAP;
@@ -90,7 +90,7 @@ function aligned(text: string, width: number, toTheRight: boolean): string {
 
 const graphemes = new Intl.Segmenter();
 
-/** A text in so many columns of a terminal; one that is longer ends in an ellipsis. */
+/** A text in a given number of terminal columns; a longer one ends with an ellipsis. */
 export function cut(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
   let [kept, used] = ["", 0];

@@ -1,8 +1,8 @@
 import { QueryError } from "../../core/errors.js";
 
-/** A statement among others failed. */
+/** The failure of one of several statements. */
 export class StatementError extends QueryError {
-  /** Line of its beginning among all lines, from 1. */
+  /** Number of its first line among all lines, from 1. */
   readonly line: number;
 
   constructor(error: QueryError, line: number) {

@@ -5,10 +5,10 @@ import { BarlakeError, UsageError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 
 /**
- * Writes a file whole or not at all: beside its place, and put there by a rename once `write` is done. What was there
- * before stays until then, and where `write` fails. A pipe or a device is written to as it is.
+ * Writes a file completely or not at all: under a temporary name in the same folder, then renamed when `write` is done.
+ * The old file stays until then, and also if `write` fails. A pipe or a device is written to directly.
  *
- * @throws {UsageError} where the place cannot be a file's, or the disk takes no more.
+ * @throws {UsageError} if there can be no file at this path, or the disk is full.
  */
 export async function writeBeside(file: string, write: (path: string) => Promise<void>): Promise<void> {
   const found = await stat(file).catch(() => undefined);
@@ -16,7 +16,7 @@ export async function writeBeside(file: string, write: (path: string) => Promise
     throw new UsageError(`file ${file}: is a folder`, { hint: "give the name of a file in it" });
   }
   if (found !== undefined && !found.isFile()) return write(file);
-  // Through a link, what it leads to is replaced, and not the link.
+  // For a link, its target is replaced, not the link.
   const place = found === undefined ? resolve(file) : await realpath(file);
   const folder = await stat(dirname(place)).catch(() => undefined);
   if (!folder?.isDirectory()) {

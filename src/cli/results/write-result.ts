@@ -11,7 +11,7 @@ import { markdownOf } from "./markdown.js";
 import type { ResultFormat } from "./result-format.js";
 import { writeBeside } from "./write-beside.js";
 
-/** A query's result, to be written whole: of any size, in memory that does not grow with it. */
+/** A query's result to be written completely: any size, in constant memory. */
 export interface WrittenResult {
   readonly sql: string;
   readonly format: Exclude<ResultFormat, "table">;
@@ -19,7 +19,7 @@ export interface WrittenResult {
   readonly file?: string | undefined;
 }
 
-/** How DuckDB writes the formats that it knows. */
+/** DuckDB's options for the formats that it can write. */
 const COPY_OPTIONS = {
   csv: "FORMAT csv, HEADER true",
   json: "FORMAT json",
@@ -27,9 +27,9 @@ const COPY_OPTIONS = {
 } as const;
 
 /**
- * Writes a result to its file, which is replaced once all is written, or to standard output.
+ * Writes a result to its file, which is replaced when the result is complete, or to standard output.
  *
- * @throws {QueryError} with the query's own text. @throws {UsageError} for a place or a column that cannot be.
+ * @throws {QueryError} with the query's own text. @throws {UsageError} for an impossible path or column.
  */
 export async function writeResult(session: Session, lake: Lake, result: WrittenResult): Promise<void> {
   const { file } = result;
@@ -52,7 +52,7 @@ async function writeTo(session: Session, result: WrittenResult, path: string): P
   await pipeline(await piecesOf(session, result), createWriteStream(path, { flush: true }));
 }
 
-/** A result in pieces, as they are asked for. */
+/** A result in pieces, produced on demand. */
 async function piecesOf(
   session: Session,
   { sql, format, file }: WrittenResult,
@@ -67,7 +67,7 @@ async function piecesOf(
   return batchesToIpc(await session.batches(sql), isStream ? "stream" : "file");
 }
 
-/** Through a file: DuckDB writes it with all its threads, faster than rows can be taken from it. */
+/** Uses a file: DuckDB writes it with all its threads, faster than rows can be read from it. */
 async function copyToOutput(session: Session, lake: Lake, result: WrittenResult): Promise<void> {
   const staged = await lake.storage.stagingFile(result.format);
   try {
@@ -81,7 +81,7 @@ async function copyToOutput(session: Session, lake: Lake, result: WrittenResult)
 async function copy(session: Session, { sql, format }: WrittenResult, path: string): Promise<void> {
   const options = COPY_OPTIONS[format as keyof typeof COPY_OPTIONS];
   try {
-    // On lines of its own: what ends the query can be a comment.
+    // On separate lines: the query may end with a comment.
     await session.run(`COPY (\n${sql}\n) TO ${literal(path)} (${options}, USE_TMP_FILE false)`);
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;

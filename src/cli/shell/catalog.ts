@@ -1,17 +1,17 @@
 import type { Session } from "../../db/session.js";
 import { type MacroComment, readMacroComment } from "./macro-comment.js";
 
-/** A column of a table or view, or of what a table macro gives. */
+/** A column of a table or view, or of a table macro's result. */
 export interface CatalogColumn {
   readonly name: string;
-  /** Its type in SQL; undefined where nothing says it, as of a macro's. */
+  /** Its SQL type; undefined if unknown, as for a macro's column. */
   readonly type: string | undefined;
   readonly comment: string | undefined;
 }
 
-/** A table, a view, or a macro that gives one. */
+/** A table, a view or a table macro. */
 export interface CatalogRelation {
-  /** As SQL names it: with its schema, if that is not `main`. */
+  /** Its name in SQL: with its schema, unless that is `main`. */
   readonly name: string;
   readonly kind: "table" | "view" | "table macro";
   readonly comment: string | undefined;
@@ -24,7 +24,7 @@ export interface CatalogMacro extends MacroComment {
   readonly kind: "macro" | "table macro";
 }
 
-/** The names that SQL knows in a session. */
+/** The names known to SQL in a session. */
 export interface Catalog {
   readonly relations: readonly CatalogRelation[];
   readonly macros: readonly CatalogMacro[];
@@ -34,7 +34,7 @@ export interface Catalog {
 
 const NAME = "CASE schema_name WHEN 'main' THEN '' ELSE schema_name || '.' END";
 
-/** Reads the names that SQL knows now. */
+/** Reads the names that SQL currently knows. */
 export async function readCatalog(session: Session): Promise<Catalog> {
   const relations = await session.json<{ name: string; kind: "table" | "view"; comment: string | null }>(
     `FROM (
@@ -99,7 +99,7 @@ function relationOf(macro: CatalogMacro, macros: readonly CatalogMacro[]): Catal
   return { name: macro.name, kind: "table macro", comment: macro.summary, columns };
 }
 
-/** A relation by the name that SQL or a user gives it; without regard to case, and with or without `main`. */
+/** A relation by name; case is ignored, and `main` may be given or not. */
 export function relationNamed(catalog: Catalog, name: string): CatalogRelation | undefined {
   const wanted = name.toLowerCase().replace(/^main\./, "");
   return catalog.relations.find((relation) => relation.name.toLowerCase() === wanted);

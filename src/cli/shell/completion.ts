@@ -2,24 +2,24 @@ import { sqlTokens } from "../../db/sql-tokens.js";
 import type { Catalog } from "./catalog.js";
 import { namedRelations } from "./named-relations.js";
 
-/** What could stand in the place of the text before the cursor. */
+/** Candidates to replace the text before the cursor. */
 export interface Completions {
-  /** The likeliest first; each replaces {@link word}. */
+  /** The most likely first; each replaces {@link word}. */
   readonly found: readonly string[];
   readonly word: string;
 }
 
 const NONE: Completions = { found: [], word: "" };
 
-/** Words after which a relation stands, and nothing else. */
+/** Keywords that only a relation can follow. */
 const BEFORE_RELATION = new Set(["from", "join", "describe", "summarize", "into", "table", "view"]);
 
 /**
- * Completes SQL at the end of a text: after FROM and its like tables, views and macros; elsewhere the columns of the
- * relations that the statement names first, then relations, keywords and functions; all other columns, if none of these is.
+ * Completes SQL at the end of a text: after FROM and similar keywords tables, views and macros; elsewhere first the
+ * columns of the statement's relations, then relations, keywords and functions; if none matches, all other columns.
  *
- * @param statement what is written of the statement; it ends where the cursor is.
- * @param behind what is written of it behind the cursor.
+ * @param statement the text of the statement up to the cursor.
+ * @param behind the text of the statement after the cursor.
  */
 export function completeSql(statement: string, catalog: Catalog, behind = ""): Completions {
   const tokens = sqlTokens(statement);
@@ -69,24 +69,24 @@ function matching(word: string, candidates: readonly string[]): Completions {
   return { found: isWhole ? [] : found, word };
 }
 
-/** A name without a case of its own as the user writes such names: in capitals if the word begins so. */
+/** A case-insensitive name in the user's case: in capitals if the typed word begins with a capital. */
 function inCaseOf(word: string, name: string): string {
   return /^[A-Z]/.test(word) ? name.toUpperCase() : name;
 }
 
-/** A name as SQL needs it. */
+/** A name, quoted if SQL requires it. */
 function quoted(name: string): string {
   return /^[a-z_][a-z0-9_]*$/i.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
-/** What the parameters of a dot command are completed from. */
+/** Sources for completing the parameters of a dot command. */
 export interface CommandChoices {
   readonly name: string;
-  /** Choices of the parameter at a place, from 0. */
+  /** Choices for the parameter at an index, from 0. */
   readonly choices: (place: number) => readonly string[];
 }
 
-/** Completes a line that begins with a dot: commands, then what the command takes. */
+/** Completes a line that begins with a dot: commands, then their parameters. */
 export function completeCommand(line: string, commands: readonly CommandChoices[]): Completions {
   const words = line.trimStart().split(/\s+/);
   const word = words.at(-1) ?? "";

@@ -4,7 +4,7 @@ import { type Cell, paint, table } from "../text/text.js";
 import { type Catalog, type CatalogMacro, relationNamed } from "./catalog.js";
 import { type CommentedName, splitUnit } from "./macro-comment.js";
 
-/** Every table, view and macro with the first sentence of what is said of it. */
+/** Every table, view and macro with the first sentence of its comment. */
 export function listTables(catalog: Catalog, width: number | undefined, like = ""): string {
   const scalars = catalog.macros.filter(({ kind }) => kind === "macro");
   const entries = [
@@ -18,7 +18,7 @@ export function listTables(catalog: Catalog, width: number | undefined, like = "
   return fitted(["name", "kind", "is"], rows, width);
 }
 
-/** What is known of a table, a view or a macro. @throws {UsageError} for a name that nothing has. */
+/** The description of a table, a view or a macro. @throws {UsageError} for an unknown name. */
 export function describeName(catalog: Catalog, name: string, width: number | undefined): string {
   const relation = relationNamed(catalog, name);
   const macro = catalog.macros.find((one) => one.name.toLowerCase() === name.toLowerCase());
@@ -76,7 +76,7 @@ function firstSentence(comment: string | undefined): string {
   return /^.*?\.(?=\s|$)/s.exec(comment ?? "")?.[0] ?? comment ?? "";
 }
 
-/** Names that contain the given one, or begin as it does. */
+/** Names that contain the given name, or have the same beginning. */
 function likeNames(catalog: Catalog, name: string): string {
   const start = name.toLowerCase().slice(0, 3);
   const names = [...new Set([...catalog.relations, ...catalog.macros].map((one) => one.name))];

@@ -9,7 +9,7 @@ import type { CommandChoices } from "./completion.js";
 import { describeName, listTables } from "./describe.js";
 import type { ShellSession } from "./shell-session.js";
 
-/** Runs what a file holds. @returns whether the shell goes on. */
+/** Runs the content of a file. @returns whether the shell continues. */
 type ReadFile = (file: string) => Promise<boolean>;
 
 /** A command that begins with a dot. */
@@ -17,17 +17,17 @@ interface DotCommand {
   readonly name: string;
   readonly takes: string;
   readonly does: string;
-  /** @returns false where the shell ends. */
+  /** @returns false if the shell ends. */
   readonly run: (
     shell: ShellSession,
     parameters: readonly string[],
     read: ReadFile,
   ) => Promise<boolean | void>;
-  /** What a parameter can be, from 0. */
+  /** Possible values of the parameter at an index, from 0. */
   readonly choices?: (known: Known, place: number, word: string) => readonly string[];
 }
 
-/** What completion knows. */
+/** The names for completion. */
 interface Known {
   readonly catalog: Catalog;
   readonly columns: readonly string[];
@@ -132,10 +132,10 @@ const COMMANDS: readonly DotCommand[] = [
   { name: ".quit", takes: "", does: "leave; so does Ctrl-D", run: async () => false },
 ];
 
-/** Other names that users know commands by. */
+/** Names of commands in other shells that users may type. */
 const ALIASES: Readonly<Record<string, string>> = { ".exit": ".quit", ".schema": ".describe" };
 
-/** Runs a command. @returns whether the shell goes on. @throws {UsageError} for one that is not known. */
+/** Runs a command. @returns whether the shell continues. @throws {UsageError} for an unknown command. */
 export async function runCommand(shell: ShellSession, text: string, read: ReadFile): Promise<boolean> {
   const [typed = "", ...parameters] = text.replace(/\s*;?\s*$/, "").split(/\s+/);
   const name = ALIASES[typed] ?? typed;
@@ -147,7 +147,7 @@ export async function runCommand(shell: ShellSession, text: string, read: ReadFi
   });
 }
 
-/** What completion of a line that begins with a dot needs. */
+/** The data for completing a line that begins with a dot. */
 export function commandChoices(known: Known, line: string): CommandChoices[] {
   const word = /\S*$/.exec(line)?.[0] ?? "";
   return COMMANDS.map(({ name, choices }) => ({

@@ -1,28 +1,28 @@
 import { splitStatements } from "../../db/split-statements.js";
 
-/** What was entered: a statement, or a command that begins with a dot. */
+/** One input: a statement, or a command that begins with a dot. */
 export interface Entry {
   readonly kind: "statement" | "command";
   readonly text: string;
-  /** Line of its beginning among all lines, from 1. */
+  /** Number of its first line among all lines, from 1. */
   readonly line: number;
-  /** What was written, with the blanks before it. */
+  /** The text as typed, with leading blanks. */
   readonly written: string;
 }
 
-/** Makes entries of lines. A class because it holds a statement that is not whole yet. */
+/** Builds entries from lines. A class because it stores an incomplete statement. */
 export class EntryReader {
   #pending = "";
   #line = 0;
-  /** Line at which what is pending begins. */
+  /** Line at which the pending statement begins. */
   #start = 1;
 
-  /** The part of a statement that was entered; "" between statements. */
+  /** The text of an incomplete statement; "" between statements. */
   get pending(): string {
     return this.#pending;
   }
 
-  /** Takes a line. @returns what it completes. */
+  /** Adds a line. @returns the entries that it completes. */
   take(line: string): Entry[] {
     this.#line++;
     if (this.#pending === "") this.#start = this.#line;
@@ -41,7 +41,7 @@ export class EntryReader {
     }));
   }
 
-  /** Takes what is pending as a statement, at the end of all lines: also where a quote of it is open. */
+  /** Takes the pending text as a statement, at the end of all lines, even if a quote is still open. */
   end(): Entry[] {
     const { rest } = splitStatements(this.#pending);
     const line = this.#start + (rest?.line ?? 1) - 1;
@@ -49,7 +49,7 @@ export class EntryReader {
     return rest === undefined ? [] : [{ kind: "statement", text: rest.sql, line, written: rest.sql }];
   }
 
-  /** Drops what is pending. */
+  /** Discards the pending text. */
   clear(): void {
     this.#pending = "";
   }

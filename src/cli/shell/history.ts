@@ -2,16 +2,16 @@ import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path";
 import { onOneLine } from "../../db/split-statements.js";
 
-/** Entries that a session begins with, and above which a file is cut. */
+/** Maximum number of entries at the start of a session; a longer file is cut to this. */
 const KEPT = 1000;
 
-/** What was entered, in this session and in earlier ones. A class because it holds the file. */
+/** The entries of this session and of earlier ones. A class because it stores the file's state. */
 export class History {
   readonly #file: string;
-  /** Undefined until the first entry of this session: whether the file takes entries. */
+  /** Whether the file can be written; undefined until the first entry of this session. */
   #isWritable: boolean | undefined;
 
-  /** @param file one entry a line, the newest last; need not exist. */
+  /** @param file one entry per line, the newest last; it need not exist. */
   constructor(file: string) {
     this.#file = file;
   }
@@ -31,10 +31,10 @@ export class History {
   }
 
   /**
-   * Keeps a statement or a dot command, on one line. One that begins with a blank is not kept, and neither is one with a
-   * line's end in a string.
+   * Stores a statement or a dot command, on one line. An entry that begins with a blank, or has a line break in a
+   * string, is not stored.
    *
-   * @returns what was kept.
+   * @returns the entry as stored.
    */
   keep(entered: string): string | undefined {
     if (/^\s/.test(entered)) return undefined;
@@ -44,7 +44,7 @@ export class History {
     return entry;
   }
 
-  /** A file that cannot be written keeps nothing beyond the session. */
+  /** If the file cannot be written, the entry is lost at the end of the session. */
   #append(entry: string): void {
     if (this.#isWritable === false) return;
     try {

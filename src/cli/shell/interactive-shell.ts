@@ -16,8 +16,8 @@ const PROMPT = "barlake> ";
 const CONTINUED = "    ...> ";
 
 /**
- * Reads entries from a terminal until Ctrl-D or .quit, with history and completion. What fails is told, and the shell goes
- * on. Ctrl-C stops the statement that runs, or else drops what is entered.
+ * Reads entries from a terminal until Ctrl-D or .quit, with history and completion. An error is printed, and the shell
+ * continues. Ctrl-C stops the running statement, otherwise it discards the input.
  */
 export async function runInteractive(
   shell: ShellSession,
@@ -45,18 +45,18 @@ export async function runInteractive(
     isOpen = false;
   });
   const prompt = (): void => {
-    // Ctrl-D while a statement ran: a prompt would open the terminal again.
+    // After Ctrl-D during a statement, a prompt would open the terminal again.
     if (!isOpen) return;
     lines.setPrompt(entries.pending === "" ? PROMPT : CONTINUED);
     lines.prompt();
   };
   lines.on("SIGINT", () => {
     if (isRunning) {
-      // What is not begun yet hears nothing: it is told again.
+      // A statement that has not begun yet misses an interrupt, so the interrupt is repeated.
       stopping ??= setInterval(() => session.interrupt(), 20);
       return session.interrupt();
     }
-    // To the end of the line, and all before it away.
+    // Go to the end of the line and delete everything before it.
     lines.write(null, { ctrl: true, name: "e" });
     lines.write(null, { ctrl: true, name: "u" });
     entries.clear();
@@ -110,9 +110,9 @@ function errorText(error: unknown): string {
 }
 
 /**
- * Has the terminal's history hold whole statements: its lines are taken out as they come.
+ * Makes the terminal's history contain whole statements: single lines are removed as they are added.
  *
- * @returns what puts an entry in.
+ * @returns a function that adds an entry.
  */
 function keepStatements(lines: Interface): (entry: string) => void {
   let held: string[] | undefined;

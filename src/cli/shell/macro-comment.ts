@@ -1,21 +1,21 @@
-/** A named thing and what is said of it. */
+/** A name and its description. */
 export interface CommentedName {
   readonly name: string;
   readonly comment: string | undefined;
 }
 
-/** What a macro's comment says, part by part. */
+/** The parts of a macro's comment. */
 export interface MacroComment {
   readonly summary: string | undefined;
   readonly parameters: readonly CommentedName[];
-  /** Columns that a table macro gives, as far as its comment names them. */
+  /** Columns of a table macro's result, as far as its comment names them. */
   readonly columns: readonly CommentedName[];
-  /** Another table macro, all columns of which this one gives too. */
+  /** Another table macro, all of whose columns this one also has. */
   readonly columnsOf: string | undefined;
 }
 
 /**
- * Reads a macro's comment: a summary, then `parameter: ...` and `-> column: ...`, a line each.
+ * Parses a macro's comment: a summary, then `parameter: ...` and `-> column: ...`, each on a line.
  *
  * @param parameters the macro's parameters, which the comment need not name.
  */
@@ -35,7 +35,7 @@ export function readMacroComment(comment: string, parameters: readonly string[])
   };
 }
 
-/** What is said of a column, and its unit, which stands in brackets behind it. */
+/** The description of a column, and its unit, which follows in brackets. */
 export function splitUnit(comment: string | undefined): { readonly text: string; readonly unit: string } {
   const [, text = comment ?? "", unit = ""] = /^(.*?)\s*\[([^\]]*)\]$/s.exec(comment ?? "") ?? [];
   return { text, unit };

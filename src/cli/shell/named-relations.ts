@@ -4,11 +4,11 @@ import { type Catalog, type CatalogRelation, relationNamed } from "./catalog.js"
 /** A relation that a statement names. */
 export interface NamedRelation {
   readonly relation: CatalogRelation;
-  /** What the statement calls it: its alias, or else its own name. */
+  /** Its name in the statement: the alias, otherwise its own name. */
   readonly alias: string;
 }
 
-/** The relations that a statement names, in its order, each with its alias. The statement need not be whole. */
+/** The relations that a statement names, in order, each with its alias. The statement may be incomplete. */
 export function namedRelations(sql: string, catalog: Catalog): NamedRelation[] {
   const tokens = sqlTokens(sql).filter(({ kind }) => kind !== "blank" && kind !== "comment");
   const keywords = new Set(catalog.keywords);
@@ -27,7 +27,7 @@ export function namedRelations(sql: string, catalog: Catalog): NamedRelation[] {
   return found;
 }
 
-/** The name that begins at a token, with its schema if it has one, and the token behind it. */
+/** The name that begins at a token, with its schema if given, and the next token. */
 function dottedName(tokens: readonly SqlToken[], at: number): { name: string | undefined; end: number } {
   const isName = (token: SqlToken | undefined): token is SqlToken =>
     token?.kind === "word" || token?.kind === "identifier";
@@ -38,7 +38,7 @@ function dottedName(tokens: readonly SqlToken[], at: number): { name: string | u
   return { name: unquoted(first), end: at + 1 };
 }
 
-/** The token behind the parameters of a macro, where there are any. */
+/** The token after the parameters of a macro, if there are any. */
 function afterCall(tokens: readonly SqlToken[], at: number): number {
   if (tokens[at]?.text !== "(") return at;
   let depth = 0;

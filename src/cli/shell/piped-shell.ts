@@ -3,7 +3,7 @@ import { EntryReader } from "./entries.js";
 import { runEntry } from "./run-entry.js";
 import type { ShellSession } from "./shell-session.js";
 
-/** Runs the entries of standard input, without prompts, until one fails. @throws {BarlakeError} what failed. */
+/** Runs the entries of standard input, without prompts, until one fails. @throws {BarlakeError} the failure. */
 export async function runPiped(shell: ShellSession, signal: AbortSignal): Promise<void> {
   const entries = new EntryReader();
   const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY, signal });

@@ -5,11 +5,11 @@ import { StatementError } from "../results/statement-error.js";
 import { readCatalog } from "./catalog.js";
 import { namedRelations } from "./named-relations.js";
 
-/** DuckDB proposes no names for a column that is asked of an alias. */
+/** DuckDB proposes no names for an unknown column of an alias. */
 const UNKNOWN_OF_ALIAS = /does not have a column named "([^"]+)"/;
 const PROPOSED = 3;
 
-/** The error with a hint at columns of like names, where one was asked for that is not there and DuckDB proposes none. */
+/** For an unknown column without DuckDB's proposals: the error with a hint that names similar columns. */
 export async function withProposals(session: Session, error: QueryError): Promise<QueryError> {
   const unknown = UNKNOWN_OF_ALIAS.exec(error.message)?.[1];
   if (unknown === undefined || error.hint !== undefined) return error;

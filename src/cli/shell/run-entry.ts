@@ -5,10 +5,10 @@ import { runCommand } from "./dot-commands.js";
 import { type Entry, EntryReader } from "./entries.js";
 import type { ShellSession } from "./shell-session.js";
 
-/** How deep files may read one another. */
+/** Maximum depth to which files may read one another. */
 const DEEPEST = 10;
 
-/** Runs an entry. @returns whether the shell goes on. @throws {BarlakeError}, for a statement {@link StatementError} */
+/** Runs an entry. @returns whether the shell continues. @throws {BarlakeError} or {StatementError}. */
 export async function runEntry(shell: ShellSession, entry: Entry, depth = 0): Promise<boolean> {
   if (entry.kind === "command")
     return runCommand(shell, entry.text, (file) => runFile(shell, file, depth + 1));
@@ -20,7 +20,7 @@ export async function runEntry(shell: ShellSession, entry: Entry, depth = 0): Pr
   }
 }
 
-/** Runs what a file holds, until something in it fails. */
+/** Runs the content of a file until an entry fails. */
 async function runFile(shell: ShellSession, file: string, depth: number): Promise<boolean> {
   if (depth > DEEPEST) throw new UsageError(`file ${file}: files read one another ${DEEPEST} deep`);
   const text = await readFile(file, "utf8").catch((cause: unknown) => {

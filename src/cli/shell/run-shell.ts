@@ -7,13 +7,13 @@ import { ShellSession, type ShellSettings } from "./shell-session.js";
 
 export interface ShellOptions {
   readonly settings: ShellSettings;
-  /** Where entries are kept for later sessions. */
+  /** File that stores entries for later sessions. */
   readonly historyFile: string;
   /** Ends the shell. */
   readonly signal: AbortSignal;
 }
 
-/** A shell on standard input: with prompts at a terminal, else without. @throws {BarlakeError} what failed first, without a terminal */
+/** A shell on standard input; only a terminal gets prompts. @throws {BarlakeError} the first failure of piped input. */
 export async function runShell(
   session: Session,
   lake: Lake,

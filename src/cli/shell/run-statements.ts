@@ -11,7 +11,7 @@ import { writeBeside } from "../results/write-beside.js";
 import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, size, terminalWidth } from "../text/text.js";
 
-/** What becomes of the results of statements. */
+/** How the results of statements are shown or written. */
 export interface StatementsOptions {
   /** @default a table; in a file, CSV */
   readonly format?: ResultFormat | undefined;
@@ -25,9 +25,9 @@ export interface StatementsOptions {
 const ROWS = 40;
 
 /**
- * Runs statements one after another. As tables, every result is shown; in another format, the last statement's is written.
+ * Runs statements one after another. As tables, all results are shown; in another format, only the last one is written.
  *
- * @throws {StatementError} for the first that fails.
+ * @throws {StatementError} for the first failure.
  */
 export async function runStatements(
   session: Session,
@@ -56,7 +56,7 @@ export async function runStatements(
   if (output !== undefined && process.stderr.isTTY) await tellWritten(output, startedAt);
 }
 
-/** Tells a person what was written, where it is a file. */
+/** Reports what was written, if it is a file. */
 async function tellWritten(file: string, startedAt: number): Promise<void> {
   const written = await stat(file);
   if (!written.isFile()) return;
@@ -64,7 +64,7 @@ async function tellWritten(file: string, startedAt: number): Promise<void> {
   process.stderr.write(`${paint("dim", `${size(written.size)} in ${file} · ${elapsed}`)}\n`);
 }
 
-/** Shows a result's first rows on standard output, and how many there are. */
+/** Prints a result's first rows, and the number of its rows. */
 async function show(session: Session, sql: string, { mode, limit = ROWS }: StatementsOptions): Promise<void> {
   const startedAt = performance.now();
   const reader = await session.read(sql);
@@ -87,7 +87,7 @@ async function show(session: Session, sql: string, { mode, limit = ROWS }: State
   process.stdout.write(`${paint("dim", `${told} · ${elapsed}`)}\n`);
 }
 
-/** Writes a result's first rows to a file, as a table without an end to its width. */
+/** Writes a result's first rows to a file, as a table of unlimited width. */
 async function writeTable(
   session: Session,
   sql: string,

@@ -12,15 +12,15 @@ import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, terminalWidth } from "../text/text.js";
 import { type Catalog, readCatalog } from "./catalog.js";
 
-/** What a shell does with results; commands change it. */
+/** How a shell shows results; commands change it. */
 export interface ShellSettings {
   mode: TableMode;
-  /** Rows shown at a time; undefined: as many as the terminal has lines for. */
+  /** Rows shown at a time; undefined: as many as fit the terminal. */
   limit: number | undefined;
   timing: boolean;
 }
 
-/** Where results go besides the terminal. */
+/** An output for results in addition to the terminal. */
 type Output =
   | { readonly kind: "text"; readonly file: string; readonly stream: WriteStream }
   | { readonly kind: "next"; readonly file: string; readonly format: Exclude<ResultFormat, "table"> };
@@ -28,23 +28,23 @@ type Output =
 /** The newest result. */
 interface LastResult {
   readonly columns: readonly ResultColumn[];
-  /** What was taken of it. */
+  /** The rows read so far. */
   readonly rows: PlainValue[][];
-  /** How many of these were shown. */
+  /** Number of these rows that were shown. */
   shown: number;
-  /** The way to its other rows; undefined once another statement has run. */
+  /** Reads its remaining rows; undefined once another statement has run. */
   reader: RowReader | undefined;
 }
 
-/** Most rows that a chart is drawn of. */
+/** Maximum number of rows in a chart. */
 const CHARTED_ROWS = 20_000;
-/** Rows shown at a time where no terminal tells how many. */
+/** Rows shown at a time if no terminal gives the number. */
 const ROWS_AT_ONCE = 40;
-/** Lines of a terminal that are not a result's rows: its head, what it says below, and the prompt. */
+/** Lines of a terminal that are not rows of a result: header, messages below it, and the prompt. */
 const OTHER_LINES = 5;
 const SMALLEST = { rows: 10, width: 40 };
 
-/** A shell's state, and what statements and commands do with it. A class because it holds a result that is under way, and a file. */
+/** A shell's state and its operations on statements. A class because it stores an open result and a file. */
 export class ShellSession {
   readonly settings: ShellSettings;
   readonly #session: Session;
@@ -65,7 +65,7 @@ export class ShellSession {
     this.#isInteractive = options.isInteractive;
   }
 
-  /** Runs a statement and shows what it gives. */
+  /** Runs a statement and shows its result. */
   async runStatement(sql: string): Promise<void> {
     const startedAt = performance.now();
     if (this.#last !== undefined) this.#last.reader = undefined;
@@ -98,7 +98,7 @@ export class ShellSession {
     );
   }
 
-  /** Whether the newest result has rows that were not shown. */
+  /** Whether the newest result has further rows. */
   async hasMore(): Promise<boolean> {
     const last = this.#last;
     if (last === undefined) return false;
@@ -144,7 +144,7 @@ export class ShellSession {
     return this.#last?.columns.map(({ name }) => name) ?? [];
   }
 
-  /** The names that SQL knows now. A statement that is under way is not disturbed. */
+  /** The names that SQL currently knows. A running statement is not disturbed. */
   async catalog(): Promise<Catalog> {
     if (this.#catalog === undefined) {
       using sibling = await this.#session.sibling();
@@ -174,7 +174,7 @@ export class ShellSession {
     this.#output = { kind: "text", file, stream };
   }
 
-  /** Ends the file that results go to. */
+  /** Closes the file that results go to. */
   async close(): Promise<void> {
     const output = this.#output;
     this.#output = undefined;
@@ -189,14 +189,14 @@ export class ShellSession {
     else process.stdout.write(`${text}\n`);
   }
 
-  /** Says something about what was done, and how long it took if that is wanted. */
+  /** Prints a message, and the elapsed time if timing is on. */
   say(text: string, startedAt?: number): void {
     const time =
       startedAt === undefined || !this.settings.timing ? "" : ` · ${duration(performance.now() - startedAt)}`;
     this.print(paint("dim", `${text}${time}`));
   }
 
-  /** Columns of the terminal; undefined where results do not go to one. */
+  /** Columns of the terminal; undefined if results do not go to a terminal. */
   get width(): number | undefined {
     return this.#output?.kind === "text" ? undefined : terminalWidth();
   }
@@ -208,7 +208,7 @@ export class ShellSession {
     this.print(resultTable(columns, rows, { mode: this.settings.mode, width: this.width, advice }));
   }
 
-  /** Rows shown at a time of a result with so many columns. */
+  /** Number of rows shown at a time for a result with this number of columns. */
   #pageRows(columns: number): number {
     if (this.settings.limit !== undefined) return this.settings.limit;
     if (!this.#isInteractive || !process.stdout.isTTY) return ROWS_AT_ONCE;

@@ -3,7 +3,7 @@ import { count, paint, plural, table } from "./text.js";
 
 const COLOUR = { error: "red", warning: "yellow", info: "dim" } as const;
 
-/** What audits found, for people: each with its explanation and a few of its rows. */
+/** The findings of audits, for people: each with its explanation and a few of its rows. */
 export function auditText({ audits, findings }: AuditReport): string {
   const result =
     findings.length === 0

@@ -7,14 +7,14 @@ export interface Candle {
   readonly high: number;
   readonly low: number;
   readonly close: number;
-  /** @default 0; a chart whose bars all have none has no line for it */
+  /** @default 0; a chart without any volumes has no line for them */
   readonly volume?: number;
 }
 
-/** What fills a half of a cell. */
+/** The content of one half of a cell. */
 type Ink = 0 | 1 | 2;
 const [NONE, WICK, BODY] = [0, 1, 2] as const;
-/** Characters by what the upper and the lower half of a cell hold. */
+/** Characters by the content of the upper and the lower half of a cell. */
 const CELLS: readonly (readonly string[])[] = [
   [" ", "╷", "╻"],
   ["╵", "│", "╽"],
@@ -22,7 +22,7 @@ const CELLS: readonly (readonly string[])[] = [
 ];
 const BARS = " ▁▂▃▄▅▆▇█";
 
-/** A candlestick chart with volumes, for a terminal: one column a bar, two steps of price a line. */
+/** A candlestick chart with volumes, for a terminal: one column per bar, two price steps per line. */
 export function candleChart(
   candles: readonly Candle[],
   { height = 14, rising = "green" }: { readonly height?: number; readonly rising?: "green" | "red" } = {},

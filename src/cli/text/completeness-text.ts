@@ -5,10 +5,10 @@ import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import { count, paint, plural } from "./text.js";
 
-/** Symbols that are named. */
+/** Maximum number of symbols that are named. */
 const NAMED = 5;
 
-/** What each reason says to people. */
+/** The text for each reason. */
 const SAYS: Readonly<Record<string, string>> = {
   others_came: "not in a response that had the others",
   not_yet: "before the first bar",
@@ -21,7 +21,7 @@ const SAYS: Readonly<Record<string, string>> = {
   as_before: "absent as before",
 };
 
-/** What of a table was asked for, and what of it is absent, unexplained or set aside; nothing where nothing was asked for. */
+/** The requested, absent, unexplained and set-aside parts of a table; nothing if nothing was requested. */
 export function completenessLines(table: TableCompleteness): string[] {
   const { dataset, asked, received, absent, unexplained, setAside, withdrawn } = table;
   const lines: string[] = [];

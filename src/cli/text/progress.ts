@@ -6,7 +6,7 @@ import { MINUTE_MS } from "../../core/time.js";
 import type { Progress as RunProgress } from "../../jobs/run/run-progress.js";
 import { count, duration, size } from "./text.js";
 
-/** How far a command has come. */
+/** The progress of a command. */
 export interface Progress {
   readonly done: number;
   readonly total: number;
@@ -14,20 +14,20 @@ export interface Progress {
   readonly unit: string;
   readonly rows: number;
   readonly bytes?: number;
-  /** What is being done, in a few words. */
+  /** The current work, in a few words. */
   readonly doing: string;
-  /** Parts that are shown each by itself where there are several. */
+  /** Parts that are shown separately, if there are several. */
   readonly parts?: readonly {
     readonly name: string;
     readonly done: number;
     readonly total: number;
     readonly rows: number;
   }[];
-  /** How a key's quota stands. */
+  /** The state of a key's quota. */
   readonly quota?: QuotaState | undefined;
 }
 
-/** Shows how a command goes on. */
+/** Shows the progress of a command. */
 export interface ProgressView {
   update(progress: Progress): void;
   stop(): void;
@@ -35,7 +35,7 @@ export interface ProgressView {
 
 /** Time between two lines of a log. */
 const LINE_EVERY_MS = 5000;
-/** Time after which a bar is drawn anew though nothing was told: its times go on. */
+/** Time after which the bar is drawn again without new progress, because its times change. */
 const DRAW_EVERY_MS = 1000;
 const BAR_WIDTH = 24;
 
@@ -87,7 +87,7 @@ function barView(title: string): ProgressView {
 /**
  * The line that a terminal shows.
  *
- * @param elapsedMs since the command began. @param now epoch milliseconds.
+ * @param elapsedMs time since the command began. @param now epoch milliseconds.
  */
 export function progressLine(title: string, progress: Progress, elapsedMs: number, now: number): string {
   const { done, total, unit, rows, bytes = 0, quota, doing } = progress;
@@ -110,7 +110,7 @@ function barText(done: number, total: number): string {
   return "█".repeat(full) + "░".repeat(BAR_WIDTH - full);
 }
 
-/** As fast as it went so far, and no faster than the quota permits; undefined where nothing can be said. */
+/** Estimated from the speed so far and the quota's limit; undefined if there is no estimate. */
 function timeLeft({ done, total, quota }: Progress, elapsedMs: number): number | undefined {
   if (done === 0 || done >= total) return undefined;
   const permitted = quota?.limit === undefined ? 0 : ((total - done) / quota.limit) * MINUTE_MS;

@@ -5,10 +5,10 @@ import type { LandReport } from "../../lake/land/upsert.js";
 import { completenessLines } from "./completeness-text.js";
 import { count, duration, paint, plural, size, table } from "./text.js";
 
-/** Rejects and failures that are printed one by one. */
+/** Maximum number of rejects and failures that are listed. */
 const SHOWN = 10;
 
-/** What landed, a line a table. */
+/** What landed, one line per table. */
 export function landedTable(landed: readonly LandReport[]): string {
   return table(
     ["table", "inserted", "updated", "unchanged", "files", "version"],
@@ -23,7 +23,7 @@ export function landedTable(landed: readonly LandReport[]): string {
   );
 }
 
-/** Some of the rows that were updated, with what they were and what they are; nothing where there are none. */
+/** Some of the updated rows, with their old and new values; empty if there are none. */
 export function changesTable(landed: readonly LandReport[]): string[] {
   const rows = landed.flatMap((report) =>
     report.sample.flatMap(({ key, changed }) =>
@@ -40,7 +40,7 @@ export function changesTable(landed: readonly LandReport[]): string[] {
   return ["", "updated, for example", table(["table", "row", "column", "was", "is"], rows.slice(0, SHOWN))];
 }
 
-/** What changed in reference data and statements; nothing where nothing did. */
+/** Changes in reference data and statements; empty if there are none. */
 export function referenceTable(changes: readonly ReferenceChange[]): string[] {
   if (changes.length === 0) return [];
   const rows = changes.map(({ dataset, change, subjects, examples }) => [
@@ -56,11 +56,11 @@ export function referenceTable(changes: readonly ReferenceChange[]): string[] {
   ];
 }
 
-/** What was set aside, and where it is kept. */
+/** What was set aside, and where it is stored. */
 export function rejectedTable(rejected: readonly RejectCount[], lake: string): string {
   const total = rejected.reduce((sum, r) => sum + r.rows, 0);
   const rows = rejected.slice(0, SHOWN).map((r) => [count(r.rows), r.rule, r.source, r.line ?? "", r.reason]);
-  // A response without one readable row has no number of rows: what was wrong with it is said below.
+  // A response without a readable row has no number of rows: its error is printed below.
   const what = total > 0 ? `${plural(total, "row")} set aside` : "responses were not as they should be";
   return [
     `${paint("yellow", what)} (all of them: barlake sql "from rejects" --lake ${lake})`,
@@ -69,7 +69,7 @@ export function rejectedTable(rejected: readonly RejectCount[], lake: string): s
   ].join("\n");
 }
 
-/** The end of a run: what it asked, got, landed, set aside and left. */
+/** The end of a run: what was requested, received, landed, set aside and left open. */
 export function runSummary(report: RunReport, lake: string): string {
   const { requests } = report;
   const colour = report.status === "complete" ? "green" : "red";
@@ -105,7 +105,7 @@ export function runSummary(report: RunReport, lake: string): string {
   return lines.join("\n");
 }
 
-/** Says that the clock was set while the run went on: times in its records may jump. */
+/** Reports that the clock was changed during the run: times in its records may jump. */
 function clockText(shiftMs: number | undefined): string {
   if (shiftMs === undefined) return "";
   const by = `${duration(Math.abs(shiftMs))} ${shiftMs < 0 ? "back" : "ahead"}`;

@@ -7,17 +7,17 @@ import { instantText } from "./schedule-text.js";
 import { scrubText } from "./scrub-text.js";
 import { count, duration, paint, plural, size } from "./text.js";
 
-/** Where a schedule tells what happens. */
+/** The log of a schedule. */
 export interface ScheduleLog {
   event(event: ScheduleEvent): void;
   note(facts: object, message: string): void;
   warn(facts: object, message: string): void;
 }
 
-/** Failures of a run that a line names. */
+/** Maximum number of a run's failures on a line. */
 const SHOWN = 3;
 
-/** Lines for people on a terminal; JSON lines otherwise. Both on standard error. */
+/** Lines for people on a terminal; otherwise JSON lines. Both go to standard error. */
 export function scheduleLog(): ScheduleLog {
   return process.stderr.isTTY ? terminalLog() : jsonLog();
 }
@@ -103,7 +103,7 @@ function factsOf(outcome: RunOutcome): object {
   return { pipeline, runId, status, stopped, durationMs, requests, rows, bytes, landed: changes, ...bad };
 }
 
-/** What was thrown, with its stack, where it was not thrown on purpose. */
+/** An unexpected error, for a log with its stack; empty for a {@link BarlakeError}. */
 function bugOf(error: unknown): object {
   return error instanceof Error && !(error instanceof BarlakeError) ? { err: error } : {};
 }

@@ -1,7 +1,7 @@
 import type { ScrubReport } from "../../jobs/maintenance/scrub-lake.js";
 import { paint, plural, size } from "./text.js";
 
-/** What a verification of a part of the lake found, in a line; a further line for each damaged file. */
+/** The result of verifying a part of the lake, on one line; a further line for each damaged file. */
 export function scrubText({ files, bytes, damaged, verifiedSince }: ScrubReport): string {
   if (files === 0 && damaged.length === 0) return "nothing to verify: all was verified within the last week";
   const found =

@@ -3,7 +3,7 @@ import Table from "cli-table3";
 
 type Colour = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
 
-/** Colours a text where the terminal shows colours. */
+/** Colours a text if the terminal shows colours. */
 export function paint(colour: Colour, text: string): string {
   const colours = process.stdout.isTTY && process.stderr.isTTY && process.env.NO_COLOR === undefined;
   return colours ? styleText(colour, text) : text;
@@ -21,7 +21,7 @@ export function size(bytes: number): string {
   return `${(bytes / 1000 ** step).toFixed(step === 0 ? 0 : 1)} ${units[step]}`;
 }
 
-/** A duration: 840 ms, 12.3 s, 4 min 05 s. One below 0 was taken from a clock that was set back: nobody knows it. */
+/** A duration: 840 ms, 12.3 s, 4 min 05 s. A negative one comes from a clock that was set back, and is unknown. */
 export function duration(ms: number): string {
   if (ms < 0) return "an unknown time (the clock was set back)";
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -37,7 +37,7 @@ export function plural(n: number, noun: string): string {
 
 export type Cell = string | number | bigint | boolean | null | undefined;
 
-/** A plain table; numbers are set to the right. Wide characters take two columns, as terminals show them. */
+/** A plain table; numbers are aligned right. Wide characters take two columns, as on terminals. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const right = head.map((_, i) => rows.length > 0 && rows.every((row) => isNumber(row[i])));
   const grid = new Table({
@@ -59,14 +59,14 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
     .join("\n");
 }
 
-/** Numbers, and texts that {@link count} and its like made of them; a missing value fits both. */
+/** Whether a cell is a number, or a text of {@link count} and similar functions; a missing value counts, too. */
 function isNumber(cell: Cell): boolean {
   if (cell === null || cell === undefined || typeof cell === "number" || typeof cell === "bigint")
     return true;
   return typeof cell === "string" && /^-?[\d,]+(\.\d+)?( ?[kMGT]?B|%)?$/.test(cell);
 }
 
-/** Columns of the terminal that standard output is; undefined where it is none, or does not tell. */
+/** Width of the terminal of standard output in columns; undefined if there is no terminal, or it does not report it. */
 export function terminalWidth(): number | undefined {
   return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : undefined;
 }

@@ -29,12 +29,12 @@ const BAR_TYPES = {
 const BAR_COLUMNS = Object.keys(BAR_TYPES)
   .map((name) => (name === "timestamp" ? "epoch_ms(timestamp) AS timestamp" : name))
   .join(", ");
-/** Longest time from the planning of a request to its last response: what is withdrawn in it may have come or not. */
+/** Longest time from the planning of a request to its last response: a bar withdrawn in it may have come or not. */
 const LONGEST_REQUEST_MS = 120 * MINUTE_MS;
 
 /**
- * Makes tables of every bar of a market in every version that it will ever have, by period: `truth_1d`, `truth_1m`. No
- * bar has landed yet: `before_1d`, `before_1m`.
+ * Creates tables of every bar of a market in all its versions, by period: `truth_1d`, `truth_1m`. The tables of landed
+ * bars are empty: `before_1d`, `before_1m`.
  */
 export async function tellBars(
   state: Pick<LakeState, "session" | "lake" | "market" | "schedule">,
@@ -55,7 +55,7 @@ export async function tellBars(
   }
 }
 
-/** What a table of bars has that is not true, or lacks though it or a report says that it has it. */
+/** Errors of a table of bars: untrue bars, and missing bars that the ledger or a report says are there. */
 export async function barFindings(state: LakeState, name: string, period: LandedPeriod): Promise<string[]> {
   const { session, now, isLast, events } = state;
   const table = period === "1d" ? BARS_1D : BARS_1M;
@@ -84,7 +84,7 @@ export async function barFindings(state: LakeState, name: string, period: Landed
   );
   await compare("older than what came", "FROM bars WHERE landed < given AND NOT excused");
   const promised = promiseOf(events, name);
-  // What a report leaves open it does not promise.
+  // A report does not promise what it leaves open.
   const isOpen = promised === undefined ? "false" : isIn(promised.open);
   if (promised?.kept) {
     const final = byRegion((region) => finalEnd(region, promised.began));
@@ -99,7 +99,7 @@ export async function barFindings(state: LakeState, name: string, period: Landed
   const isThere = `gone_at > ${now} AND NOT excused AND NOT ${isOpen}`;
   await compare("lacks what the service has", `FROM bars WHERE landed IS NULL AND ${isThere}`);
   const recheck = byRegion((region) => latestRecheck(region, promised?.began ?? now));
-  // A bar that was corrected after it was asked for, and is not asked for again.
+  // A bar that was corrected after it was requested, and is not requested again.
   const isOld = `timestamp < ${recheck} AND asked_at < newest_since`;
   await compare(
     "older than what the service has",
@@ -116,12 +116,12 @@ export async function barFindings(state: LakeState, name: string, period: Landed
 }
 
 /**
- * Makes temporary tables of what is there.
+ * Creates temporary tables of the current state.
  *
  * - `landed`: the table's bars, without those of another engine.
  * - `losses`: times of symbols that a response left out, or that another engine deleted, and when.
- * - `bars`: each bar that was ever given, with the newest version, the version that has landed, and the one that the
- *   service had when the bar was last asked for; `excused` where the last response left it out, or it was deleted later.
+ * - `bars`: each bar that was ever given, with the newest version, the version that has landed, and the service's
+ *   version when the bar was last requested; `excused` if the last response left it out, or it was deleted later.
  */
 async function makeTables(state: LakeState, table: TableSchema, period: LandedPeriod): Promise<void> {
   const { session, events } = state;
@@ -161,7 +161,7 @@ async function makeTables(state: LakeState, table: TableSchema, period: LandedPe
     FROM versions v`);
 }
 
-/** Counts what has become of bars, once a schedule is over. */
+/** Counts the outcomes of bars when a schedule is over. */
 async function countMet({ session, now, met }: LakeState, isOld: string): Promise<void> {
   const isDeleted =
     "EXISTS (FROM losses o WHERE deleted AND o.symbol = bars.symbol AND timestamp >= s AND timestamp < e)";

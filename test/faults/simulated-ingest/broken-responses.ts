@@ -5,20 +5,20 @@ import type { EventClock } from "../event-clock.js";
 import { cutAfter, html, json, truncated } from "../scripted-server.js";
 import type { Endless, Fault } from "./fault-schedule.js";
 
-/** Limits of the client in these schedules, so that a body without an end ends soon. */
+/** Limits of the client in these schedules, so that an endless body is soon aborted. */
 export const CLIENT_LIMITS = { maxResponseMs: 120_000, maxBodyBytes: 16 * 1024 ** 2 };
 
-/** How a body goes on after the response is over: so much at once, and a wait. */
+/** How a body continues after the response: the bytes of one piece, and the wait after it. */
 const ON: Readonly<Record<Endless, { readonly bytes: number; readonly everyMs: number }>> = {
   trickle: { bytes: 1, everyMs: 5000 },
   "endless body": { bytes: 64 * 1024, everyMs: 15_000 },
   flood: { bytes: 2 * 1024 ** 2, everyMs: 0 },
 };
-/** Pieces of a body that comes slowly, and the wait between two of them. */
+/** Number of pieces of a slow body, and the wait between two of them. */
 const PIECES = 3;
 const PIECE_MS = 20_000;
 
-/** Sends something that is no response, or half of one. @param bytes of the body that are sent where it is cut. */
+/** Sends an invalid or incomplete response. @param bytes of the body that are sent before the cut. */
 export function sendBroken(response: ServerResponse, fault: Fault, body: string, bytes: number): void {
   switch (fault) {
     case "reset":
@@ -40,7 +40,7 @@ export function sendBroken(response: ServerResponse, fault: Fault, body: string,
   }
 }
 
-/** Sends a body in pieces, with waits in between. @param onPiece is called once the first piece is on its way. */
+/** Sends a body in pieces, with waits in between. @param onPiece called when the first piece is on its way. */
 export async function sendSlowly(
   response: ServerResponse,
   text: string,
@@ -58,7 +58,7 @@ export async function sendSlowly(
   response.end();
 }
 
-/** Sends a right body, and spaces after it until the client breaks the connection. */
+/** Sends a correct body, and then spaces until the client breaks the connection. */
 export async function sendEndlessly(
   response: ServerResponse,
   kind: Endless,
@@ -69,7 +69,7 @@ export async function sendEndlessly(
   const more = Buffer.alloc(bytes, " ");
   const broken = new AbortController();
   response.once("close", () => broken.abort());
-  // The client may break it while a piece is on its way.
+  // The client may break the connection while a piece is on its way.
   response.on("error", () => broken.abort());
   response.writeHead(200, { "content-type": "application/json" });
   response.write(body);

@@ -8,7 +8,7 @@ import type { Act } from "./foreign-writer.js";
 import type { OthersOutcome } from "./other-users.js";
 import type { SymbolTime } from "./symbol-time.js";
 
-/** What the service made of a request. */
+/** The outcome of a request at the service. */
 export type Outcome =
   | "answered"
   | "answered slowly"
@@ -22,12 +22,12 @@ export type Outcome =
 
 const VALID: ReadonlySet<Outcome> = new Set(["answered", "answered slowly", MISSING_DAY, ...WRONGS]);
 
-/** Whether a response was valid, right or wrong: it is kept. */
+/** Whether a response was valid, right or wrong: it is spooled. */
 export function isValid(outcome: Outcome): boolean {
   return VALID.has(outcome);
 }
 
-/** What happened, in order; times in epoch milliseconds. */
+/** The events, in order; times in epoch milliseconds. */
 export type Event =
   | { readonly kind: "began"; readonly life: number; readonly at: number; readonly pipeline: string }
   | {
@@ -37,7 +37,7 @@ export type Event =
       /** Number of the request within its life, from 0. */
       readonly index: number;
       readonly endpoint: string;
-      /** All that makes one request the same as another. */
+      /** Two requests with equal content are the same. */
       readonly content: string;
       readonly symbols: readonly string[];
       readonly period: string | null;
@@ -45,10 +45,10 @@ export type Event =
       readonly first: number;
       readonly last: number;
       readonly outcome: Outcome;
-      /** Bars of the answer, and times at which it was cut: bars before them are left out. */
+      /** Number of bars in the response, and how often it was cut: bars before a cut are left out. */
       readonly bars: number;
       readonly cuts: number;
-      /** What was left out in the midst of the answer. */
+      /** What was left out within the response. */
       readonly leftOut?: SymbolTime | undefined;
     }
   | {
@@ -57,11 +57,11 @@ export type Event =
       readonly at: number;
       readonly table: string;
       readonly act: Act;
-      /** Whether a run went on. */
+      /** Whether a run was active. */
       readonly isDuring: boolean;
-      /** Rows of a symbol of its own that the other engine has added. */
+      /** Rows of the other engine's own symbol that it added. */
       readonly added?: { readonly symbol: string; readonly rows: number } | undefined;
-      /** Rows that it has deleted. */
+      /** Rows that the other engine deleted. */
       readonly deleted?: SymbolTime | undefined;
     }
   | {
@@ -78,18 +78,18 @@ export type Event =
       readonly status: RunStatus;
       readonly sent: number;
       readonly failures: readonly string[];
-      /** What the report says is missing without an explanation, or was set aside. */
+      /** What the report lists as missing without an explanation, or as set aside. */
       readonly open: readonly SymbolTime[];
-      /** Bars that the report says the service has no more. */
+      /** Bars that the report lists as withdrawn by the service. */
       readonly withdrawn: readonly (SymbolTime & { readonly bars: number })[];
-      /** Sessions that it says are taken for suspensions. */
+      /** Number of sessions that the report assumes to be suspensions. */
       readonly noBar: number;
-      /** Bars that it says came. */
+      /** Number of received bars in the report. */
       readonly received: number;
     }
   | { readonly kind: "dying"; readonly life: number; readonly at: number; readonly of: string };
 
-/** Writes down what happens in a life, each event before anything else can happen: it outlives the process. */
+/** Records the events of a life, each before the next can happen: the record outlives the process. */
 export class Chronicle {
   readonly #path: string;
   readonly #life: number;
@@ -141,7 +141,7 @@ export class Chronicle {
   }
 }
 
-/** What was written down so far. */
+/** The events so far. */
 export function readChronicle(path: string): Event[] {
   return readFileSync(path, "utf8")
     .split("\n")

@@ -8,7 +8,7 @@ export interface Draws {
   of<T>(choices: readonly T[]): T;
 }
 
-/** The draws of a seed for one purpose: draws for another purpose do not depend on them. */
+/** The random numbers of a seed for one purpose; other purposes have independent numbers. */
 export function drawsOf(seed: number, purpose: string): Draws {
   const key = mixText(seed, purpose);
   let n = 0;

@@ -8,7 +8,7 @@ import type { MarketShape } from "./market-shape.js";
 import type { OtherUsers } from "./other-users.js";
 import { TrueMarket } from "./true-market.js";
 
-/** What a request may meet instead of a right answer. */
+/** Faults that a request may meet instead of a correct response. */
 export const FAULTS = [
   "reset",
   "cut body",
@@ -21,92 +21,92 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** Bodies that do not end: too slow, fast enough and without an end, and larger than any response. */
+/** Endless bodies: too slow, fast enough but without an end, and larger than any response. */
 export const ENDLESS = ["trickle", "endless body", "flood"] as const;
 export type Endless = (typeof ENDLESS)[number];
 
-/** Responses that are valid and wrong: nothing tells them from right ones but what they are about. */
+/** Responses that are valid but wrong: only their content differs from that of a correct response. */
 export const WRONGS = ["empty map", "another symbol", "another period", "older window"] as const;
-/** One that nothing tells from a right one: a symbol has no bars on a day between two days with bars. */
+/** A response that looks correct: a symbol has no bars on a day between two days with bars. */
 export const MISSING_DAY = "missing day";
 export type Wrong = (typeof WRONGS)[number] | typeof MISSING_DAY;
 
-/** Where a process dies: at the n-th moment of a kind, from 1, before it, in its midst or once it is over. */
+/** When a process dies: at the n-th event of a kind, from 1; before it, during it or after it. */
 export interface Kill {
   readonly at: "request" | "response" | "keep" | "commit" | "file" | "statement";
   readonly nth: number;
   readonly when: "before" | "midway" | "after";
 }
 
-/** How the service counts requests, and where it tells the wait. */
+/** How the service counts requests, and where it states the waiting time. */
 export interface RateLimit {
   readonly perMinute: number;
   readonly tells: "header" | "text" | "nothing";
 }
 
-/** The pipelines run once more, in the same process and with the same open lake. */
+/** A further run of the pipelines, in the same process and with the same open lake. */
 export interface Round {
-  /** Time since the round before, in milliseconds. */
+  /** Time since the previous round, in milliseconds. */
   readonly gapMs: number;
-  /** What another engine does to the lake just before. */
+  /** Another engine's changes to the lake just before. */
   readonly acts: readonly Act[];
 }
 
-/** What another engine does to the lake when a request arrives: counted from 0 in a life. */
+/** Another engine's change to the lake when a request arrives; requests are counted from 0 in a life. */
 export interface Intrusion {
   readonly atRequest: number;
   readonly act: Act;
 }
 
-/** One process that runs the pipelines, and what the service does to it. */
+/** One process that runs the pipelines, and the service's faults during it. */
 export interface Life {
-  /** Time since the end of the life before, in milliseconds. */
+  /** Time since the end of the previous life, in milliseconds. */
   readonly gapMs: number;
-  /** Part of the requests that meet a fault. */
+  /** Share of the requests that meet a fault. */
   readonly faultRate: number;
-  /** Part of the bodies that come slowly. */
+  /** Share of the bodies that are sent slowly. */
   readonly slowRate: number;
   readonly rateLimit: RateLimit | undefined;
-  /** Groups of endpoints that the key may not ask. */
+  /** Groups of endpoints that the key has no permission for. */
   readonly forbidden: readonly EndpointGroup[];
   readonly kill: Kill | undefined;
-  /** Part of the right responses about K-lines that are valid and wrong instead. */
+  /** Share of the K-line responses that are valid but wrong. */
   readonly wrongRate: number;
-  /** Part of the right responses about K-lines in which a symbol lacks a day. */
+  /** Share of the correct K-line responses in which a symbol lacks a day. */
   readonly missingDayRate: number;
-  /** Part of the requests of which the body does not end. */
+  /** Share of the requests whose body does not end. */
   readonly endlessRate: number;
-  /** Others who use the key: only where there is a limit. */
+  /** Other users of the key: only if there is a limit. */
   readonly others: OtherUsers | undefined;
   /** The runs after the first. */
   readonly rounds: readonly Round[];
   readonly intrusions: readonly Intrusion[];
   /** Name of the key: caps differ by key. */
   readonly key: string;
-  /** Bars of one symbol in one response, at most. */
+  /** Maximum number of bars of one symbol in one response. */
   readonly rowCap: Readonly<Record<"1d" | "1m", number>>;
 }
 
-/** Faults that are drawn on their own: the rest of a schedule does not depend on them. */
+/** Faults that are drawn separately: the rest of a schedule does not depend on them. */
 type OwnDraws = "missingDayRate" | "endlessRate" | "others" | "rounds" | "intrusions";
 
 /** A whole schedule: a market, a service with its limits, and processes one after the other. */
 export interface Schedule {
   readonly seed: number;
   readonly market: MarketShape;
-  /** Symbols of one request, at most, and whether a refusal tells the number. */
+  /** Maximum number of symbols per request, and whether a refusal states the number. */
   readonly symbolLimit: number;
   readonly tellsLimit: boolean;
   readonly pipelines: readonly PipelineDefinition[];
   /** When the first life begins, in epoch milliseconds. */
   readonly start: number;
-  /** The last of them is undisturbed. */
+  /** The last life is undisturbed. */
   readonly lives: readonly Life[];
 }
 
-/** Days that each run checks again. */
+/** Number of days that each run requests again. */
 export const LOOKBACK_DAYS = 4;
-/** The last life begins as long after the others at least: what was corrected meanwhile is asked for again. */
+/** Minimum time between the other lives and the last one: corrections in it are requested again. */
 const REST_MS = 14 * 3_600_000;
 
 /** The undisturbed life. */
@@ -125,10 +125,10 @@ const CALM = {
   intrusions: [],
 };
 
-/** The schedule of a seed: the same each time. */
+/** The schedule of a seed: the same on each call. */
 export function scheduleOf(seed: number): Schedule {
   const draw = drawsOf(seed, "schedule");
-  // Noon in UTC: no session runs, and every day that is over has settled.
+  // Noon in UTC: no session is open, and every past day has settled.
   const end = Date.parse("2026-03-11T12:00:00Z") + draw.below(7) * DAY_MS;
   const isLarge = draw.below(40) === 0;
   const market = {
@@ -143,7 +143,7 @@ export function scheduleOf(seed: number): Schedule {
     "1d": draw.of([10_000, small]),
     "1m": isLarge ? draw.of([10_000, 5000]) : draw.of([10_000, small, small + 400]),
   };
-  // What came later is drawn from numbers that the rest of the schedule does not depend on.
+  // Later additions are drawn from separate numbers, so that the rest of the schedule stays the same.
   const wrongs = drawsOf(seed, "wrong responses");
   const capOf = capsOf(drawsOf(seed, "caps"), rowCap, isLarge);
   const ownOf = ownDraws(seed);
@@ -164,7 +164,7 @@ export function scheduleOf(seed: number): Schedule {
   };
 }
 
-/** Adds to lives, one after the other, the faults that are drawn on their own. */
+/** Adds the separately drawn faults to the lives, one after the other. */
 function ownDraws(
   seed: number,
 ): <T extends Pick<Life, "rateLimit" | "kill">>(life: T) => T & Pick<Life, OwnDraws> {
@@ -199,7 +199,7 @@ function ownDraws(
   };
 }
 
-/** Draws the key of each life and its caps: in half of the schedules they stay, in the others they change and may be small. */
+/** Draws the key of each life and its caps: constant in half of the schedules, otherwise changing and maybe small. */
 function capsOf(draw: Draws, rowCap: Life["rowCap"], isLarge: boolean): () => Pick<Life, "key" | "rowCap"> {
   const changes = draw.below(2) === 0;
   return () => {
@@ -210,7 +210,7 @@ function capsOf(draw: Draws, rowCap: Life["rowCap"], isLarge: boolean): () => Pi
   };
 }
 
-/** When a life begins. @param before when the life before it ended. */
+/** When a life begins. @param before end of the previous life. */
 export function startOf({ lives, start, market }: Schedule, life: number, before: number): number {
   if (life === lives.length - 1) return market.end;
   const begun = life === 0 ? start : before + (lives[life]?.gapMs ?? 0);
@@ -264,7 +264,7 @@ function lifeOf(draw: Draws): Omit<Life, "key" | "rowCap" | "wrongRate" | OwnDra
 function killOf(draw: Draws): Kill {
   const at = draw.of(["request", "response", "keep", "commit", "file", "file", "file", "statement"] as const);
   const most = { request: 10, response: 6, keep: 5, commit: 6, file: 120, statement: 100 }[at];
-  // Small numbers more often: a life that does little reaches no others.
+  // Small numbers more often: a life that does little does not reach large ones.
   const nth = 1 + Math.floor(most * draw.fraction() ** 2);
   return { at, nth, when: draw.of(["before", "midway", "after"] as const) };
 }

@@ -15,36 +15,36 @@ import type { SymbolTime } from "./symbol-time.js";
 import type { StatementTable, TrueMarket } from "./true-market.js";
 import { inColumns, type Klines, type ToldBars, WrongResponses, wrongBars } from "./wrong-responses.js";
 
-/** What the service works with. */
+/** The parts that the service works with. */
 export interface UpstreamParts {
   readonly schedule: Schedule;
   readonly life: number;
   readonly market: TrueMarket;
   readonly clock: EventClock;
   readonly chronicle: Chronicle;
-  /** Is told of each request that arrives and of each right answer that was sent whole: the process may die of it. */
+  /** Called for each request and each correct response that was sent completely: the process may die there. */
   readonly passes: (step: "request" | "response", when: "before" | "midway" | "after") => void;
-  /** Lets another engine do to the lake what is due when a request arrives. */
+  /** Runs another engine's changes that are due when a request arrives. */
   readonly intrude: (index: number) => Promise<void>;
 }
 
-/** What a response about K-lines has. */
+/** The content of a K-line response. */
 interface Told {
   readonly bars: number;
-  /** Times at which it was cut. */
+  /** Number of times it was cut. */
   readonly cuts: number;
   readonly leftOut: SymbolTime | undefined;
 }
 const NOTHING: Told = { bars: 0, cuts: 0, leftOut: undefined };
 
-/** What becomes of a request. */
+/** The service's decision about a request. */
 interface Decision {
   readonly outcome: Outcome;
   readonly send: (response: ServerResponse) => void | Promise<void>;
   readonly leftOut?: SymbolTime | undefined;
 }
 
-/** Most requests of the same content, one after the other, that meet one fault. */
+/** Maximum number of consecutive requests of the same content that meet one fault. */
 const MOST_REPEATS = 6;
 const FORBIDDEN: Readonly<Record<EndpointGroup, string>> = {
   klines: "NO_KLINE_BATCH_PERMISSION",
@@ -54,22 +54,22 @@ const FORBIDDEN: Readonly<Record<EndpointGroup, string>> = {
   financials: "NO_FINANCIAL_PERMISSION",
 };
 
-/** Starts a service on a real socket that tells what is true of a market, as its limits and the schedule's faults let it. */
+/** Starts a service on a real socket that serves the truth of a market, within its limits and the schedule's faults. */
 export async function openUpstream(parts: UpstreamParts): Promise<ScriptedService> {
   const upstream = new Upstream(parts);
   return openScripted((seen, response, index) => void upstream.answer(seen, response, index));
 }
 
-/** A class because what it answers depends on what it was asked before. */
+/** A class because its responses depend on earlier requests. */
 class Upstream {
   readonly #parts: UpstreamParts;
   readonly #random: number;
   readonly #counters = new Map<EndpointGroup, ReturnType<typeof sharedQuota>>();
   readonly #wrongs: WrongResponses;
   readonly #began: number;
-  /** Bars of the answer at hand, how often it was cut, and what was left out of it. */
+  /** The content of the current response. */
   #told: Told = NOTHING;
-  /** Faults that are still to come for a request's content. */
+  /** Remaining faults for a request's content. */
   readonly #pending = new Map<string, { readonly fault: Fault; left: number }>();
 
   constructor(parts: UpstreamParts) {
@@ -139,7 +139,7 @@ class Upstream {
     return schedule.lives[life] as Schedule["lives"][number];
   }
 
-  /** The refusal of a request for which the quota has no place. */
+  /** The refusal of a request that exceeds the quota. */
   #refusal(group: EndpointGroup): Decision | undefined {
     const { rateLimit, others } = this.#life;
     if (rateLimit === undefined) return undefined;
@@ -154,7 +154,7 @@ class Upstream {
     return overQuota(isOthers ? byOthers : "over quota", waitMs, tells);
   }
 
-  /** The fault of a request, which the next ones of the same content may meet too. */
+  /** The fault of a request, which the next requests of the same content may meet, too. */
   #fault({ path, query, body }: Seen, index: number): Fault | undefined {
     const content = `${path}?${query.toString()} ${body}`;
     const pending = this.#pending.get(content);
@@ -169,7 +169,7 @@ class Upstream {
     return fault;
   }
 
-  /** The kind of body without an end that a request gets. */
+  /** The kind of endless body that a request gets. */
   #endless(index: number): Endless | undefined {
     const key = mixText(this.#random, `endless ${index}`);
     if (uniform(key, 0) >= this.#life.endlessRate) return undefined;
@@ -221,11 +221,11 @@ class Upstream {
     }
   }
 
-  /** The bars that a request asks for, without a day that is left out. */
+  /** The requested bars, without a day that is left out. */
   #klines(seen: Seen, period: LandedPeriod, index: number): ToldBars {
     const { market, clock } = this.#parts;
     const now = clock.now();
-    // What is left out counts as the interface says: without a count the newest hundred.
+    // Bars are left out by the rules of the interface: without a count, the newest hundred are returned.
     const count = Math.min(Number(seen.query.get("count") ?? 100), this.#life.rowCap[period]);
     const [first, last] = ["start_time", "end_time"].map((name) =>
       Number(seen.query.get(name) ?? Number.NaN),

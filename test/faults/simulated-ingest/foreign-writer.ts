@@ -18,24 +18,24 @@ import { REQUESTS } from "../../../src/schema/requests.js";
 import { integer } from "../../../src/sim/random.js";
 import type { SymbolTime } from "./symbol-time.js";
 
-/** What another engine does to tables while a run goes on: rows are added and deleted, files and log entries replaced. */
+/** Another engine's operations during a run: it adds and deletes rows, and replaces files and log entries. */
 export const INTRUSIONS = ["append", "delete", "compact", "checkpoint", "clean log"] as const;
-/** What it does between two runs: it deletes the files that only old versions have as well. */
+/** Its operations between two runs: it also deletes the files that only old versions use. */
 export const ACTS = [...INTRUSIONS, "vacuum"] as const;
 export type Act = (typeof ACTS)[number];
 
-/** What an act has changed. */
+/** The changes of an operation. */
 export interface Done {
   readonly table: string;
   readonly added?: { readonly symbol: string; readonly rows: number };
   readonly deleted?: SymbolTime;
 }
 
-/** Symbols of the other engine's own rows begin so: no market has them. */
+/** Prefix of the other engine's own symbols: no market has them. */
 export const FOREIGN = "69";
 const MOST_TRIES = 20;
 
-/** Another Delta engine that writes to a lake. It knows nothing of the process with the lake but its files. */
+/** Another Delta engine that writes to a lake. It knows only the lake's files, not the process that uses them. */
 export class ForeignWriter {
   readonly #folder: string;
   readonly #random: number;
@@ -46,7 +46,7 @@ export class ForeignWriter {
     this.#random = random;
   }
 
-  /** @param now epoch milliseconds. @returns nothing where there was nothing to do it with. */
+  /** @param now epoch milliseconds. @returns an empty list if there was nothing to change. */
   async act(act: Act, now: number): Promise<Done[]> {
     using session = await Session.open({ threads: 1 });
     const done: Done[] = [];
@@ -76,7 +76,7 @@ export class ForeignWriter {
     }
   }
 
-  /** Adds rows of a symbol of its own: copies of some that are there. */
+  /** Adds rows of the engine's own symbol: copies of existing rows. */
   async #append(parts: Parts): Promise<Omit<Done, "table"> | undefined> {
     const symbol = `${FOREIGN}${String(integer(this.#random, this.#drawn++, 10_000)).padStart(4, "0")}.SH`;
     let rows = 0;
@@ -97,7 +97,7 @@ export class ForeignWriter {
     return isDone ? { added: { symbol, rows } } : undefined;
   }
 
-  /** Deletes an hour of a symbol's rows: files that had nothing else are gone, the others are written again. */
+  /** Deletes an hour of a symbol's rows: files without other rows are removed, the others are written again. */
   async #delete(parts: Parts): Promise<Omit<Done, "table"> | undefined> {
     const { session, now } = parts;
     let deleted: SymbolTime | undefined;
@@ -125,7 +125,7 @@ export class ForeignWriter {
     return isDone && deleted !== undefined ? { deleted } : undefined;
   }
 
-  /** Writes the rows of a partition into one file. */
+  /** Merges the rows of a partition into one file. */
   async #compact(parts: Parts): Promise<Omit<Done, "table"> | undefined> {
     const isDone = await this.#commit(parts, async (base, lake) => {
       const one = this.#oneOf([...base.files.values()]);
@@ -147,7 +147,7 @@ export class ForeignWriter {
     return {};
   }
 
-  /** Writes a checkpoint, and deletes the commits behind it and older checkpoints; sometimes the checkpoint's own commit, too. */
+  /** Writes a checkpoint, and deletes earlier commits and checkpoints; sometimes the checkpoint's own commit, too. */
   async #cleanLog(parts: Parts): Promise<Omit<Done, "table"> | undefined> {
     const { table } = parts;
     await this.#checkpoint(parts);
@@ -163,7 +163,7 @@ export class ForeignWriter {
     return {};
   }
 
-  /** Deletes the files that the newest version does not have, however young they are. */
+  /** Deletes the files that the newest version does not use, however young they are. */
   async #vacuum({ table }: Parts): Promise<Omit<Done, "table"> | undefined> {
     const { version, files } = await new Lake(this.#folder).snapshot(table);
     if (version < 0) return undefined;
@@ -174,7 +174,7 @@ export class ForeignWriter {
     return old.length > 0 ? {} : undefined;
   }
 
-  /** Writes rows as a file of a partition, as other engines name it, with few statistics or none. */
+  /** Writes rows as a file of a partition, with a name as in other engines, and few statistics or none. */
   async #write(
     { session, table, now }: Parts,
     { columns }: Snapshot,
@@ -206,7 +206,7 @@ export class ForeignWriter {
     return { action: { add }, rows: n };
   }
 
-  /** Commits actions behind the newest version. @returns whether there were any. */
+  /** Commits actions as the next version. @returns whether there were any. */
   async #commit(
     { table, now }: Parts,
     make: (base: Snapshot, lake: Lake) => Promise<Action[]>,
@@ -223,7 +223,7 @@ export class ForeignWriter {
     return false;
   }
 
-  /** Puts a file in its place, whole and only where there is none yet. */
+  /** Creates a file atomically, only if it does not exist yet. */
   #publish(path: string, text: string): boolean {
     const draft = join(this.#folder, `${path}.${randomUUID()}.tmp`);
     writeFileSync(draft, text);

@@ -10,7 +10,7 @@ import { TABLES } from "../../../src/schema/tables.js";
 import { barFindings } from "./bar-findings.js";
 import { type LakeState, none, rowsOf, tell } from "./lake-state.js";
 
-/** What a lake has that is not true, or has not though it says so, or lacks at the end. */
+/** Errors of a lake: untrue content, content that it only claims to have, and content missing at the end. */
 export async function lakeFindings(state: LakeState): Promise<string[]> {
   const { schedule, lake, isLast } = state;
   const findings: string[] = [];
@@ -30,7 +30,7 @@ export async function lakeFindings(state: LakeState): Promise<string[]> {
   return findings;
 }
 
-/** Rows that another engine has added and that are not there any more. */
+/** Rows that another engine added and that no longer exist. */
 async function foreignFindings(state: LakeState): Promise<string[]> {
   const findings: string[] = [];
   for (const table of [BARS_1D, BARS_1M]) {
@@ -48,7 +48,7 @@ async function foreignFindings(state: LakeState): Promise<string[]> {
   return findings;
 }
 
-/** Data files of tables that no version refers to, and what is left of staged ones. */
+/** Data files of tables that no version refers to, and leftovers of staged files. */
 export async function strayFiles(lake: Lake): Promise<ReadonlySet<string>> {
   const stray = new Set<string>();
   for (const table of TABLES) {

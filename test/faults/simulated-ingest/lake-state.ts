@@ -9,7 +9,7 @@ import type { Event } from "./chronicle.js";
 import type { Schedule } from "./fault-schedule.js";
 import type { TrueMarket } from "./true-market.js";
 
-/** A lake after a life, and what is true by then. */
+/** A lake after a life, and the truth at that time. */
 export interface LakeState {
   readonly session: Session;
   readonly lake: Lake;
@@ -17,15 +17,15 @@ export interface LakeState {
   readonly schedule: Schedule;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Whether the undisturbed life is over: the lake must equal the truth then. */
+  /** Whether the undisturbed life is over: then the lake must equal the truth. */
   readonly isLast: boolean;
-  /** What happened so far. */
+  /** The events so far. */
   readonly events: readonly Event[];
-  /** Counts that something was met. */
+  /** Counts an outcome. */
   readonly met: (what: string, times: number) => void;
 }
 
-/** Makes a table of what is true. */
+/** Creates a table of true values. */
 export async function tell(
   { session, lake }: Pick<LakeState, "session" | "lake">,
   name: string,
@@ -44,7 +44,7 @@ export async function rowsOf({ session, lake }: LakeState, table: TableSchema): 
   return parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
 }
 
-/** Adds a finding where a query has rows: how many, and the first of them. */
+/** Adds a finding if a query returns rows: their number, and the first of them. */
 export async function none(session: Session, findings: string[], what: string, sql: string): Promise<void> {
   const rows = await session.json(`SELECT *, count(*) OVER () AS found FROM (${sql}) LIMIT 1`);
   if (rows.length > 0) {

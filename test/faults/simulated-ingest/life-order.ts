@@ -1,6 +1,6 @@
-/** What a worker is to do: live a life of the schedule of a seed. */
+/** An order for a worker: to live one life of a seed's schedule. */
 export interface LifeOrder {
-  /** Where the lake is, and what is written down. */
+  /** Folder of the lake and of the chronicle. */
   readonly folder: string;
   readonly seed: number;
   readonly life: number;

@@ -4,7 +4,7 @@ import { instantOf, localDate } from "../../../src/market/zone.js";
 import { LOOKBACK_DAYS } from "./fault-schedule.js";
 import type { TrueMarket } from "./true-market.js";
 
-/** Where the days begin that are checked again, at the earliest: the lake may know fewer holidays than there are. */
+/** Earliest start of the days that are requested again: the lake may know fewer holidays than there are. */
 export function earliestRecheck(market: TrueMarket, region: Region, now: number): number {
   const end = finalEnd(region, now);
   return (
@@ -13,7 +13,7 @@ export function earliestRecheck(market: TrueMarket, region: Region, now: number)
   );
 }
 
-/** Where they begin at the latest: as if every weekday were a trading day. */
+/** Their latest start: as if every weekday were a trading day. */
 export function latestRecheck(region: Region, now: number): number {
   const { zone } = REGIONS[region];
   let date = localDate(finalEnd(region, now) - 1, zone);

@@ -3,7 +3,7 @@ import type { LandedPeriod } from "../../../src/market/period.js";
 import { drawsOf } from "./draws.js";
 import type { MarketShape, TrueDay } from "./market-shape.js";
 
-/** What a service does to bars of one symbol and day some time after they were final. */
+/** A change by the service to bars of one symbol and day, some time after they were final. */
 export interface LateChange {
   readonly kind: "corrected" | "withdrawn";
   /** When, in epoch milliseconds. */
@@ -13,14 +13,14 @@ export interface LateChange {
 }
 
 const HOUR_MS = 60 * MINUTE_MS;
-/** Time before the market's end in which no process runs but the last one. */
+/** Time before the market's end in which only the last process runs. */
 const REST_HOURS = 12;
-/** Days before the end in which changes are made. */
+/** Time before the end in which changes are made. */
 const CHANGING_HOURS = 4 * 24;
-/** One of so many days of a symbol changes, among the days that a run asks for again, and among older ones. */
+/** One in this number of days of a symbol changes: among the days that a run requests again, and among older ones. */
 const RECENT_DAYS = 12;
 const OLDER_DAYS = { "1d": 60, "1m": 12 } as const;
-/** One of so many symbols loses all its bars. */
+/** One in this number of symbols loses all its bars. */
 const VANISHING_SYMBOLS = 30;
 
 /** The late change of a symbol's day in a market whose service makes such changes. */
@@ -46,7 +46,7 @@ export function lateChange(
   return { kind, at, range: period === "1d" ? day : partOf(day, draw.below(4)) };
 }
 
-/** The whole day, or minutes at its beginning, in its midst or at its end. */
+/** The whole day, or minutes at its beginning, in its middle or at its end. */
 function partOf(day: TrueDay, part: number): TimeRange {
   const hours = [
     [0, 24],

@@ -7,18 +7,18 @@ export interface TrueDay {
   readonly start: number;
   readonly end: number;
   readonly open: number;
-  /** When the day's bars stop changing, but for corrections. */
+  /** When the day's bars stop changing, except for corrections. */
   readonly settled: number;
 }
 
-/** What a market is made from. */
+/** The parameters of a market. */
 export interface MarketShape {
   readonly seed: number;
-  /** Weekdays before the last of the market. */
+  /** Number of weekdays before the last day of the market. */
   readonly days: number;
-  /** Of these, the last that have minute bars. */
+  /** Number of these, at the end, that have minute bars. */
   readonly minuteDays: number;
-  /** The last moment that is asked about, in epoch milliseconds: no session runs then. */
+  /** The last point in time of any request, in epoch milliseconds: no session is open then. */
   readonly end: number;
   /** Whether the service corrects and withdraws bars long after they were final. @default false */
   readonly changesLate?: boolean;

@@ -17,7 +17,7 @@ const WRITES = new Set(["mkdir", "open", "rename", "rm", "rmdir", "writeFile", "
 const READS = ["readFile", "readdir", "stat", "utimes"];
 const STATEMENTS = ["run", "stream", "rows", "json", "preview"] as const;
 
-/** What this process does at the moment, and where it is to die. */
+/** The state of this process, and when it dies. */
 interface Present {
   clock: EventClock;
   chronicle: Chronicle;
@@ -27,21 +27,21 @@ interface Present {
 
 let present: Present | undefined;
 
-/** Whether what goes on is another program's work: it passes no moments. */
+/** Whether the current work belongs to another program: it does not count as events of this process. */
 const isOther = new AsyncLocalStorage<true>();
 
-/** Does the work of another program in this process, which does not die of it. */
+/** Does the work of another program in this process, which does not die during it. */
 export function asOther<T>(work: () => Promise<T>): Promise<T> {
   return isOther.run(true, work);
 }
 
-/** From now on the process has a clock that its files and queries hold, and dies where the kill says. */
+/** From now on the process has a clock that its files and queries hold, and dies as the kill says. */
 export function live(clock: EventClock, chronicle: Chronicle, kill: Kill | undefined): void {
   const counts = { request: 0, response: 0, keep: 0, commit: 0, file: 0, statement: 0 };
   present = { clock, chronicle, kill, counts };
 }
 
-/** The process passes a moment, and may die of it. The n-th of a kind begins with `before`. */
+/** Reports an event of the process, which may die here. The n-th event of a kind begins with `before`. */
 export function pass(pointInTime: PointInTime, when: Kill["when"]): void {
   if (present === undefined || isOther.getStore()) return;
   const { kill, counts } = present;
@@ -50,7 +50,7 @@ export function pass(pointInTime: PointInTime, when: Kill["when"]): void {
     die(`${when} ${pointInTime} ${kill.nth}`);
 }
 
-/** Whether a kill is due in the midst of what has just begun. */
+/** Whether a kill is due during the event that has just begun. */
 function isMidway(pointInTime: PointInTime): boolean {
   const { kill, counts } = present ?? {};
   if (isOther.getStore()) return false;
@@ -63,8 +63,8 @@ function die(of: string): void {
 }
 
 /**
- * Makes files, queries and the keeping of answers such moments; each holds the clock while it goes on. What they do
- * stays as it is. To be called once, before anything else is.
+ * Makes file operations, queries and the spooling of responses such events; each holds the clock while it runs. Their
+ * behaviour stays the same. Must be called once, before anything else.
  */
 export async function becomeMortal(): Promise<void> {
   const promises = fs.promises as unknown as Record<string, Work>;
@@ -75,7 +75,7 @@ export async function becomeMortal(): Promise<void> {
   for (const name of READS) intercept(promises, name, held);
   intercept(handle, "sync", dying);
   intercept(handle, "writeFile", torn);
-  // Several such processes share the machine: DuckDB is told of one core.
+  // Several such processes share the machine: DuckDB gets one core.
   os.availableParallelism = () => 1;
   syncBuiltinESMExports();
   for (const name of STATEMENTS) intercept(Session.prototype as never, name, statement);
@@ -89,7 +89,7 @@ type Around = (
   self: unknown,
 ) => Promise<unknown>;
 
-/** Puts something around a method. */
+/** Wraps a method. */
 function intercept(target: Record<string, Work>, name: string, around: Around): void {
   const original = target[name] as (...parameters: unknown[]) => Promise<unknown>;
   target[name] = function intercepted(this: unknown, ...parameters: unknown[]) {
@@ -106,7 +106,7 @@ async function held(_: string, work: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** A call that changes files: the process may die before it, once it has begun, or when it is done. */
+/** A call that changes files: the process may die before it, during it, or after it. */
 async function dying(
   name: string,
   work: () => Promise<unknown>,
@@ -126,7 +126,7 @@ async function dying(
   });
 }
 
-/** A write to a file of which half may be done when the process dies. */
+/** A write to a file that may be half done when the process dies. */
 async function torn(
   name: string,
   work: () => Promise<unknown>,

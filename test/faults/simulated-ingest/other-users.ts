@@ -1,24 +1,24 @@
 import { MINUTE_MS } from "../../../src/core/time.js";
 import { slidingWindow } from "../../client/simulated-service.js";
 
-/** Others who send requests with the same key, from the beginning of a life on. */
+/** Other users who send requests with the same key, from the start of a life. */
 export interface OtherUsers {
   readonly perMinute: number;
   readonly forMs: number;
 }
 
-/** A request was refused for the quota though this client had not used it up: whether the service says how long to wait. */
+/** A refusal although this client had not used up the quota, with or without the time to wait. */
 export type OthersOutcome = "quota used by others, with a wait" | "quota used by others, without a wait";
 
-/** What a service makes of a request that arrives now. */
+/** The service's decision about a request that arrives now. */
 export interface Count {
-  /** 0 where it may pass, else the milliseconds to wait. */
+  /** 0 if it is accepted, otherwise the milliseconds to wait. */
   readonly waitMs: number;
-  /** Whether it would have passed without the others. */
+  /** Whether it would have been accepted without the other users. */
   readonly isOthers: boolean;
 }
 
-/** Counts the requests of a group of endpoints, of this client and of others. @param start of the others' use. */
+/** Counts the requests of a group of endpoints, by this client and by others. @param start start of the others' use. */
 export function sharedQuota(
   limit: number,
   others: OtherUsers | undefined,

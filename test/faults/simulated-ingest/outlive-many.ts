@@ -6,15 +6,15 @@ import { Session } from "../../../src/db/session.js";
 import { type Outlived, outlive } from "./outlive.js";
 import { openPool } from "./worker-pool.js";
 
-/** Schedules that are lived side by side. */
+/** Number of schedules that run in parallel. */
 const LANES = 2;
-/** Files in memory, where the machine has such a folder: a killed process loses nothing that it has written. */
+/** A folder in memory, if the machine has one: a killed process loses nothing that it has written. */
 const MEMORY = "/dev/shm";
 
 /**
- * Lives the schedules of many seeds.
+ * Runs the schedules of many seeds.
  *
- * @param onOutlived is told of each. @returns the folder of the lakes with which something is wrong, if there are any.
+ * @param onOutlived called for each. @returns the folder of the lakes with errors, if there are any.
  */
 export async function outliveMany(
   seeds: readonly number[],
@@ -50,7 +50,7 @@ function failed(seed: number, error: unknown): Outlived {
   return { seed, lives: 0, kills: 0, met: new Map(), findings: [text] };
 }
 
-/** Says what is wrong, and how to see it again. */
+/** Prints the errors, and the command that repeats them. */
 export function failureOf({ seed, findings }: Outlived): string {
   return [`schedule ${seed}; alone: npm run faults -- --seed ${seed} --schedules 1`, ...findings].join(
     "\n  ",

@@ -10,22 +10,22 @@ import { requestFindings } from "./request-findings.js";
 import { TrueMarket } from "./true-market.js";
 import type { WorkerPool } from "./worker-pool.js";
 
-/** What came of a schedule. */
+/** The result of a schedule. */
 export interface Outlived {
   readonly seed: number;
   readonly lives: number;
   readonly kills: number;
-  /** What was met, and how often: requests by what the service made of them, bars, and acts of another engine. */
+  /** The outcomes and their numbers: of requests, of bars, and of another engine's operations. */
   readonly met: ReadonlyMap<string, number>;
-  /** What is not as it must be: none, it is hoped. */
+  /** The errors; empty if there are none. */
   readonly findings: readonly string[];
 }
 
 /**
- * Lives the schedule of a seed, life after life, each in a process that may be killed, and compares what is left with
- * what is true.
+ * Runs the schedule of a seed, life after life, each in a process that may be killed, and compares the result with the
+ * truth.
  *
- * @param folder an empty one; it is deleted where nothing was found.
+ * @param folder an empty folder; it is deleted if nothing was found.
  */
 export async function outlive(
   seed: number,
@@ -75,7 +75,7 @@ export async function outlive(
   return { seed, lives: schedule.lives.length, kills, met, findings };
 }
 
-/** Lives one life. @returns whether it was killed. */
+/** Runs one life. @returns whether it was killed. */
 async function lived(
   pool: WorkerPool,
   order: { readonly folder: string; readonly seed: number; readonly life: number; readonly start: number },

@@ -4,20 +4,20 @@ import { REGIONS, type Region } from "../../../src/market/regions.js";
 import type { Event } from "./chronicle.js";
 import type { SymbolTime } from "./symbol-time.js";
 
-/** What a run has said. */
+/** A run's promise. */
 export interface Promised {
   /** Epoch milliseconds. */
   readonly began: number;
   readonly ended: number;
-  /** Whether it must be so: a run in which requests failed does not say what it lacks. */
+  /** Whether the promise is binding: a run in which requests failed does not list what it lacks. */
   readonly kept: boolean;
   readonly open: readonly SymbolTime[];
   readonly withdrawn: readonly (SymbolTime & { readonly bars: number })[];
-  /** Whether another engine has deleted rows since it began. */
+  /** Whether another engine has deleted rows since the run began. */
   readonly hasDeletions: boolean;
 }
 
-/** What the last run of a pipeline promised; undefined where none has ended in the last life. */
+/** The promise of a pipeline's last run; undefined if none has ended in the last life. */
 export function promiseOf(events: readonly Event[], pipeline: string): Promised | undefined {
   const life = events.at(-1)?.life;
   const own = events.filter(
@@ -25,7 +25,7 @@ export function promiseOf(events: readonly Event[], pipeline: string): Promised 
   );
   const [began, ended] = [own.at(-2), own.at(-1)];
   if (began?.kind !== "began" || ended?.kind !== "ended") return undefined;
-  // A run in which requests failed does not say what it lacks for that.
+  // A run in which requests failed does not list what it lacks because of them.
   const kept = ended.status === "complete" || (ended.status === "partial" && ended.failures.length === 0);
   const { open, withdrawn } = ended;
   const run = events.slice(events.indexOf(began));
@@ -33,7 +33,7 @@ export function promiseOf(events: readonly Event[], pipeline: string): Promised 
   return { began: began.at, ended: ended.at, kept, open, withdrawn, hasDeletions };
 }
 
-/** A value for the region of a row's symbol, as SQL. */
+/** An SQL value that depends on the region of a row's symbol. */
 export function byRegion(valueOf: (region: Region) => number): string {
   const cases = Object.keys(REGIONS).map(
     (region) => `WHEN ${literal(region)} THEN ${valueOf(region as Region)}`,
@@ -41,7 +41,7 @@ export function byRegion(valueOf: (region: Region) => number): string {
   return `CASE ${regionSql("symbol")} ${cases.join(" ")} END`;
 }
 
-/** Whether a row is in one of some times of symbols, as SQL. */
+/** An SQL condition: whether a row is in one of some times of symbols. */
 export function isIn(times: readonly SymbolTime[]): string {
   const values = times.map(({ symbol, start, end }) => `(${literal(symbol)}, ${start}, ${end})`);
   return `EXISTS (FROM (VALUES ${["('', 0, 0)", ...values].join(", ")}) o(s, f, e)

@@ -23,43 +23,43 @@ import { TrueMarket } from "./true-market.js";
 
 type Asked = Event & { readonly kind: "asked" };
 
-/** Requests that a run has under way at once, at most: what a kill can lose. */
+/** Maximum number of requests of a run in flight: a kill can lose these. */
 const UNDER_WAY = 4;
-/** What was asked for no longer ago is not checked again. */
+/** A request younger than this is not repeated. */
 const RECHECK_MS = 12 * 3_600_000;
-/** Reference data is asked for again after this. */
+/** Reference data older than this is requested again. */
 const REFRESH_MS = 12 * 3_600_000;
-/** Reasons of absence with which a window may be asked for again by the next run. */
+/** Reasons of absence for which the next run may request a window again. */
 const ASKED_AGAIN: ReadonlySet<string | undefined> = new Set(ASKED_AGAIN_SOON);
 const REFUSED: ReadonlySet<Outcome> = new Set(["forbidden"]);
 
-/** What one run of a pipeline asked for, and what was kept of it. */
+/** The requests of one run of a pipeline, and which of their responses were spooled. */
 interface Run {
   readonly life: number;
   readonly pipeline: string;
   readonly at: number;
   readonly asked: Asked[];
   readonly kept: (readonly RequestRecord[])[];
-  /** Undefined where the run was killed. */
+  /** Undefined if the run was killed. */
   ended?: Event & { readonly kind: "ended" };
 }
 
 /**
- * Holds what was asked for against what may be.
+ * Compares the requests with the permitted ones.
  *
- * - Every right answer was kept, but for those under way at a kill: four at most.
- * - No request asks for nothing but what was kept before, is final and is not due to be checked again.
- * - A run gets no more right answers than the plan has requests that is made, with the service's limits known, of what
- *   was not kept when the run began; and one more for each answer that the service cut, for each look at a window whose
- *   first session was not seen or in which nothing came, and for the measuring of the cap.
+ * - Every correct response was spooled, except those in flight at a kill: four at most.
+ * - No request asks only for what was spooled before, is final and is not due to be requested again.
+ * - A run gets no more correct responses than a plan with known limits has requests for what was not spooled when the
+ *   run began; plus one for each response that the service cut, one for each further request about a window whose
+ *   first session was not seen or in which nothing came, and those for measuring the cap.
  *
- * All other requests met a fault. So the requests are at most those of the plan, the pages that caps cause, one for each
- * fault, and four for each kill.
+ * All other requests met a fault. So there are at most the requests of the plan, the pages that caps cause, one for
+ * each fault, and four for each kill.
  */
 export function requestFindings(schedule: Schedule, events: readonly Event[]): string[] {
   const findings: string[] = [];
   const paid = new Paid(schedule);
-  /** When each request for reference data was answered. */
+  /** The times at which requests for reference data were answered. */
   const fresh = new Map<string, number>();
   for (const run of runsOf(events)) {
     const name = `run of ${run.pipeline} in life ${run.life}`;
@@ -94,7 +94,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
         if (before > run.at - REFRESH_MS)
           findings.push(`${name}: asked again for what had landed: ${content}`);
       }
-      // One is under way at a time: the last answer of a killed run may not have landed.
+      // One request is in flight at a time: the last response of a killed run may not have landed.
       const landed = run.ended === undefined ? answered.slice(0, -1) : answered;
       for (const { content, at } of landed) fresh.set(content, at);
     }
@@ -103,7 +103,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
   return findings;
 }
 
-/** A day that a response leaves out is taken for a suspension: the report must count it as one. */
+/** A day that a response leaves out is assumed to be a suspension: the report must count it as one. */
 function believedFindings({ asked, ended }: Run, name: string): string[] {
   const left = asked.flatMap(({ outcome, leftOut }) =>
     outcome === MISSING_DAY && leftOut !== undefined ? [`${leftOut.symbol} ${leftOut.start}`] : [],
@@ -115,7 +115,7 @@ function believedFindings({ asked, ended }: Run, name: string): string[] {
   ];
 }
 
-/** The report counts the bars that came, where all that came was about what was asked for. Looks bring known bars as well. */
+/** The report counts the received bars, if all of them were requested. Further requests return known bars, too. */
 function receivedFindings({ asked, ended }: Run, name: string): string[] {
   const isWrong = asked.some(({ outcome }) => (WRONGS as readonly Outcome[]).includes(outcome));
   const valid = asked.filter(({ outcome }) => isValid(outcome));
@@ -126,7 +126,7 @@ function receivedFindings({ asked, ended }: Run, name: string): string[] {
   return [`${name}: ${least} to ${most} bars came, and the report has ${ended.received}`];
 }
 
-/** Whether a request looks again at a time that its symbols were asked for before in the same run. */
+/** Whether a request repeats a time that the same run has requested for its symbols before. */
 function isLook({ symbols, first, last }: Asked, before: readonly Asked[]): boolean {
   return symbols.every((symbol) =>
     before.some((one) => one.first <= first && one.last >= last && one.symbols.includes(symbol)),
@@ -148,19 +148,19 @@ function runsOf(events: readonly Event[]): Run[] {
 }
 
 /**
- * How a run must end: by what became of the last request of each content, of those that smaller ones replaced, and by
- * whether the report leaves something open.
+ * The required end of a run: it depends on the outcome of the last request of each content, unless smaller requests
+ * replaced it, and on whether the report leaves something open.
  */
 function statusOf({ asked }: Run, isOpen: boolean): RunStatus {
   const last = new Map(asked.map((one) => [one.content, one.outcome]));
   const bad = [...last.values()].filter((outcome) => !isValid(outcome) && outcome !== "too many");
   if (bad.length === 0) return isOpen ? "partial" : "complete";
-  // The same may be asked for twice: nothing came at first, and the look that followed failed.
+  // The same request may be sent twice: nothing came at first, and the further request failed.
   if (isOpen || asked.some(({ outcome }) => isValid(outcome))) return "partial";
   return bad.some((outcome) => REFUSED.has(outcome)) ? "refused" : "failed";
 }
 
-/** What was kept of bars: it must not be asked for again. */
+/** The spooled bars: these must not be requested again. */
 class Paid {
   readonly #schedule: Schedule;
   readonly #market: TrueMarket;
@@ -182,7 +182,7 @@ class Paid {
     }
   }
 
-  /** Requests that a plan has of what is not kept, with the service's limits known. */
+  /** Number of requests of a plan for what is not spooled, with the service's limits known. */
   plan(period: LandedPeriod, now: number, life: number): number {
     const { symbolLimit, tellsLimit, lives, pipelines } = this.#schedule;
     // A cap that was learned in an earlier life stays.
@@ -206,14 +206,14 @@ class Paid {
         covered: new Map(symbols.map((symbol) => [symbol, this.#of(period, symbol, now)])),
         now,
         rowCap: rowCap[period],
-        // A limit that is not told is found by halves.
+        // A limit that is not stated is found by halving.
         symbolsPerRequest: tellsLimit ? symbolLimit : Math.max(1, Math.floor(symbolLimit / 2)),
       }).length;
     });
     return units.reduce((sum, n) => sum + n, 0);
   }
 
-  /** Whether a request of a run that began at a moment asks for a day of a symbol that was not kept. */
+  /** Whether a request of a run that began at a given time asks for a day of a symbol that was not spooled. */
   isUseful(period: LandedPeriod, { symbols, first, last }: Asked, began: number): boolean {
     return symbols.some((symbol) => {
       const region = regionOf(symbol) as "CN" | "US";
@@ -233,7 +233,7 @@ class Paid {
   }
 }
 
-/** All weekdays of a market: more than its trading days, of which a run may not know yet. */
+/** All weekdays of a market: more than its trading days, some of which a run may not know yet. */
 class Weekdays extends TradingCalendar {
   readonly #days: readonly TradingDay[];
 

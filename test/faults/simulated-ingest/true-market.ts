@@ -15,7 +15,7 @@ import { integer, mixText, uniform } from "../../../src/sim/random.js";
 import { type LateChange, lateChange } from "./market-changes.js";
 import type { MarketShape, TrueDay } from "./market-shape.js";
 
-/** A bar as the service tells it; what a market does not tell is undefined. */
+/** A bar as the service sends it; fields that a market does not have are undefined. */
 export interface TrueBar {
   /** Epoch milliseconds. */
   readonly timestamp: number;
@@ -28,7 +28,7 @@ export interface TrueBar {
   readonly prev_close: number | undefined;
 }
 
-/** A version of a bar, and the time in which the service gives it; epoch milliseconds, the end exclusive. */
+/** A version of a bar, and the time in which the service sends it; epoch milliseconds, the end exclusive. */
 export interface BarVersion extends TrueBar {
   readonly version: number;
   readonly since: number;
@@ -38,24 +38,24 @@ export interface BarVersion extends TrueBar {
 export type StatementTable = "balance_sheet" | "cash_flow";
 
 const SYMBOLS = ["000001.SH", "600519.SH", "000001.SZ", "300750.SZ", "688981.SH", "AAPL.US", "MSFT.US"];
-/** It is asked for, and the service has nothing of it. */
+/** It is requested, and the service has nothing for it. */
 const ABSENT = "601398.SH";
-/** It began to trade in the midst of the days. */
+/** Its trading began in the middle of the days. */
 const YOUNG = "688981.SH";
-/** Its exchange tells a row of zeros for a day on which it pauses; the other one that pauses has no row. */
+/** On a suspended day its exchange sends a row of zeros; the other suspended symbol has no row. */
 const PAUSES_WITH_ROWS = "600519.SH";
 const PAUSES = "300750.SZ";
-/** A forming bar of a day changes so often, until the day has settled. */
+/** Interval at which a forming daily bar changes, until the day has settled. */
 const QUARTER_MS = 15 * MINUTE_MS;
-/** Days before the end of which bars are corrected. */
+/** Bars of this number of days before the end are corrected. */
 const CORRECTED_DAYS = 2;
 const UNIVERSES = 120;
-/** After all times of a market. */
+/** Later than all times of a market. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /**
- * A small market that is known at every moment: days, minutes, statements and reference data, with what the service
- * says of them as time goes on. Everything follows from the shape.
+ * A small market that is known at every point in time: days, minutes, statements and reference data, as the service
+ * sends them over time. The shape determines everything.
  */
 export class TrueMarket {
   readonly symbols: readonly string[] = [...SYMBOLS, ABSENT];
@@ -74,13 +74,13 @@ export class TrueMarket {
     return this.#days[region];
   }
 
-  /** Date of the first bar, in any region. */
+  /** Date of the earliest bar in any region. */
   firstDate(period: LandedPeriod): TradingDate {
     const firsts = [this.#days.CN, this.#days.US].map((days) => days.at(this.#firstDay(period)));
     return firsts.map((day) => (day as TrueDay).date).sort()[0] as TradingDate;
   }
 
-  /** The newest `count` bars of a window, ascending, as they are told at a moment; none of a symbol that is not there. */
+  /** The newest `count` bars of a window, ascending, as sent at a given time; empty for an unknown symbol. */
   bars(
     period: LandedPeriod,
     symbol: string,
@@ -104,7 +104,7 @@ export class TrueMarket {
     });
   }
 
-  /** Every bar that was given by a moment, in each of its versions: the oldest first. */
+  /** Every bar that was sent by a given time, in all its versions: the oldest first. */
   *versions(period: LandedPeriod, symbol: string, now: number): Generator<BarVersion> {
     for (const { at, day } of this.#timesOf(period, symbol)) {
       const gone = this.#goneAt(period, symbol, at, day);
@@ -117,7 +117,7 @@ export class TrueMarket {
     }
   }
 
-  /** The statements of a symbol as they are told at a moment; undefined where there are none. */
+  /** The statements of a symbol as sent at a given time; undefined if there are none. */
   statements(table: StatementTable, symbol: string, now: number): Record<string, unknown>[] | undefined {
     if (symbol === ABSENT || symbol === "000001.SH") return undefined;
     return ["2025-03-31", "2025-06-30", "2025-09-30", "2025-12-31"].map((period_end, n) => {
@@ -135,7 +135,7 @@ export class TrueMarket {
     return Array.from({ length: UNIVERSES }, (_, n) => `U${n}`);
   }
 
-  /** Current members of a universe at a moment. */
+  /** Members of a universe at a given time. */
   members(id: string, now: number): string[] {
     return SYMBOLS.filter((symbol) => {
       const key = this.#key("member", id, symbol);
@@ -145,7 +145,7 @@ export class TrueMarket {
     });
   }
 
-  /** Instruments of an exchange at a moment, as the service tells them. */
+  /** Instruments of an exchange as the service sends them at a given time. */
   instruments(exchange: string, now: number): Record<string, unknown>[] {
     const own = this.symbols.filter((symbol) => symbol.endsWith(`.${exchange}`));
     const listed = own.filter(
@@ -163,7 +163,7 @@ export class TrueMarket {
     });
   }
 
-  /** Position of the first day, from the end. */
+  /** Position of the first day, counted from the end. */
   #firstDay(period: LandedPeriod): number {
     return -Math.min(this.shape.days, period === "1d" ? this.shape.days : this.shape.minuteDays);
   }
@@ -176,7 +176,7 @@ export class TrueMarket {
     return mixText(this.shape.seed, parts.join(" "));
   }
 
-  /** Up to `most` moments of the last days at which something changes. */
+  /** At most `most` points in time of the last days at which something changes. */
   #changes(key: number, most: number): number[] {
     return Array.from({ length: integer(key, 50, most + 1) }, (_, n) => {
       return Math.floor(this.shape.end - uniform(key, 60 + n) * 4 * DAY_MS);
@@ -206,7 +206,7 @@ export class TrueMarket {
     return integer(this.#key("pause", symbol, midnight), 0, 12) === 0;
   }
 
-  /** How often the bar has changed by a moment. */
+  /** How often the bar has changed by a given time. */
   #versionOf(period: LandedPeriod, symbol: string, at: number, day: TrueDay, now: number): number {
     const formed =
       period === "1m"
@@ -233,7 +233,7 @@ export class TrueMarket {
     return corrections.sort((a, b) => a - b);
   }
 
-  /** From when on the service does not have the bar any more. */
+  /** The time from which on the service no longer has the bar. */
   #goneAt(period: LandedPeriod, symbol: string, at: number, day: TrueDay): number {
     const late = this.#lateChange(period, symbol, day);
     return late?.kind === "withdrawn" && isIn(late, at) ? late.at : NEVER;
@@ -264,7 +264,7 @@ export class TrueMarket {
   }
 }
 
-/** When the service begins to give a bar. */
+/** The time from which on the service sends a bar. */
 function beginOf(period: LandedPeriod, at: number, day: TrueDay): number {
   return period === "1d" ? day.open : at - MINUTE_MS;
 }
@@ -286,7 +286,7 @@ function versionAt(changes: readonly number[], now: number): number {
   return changes.filter((at) => at <= now).length;
 }
 
-/** Weekdays but for a few holidays, up to the day of the end. */
+/** Weekdays except a few holidays, up to the day of the end. */
 function daysOf(region: Region, { seed, days, end }: MarketShape): TrueDay[] {
   const { zone } = REGIONS[region];
   const last = epochDay(dateOfEpochDay(Math.floor(end / DAY_MS)));
@@ -294,7 +294,7 @@ function daysOf(region: Region, { seed, days, end }: MarketShape): TrueDay[] {
   for (let n = last; found.length < days; n--) {
     const date = dateOfEpochDay(n);
     if (!isWeekday(date) || integer(mixText(seed, `holiday ${region}`), n, 30) === 0) continue;
-    // Clocks change on Sundays: a weekday's midnight tells its other times.
+    // Clocks change on Sundays: a weekday's midnight determines its other times.
     const start = instantOf(date, zone);
     const settled = start + (closeMinute(region) + 60) * MINUTE_MS;
     found.push({ date, start, end: start + DAY_MS, open: start + openMinute(region) * MINUTE_MS, settled });

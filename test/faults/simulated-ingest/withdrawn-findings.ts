@@ -6,8 +6,8 @@ import { latestRecheck } from "./lookback.js";
 import { byRegion, isIn, type Promised } from "./promised.js";
 
 /**
- * Holds what a report says of withdrawn bars against the truth: each window has as many as it says, no bar is in two of
- * them, and every bar of the days that are asked for again is in one that was withdrawn before the run asked for it.
+ * Compares a report's withdrawn bars with the truth: each window has the stated number, no bar is in two windows, and
+ * every bar of the days requested again that was withdrawn before the run requested it is in a window.
  */
 export async function withdrawnFindings(
   { session, met }: LakeState,

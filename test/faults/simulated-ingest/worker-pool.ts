@@ -9,15 +9,15 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
 export type LifeWorker = WorkerProcess<LifeOrder, object>;
 
-/** Workers that are ready before they are needed: to start one takes longer than most lives. */
+/** Number of workers started in advance: starting one takes longer than most lives. */
 export interface WorkerPool {
   take(): Promise<LifeWorker>;
-  /** Gives back a worker that is still alive. */
+  /** Returns a worker that is still alive. */
   give(worker: LifeWorker): void;
   close(): Promise<void>;
 }
 
-/** @param folder for the program: an empty one. @param size workers that are kept ready. */
+/** @param folder an empty folder for the program. @param size number of workers that are kept ready. */
 export async function openPool(folder: string, size: number): Promise<WorkerPool> {
   const program = await bundled(folder);
   const ready: Promise<LifeWorker>[] = [];
@@ -40,7 +40,7 @@ export async function openPool(folder: string, size: number): Promise<WorkerPool
   };
 }
 
-/** The worker's program in one file, which node loads in half of the time: where it finds packages and views as in `dist`. */
+/** The worker's program in one file, which loads in half of the time; it finds packages and views as in `dist`. */
 async function bundled(folder: string): Promise<string> {
   for (const name of ["node_modules", "sql", "package.json"])
     await symlink(join(ROOT, name), join(folder, name));

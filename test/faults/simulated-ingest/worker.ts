@@ -1,4 +1,4 @@
-/** A process that lives one life of a schedule after the other, as orders over IPC tell, until one of them kills it. */
+/** A process that lives one life after the other, by orders over IPC, until one of them kills it. */
 import { join } from "node:path";
 import { ServiceClient } from "../../../src/client/service-client.js";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
@@ -47,7 +47,7 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
     for (const one of own.intrusions) if (one.atRequest === index) await act(one.act, true);
   };
   const upstream = await openUpstream({ schedule, life, market, clock, chronicle, passes: pass, intrude });
-  // A service keeps its address; that of the test's socket is another one each time.
+  // A service keeps its address; the address of the test's socket changes.
   const limits = await keepServiceLimits(lake.storage, { host: "upstream", keyId: own.key }, clock);
   const client = new ServiceClient({
     baseUrl: upstream.url,
@@ -74,7 +74,7 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
   }
 }
 
-/** Runs each pipeline once, and writes down what its report says. */
+/** Runs each pipeline once, and records the content of its report. */
 async function runAll(
   { pipelines }: Schedule,
   chronicle: Chronicle,

@@ -7,9 +7,9 @@ import type { TrueDay } from "./market-shape.js";
 import type { SymbolTime } from "./symbol-time.js";
 import type { TrueBar, TrueMarket } from "./true-market.js";
 
-/** Requests after a wrong response that are answered rightly. */
+/** Number of requests after a wrong response that get correct responses. */
 const RIGHT_BETWEEN = 9;
-/** A symbol of which nobody asks for anything. */
+/** A symbol that is never requested. */
 const STRANGER = "699999.SH";
 
 /** Bars by symbol, as columns. */
@@ -17,11 +17,11 @@ export type Klines = Readonly<Record<string, object>>;
 /** Bars of symbols. */
 export type ToldBars = readonly (readonly [string, readonly TrueBar[]])[];
 
-/** Decides which responses about K-lines are valid and wrong. A class because it remembers which ones were. */
+/** Decides which K-line responses are valid but wrong. A class because it remembers them. */
 export class WrongResponses {
   readonly #random: number;
   readonly #rates: Pick<Life, "wrongRate" | "missingDayRate">;
-  /** Requests that were answered wrongly, and the number of the next one that may be. */
+  /** Requests that got wrong responses, and the number of the next request that may get one. */
   readonly #wronged = new Set<string>();
   #rightUntil = 0;
 
@@ -41,7 +41,7 @@ export class WrongResponses {
     return WRONGS[integer(key, 1, WRONGS.length)];
   }
 
-  /** A day of a symbol that a response leaves out, between two days of which it has bars. */
+  /** A day of a symbol that a response leaves out, between two days with bars. */
   missingDay(
     told: ToldBars,
     days: (symbol: string) => readonly TrueDay[],
@@ -59,7 +59,7 @@ export class WrongResponses {
   }
 }
 
-/** What a wrong response holds instead of the truth: the first symbol's bars are not what was asked for. */
+/** The content of a wrong response: the first symbol's bars are not the requested ones. */
 export function wrongBars(
   wrong: Exclude<Wrong, "missing day">,
   seen: Seen,
@@ -71,7 +71,7 @@ export function wrongBars(
   const [first, last] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
   const tell = (of: LandedPeriod, start: number, end: number): Klines => {
     const bars = market.bars(of, symbol, { first: start, last: end, count: 500 }, now);
-    // Of a symbol without such bars those of another name are told: it must not just be left out.
+    // A symbol without such bars gets those of another name: it must not be left out.
     return bars.length > 0 ? inColumns([[symbol, bars]]) : { [STRANGER]: own ?? {} };
   };
   if (own === undefined) return {};
@@ -87,7 +87,7 @@ export function wrongBars(
   }
 }
 
-/** Bars as the service gives them; symbols without any are left out. */
+/** Bars as the service sends them; symbols without bars are left out. */
 export function inColumns(told: ToldBars): Klines {
   return Object.fromEntries(told.filter(([, bars]) => bars.length > 0).map(columnsOf));
 }

@@ -22,7 +22,7 @@ function right(market: BarTimes): Script {
 
 async function marketOf(script: Script) {
   const parts = await scriptedMarket(script, NOW);
-  // No two runs ask in the same millisecond.
+  // No two runs send requests in the same millisecond.
   const daily = (options: RunOptions = {}): Promise<RunReport> => {
     parts.clock.advance(1000);
     return parts.run(DAILY, { symbols: SYMBOLS, ...options });
@@ -66,7 +66,7 @@ test("what stays unexplained is asked for after waits that grow, keeps the runs 
   const { service, clock, daily, counts } = await marketOf(EMPTY);
   const to = { to: "2024-02-03" };
   await daily(to);
-  // Days since the run before, and whether it asks.
+  // Days since the previous run, and whether it sends a request.
   const waits = [
     [0, true],
     [0.5, false],
@@ -141,7 +141,7 @@ test("a symbol that is absent where others come is believed for 30 days, and exp
   const to = { to: "2024-02-03" };
   expect((await daily(to)).requests.sent).toBe(0);
   clock.advance(31 * DAY);
-  // Asked for alone it is absent as before: that is explained, too.
+  // Requested alone it is absent as before, which counts as explained, too.
   expect(await daily(to)).toMatchObject({ status: "complete", requests: { sent: 2 } });
   expect(service.seen.slice(1).map(askedFor)).toEqual(["000001.SZ", "000001.SZ"]);
 });

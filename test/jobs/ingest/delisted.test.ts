@@ -18,7 +18,7 @@ const DAYS = Array.from({ length: 60 }, (_, n) => Date.parse("2024-01-01T16:00:0
   (ms) => ![5, 6].includes(new Date(ms).getUTCDay()),
 );
 
-/** A market of which an instrument leaves; it has bars until then. */
+/** A market that an instrument leaves; it has bars until then. */
 function leaving(listed: () => readonly string[]): Script {
   return (seen, response) => {
     const instruments = listed().map((symbol) => ({
@@ -46,7 +46,7 @@ test("a delisted symbol lacks nothing after it has left, and repair does not pay
   );
   await run(REFERENCE);
   await run(DAILY);
-  // It leaves on the 23rd, having been asked for until the 12th.
+  // It leaves on the 23rd, after it was requested up to the 12th.
   clock.advance(10 * DAY);
   listed = ["600519.SH"];
   await run(REFERENCE);
@@ -68,7 +68,7 @@ test("a delisted symbol lacks nothing after it has left, and repair does not pay
   expect(ends).toEqual([["601398.SH", Date.parse("2024-01-23T16:00:00Z") - 1]]);
   expect(await gaps()).toEqual([]);
   expect((await run(DAILY, { repair: true })).requests.sent).toBe(0);
-  // What is listed again is asked for again.
+  // A symbol that is listed again is requested again.
   listed = ["600519.SH", "601398.SH"];
   clock.advance(DAY);
   await run(REFERENCE);

@@ -12,9 +12,9 @@ const DAYS = weekdays("2023-01-03", "2023-02-18").filter((_, n) => n < 13 || n >
 const SYMBOLS = 6000;
 const PER_REQUEST = 50;
 
-/** What a symbol trades on: most always, some since a later day, some not at first, some not at last, some never. */
+/** The days on which a symbol trades: usually all; some start late, some miss the first or last days, some have none. */
 function daysOf(n: number): number[] {
-  // Two requests have only symbols that were listed in the midst, each on another day.
+  // Two requests have only symbols that were listed during the window, on different days.
   if (n >= 1000 && n < 1000 + 2 * PER_REQUEST) return DAYS.slice(1 + (n % 25));
   if (n % 10 === 3) return DAYS.slice(n % 29);
   if (n % 50 === 7) return DAYS.slice(4);

@@ -11,7 +11,7 @@ const FROM = new Date((DAYS[0] as number) + 8 * 3_600_000).toISOString().slice(0
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: FROM };
 const MARKET: BarTimes = { "600519.SH": DAYS, "000001.SZ": DAYS };
 
-/** A service that spoils the bars of one symbol in a way. */
+/** A service that spoils the bars of one symbol. */
 function spoiling(spoil: (bars: Bars) => void): Script {
   return (seen, response) => {
     const data = newestBars(seen, MARKET);
@@ -56,7 +56,7 @@ test("a bar that breaks a rule: its day is asked for again, and until it is good
   expect(first.completeness[0]?.setAside).toEqual([{ symbol: "600519.SH", window: day, bars: 1 }]);
   const again = await daily();
   expect(again).toMatchObject({ status: "partial", rows: 1, requests: { sent: 1 } });
-  // Asked for today already: it is not paid for again, and the run still says what is missing.
+  // It was already requested today: it is not paid for again, and the run still reports what is missing.
   const waiting = await daily();
   expect(waiting).toMatchObject({ status: "partial", requests: { sent: 0 } });
   expect(waiting.completeness[0]?.setAside).toEqual([{ symbol: "600519.SH", window: day, bars: undefined }]);

@@ -12,7 +12,7 @@ const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", f
 const DAYS = weekdays(FROM, "2023-05-20");
 const TIMES = minutes(DAYS);
 
-/** A market whose service gives at most `cap` bars of a symbol, at each request. */
+/** A market whose service gives at most `cap` bars of a symbol per request. */
 async function cappedMarket(market: BarTimes, cap: number) {
   const limits = { cap };
   const parts = await scriptedMarket(

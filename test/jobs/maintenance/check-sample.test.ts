@@ -16,7 +16,7 @@ const DAYS = ["2024-01-09", "2024-01-10", "2024-01-11"].map((date) => Date.parse
 
 const right: Script = (seen, response) => json(response, 200, { data: barsOn(DAYS, seen) });
 
-/** What the service tells, but for one symbol. */
+/** The service's bars, except for one symbol. */
 function otherwise(seen: Seen, symbol: string, change: (bars: Bars) => Bars): object {
   const bars = barsOn(DAYS, seen);
   const own = bars[symbol];

@@ -19,7 +19,7 @@ import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/te
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2023-12-27" };
-/** Midnights in Shanghai of trading dates around the turn of a year: files of 2023 and of 2024. */
+/** Midnights in Shanghai of trading dates around the end of a year: files of 2023 and of 2024. */
 const DAYS = ["2023-12-27", "2023-12-28", "2024-01-07", "2024-01-08"].map((day) =>
   Date.parse(`${day}T16:00:00Z`),
 );
@@ -47,7 +47,7 @@ async function bars(lake: Lake): Promise<unknown[]> {
   return await reader.json("SELECT symbol, trade_date, close FROM bars_1d ORDER BY ALL");
 }
 
-/** Rows of the files that are there, by the log. */
+/** Number of rows in the existing files, according to the log. */
 async function barsLeft(lake: Lake): Promise<number> {
   const snapshot = await new Lake(lake.folder).snapshot(BARS_1D);
   const files = [...snapshot.files.values()].filter((file) => existsSync(lake.urlOf(snapshot, file)));
@@ -90,7 +90,7 @@ test.each([
     const version = (await new Lake(lake.folder).snapshot(BARS_1D)).version;
     const [report] = (await repair()).filter(({ files }) => files.length > 0);
     expect(report).toMatchObject({ table: "bars_1d", version: version + 1, files: [{ outcome: "removed" }] });
-    // What is left can be read, and the check finds nothing.
+    // The remaining files can be read, and the check finds nothing.
     expect(await bars(lake)).toEqual(before.slice(0, 2).concat(before.slice(4, 6)));
     const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
     expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
@@ -137,7 +137,7 @@ test("lost files are put back from a copy of the lake, and nothing is asked for"
 test("rows are copied from a copy of the lake whose files are others, and asked for all the same", async () => {
   const { lake, service, run, repair, clock } = await ingested();
   clock.advance(3_600_000);
-  // A second file of each year: the copy is compacted, so that it has none of the names.
+  // A second file of each year: the copy is compacted, so that it has none of these names.
   expect(await run(DAILY, { symbols: ["600000.SH"] })).toMatchObject({ status: "complete", rows: 4 });
   clock.advance(1000);
   const before = await bars(lake);
@@ -168,7 +168,7 @@ test("a copy whose file is damaged too is not taken", async () => {
   copyFileSync(path, join(copy, path.slice(lake.folder.length)));
   const reports = await repair({ from: new Lake(copy) });
   expect(reports.flatMap(({ files }) => files.map(({ outcome }) => outcome))).toEqual(["removed"]);
-  // The damaged file stays for whoever wants to look at it, until a vacuum.
+  // The damaged file stays available for inspection, until a vacuum.
   expect(existsSync(path)).toBe(true);
 });
 

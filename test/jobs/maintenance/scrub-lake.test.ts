@@ -13,7 +13,7 @@ import { runCli } from "../../cli/run-cli.js";
 import { virtualClock } from "../../faults/virtual-clock.js";
 import { land, openSession, T0, temporaryLake } from "../../lake/temporary-lake.js";
 
-/** A lake with daily bars of three years, a file each, that were written at {@link T0}. */
+/** A lake with daily bars of three years, one file each, written at {@link T0}. */
 async function threeFiles(): Promise<Lake> {
   const lake = temporaryLake();
   const session = await openSession();

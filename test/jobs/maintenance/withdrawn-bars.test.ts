@@ -123,7 +123,7 @@ test("a run says it of recent days that it asks for together with days before th
   const { state, clock, run } = await withdrawnMarket();
   state.market = { ...state.market, "000001.SZ": DAYS.slice(0, -1) };
   clock.advance(13 * 3_600_000);
-  // The days before the first run's are asked for, in the same request.
+  // The days before those of the first run are requested, too, in the same request.
   const earlier = { ...DAILY, from: "2023-11-01" };
   const { completeness } = await run(earlier, { symbols: SYMBOLS, lookbackDays: 50 });
   expect(completeness[0]?.withdrawn).toMatchObject([

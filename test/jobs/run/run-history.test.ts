@@ -39,7 +39,7 @@ test("a run is recorded with what it asked, got and landed", async () => {
       finished_at: new Date(Date.parse(NOW) + 3000),
       status: "complete",
       stopped: null,
-      // The time before the first bar is looked at, as nothing tells when the symbol was listed.
+      // The time before the first bar is requested, because nothing gives the symbol's listing date.
       requests_planned: 2n,
       requests_sent: 2n,
       requests_answered: 1n,

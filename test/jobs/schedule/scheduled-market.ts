@@ -19,14 +19,14 @@ export function bars(name: string, schedule: PipelineDefinition["schedule"]): Pi
   return { name, kind: "bars", period: "1d", from: "-10d", symbols: ["600519.SH"], schedule };
 }
 
-/** What is scheduled on a scripted market. The schedule ends at the first event at or after `until` (ISO text). */
+/** A schedule on a scripted market. It ends at the first event at or after `until` (ISO text). */
 export async function scheduledMarket(
   script: Script,
   { start, until }: { readonly start: string; readonly until: string },
 ) {
   const market = await scriptedMarket(script, start);
   const events: string[] = [];
-  /** What a test hooks in. */
+  /** Hooks for a test. */
   const hooks = { onEvent: (_event: ScheduleEvent): void => {} };
   let controller = new AbortController();
   const onEvent = (event: ScheduleEvent): void => {
@@ -36,7 +36,7 @@ export async function scheduledMarket(
     else if (event.kind === "ended") events.push(`${at} ${event.pipeline.name} ${event.outcome.status}`);
     else if (market.clock.now() >= Date.parse(until)) controller.abort();
   };
-  /** A schedule that begins now, knowing what the lake knows. */
+  /** A schedule that begins now, with the lake's knowledge. */
   const begin = async (
     definitions: readonly PipelineDefinition[],
     catchUp: CatchUp = { missed: true, neverRun: false },

@@ -28,7 +28,7 @@ function bodyOf(days: readonly number[], close: number): object {
   return { timestamp: days, ...prices, volume: of(1), amount: of(100 * close) };
 }
 
-/** Tells bars of every day of the week at a close. */
+/** Sends bars of every day of the week with a given close. */
 function telling(close: number): Script {
   return (seen, response) => {
     const [start, end] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
@@ -58,7 +58,7 @@ function recordOf(requestId: string, part: Partial<RequestRecord>): RequestRecor
   };
 }
 
-/** Leaves an answer with the first days of the week, as a run that died has kept it. */
+/** Spools a response with the first days of the week, as a run that died has left it. */
 async function keepBars(
   store: ResponseSpool,
   id: string,

@@ -8,10 +8,10 @@ import { orderRowGroups } from "../../../src/lake/files/order-row-groups.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { openSession, temporaryFolder } from "../temporary-lake.js";
 
-/** Rows of a group; DuckDB writes none smaller. */
+/** Rows per group; DuckDB writes no smaller groups. */
 const GROUP = 2048;
 
-/** A file whose row groups stand in the given order; `from` and `to` are in minutes. */
+/** A file with its row groups in the given order; `from` and `to` are in minutes. */
 async function fileOf(
   session: Session,
   groups: readonly { readonly from: number; readonly symbolOf: string }[],
@@ -36,7 +36,7 @@ async function keysOf(session: Session, file: string): Promise<string[]> {
 }
 
 const two = (first: string, second: string): string => `if(i < 1000, '${first}', '${second}')`;
-/** In order: a group of two symbols, three of one, and one of two again. */
+/** In order: a group with two symbols, three groups with one, and one with two again. */
 const IN_ORDER = [
   { from: 0, symbolOf: two("A", "B") },
   { from: 5000, symbolOf: "'B'" },

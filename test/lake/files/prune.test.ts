@@ -79,7 +79,7 @@ test("knows a partition's range in the exchange's own zone where there are no st
   });
   const anyTime = { start: -Infinity, end: Infinity };
   expect(fileRange(file("x", { region: "MARS" }))).toEqual(anyTime);
-  // Another writer's own values say nothing.
+  // Month values in another writer's format give no range.
   for (const month of ["2024-12", "2024-12-02", "2024-13-01", "December", "9999-12-01"])
     expect(fileRange(file("m", { month })), month).toEqual(anyTime);
   for (const year of ["24", "2024-01-01", "9999"])

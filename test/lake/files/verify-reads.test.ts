@@ -10,7 +10,7 @@ import { BARS_1D } from "../../../src/schema/bars.js";
 import { runCli } from "../../cli/run-cli.js";
 import { land, openSession, temporaryLake } from "../temporary-lake.js";
 
-/** A lake with daily bars of 2023 and of 2024, whose file of 2024 has a changed byte and gives the same rows. */
+/** A lake with daily bars of 2023 and 2024; the file of 2024 has a changed byte that does not change its rows. */
 async function damagedLake(): Promise<Lake> {
   const lake = temporaryLake();
   const session = await openSession();
@@ -27,7 +27,7 @@ const DAMAGED = /^table bars_1d: region=CN\/year=2024\/p-\S+\.parquet is not wha
 const SOUND_QUERY = "SELECT symbol, close FROM bars_1d WHERE trade_date < '2024-01-01'";
 const DAMAGED_QUERY = "SELECT symbol, close FROM bars_1d WHERE year = 2024";
 
-/** Each way by which rows leave a session. */
+/** Each way in which rows leave a session. */
 const WAYS: Readonly<Record<string, (session: Session, sql: string) => Promise<unknown>>> = {
   run: (session, sql) => session.run(`CREATE OR REPLACE TEMP TABLE found AS ${sql}`),
   rows: (session, sql) => session.rows(sql),
@@ -49,7 +49,7 @@ test("a result of a damaged file is an error, whatever way its rows leave", asyn
     expect(error, name).toBeInstanceOf(LakeError);
     const hint = expect.stringContaining("barlake repair");
     expect(error, name).toMatchObject({ message: expect.stringMatching(DAMAGED), hint });
-    // The file stays damaged for the next statement; a query that reads others, and only the footer of this, succeeds.
+    // The file is still damaged for the next statement; a query of other files, and only this file's footer, succeeds.
     await expect(reader.json(DAMAGED_QUERY), name).rejects.toThrow(DAMAGED);
     await expect(reader.json(SOUND_QUERY), name).resolves.toHaveLength(1);
   }

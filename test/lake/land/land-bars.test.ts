@@ -9,7 +9,7 @@ import { land, liveRows, openSession, temporaryLake } from "../temporary-lake.js
 const SYMBOL = { CN: "600519.SH", HK: "00700.HK", US: "AAPL.US" } as const;
 type Place = keyof typeof SYMBOL;
 
-/** The date in a zone, as the platform knows it. */
+/** The date in a zone, by the platform's own calendar. */
 function localDate(ms: number, zone: string): string {
   return new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" }).format(ms);
 }

@@ -23,7 +23,7 @@ import { liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";
 const LONG = "A-SYMBOL-OF-31-CHARACTERS-XX.US";
 const SYMBOLS = ["600519.SH", "000001.SZ", "00700.HK", "AAPL.US", LONG, "NOWHERE.XX"] as const;
 
-/** Moments about which a date, a month, a year or a clock changes. */
+/** Points in time near which a date, a month, a year or a clock changes. */
 const CHANGES = [
   "1969-12-31T23:59:59.999Z",
   "1986-05-03T16:00:00Z",
@@ -80,7 +80,7 @@ const anyAnswer = fc
     ),
   );
 
-/** Columns in which a bar may lack a number that it must have. */
+/** Columns in which a bar may lack a required number. */
 function withNulls(bars: PlainBars): DeliveredBars["columns"] {
   const columns = columnsOf(bars);
   const all = Object.values(bars).flat();
@@ -97,7 +97,7 @@ function withNulls(bars: PlainBars): DeliveredBars["columns"] {
   return { ...columns, doubles };
 }
 
-/** Lands deliveries as an import does: through a table and SQL. The slower way to the same. */
+/** Lands deliveries as an import does, through a table and SQL: slower, with the same result. */
 async function landBySql(
   session: Session,
   lake: Lake,
@@ -122,7 +122,7 @@ async function landBySql(
   return landBars(session, lake, table, "waiting", options);
 }
 
-/** What a lake holds, and the rejects of the session, which are emptied. */
+/** The content of a lake, and the rejects of the session, which are then cleared. */
 async function outcome(session: Session, lake: Lake, table: TableSchema) {
   const rows = await liveRows(
     session,
@@ -137,7 +137,7 @@ async function outcome(session: Session, lake: Lake, table: TableSchema) {
   return { rows, rejects, files: described };
 }
 
-/** Files whose rows, as they stand, are not in the table's order. */
+/** Files whose rows are not stored in the table's order. */
 async function unsortedFiles(session: Session, lake: Lake, table: TableSchema): Promise<string[]> {
   const unsorted: string[] = [];
   for (const url of lake.filesOf(await lake.snapshot(table)).urls) {

@@ -6,10 +6,10 @@ import { land, openSession, T0, type TestBar, temporaryLake } from "../temporary
 
 const OPTIONS = { operation: "TEST", runId: "test", now: T0 };
 
-/** Shanghai's midnight of a date, as daily bars are labelled. */
+/** Shanghai's midnight of a date, the label of its daily bars. */
 const midnight = (date: string): number => Date.parse(`${date}T00:00:00+08:00`);
 
-/** Bars of so many stocks of Shanghai on dates. */
+/** Bars of a number of Shanghai stocks on dates. */
 function stocks(count: number, dates: readonly string[], volume = 100, from = 600_000): TestBar[] {
   return dates.flatMap((date) =>
     Array.from({ length: count }, (_, n) => ({ symbol: `${from + n}.SH`, at: midnight(date), volume })),

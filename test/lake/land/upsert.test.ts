@@ -7,7 +7,7 @@ import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { cases } from "../../sweep.js";
 import { land, liveRows, openSession, temporaryLake } from "../temporary-lake.js";
 
-/** As much of an action as the tests look at. */
+/** The fields of an action that the tests use. */
 interface LoggedAction {
   readonly protocol?: unknown;
   readonly metaData?: { readonly partitionColumns: unknown; readonly schemaString: string };
@@ -70,7 +70,7 @@ test("trade dates are the exchange's own, whatever the machine's zone", async ()
   await land(session, lake, BARS_1M, [
     { at: "2024-01-31T16:30:00Z", symbol: "600519.SH" },
     { at: "2024-01-31T23:30:00Z", symbol: "AAPL.US" },
-    // Shanghai kept summer time from 1986 to 1991.
+    // Shanghai had summer time from 1986 to 1991.
     { at: "1991-06-02T15:00:00Z", symbol: "000002.SZ" },
   ]);
   const rows = await liveRows(

@@ -14,7 +14,7 @@ const DAY = 86_400_000;
 const logPath = (lake: Lake, name: string): string => join(lake.folder, "bars_1d", "_delta_log", name);
 const entry = (version: number, suffix = "json"): string => `${String(version).padStart(20, "0")}.${suffix}`;
 
-/** A file that exists in the log alone. */
+/** A file that exists only in the log. */
 function add(n: number): Action {
   const [region, year] = [n % 3 === 0 ? "CN" : "U S/%", String(2020 + (n % 5))];
   return {
@@ -33,7 +33,7 @@ function add(n: number): Action {
   };
 }
 
-/** A log in which version n adds file n, removes file n - 7, and records an answer; a minute apart. */
+/** A log in which version n adds file n, removes file n - 7, and records a response; one minute apart. */
 async function longLog(lake: Lake, versions: number): Promise<Snapshot> {
   let newest = emptySnapshot(BARS_1D);
   for (let n = 0; n < versions; n++) {
@@ -53,7 +53,7 @@ async function longLog(lake: Lake, versions: number): Promise<Snapshot> {
   return newest;
 }
 
-/** What a reader sees of a snapshot. */
+/** The content of a snapshot for a reader. */
 function contentOf(snapshot: Snapshot): object {
   const { version, columns, committedAt, metaData, protocol, files, txns } = snapshot;
   const paths = [...files.keys()].sort();
@@ -181,7 +181,7 @@ test("an answer that has landed lands no second time, though newer rows have com
   await expect(mixed).rejects.toThrow(/1 of the responses have landed by another run meanwhile/);
 });
 
-/** Puts an empty file where the log says that there is one, so that a past version counts as readable. */
+/** Creates an empty file where the log names one, so that a past version counts as readable. */
 function writeFilesOf(lake: Lake, { files, removed }: Snapshot): void {
   for (const path of [...files.keys(), ...removed.keys()]) {
     const full = join(lake.folder, "bars_1d", path);

@@ -15,7 +15,7 @@ const logPath = (lake: Lake, version: number): string =>
 
 const day = (n: number): string => `2026-11-${String(n).padStart(2, "0")}T07:00:00Z`;
 
-/** A lake with three versions of daily bars: one bar, two, and then the first one with another close. */
+/** A lake with three versions of daily bars: one bar, then two, then the first one with another close. */
 async function threeVersions(): Promise<Lake> {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: day(2), close: 10 }], { now: T0 });

@@ -25,7 +25,7 @@ const day = (n: number): number => Date.parse("2024-01-01T16:00:00Z") + n * 86_4
 const barsOf = (n: number): TestBar[] =>
   SYMBOLS.map((symbol, i) => ({ symbol, at: day(n), close: 10 + (i + n) / 100, volume: 100 * n + i }));
 
-/** A lake with a small file for each of some days, every symbol in each. */
+/** A lake with one small file for each of some days, with every symbol in each. */
 async function scatteredLake(days: number): Promise<{ lake: Lake; session: Session }> {
   const [lake, session] = [temporaryLake(), await openSession()];
   for (let n = 0; n < days; n++) await land(session, lake, BARS_1D, barsOf(n));
@@ -64,7 +64,7 @@ function actionsAt(lake: Lake, version: number): Record<string, Record<string, u
     .map((line) => JSON.parse(line) as Record<string, Record<string, unknown>>);
 }
 
-/** A view of the lake whose next commits come after what `intrude` does. */
+/** A view of the lake that calls `intrude` before each of its commits. */
 function intrudedLake(folder: string, intrude: (commits: number) => Promise<void>): Lake {
   const lake = new Lake(folder);
   const inner = lake.storage;
@@ -173,7 +173,7 @@ test.each<[string, (symbol: number) => number, number]>([
   for (let n = 0; n < 5; n++) await landMinutes(session, lake, n, minutes);
   const before = await newest(lake, BARS_1M);
   const rows = await contents(session, lake, before);
-  // What landed takes a quarter more once it is compacted.
+  // Landed data takes a quarter more space when it is compacted.
   const targetBytes = Math.ceil(
     ([...before.files.values()].reduce((sum, file) => sum + file.size, 0) * 1.25) / 4,
   );
@@ -268,7 +268,7 @@ test("where a file was replaced meanwhile, the compaction begins again with the 
   });
   expect(await keys(session, lake)).toEqual(expectedKeys([0, 1, 2, 3]));
   expect(await corrected(session, lake)).toBe(20);
-  // Four first ones, the correction, and the one compacted: the file that was written for nothing is gone.
+  // The first four files, the correction, and the compacted file: the file that was written in vain is deleted.
   expect(filesOnDisk(lake)).toHaveLength(6);
 });
 
@@ -312,7 +312,7 @@ test("what was stopped has finished some partitions; the next run does the rest"
   expect(await run(session, lake)).toMatchObject({ partitions: 1, filesBefore: 3, filesAfter: 2 });
 });
 
-/** Lands minutes of twelve symbols, with prices that do not compress; `minutes` tells how many of each symbol. */
+/** Lands minutes of twelve symbols, with prices that do not compress; `minutes` gives the number per symbol. */
 async function landMinutes(
   session: Session,
   lake: Lake,

@@ -10,7 +10,7 @@ import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
 
 const BAR = "2026-11-02T07:00:00Z";
 
-/** A bar that is landed, changed a day later, and changed again two days later: three versions, a live file, two old ones. */
+/** A bar that is landed, changed after a day, and again two days later: three versions, one live and two old files. */
 async function changedTwice(): Promise<Lake> {
   const [lake, session] = [temporaryLake(), await openSession()];
   for (const n of [0, 1, 2]) {
@@ -32,7 +32,7 @@ async function closeAt(lake: Lake, version: number): Promise<number | undefined>
   return row?.close;
 }
 
-/** Puts a file into the table that no version knows; written so long before T0. */
+/** Puts a file into the table that no version names, written the given time before T0. */
 function stray(lake: Lake, name: string, ageMs: number): void {
   const path = join(lake.folder, "bars_1d", name);
   mkdirSync(join(path, ".."), { recursive: true });

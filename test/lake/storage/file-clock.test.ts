@@ -7,10 +7,10 @@ import { timeIn, touch } from "../../../src/lake/storage/file-clock.js";
 import { temporaryFolder, temporaryLake } from "../temporary-lake.js";
 
 const SUBJECT = { dataset: "bars_1d", symbols: ["600519.SH"] };
-/** A process of another machine, as a file of it says. */
+/** A process of another machine, as given in its file. */
 const ELSEWHERE = { runId: "other", host: "elsewhere", pid: 1 };
 
-/** Sets the clock of this process, and of none else, by so many hours. */
+/** Sets the clock of this process only, by the given number of hours. */
 function setClock(hours: number): void {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * 3_600_000 });
   onTestFinished(() => void vi.useRealTimers());

@@ -8,13 +8,13 @@ test("a settled folder is listed once, and every change is seen", async () => {
   const folder = temporaryFolder();
   const list = folderLists();
   writeFileSync(join(folder, "a"), "");
-  // One that has just changed can change again under the same stamp: it is listed each time. It stays new, however slow this is.
+  // A folder that has just changed can change again under the same stamp, so it is listed each time. It stays new here.
   utimesSync(folder, 4e9, 4e9);
   const fresh = await list(folder);
   expect(await list(folder)).not.toBe(fresh);
   const stampOf = (): bigint => statSync(folder, { bigint: true }).ctimeNs;
   let settledAt = 0n;
-  // Many kernels stamp changes by a clock that ticks every few milliseconds.
+  // Many kernels take the stamps of changes from a clock that ticks every few milliseconds.
   const settle = (): void => {
     do utimesSync(folder, 1e9, 1e9);
     while (stampOf() === settledAt);
@@ -30,7 +30,7 @@ test("a settled folder is listed once, and every change is seen", async () => {
     [() => (rmSync(folder, { recursive: true }), mkdirSync(folder)), []],
   ] as const) {
     change();
-    // Even where the time of the change is put back.
+    // Even if the modification time is set back.
     settle();
     expect((await list(folder)).toSorted()).toEqual(names);
   }
