@@ -1,6 +1,6 @@
 /**
- * Bits as Arrow and DuckDB pack them: bit `i & 7` of byte `i >> 3` belongs to row `i`. In a validity bitmap 1 says that the
- * row has a value; without a bitmap all rows have one.
+ * Bits as Arrow and DuckDB pack them: bit `i & 7` of byte `i >> 3` belongs to row `i`. In a validity bitmap 1 says that
+ * the row has a value; without a bitmap all rows have one.
  */
 
 export function isSet(bits: Uint8Array, row: number): boolean {
@@ -32,7 +32,7 @@ export function isAllNull(bitmap: Uint8Array, rows: number): boolean {
 }
 
 /**
- * Copies `count` bits of a bitmap, from bit `from` on, to bit `at` of another one, and leaves its other bits as they are.
+ * Copies `count` bits of a bitmap, from bit `from` on, to bit `at` of another one, whose other bits do not change.
  *
  * @param bitmap undefined: all bits are 1.
  */

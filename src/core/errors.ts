@@ -15,12 +15,12 @@ export class BarlakeError extends Error {
   }
 }
 
-/** The caller asked for something that cannot be: a wrong argument, option or definition. Exit code 2. */
+/** The caller asked for something impossible: a wrong argument, option or definition. Exit code 2. */
 export class UsageError extends BarlakeError {}
 
-/** Bytes of an answer that are not what the interface says. */
+/** A response whose bytes break the rules of the interface. */
 export class WireError extends BarlakeError {
-  /** `truncated`: the body ended early and may be asked for again; the other kinds do not heal. */
+  /** `truncated`: the body ended early, and the request may be repeated. A repeat does not help for the other kinds. */
   readonly kind: "truncated" | "malformed" | "limit" | "not_json" | "wrong_shape";
   /** Offset in the decoded body at which the rule was broken, from 0. */
   readonly byteOffset: number;
@@ -37,12 +37,12 @@ export class WireError extends BarlakeError {
   }
 }
 
-/** The service answered with its error body, or with a status that is not 200. */
+/** The service responded with its error body, or with a status that is not 200. */
 export class ServiceError extends BarlakeError {
   readonly status: number;
   /** The error body's `code`, or `HTTP_<status>` where there was none. */
   readonly code: string;
-  /** How long the service told us to wait, in milliseconds, where it did. */
+  /** How long the service says to wait, in milliseconds; undefined where it does not say. */
   readonly retryAfterMs: number | undefined;
   /** The error body's `message`, where there was one. */
   readonly told: string | undefined;
@@ -60,13 +60,13 @@ export class ServiceError extends BarlakeError {
   }
 }
 
-/** A connection that could not be made, broke, or took too long. May be asked again. */
+/** A connection that could not be made, broke, or took too long. The request may be repeated. */
 export class TransportError extends BarlakeError {}
 
-/** A table's log or files are not as the lake left them, or need a reader that this version is not. */
+/** A table's log or files are damaged, or need features that this version does not support. */
 export class LakeError extends BarlakeError {}
 
-/** Another writer committed first, as often as the retries allowed. */
+/** Another writer committed first at every attempt. */
 export class CommitConflict extends LakeError {}
 
 /** A query failed; `sql` is the statement. */
@@ -79,7 +79,7 @@ export class QueryError extends BarlakeError {
   }
 }
 
-/** The text of whatever was thrown. */
+/** The message of a thrown value, which need not be an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
 /**
- * 64-bit integers as pairs of 32-bit words, the low one first: to read or write them as bigints would allocate one for each
- * value. The views are unsigned, of all callers, so that one shape of memory is compiled for.
+ * 64-bit integers as pairs of 32-bit words, the low one first: bigints would be allocated for each value. All callers
+ * use unsigned views, so that the JIT compiles these functions for one type of array.
  */
 export const TWO_32 = 2 ** 32;
 

@@ -29,23 +29,26 @@ export interface Issue {
   readonly index?: number;
   /** Offset in the decoded (uncompressed) body, from 0. */
   readonly byteOffset?: number;
-  /** How many bars were set aside for it; 0 where it is only a remark. */
+  /** How many bars were set aside because of it; 0 where it is only a remark. */
   readonly rejected: number;
 }
 
 /** Issues of one rule and symbol, counted. */
 export interface IssueCount {
   readonly rule: IssueRule;
-  /** Undefined for what is no symbol that was asked for. */
+  /** Undefined for rules about symbols that were not requested. */
   readonly symbol: string | undefined;
-  /** How many bars were set aside for it. */
+  /** How many bars were set aside because of them. */
   rejected: number;
 }
 
-/** Rules of what nobody asked for: a response can have any number of such symbols. */
+/** Rules about symbols that were not requested: a response can have any number of these. */
 const OF_NO_SYMBOL: ReadonlySet<IssueRule> = new Set(["bad_symbol", "not_requested"]);
 
-/** A bounded list of issues: it keeps the first `limit`, and the first of each rule, in full and counts the rest, by rule and symbol. */
+/**
+ * A bounded list of issues. It stores the first `limit` issues, and the first of each rule, in full; it counts all
+ * issues by rule and symbol.
+ */
 export class IssueLog {
   readonly #kept: Issue[] = [];
   readonly #counts = new Map<string, IssueCount>();
@@ -71,7 +74,7 @@ export class IssueLog {
     else count.rejected += rejected;
   }
 
-  /** All issues, kept or not: bars that are not named in full are missing as well. */
+  /** Counts of all issues, also of those that are not stored in full. */
   get counts(): readonly Readonly<IssueCount>[] {
     return [...this.#counts.values()];
   }
@@ -81,7 +84,7 @@ export class IssueLog {
     return this.#kept;
   }
 
-  /** The number of all issues, kept or not. */
+  /** The number of all issues, also of those that are not stored in full. */
   get total(): number {
     return this.#total;
   }

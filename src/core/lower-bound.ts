@@ -1,6 +1,6 @@
 /**
- * The first index from `start` up to `end` at which a condition that stays true once it is true holds; `end` where it holds
- * at none.
+ * The first index from `start` (inclusive) to `end` (exclusive) at which a condition is true; `end` where there is
+ * none. The condition must stay true after the first such index.
  */
 export function lowerBound(start: number, end: number, holds: (index: number) => boolean): number {
   let [low, high] = [start, end];

@@ -1,10 +1,10 @@
-/** Whether a process of this machine runs, of whatever user. What is no process id is of no process. */
+/** Whether a process runs on this machine, under any user. False for a number that is not a process id. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Another user's process may not be sent a signal.
+    // EPERM: the process runs, and belongs to another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

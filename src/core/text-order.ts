@@ -1,9 +1,9 @@
-/** A code unit of a surrogate pair, or one above all of those. */
+/** The lowest code unit of a surrogate pair. */
 const SURROGATE = 0xd800;
 
 /**
- * Compares two texts by their characters, as UTF-8 bytes compare: the order of DuckDB, of Parquet and of the log's
- * statistics. JavaScript's own puts characters above U+FFFF before some that are below.
+ * Compares two texts in the order of their UTF-8 bytes, as DuckDB, Parquet and the log's statistics do. JavaScript's
+ * own comparison puts characters above U+FFFF before some that are below.
  *
  * @returns below 0 where `a` comes first, 0 where they are equal, above 0 where `b` does.
  */

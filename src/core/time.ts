@@ -12,17 +12,17 @@ export type TradingDate = string & { readonly __brand: "TradingDate" };
 
 export { DAY_MS, MINUTE_MS };
 
-/** Where the outer world's time comes from; tests pass their own. */
+/** The source of the current time; tests pass their own. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
-  /** Milliseconds since some time; unlike {@link now} it is never set back or ahead. @default now */
+  /** Milliseconds since an arbitrary start; unlike {@link now}, nobody sets this clock. @default now */
   monotonic?(): number;
   /** Resolves after `ms` milliseconds, or rejects at once when `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Milliseconds on a clock that nobody sets: the difference of two is a duration. */
+/** Milliseconds on the monotonic clock: the difference of two readings is a duration. */
 export function ticksOf(clock: Pick<Clock, "now" | "monotonic">): number {
   return clock.monotonic?.() ?? clock.now();
 }

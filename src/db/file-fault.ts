@@ -3,13 +3,13 @@ import { basename, dirname } from "node:path";
 import { messageOf } from "../core/errors.js";
 import { TABLES } from "../schema/tables.js";
 
-/** What stood in the way of reading or writing a file, in words for whoever has to act on it. */
+/** Why a file could not be read or written, in words for the user who has to act. */
 export interface FileFault {
   readonly message: string;
   readonly hint: string;
 }
 
-/** Why nothing more could be written: the system's code, DuckDB's words for it, and what to do. */
+/** Reasons why a write failed: the system's code, DuckDB's words for it, and what to do. */
 const WRITE_FAULTS: readonly {
   readonly code: string;
   readonly words: string;
@@ -31,7 +31,7 @@ const AGAIN =
   "what was committed stays and nothing half-done shows: once there is room, run the command again";
 
 /**
- * What stood in the way of a write of the lake's, where it was the disk.
+ * Why the lake could not write a file, where the disk was the reason.
  *
  * @param error what the system threw, with its code.
  * @param path the file that was to be written.
@@ -44,7 +44,7 @@ export function writeFaultOf(error: unknown, path: string): FileFault | undefine
 }
 
 /**
- * What a message of DuckDB's means, where it is about a file: of a lake's table, or one that was being written.
+ * The meaning of a DuckDB message about a file of a lake's table, or about a file that was being written.
  *
  * @returns undefined for any other message.
  */
@@ -53,7 +53,7 @@ function fileFaultIn(message: string): FileFault | undefined {
   return writeFaultIn(first) ?? readFaultIn(first) ?? refusedTableIn(first) ?? namelessFaultIn(first);
 }
 
-/** What the view of a table that cannot be read says: the table's name, the reason, and in parentheses what to do. */
+/** Reads the error of a refused table's view: the table's name, the reason, and in parentheses what to do. */
 function refusedTableIn(line: string): FileFault | undefined {
   const [, message, hint] =
     /^Invalid Input Error: (table \w+: .*?) \(([^()]*(?:\([^()]*\)[^()]*)*)\)$/.exec(line) ?? [];
@@ -94,7 +94,7 @@ function readFaultIn(line: string): FileFault | undefined {
 
 const RESTORE = "restore the file from a backup, or run barlake repair";
 
-/** What DuckDB says of damaged Parquet files without their names. */
+/** DuckDB's messages about damaged Parquet files that do not name the file. */
 const NAMELESS = /TProtocolException|don't know what type|invalid TType|Payload value bigger than allowed/;
 
 function namelessFaultIn(line: string): FileFault | undefined {
@@ -105,7 +105,7 @@ function namelessFaultIn(line: string): FileFault | undefined {
   };
 }
 
-/** The table that a data file belongs to, and its path there, where a path is one of a lake's. */
+/** The table of a data file, and the file's path in that table; undefined for a path outside of any table. */
 function tableFileIn(path: string): { table: string; file: string } | undefined {
   const parts = path.split("/");
   const at = parts.findLastIndex((part) => TABLES.some(({ name }) => name === part));
@@ -113,7 +113,7 @@ function tableFileIn(path: string): { table: string; file: string } | undefined 
   return { table: parts[at] as string, file: parts.slice(at + 1).join("/") };
 }
 
-/** What is free where a folder is or will be, as text; nothing where that cannot be told. */
+/** The free space where a folder is or will be, as text; empty where it is not known. */
 function freeIn(folder: string): string {
   if (!existsSync(folder) && dirname(folder) !== folder) return freeIn(dirname(folder));
   try {
@@ -125,7 +125,7 @@ function freeIn(folder: string): string {
   }
 }
 
-/** The text of whatever was thrown, with what it means where it is about a file. */
+/** The message of a thrown value; where it is about a file, a clearer message and a hint. */
 export function explained(error: unknown): Partial<FileFault> & Pick<FileFault, "message"> {
   const message = messageOf(error).replace(/^Failed to extract statements: /, "");
   return fileFaultIn(message) ?? { message };

@@ -5,13 +5,13 @@ export interface FileRead {
   readonly path: string;
   /** First byte that was read. */
   readonly first: number;
-  /** Least end of a read; exclusive. */
+  /** The smallest end of all reads; exclusive. */
   readonly end: number;
 }
 
 /**
- * Lists the files that the statements of a database read, from the log that DuckDB keeps of its file system. What a plan
- * says is not enough: it counts the files that it scans, and does not name them.
+ * Lists the files that the statements of a database read, from DuckDB's log of its file system. A query plan is not
+ * enough: it counts the files that it scans, and does not name them.
  */
 export class FileReads {
   readonly #connection: DuckDBConnection;
@@ -27,7 +27,7 @@ export class FileReads {
     return new FileReads(connection);
   }
 
-  /** The files that were read since the last call, each once. */
+  /** The files that were read since the last call, one entry for each file. */
   async take(): Promise<FileRead[]> {
     const found = await this.#connection.run(
       `SELECT path, min(pos)::DOUBLE, min(pos + bytes)::DOUBLE FROM duckdb_logs_parsed('FileSystem')

@@ -8,17 +8,17 @@ import {
 } from "@duckdb/node-api";
 import { UsageError } from "../core/errors.js";
 
-/** A value as DuckDB has it, and its type. */
+/** A DuckDB value and its type. */
 export interface TypedValue {
   readonly value: DuckDBValue;
   readonly type: DuckDBType;
 }
 
-/** Values by the names of the parameters that they are for. */
+/** Values by parameter name. */
 export type NamedValues = ReadonlyMap<string, TypedValue>;
 
 /**
- * Gives a statement's parameters their values; values that it does not mention are left.
+ * Binds the values of a statement's parameters; other values are ignored.
  *
  * @throws {UsageError} for a parameter without value.
  */
@@ -36,8 +36,8 @@ export function bindNamed(statement: DuckDBPreparedStatement, values: NamedValue
 }
 
 /**
- * Computes an expression's first value. A text is cast to the expression's type and goes in its place; a decimal number
- * is a double, so that a default of 0.5 permits more than one digit.
+ * Computes an expression's value. Where `text` is given, the text is cast to the expression's type instead. A decimal
+ * number becomes a double, so that a default of 0.5 permits values with more digits.
  */
 export async function computeValue(
   connection: DuckDBConnection,
@@ -66,7 +66,7 @@ async function firstValue(
   }
 }
 
-/** The type, as SQL writes it, that takes whatever a parameter of this one may be given. */
+/** The SQL type of a parameter whose default has the given type: wide enough for other values. */
 function wideType(type: DuckDBType): string {
   return WIDE_TYPES.get(type.typeId) ?? type.toString();
 }

@@ -2,7 +2,7 @@ import { type Column, columnOf, DUCKDB_TYPE, type TableSchema } from "../schema/
 import { ident, literal, literalList } from "./quote.js";
 import type { Session } from "./session.js";
 
-/** Names of types that DuckDB writes otherwise than we do. */
+/** DuckDB's own names of types, where they differ from the names used here. */
 const LONG_NAME: Readonly<Record<string, string>> = { TIMESTAMPTZ: "TIMESTAMP WITH TIME ZONE" };
 
 /** Live files of a table, and the columns that the table has. */
@@ -12,13 +12,13 @@ export interface ParquetFiles {
   /** Where DuckDB finds the files. */
   readonly urls: readonly string[];
   /**
-   * The partition values of files whose folders do not say them as `region=CN/year=2026/` does. @default none: all say
-   * them
+   * Partition values of the files whose folder names do not give them, as `region=CN/year=2026/` does.
+   * @default all folder names give them
    */
   readonly loose?: ReadonlyMap<string, PartitionValues>;
   /** Whether a file may lack some of the columns. */
   readonly isMixed: boolean;
-  /** Files that another program wrote: their columns may be fewer, and their types others. @default none */
+  /** Files that another program wrote: they may lack columns and have other types. @default none */
   readonly foreign?: readonly string[];
 }
 
@@ -31,8 +31,8 @@ interface RelationOptions {
 }
 
 /**
- * A SELECT of all of a table's columns over an explicit list of its files. In mixed files, a column that one does not
- * have is null there. To bind it, DuckDB opens the first file; none, where they are mixed.
+ * A SELECT of all of a table's columns over an explicit list of its files. In mixed files, a column that a file lacks
+ * is null. To bind the SELECT, DuckDB opens the first file; for mixed files it opens none.
  */
 export async function parquetRelation(
   session: Session,
@@ -84,9 +84,9 @@ function hiveOptions({ table }: ParquetFiles): string[] {
 }
 
 /**
- * Files of another program, all of them with the same columns: each value is read as the table's own type.
+ * Files of another program that all have the same columns: each value is cast to the type in the table.
  *
- * @param values the files' partition values, where their folders do not say them.
+ * @param values the files' partition values, where their folder names do not give them.
  */
 async function foreignRelation(
   session: Session,
@@ -112,8 +112,8 @@ function constantSql({ name, type }: Column, value: string | null): string {
 }
 
 /**
- * Files of other programs, those together that have the same columns in the same types. Spark writes instants that do
- * not say that they are in UTC (INT96): DuckDB would take them for local times if it read them beside others.
+ * Groups files of other programs by their columns and types. Spark writes instants without the mark that they are in
+ * UTC (INT96): DuckDB would read them as local times if it read them together with others.
  */
 async function groupsOf(session: Session, urls: readonly string[]): Promise<string[][]> {
   if (urls.length === 0) return [];
@@ -128,7 +128,7 @@ async function groupsOf(session: Session, urls: readonly string[]): Promise<stri
   return groups.map((group) => group.urls);
 }
 
-/** A column's values in the column's type, whatever type they have in the files. */
+/** A column's values, converted to the column's type from the type in the files. */
 function valueSql({ name, type }: Column, found: string | undefined): string {
   const [wanted, column] = [DUCKDB_TYPE[type], ident(name)];
   if (found === undefined) return `CAST(NULL AS ${wanted}) AS ${column}`;
@@ -139,8 +139,8 @@ function valueSql({ name, type }: Column, found: string | undefined): string {
 }
 
 /**
- * Files that do not have the same columns. The schema is told to DuckDB, which otherwise would open them
- * all to find out; it then takes no partition values from folders, so each partition is read by itself.
+ * Files that do not have the same columns. The schema is passed to DuckDB, which otherwise would open all files to find
+ * it. DuckDB then takes no partition values from folder names, so each partition has its own SELECT.
  */
 function mixedRelation({ table, columns, urls }: ParquetFiles, withFile: boolean): string {
   const byPartition = new Map<string, string[]>();

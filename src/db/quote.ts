@@ -1,4 +1,4 @@
-/** An identifier as SQL: quoted, whatever it holds. */
+/** An identifier as SQL: always quoted. */
 export function ident(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

@@ -12,7 +12,7 @@ export interface ResultColumn {
   readonly type: string;
 }
 
-/** A value as a person reads it: int64, decimals, dates, times, lists and structs as DuckDB's text. */
+/** A value for display: int64, decimals, dates, times, lists and structs are DuckDB's text. */
 export type PlainValue = null | boolean | number | string;
 
 const plainValue: DuckDBValueConverter<PlainValue> = (value, type) => {
@@ -22,13 +22,13 @@ const plainValue: DuckDBValueConverter<PlainValue> = (value, type) => {
   return type.typeId === DuckDBTypeId.FLOAT ? shortestFloat(value) : value;
 };
 
-/** The number with the fewest digits that is this one in 32 bits. */
+/** The number with the fewest digits that has the same 32-bit float. */
 function shortestFloat(value: number): number {
   const short = [6, 7, 8].map((digits) => Number(value.toPrecision(digits)));
   return short.find((number) => Math.fround(number) === value) ?? Number(value.toPrecision(9));
 }
 
-/** Takes a query's rows as they are computed. A class because it holds the result that is under way. */
+/** Reads a query's rows while they are computed. It is a class because it owns the running result. */
 export class RowReader {
   readonly columns: readonly ResultColumn[];
   /** What the statement gives: rows, the number of rows that it changed, or nothing. */
@@ -38,7 +38,7 @@ export class RowReader {
   #read: PlainValue[][] = [];
   #isAtEnd = false;
 
-  /** @param guard what every step of the query is run in. */
+  /** @param guard runs every step of the query and translates its errors. */
   constructor(result: DuckDBResult, guard: (work: () => Promise<PlainValue[][]>) => Promise<PlainValue[][]>) {
     this.#result = result;
     this.#next = guard;
@@ -65,7 +65,7 @@ export class RowReader {
     return this.#read.splice(0, count);
   }
 
-  /** Whether there are rows that were not taken; computes the next ones to know. @throws {QueryError} */
+  /** Whether there are more rows; computes the next ones to find out. @throws {QueryError} */
   async hasMore(): Promise<boolean> {
     this.#read = await this.take(Math.max(1, this.#read.length));
     return this.#read.length > 0;

@@ -30,20 +30,23 @@ export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBVa
 export interface SessionOptions {
   /** Database file. @default an in-memory database */
   readonly path?: string;
-  /** Opens the file without the right to change it. @default false */
+  /** Opens the file read-only. @default false */
   readonly readOnly?: boolean;
-  /** Most memory before DuckDB spills to disk, as DuckDB writes it. @default "4GB" */
+  /** Memory that DuckDB may use before it spills to disk, in DuckDB's notation. @default "4GB" */
   readonly memoryLimit?: string;
-  /** Where the session may spill: it makes a folder of its own there, and deletes it in the end. @default the system's */
+  /**
+   * The folder in which the session creates its own spill folder, deleted on close.
+   * @default the system's temp folder
+   */
   readonly spillUnder?: string;
   /** @default the machine's cores */
   readonly threads?: number;
 }
 
-/** Checks files that statements have read. What it throws is the error of the statement that read them last. */
+/** Checks files that statements have read. If it throws, the last statement that read them fails with that error. */
 export type ReadCheck = (reads: readonly FileRead[]) => Promise<void>;
 
-/** For a result that stopped: its reader may have passed rows on. */
+/** The hint for a result that stopped: its reader may already have passed rows on. */
 const STOPPED_HINT = "the rows that came before the error are not the whole result";
 
 /** A DuckDB database with one connection, in UTC. Not for concurrent statements: open several. */
@@ -81,7 +84,7 @@ export class Session implements Disposable {
     });
     const connection = await instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
-    // The client writes instants as text in the machine's zone otherwise, whatever the session's is.
+    // Otherwise the client writes instants as text in the machine's zone, and ignores the session's zone.
     DuckDBTimestampTZValue.timezoneOffsetInMinutes = 0;
     return new Session(instance, connection, registerTableScan(connection), spillFolder);
   }
@@ -92,9 +95,9 @@ export class Session implements Disposable {
   }
 
   /**
-   * Runs one query and gives its result chunk by chunk, as it is computed. A result that stops before its end throws.
+   * Runs one query and returns its result chunk by chunk, as it is computed. A result that stops before its end throws.
    *
-   * @throws {QueryError} now, or as the chunks are taken.
+   * @throws {QueryError} from this call, or while the chunks are read.
    */
   async stream(sql: string, bindings?: Bindings): Promise<DuckDBResult> {
     const values = bindings as DuckDBValue[] | undefined;
@@ -108,16 +111,16 @@ export class Session implements Disposable {
     });
   }
 
-  /** Runs one statement and gives its rows as plain values, as they are computed and taken. @throws {QueryError} */
+  /** Runs one statement and returns a reader of its rows as plain values. @throws {QueryError} */
   async read(sql: string, bindings?: Bindings): Promise<RowReader> {
     const result = await this.stream(sql, bindings);
     return new RowReader(result, (work) => this.#guard(sql, work));
   }
 
   /**
-   * Runs one query and gives its rows as Arrow's record batches, as they are computed: {@link resultBatches}.
+   * Runs one query and returns its rows as Arrow record batches, as they are computed: {@link resultBatches}.
    *
-   * @throws {QueryError} now, or as the batches are taken.
+   * @throws {QueryError} from this call, or while the batches are read.
    */
   async batches(sql: string, bindings?: Bindings): Promise<AsyncGenerator<RecordBatch, void, undefined>> {
     const batches = resultBatches(await this.stream(sql, bindings));
@@ -131,7 +134,7 @@ export class Session implements Disposable {
     })();
   }
 
-  /** Runs one query and gives its rows as objects: for small results. int64 as bigint, dates and times as DuckDB's values. */
+  /** Runs one query and returns its rows as objects of DuckDB's values, int64 as bigint. For small results. */
   async rows<Row = Record<string, DuckDBValue>>(sql: string, bindings?: Bindings): Promise<Row[]> {
     const reader = await this.#whole(sql, () =>
       this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
@@ -139,7 +142,10 @@ export class Session implements Disposable {
     return reader.getRowObjects() as Row[];
   }
 
-  /** Runs one query and gives its rows as plain JSON values: for small results. int64 as text where it is large. */
+  /**
+   * Runs one query and returns its rows as objects of JavaScript values. For small results. int64 is bigint; dates and
+   * timestamps are Date.
+   */
   async json<Row = Record<string, unknown>>(sql: string, bindings?: Bindings): Promise<Row[]> {
     const reader = await this.#whole(sql, () =>
       this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
@@ -147,7 +153,9 @@ export class Session implements Disposable {
     return reader.getRowObjectsJS() as Row[];
   }
 
-  /** Runs one statement and gives at most `limit` rows as JSON values, and whether there were more. */
+  /**
+   * Runs one statement and returns at most `limit` rows as JSON values (int64 as text), and whether there were more.
+   */
   async preview(sql: string, limit: number): Promise<{ names: string[]; rows: unknown[][]; more: boolean }> {
     const reader = new DuckDBResultReader(await this.stream(sql));
     await this.#whole(sql, () => reader.readUntil(limit + 1));
@@ -155,7 +163,9 @@ export class Session implements Disposable {
     return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
   }
 
-  /** Runs one statement to its end and gives its first rows by column; of the values, those are bound that it mentions. */
+  /**
+   * Runs one statement to its end and returns its first rows by column. Values that it does not mention are ignored.
+   */
   async result(sql: string, values: NamedValues, limit: number): Promise<StatementResult> {
     return this.#guard(sql, async () => {
       const statement = await this.#connection.prepare(sql);
@@ -185,14 +195,14 @@ export class Session implements Disposable {
     }
   }
 
-  /** Makes rows here readable to SQL, until the scan is released. */
+  /** Makes rows of this process readable to SQL until the scan is released. */
   scan(source: ScanSource): Scan {
     return this.#scans.add(source);
   }
 
   /**
-   * Runs statements that may take rows in any order where no ORDER BY says which: several threads then read one scan. It
-   * holds for the whole database meanwhile, siblings included.
+   * Runs statements that may process rows in any order where there is no ORDER BY: several threads then read one scan.
+   * The setting applies to the whole database, including siblings, until the work ends.
    */
   async inAnyOrder<T>(work: () => Promise<T>): Promise<T> {
     await this.run("SET preserve_insertion_order = false");
@@ -204,14 +214,14 @@ export class Session implements Disposable {
   }
 
   /**
-   * Has the files checked that statements read from now on, before a result counts as whole: a result whose files fail the
-   * check ends in that error, whatever way its rows leave.
+   * Sets a check for the files that statements read from now on. The check runs before a result counts as whole: where
+   * it fails, the result ends with that error, whichever method returned it.
    */
   async onReads(check: ReadCheck): Promise<void> {
     this.#reads = { files: await FileReads.open(this.#instance), check };
   }
 
-  /** Checks what was read so far, for the first rows of a result that is not read to its end. */
+  /** Checks the files that were read so far: for callers that do not read a result to its end. */
   async checkReads(): Promise<void> {
     if (this.#reads === undefined) return;
     const { files, check } = this.#reads;
@@ -245,7 +255,7 @@ export class Session implements Disposable {
     this.close();
   }
 
-  /** Says why a query's result stopped, as an error with the query. @param bind binds the query's values once more. */
+  /** Makes the error that says why a query's result stopped. @param bind binds the query's values again. */
   #whyStopped(sql: string, bind: (statement: DuckDBPreparedStatement) => void): WhyStopped {
     const interrupts = this.#interrupts;
     return async (rows) => {
@@ -258,7 +268,7 @@ export class Session implements Disposable {
     };
   }
 
-  /** Runs a statement to its end, and checks what it read. */
+  /** Runs a statement to its end, and checks the files that it read. */
   async #whole<T>(sql: string, run: () => Promise<T>): Promise<T> {
     const value = await this.#guard(sql, run);
     await this.checkReads();

@@ -2,21 +2,21 @@ import { type SqlToken, sqlTokens } from "./sql-tokens.js";
 
 /** One statement of several. */
 export interface Statement {
-  /** Without its semicolon, and without what comes before its first word. */
+  /** The text without its semicolon, and without blanks and comments before its first word. */
   readonly sql: string;
   /** Line of its first word, from 1. */
   readonly line: number;
 }
 
-/** SQL in its statements, and what follows the last semicolon: undefined where that is blank or a comment. */
+/** The statements of an SQL text, and the text after the last semicolon: undefined where that is blank or a comment. */
 export interface SplitSql {
   readonly statements: readonly Statement[];
   readonly rest: Statement | undefined;
 }
 
 /**
- * Cuts SQL at its semicolons, but for those in strings, quoted names, dollar quotes and comments. Statements of blanks and
- * comments alone are left out.
+ * Splits SQL at its semicolons, except those in strings, quoted names, dollar quotes and comments. Statements that
+ * consist only of blanks and comments are left out.
  */
 export function splitStatements(sql: string): SplitSql {
   const statements: Statement[] = [];
@@ -33,14 +33,14 @@ export function splitStatements(sql: string): SplitSql {
   return { statements, rest: statementOf(sql, tokens) };
 }
 
-/** Every statement, the last one also where no semicolon ends it. */
+/** Every statement; the last one needs no semicolon. */
 export function allStatements(sql: string): readonly Statement[] {
   const { statements, rest } = splitStatements(sql);
   return rest === undefined ? statements : [...statements, rest];
 }
 
 /**
- * A statement on one line, without its comments; undefined where that would change it: a line ends in one of its strings.
+ * A statement on one line, without its comments; undefined where a string in it contains a line break.
  */
 export function onOneLine(sql: string): string | undefined {
   const parts = sqlTokens(sql).map(({ kind, text }) => (kind === "blank" || kind === "comment" ? " " : text));

@@ -1,16 +1,16 @@
-/** A piece of SQL. `kind` tells what it is; every character belongs to one. */
+/** A token of SQL; every character belongs to one. */
 export interface SqlToken {
   readonly kind: "word" | "identifier" | "string" | "number" | "symbol" | "blank" | "comment";
   readonly text: string;
   /** Where it begins in the SQL, in UTF-16 units from 0. */
   readonly start: number;
-  /** Whether its end is missing: a quote or a comment that goes on beyond the SQL. */
+  /** Whether its end is missing: a quote or a comment that is not closed. */
   readonly isOpen: boolean;
 }
 
 type Rule = readonly [kind: SqlToken["kind"], pattern: RegExp, isOpen: boolean];
 
-/** What DuckDB's scanner takes for what; the first that fits, at the place. Sticky: they match there or not. */
+/** The token rules of DuckDB's scanner: the first match wins. Sticky patterns match only at `lastIndex`. */
 const RULES: readonly Rule[] = [
   ["blank", /\s+/y, false],
   ["comment", /--[^\n]*/y, false],
@@ -25,7 +25,7 @@ const RULES: readonly Rule[] = [
 ];
 const DOLLAR_QUOTE = /\$(?:[\p{L}_\u{80}-\u{10ffff}][\p{L}\p{N}_\u{80}-\u{10ffff}]*)?\$/uy;
 
-/** Cuts SQL into tokens, as DuckDB's scanner does; whatever the text is, all of it. */
+/** Splits SQL into tokens, as DuckDB's scanner does. Any text is accepted, and the tokens cover all of it. */
 export function sqlTokens(sql: string): SqlToken[] {
   const tokens: SqlToken[] = [];
   let start = 0;
@@ -57,7 +57,7 @@ function matchAt(pattern: RegExp, sql: string, start: number): string | undefine
   return pattern.exec(sql)?.[0];
 }
 
-/** A comment between slashes and stars, in which there may be others. */
+/** A block comment, which may contain others. */
 function commentAt(sql: string, start: number): SqlToken {
   const edge = /\/\*|\*\//g;
   edge.lastIndex = start;

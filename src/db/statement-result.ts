@@ -13,13 +13,13 @@ import {
   ResultReturnType,
 } from "@duckdb/node-api";
 
-/** What the values of a column are; `date` in days, `time` in milliseconds since 1970-01-01 UTC. */
+/** The kind of a column's values; `date` is in days, `time` in milliseconds since 1970-01-01 UTC. */
 export type ValueKind = "number" | "boolean" | "date" | "time" | "text";
 
 /** A whole number that a double cannot hold is a bigint. */
 export type ResultValue = number | bigint | boolean | string | null;
 
-/** A column of a result, with the rows that were kept. */
+/** A column of a result, with the first rows. */
 export interface ResultColumn {
   readonly name: string;
   readonly kind: ValueKind;
@@ -30,16 +30,19 @@ export interface ResultColumn {
 export interface StatementResult {
   /** None for a statement that gives no rows, such as CREATE. */
   readonly columns: readonly ResultColumn[];
-  /** Rows in all, also those that were not kept. */
+  /** The number of all rows, also of those that are not in `columns`. */
   readonly rows: number;
 }
 
-/** A result with fewer of its rows kept. */
+/** A result with at most `limit` rows in its columns. */
 export function firstRows({ columns, rows }: StatementResult, limit: number): StatementResult {
   return { columns: columns.map((column) => ({ ...column, values: column.values.slice(0, limit) })), rows };
 }
 
-/** Reads a streaming result to its end and keeps its first rows. @throws what the result throws where it stops earlier. */
+/**
+ * Reads a streaming result to its end and returns its first rows.
+ * @throws the result's error where it stops earlier.
+ */
 export async function readResult(result: DuckDBResult, limit: number): Promise<StatementResult> {
   const isQuery = result.returnType === ResultReturnType.QUERY_RESULT;
   const columns = result.deduplicatedColumnNames().map((name, index) => {

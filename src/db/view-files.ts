@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError, messageOf, QueryError } from "../core/errors.js";
 
-/** The views and macros that come with barlake, one a file. */
+/** The folder of the views and macros that come with barlake, one in each file. */
 export const OWN_VIEWS = fileURLToPath(new URL("../../sql/views", import.meta.url));
 
 /** One SQL file that defines a view or a macro. */
@@ -21,7 +21,7 @@ export class ViewFileError extends BarlakeError {
   constructor(file: ViewFile, cause: unknown) {
     const told = messageOf(cause);
     const line = lineOf(file.sql, told);
-    // The engine's own words, without its drawing of the line.
+    // DuckDB's message without its excerpt of the line.
     const what = told.split(/\n+LINE \d+:/)[0]?.replaceAll(/\s*\n\s*/g, " ");
     super(`view file ${file.path}:${line}: ${what}`, {
       hint: "correct the file, then run any command that lands, or barlake sql",
@@ -50,8 +50,8 @@ function namesIn(folder: string): string[] {
 }
 
 /**
- * Applies files in the order that they need one another, as far as their texts tell; one that fails is tried again
- * once others have been applied.
+ * Applies files in the order of their dependencies, as far as these can be read from the texts. A file that fails is
+ * tried again after others have been applied.
  *
  * @param apply runs a file's statements.
  * @returns an error for each file that could not be applied; the first is not about another file's name.
@@ -76,12 +76,16 @@ export async function applyViewFiles(
   return [];
 }
 
-/** Files whose names a file mentions, outside of comments, go before it: to bind a view in vain costs as much as to lay it. */
+/**
+ * Puts files before the files that mention their names: a failed attempt to bind a view costs as much as to create it.
+ */
 function inOrderOfNeed(files: readonly ViewFile[]): readonly ViewFile[] {
   return inOrder(files, files);
 }
 
-/** The files that define what a statement mentions, and what these need: a file comes after those that it mentions. */
+/**
+ * The files that define what a statement mentions, and the files that these need. A file comes after those it mentions.
+ */
 export function filesNeededBy(sql: string, files: readonly ViewFile[]): readonly ViewFile[] {
   const words = wordsOf(sql);
   return inOrder(
@@ -90,12 +94,12 @@ export function filesNeededBy(sql: string, files: readonly ViewFile[]): readonly
   );
 }
 
-/** The names that a statement mentions outside of comments, and other words of it. */
+/** All words of a statement outside of comments: the names that it mentions are among them. */
 export function wordsOf(sql: string): ReadonlySet<string> {
   return new Set(sql.replaceAll(/--.*|COMMENT ON [^;]*;/g, "").match(/\w+/g));
 }
 
-/** Some files and those that they need; a file comes after those that it mentions. */
+/** The given files and the files that they need. A file comes after those it mentions. */
 function inOrder(files: readonly ViewFile[], some: readonly ViewFile[]): readonly ViewFile[] {
   const byName = new Map(files.map((file) => [nameOf(file.path), file]));
   const ordered = new Set<ViewFile>();
@@ -117,7 +121,7 @@ function nameOf(path: string): string {
   return basename(path, ".sql");
 }
 
-/** Errors about what no failed file would have defined go before those that follow from them. */
+/** Puts errors that only follow from another failed file after all others. */
 function rootsFirst(errors: readonly ViewFileError[]): ViewFileError[] {
   const names = errors.map(({ path }) => nameOf(path));
   const follows = (error: ViewFileError): number =>
@@ -125,7 +129,7 @@ function rootsFirst(errors: readonly ViewFileError[]): ViewFileError[] {
   return [...errors].sort((a, b) => follows(a) - follows(b));
 }
 
-/** The line that the engine names, else the first one that has the missing name outside of a comment. */
+/** The line that DuckDB names, else the first line that has the missing name outside of a comment. */
 function lineOf(sql: string, message: string): number {
   const told = /\nLINE (\d+):/.exec(message)?.[1];
   if (told !== undefined) return Number(told);

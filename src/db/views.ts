@@ -12,25 +12,28 @@ import {
   wordsOf,
 } from "./view-files.js";
 
-/** A part of a table's files, and what is true of each of their rows. */
+/** A part of a table's files, and a condition that is true for all their rows. */
 export interface ViewBranch {
   readonly urls: readonly string[];
-  /** A condition that every row keeps, so that a query whose own conditions exclude it opens none of the files. */
+  /** A condition that every row meets: a query whose own conditions exclude it opens none of the files. */
   readonly where: string | undefined;
 }
 
 /** A table as its view shows it. */
 export interface ViewedTable extends ParquetFiles {
-  /** Why the table cannot be read: each statement that reads its view fails with this message. @default it can */
+  /**
+   * Why the table cannot be read: each statement that reads its view fails with this message.
+   * @default it is readable
+   */
   readonly refused?: string;
-  /** All files, in parts. @default one part, of which nothing is known */
+  /** All files, in parts. @default one part without a condition */
   readonly branches?: readonly ViewBranch[];
 }
 
 /**
- * Lays a lake's views: `raw.<table>` over exactly the given files, with the comments of the schema, and over these the
- * views and macros of `sql/views`; all of them or, on an error, none. A list of files is bound once for its own view and once for
- * each view over it; the comments are set without binding.
+ * Creates a lake's views: `raw.<table>` over exactly the given files, with the comments of the schema, and over these
+ * the views and macros of `sql/views`. On an error it creates none. DuckDB binds a list of files once for its own view
+ * and once for each view over it; the comments are set without binding.
  *
  * @param tables the live files of every table.
  * @param extra more views of the schema `raw`, by name.
@@ -71,7 +74,7 @@ async function inTransaction(session: Session, work: () => Promise<unknown>): Pr
   }
 }
 
-/** What a view's file leaves unsaid of a column is what the schema says of it in the table of the view's name. */
+/** Columns without a comment in a view's file get the schema's comment from the table of the same name. */
 async function inheritComments(session: Session): Promise<void> {
   const unsaid = await session.json<{ view: string; name: string; comment: string }>(
     `SELECT v.table_name AS "view", v.column_name AS name, r.comment
@@ -88,9 +91,9 @@ async function inheritComments(session: Session): Promise<void> {
 }
 
 /**
- * Lays views of the user's own over the lake's: every `*.sql` of a folder that can be applied, each whole or not at all.
+ * Creates the user's own views over those of the lake: every `*.sql` of a folder, each file completely or not at all.
  *
- * @returns an error for each file that cannot, or for the folder.
+ * @returns an error for each file that cannot be applied, or for the folder.
  */
 export async function createUserViews(session: Session, folder: string): Promise<readonly BarlakeError[]> {
   let files: readonly ViewFile[];
@@ -116,7 +119,7 @@ async function createRawView(session: Session, viewed: ViewedTable): Promise<voi
   await session.run(statements.join(";\n"));
 }
 
-/** Says why a table's view could not be created. @returns undefined where it can */
+/** Finds out why a table's view cannot be created. @returns undefined where it can. */
 export async function viewFault(session: Session, viewed: ViewedTable): Promise<BarlakeError | undefined> {
   try {
     await session.run(`DESCRIBE ${await viewSql(session, viewed)}`);
@@ -128,8 +131,8 @@ export async function viewFault(session: Session, viewed: ViewedTable): Promise<
 }
 
 /**
- * A relation with a table's columns whose reading fails, whichever columns or rows are asked for: DuckDB cannot leave
- * out what has no value before it runs.
+ * A relation with a table's columns that always fails to read, whichever columns or rows a query selects: DuckDB cannot
+ * evaluate `error()` before the query runs.
  */
 function refusedRelation(columns: ViewedTable["columns"], message: string): string {
   const error = `error(${literal(message)})`;

@@ -8,15 +8,15 @@ import {
 } from "@duckdb/node-api";
 import { messageOf } from "../core/errors.js";
 
-/** Makes the error for a result that stopped after so many rows. */
+/** Makes the error for a result that stopped after a number of rows. */
 export type WhyStopped = (rows: number) => Promise<Error>;
 
 /**
  * Makes a streaming result throw where it stops before its end.
  *
- * DuckDB's Node client gives an empty chunk at the end of a result, and also where the query fails after its first
- * chunks. Only the result's return type tells the two apart: it is invalid once the result has an error. All other ways
- * to take rows from the result call `fetchChunk`, so that they throw too.
+ * DuckDB's Node client returns an empty chunk at the end of a result, and also where the query fails after its first
+ * chunks. Only the result's return type distinguishes the two: it is invalid once the result has an error. All other
+ * methods that read rows from the result call `fetchChunk`, so that they throw too.
  *
  * @param atEnd runs before the end is reported; what it throws is the result's error.
  */
@@ -26,7 +26,7 @@ export function wholeResult(result: DuckDBResult, why: WhyStopped, atEnd: () => 
   let end: { readonly chunk: DuckDBDataChunk | null } | undefined;
   const fetchChunk = result.fetchChunk.bind(result);
   result.fetchChunk = async () => {
-    // A fetch behind the end would make the result invalid.
+    // A fetch after the end would make the result invalid.
     if (end !== undefined) return end.chunk;
     if (failure !== undefined) throw await failure;
     const chunk = await fetchChunk();
@@ -51,10 +51,10 @@ export function wholeResult(result: DuckDBResult, why: WhyStopped, atEnd: () => 
 }
 
 /**
- * Finds the error of a query whose result stopped: the client does not give it. The query runs once more, without a
+ * Finds the error of a query whose result stopped: the client does not return it. The query runs again, without a
  * result, in bounded memory.
  *
- * @param bind gives the statement the query's values.
+ * @param bind binds the query's values to the statement.
  * @returns undefined where the query does not fail again, or must not run twice.
  */
 export async function whyStopped(
@@ -65,7 +65,7 @@ export async function whyStopped(
   try {
     if (!(await isOneQuery(connection, sql))) return undefined;
   } catch (error) {
-    // The query was valid when it began: a file of it is gone, for example.
+    // The query was valid when it began; for example, one of its files is gone now.
     return error instanceof Error ? error : new Error(messageOf(error));
   }
   const again = await connection.prepare(`EXPLAIN ANALYZE\n${sql}`).catch(() => undefined);
@@ -93,7 +93,7 @@ async function isOneQuery(connection: DuckDBConnection, sql: string): Promise<bo
   }
 }
 
-/** The error with line numbers of the query, which stood one line lower. */
+/** The error with line numbers of the query itself: EXPLAIN ANALYZE added a line above it. */
 function withLinesOf(error: unknown): Error {
   const message = messageOf(error).replace(/^LINE (\d+):/m, (_, line: string) => `LINE ${Number(line) - 1}:`);
   return new Error(message, { cause: error });

@@ -22,10 +22,10 @@ export interface ReadableTables {
 }
 
 /**
- * Reads every table's log. A table whose log is damaged, or asks for what this version does not know, stands among the
- * refused: it keeps nobody from the others.
+ * Reads every table's log. A table whose log is damaged, or needs features that this version does not support, is
+ * listed in `refused`; the other tables can still be read.
  *
- * @throws {LakeError} for a version that was asked for by its number and cannot be read.
+ * @throws {LakeError} for a version that was requested by its number and cannot be read.
  */
 export async function readableTables(lake: Lake, pointInTime: PointInTime): Promise<ReadableTables> {
   const read = TABLES.map((table) => lake.snapshotAt(table, pointInTime));
@@ -42,11 +42,11 @@ export async function readableTables(lake: Lake, pointInTime: PointInTime): Prom
 }
 
 /**
- * Creates a lake's views in a session. A table that cannot be read has a view whose reading fails with the table's name
- * and the reason; the others are not touched by it.
+ * Creates a lake's views in a session. Queries of a table that cannot be read fail with the table's name and the
+ * reason; other tables are not affected.
  *
- * @param statement creates only what this statement mentions, and what that needs. @default everything
- * @returns the tables as they turned out: a file that is missing or damaged can be found only here.
+ * @param statement creates only the views that this statement mentions, and those that they need. @default all views
+ * @returns the tables, where more may be refused: some missing or damaged files are found only here.
  */
 export async function createLakeViews(
   session: Session,
@@ -65,7 +65,7 @@ export async function createLakeViews(
   }
 }
 
-/** Looks for the tables whose views cannot be created. */
+/** Moves the tables whose views cannot be created to `refused`. */
 async function withoutFaults(session: Session, lake: Lake, tables: ReadableTables): Promise<ReadableTables> {
   const snapshots: Snapshot[] = [];
   const refused = [...tables.refused];
@@ -102,7 +102,7 @@ function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
   return { ...lake.filesOf(snapshot), ...(branches && { branches }) };
 }
 
-/** The view `raw.tables`: what the lake holds, as literal rows. */
+/** The query of the view `raw.tables`: facts about each table, as literal rows. */
 function tablesSql(snapshots: readonly Snapshot[]): string {
   const rows = snapshots.map((s) => {
     const at = s.committedAt === undefined ? "NULL" : `make_timestamptz(${s.committedAt * 1000})`;

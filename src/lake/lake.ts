@@ -10,19 +10,19 @@ import { hasMixedFiles, readLog } from "./log/delta-log.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { localStorage, STAGING, type Storage } from "./storage/storage.js";
 
-/** A moment of a lake's past; a table that has neither stands as it does now. */
+/** A point in time of a lake; a table with neither `asOf` nor a version is read at its newest version. */
 export interface PointInTime {
   /** Epoch milliseconds: the newest version that was committed by then. */
   readonly asOf?: number | undefined;
-  /** Versions of single tables, by name; they go before `asOf`. */
+  /** Versions of single tables, by name; they take precedence over `asOf`. */
   readonly versions?: ReadonlyMap<string, number>;
 }
 
-/** Views of the user's own, laid over those of the lake. */
+/** The user's own views, created over those of the lake. */
 export interface UserViews {
   /** Folder of their `*.sql` files; it need not exist. */
   readonly folder: string;
-  /** Told of each file that could not be applied; the other views are laid all the same. */
+  /** Called for each file that could not be applied; the other views are still created. */
   readonly onFault: (error: Error) => void;
 }
 
@@ -31,7 +31,7 @@ export class Lake {
   /** Absolute path of the lake's folder. */
   readonly folder: string;
   readonly storage: Storage;
-  /** Undefined: only the lake's own views are laid. */
+  /** Undefined where only the lake's own views are created. */
   readonly userViews: UserViews | undefined;
   /** Whether landings write `lake.duckdb`, the views for other DuckDB clients. */
   readonly hasDatabase: boolean;
@@ -48,7 +48,7 @@ export class Lake {
     this.storage = localStorage(this.folder);
   }
 
-  /** The table as its log stands now; what was read before is not read again. @throws {LakeError} */
+  /** The newest version of a table; commits that were read before are not read again. @throws {LakeError} */
   async snapshot(table: TableSchema): Promise<Snapshot> {
     const snapshot = await readLog(this.storage, this.#known.get(table.name) ?? emptySnapshot(table));
     this.remember(snapshot);
@@ -56,7 +56,7 @@ export class Lake {
   }
 
   /**
-   * The table as it stood at a moment: without a commit where it was not there yet.
+   * The table at a point in time; a snapshot without a commit where the table did not exist yet.
    *
    * @throws {LakeError} for a version that does not exist, or whose files a vacuum has deleted.
    */
@@ -83,12 +83,12 @@ export class Lake {
     });
   }
 
-  /** Every table as it stands now, or stood at a moment. */
+  /** Every table at its newest version, or at a point in time. */
   async snapshots(pointInTime: PointInTime = {}): Promise<Snapshot[]> {
     return Promise.all(TABLES.map((table) => this.snapshotAt(table, pointInTime)));
   }
 
-  /** Reads tables as they stand whenever it is asked, or as they stood at a moment: these are read once. */
+  /** Makes a function that reads tables: the newest version at each call, or a past version, which is cached. */
   reader(pointInTime: PointInTime): (table: TableSchema) => Promise<Snapshot> {
     const past = new Map<string, Promise<Snapshot>>();
     return (table) => {
@@ -100,17 +100,17 @@ export class Lake {
     };
   }
 
-  /** The table as its whole log has it, what was removed long ago included. @throws {LakeError} */
+  /** The table read from its whole log, including files removed long ago. @throws {LakeError} */
   async wholeSnapshot(table: TableSchema): Promise<Snapshot> {
     return readLog(this.storage, emptySnapshot(table), { whole: true });
   }
 
-  /** Takes note of a version that this process committed. */
+  /** Caches a version that this process read or committed. */
   remember(snapshot: Snapshot): void {
     this.#known.set(snapshot.table.name, snapshot);
   }
 
-  /** Some of a table's files, or all live ones, as a source for SQL. */
+  /** The given files of a table, by default all live ones, as a source for SQL. */
   filesOf(snapshot: Snapshot, files: Iterable<DataFile> = snapshot.files.values()): ParquetFiles {
     const all = [...files];
     const urlsOf = (some: readonly DataFile[]): string[] =>
@@ -129,7 +129,7 @@ export class Lake {
     };
   }
 
-  /** Where DuckDB finds a data file. The log may name one outside the lake, by its whole path. */
+  /** Where DuckDB finds a data file. The log may name a file outside the lake by its absolute path. */
   urlOf(snapshot: Snapshot, file: DataFile): string {
     if (isOutside(file.path))
       return file.path.startsWith("file://") ? fileURLToPath(encodeURI(file.path)) : file.path;
@@ -141,18 +141,18 @@ export class Lake {
     return join(this.folder, "lake.duckdb");
   }
 
-  /** Where spilled and staged data goes: outside every table. */
+  /** The folder of spilled and staged data, outside every table. */
   get stagingFolder(): string {
     return join(this.folder, STAGING);
   }
 }
 
-/** Whether a data file's path leads out of its table: the protocol permits whole paths. */
+/** Whether a data file's path is absolute, and so outside of its table: the protocol permits that. */
 export function isOutside(path: string): boolean {
   return path.startsWith("file://") || isAbsolute(path);
 }
 
-/** The lake in a folder, with its own views. Nothing is read yet. */
+/** Makes the lake of a folder, without user views. Nothing is read yet. */
 export function openLake(folder: string): Lake {
   return new Lake(folder);
 }

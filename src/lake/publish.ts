@@ -13,13 +13,13 @@ import { createLakeViews, type ReadableTables, readableTables } from "./lake-vie
 /** How a lake is read. */
 export interface ReaderOptions extends SessionOptions {
   /**
-   * Creates only those of the lake's own views that this statement mentions, and what they need: that takes a tenth of the
-   * time. @default all views, the user's own included
+   * Creates only those of the lake's own views that this statement mentions, and the views that they need: this takes a
+   * tenth of the time. @default all views, including the user's own
    */
   readonly statement?: string;
   /**
-   * Verifies the data files that statements read, each once in this process, before a result counts as whole; the error for
-   * a damaged one names it. The cost is that of reading the file once more, at about 1 GB/s. @default true
+   * Verifies the data files that statements read, each once in this process, before a result counts as whole. The error
+   * names the damaged file. The cost is one more read of each file, at about 1 GB/s. @default true
    */
   readonly verify?: boolean;
 }
@@ -30,8 +30,8 @@ export interface Reader extends ReadableTables {
 }
 
 /**
- * Opens a database with a lake's views at the newest version of each table or at a moment.
- * A table that cannot be read stands in `refused`; only what reads its view fails, with its name and the reason.
+ * Opens a database with a lake's views at the newest version of each table, or at a point in time. A table that cannot
+ * be read is listed in `refused`; only queries that read its view fail, with its name and the reason.
  */
 export async function openReader(
   lake: Lake,
@@ -57,10 +57,10 @@ export async function openReader(
 }
 
 /**
- * Writes `lake.duckdb`, unless the lake is to have none: the views over the live files, for any DuckDB client. It is made
- * beside the old one and put in its place by rename, so that a client that has the old one open keeps it.
+ * Writes `lake.duckdb`, the views over the live files for any DuckDB client, unless the lake is configured without it.
+ * The new file replaces the old one by a rename, so clients that have the old file open can still read it.
  *
- * @throws {LakeError} where that could not be; the old one stays then.
+ * @throws {LakeError} where it cannot be written; then the old file stays.
  */
 export async function publish(lake: Lake): Promise<void> {
   if (!lake.hasDatabase) return;

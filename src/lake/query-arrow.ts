@@ -3,22 +3,24 @@ import type { Bindings } from "../db/session.js";
 import type { Lake, PointInTime } from "./lake.js";
 import { openReader } from "./publish.js";
 
-/** What {@link queryArrow} takes besides the query. */
+/** Options of {@link queryArrow}. */
 export interface ArrowQueryOptions {
   /** Values of the query's parameters. */
   readonly bindings?: Bindings;
-  /** The lake as it stood then. @default as it stands now */
+  /** The point in time to read. @default the newest version of each table */
   readonly pointInTime?: PointInTime;
   /** Verifies the data files that the query reads: a damaged one ends the batches with an error. @default true */
   readonly verify?: boolean;
 }
 
 /**
- * Runs a query over a lake's views and gives its rows as Arrow's record batches of some 64k rows, as DuckDB computes them:
- * whatever the result's size, memory holds a batch. An empty result is one batch without rows, which tells the columns.
+ * Runs a query over a lake's views and yields its rows as Arrow record batches of some 64k rows, as DuckDB computes
+ * them: only one batch is in memory, whatever the size of the result. An empty result is one batch without rows, which
+ * has the columns.
  *
- * @throws {QueryError} when the query fails, and {@link UsageError} for a column that Arrow has no counterpart of, when the
- * first batch is asked for or later. @throws {LakeError} behind the last batch, where a file that was read is damaged.
+ * @throws {QueryError} when the query fails, at the first batch or later.
+ * @throws {UsageError} for a column type without an Arrow counterpart, at the first batch or later.
+ * @throws {LakeError} after the last batch, where a file that was read is damaged.
  */
 export async function* queryArrow(
   lake: Lake,

@@ -3,27 +3,27 @@ import { columnOf, DUCKDB_TYPE, type PartitionSpan, type TableSchema } from "../
 import { partitionDates, statedTimes } from "./files/prune.js";
 import type { DataFile, Snapshot } from "./log/snapshot.js";
 
-/** Some of a table's live files, and what the log and the partition say of all their rows. */
+/** A part of a table's live files, and a condition that all their rows meet by the log and the partition. */
 export interface FileBranch {
   readonly files: readonly DataFile[];
-  /** SQL; undefined where nothing is known. */
+  /** The condition in SQL; undefined where nothing is known. */
   readonly where: string | undefined;
 }
 
-/** Below so many files, opening each costs a query less than planning over branches does. */
+/** With fewer files, a query opens all of them faster than it plans over branches. */
 const LEAST_FILES = 32;
-/** Files that a branch has on average, at least. */
+/** Least average number of files in a branch. */
 const FILES_A_BRANCH = 4;
-/** A query pays about half a millisecond for each when it is planned. */
+/** Most branches of a view: each costs a query about half a millisecond of planning. */
 const MOST_BRANCHES = 24;
 
 /**
  * Divides a table's files by time, so that a view can have a branch for each part. DuckDB skips files by conditions on
- * partition columns; users write conditions on dates and timestamps. A branch that says in which range these lie is
- * dropped, with all its files, while a query is planned whose own range is another. Consecutive partitions share a
- * branch where there are many.
+ * partition columns, but users write conditions on dates and timestamps. The planner drops a branch, with all its
+ * files, if the branch's range of these does not overlap the query's range. Where there are many partitions,
+ * consecutive ones share a branch.
  *
- * @returns undefined where a single list serves better: few files, or a table without a partition by time.
+ * @returns undefined where a single list is better: for few files, or a table without a partition by time.
  */
 export function viewBranches({ table, files }: Snapshot): FileBranch[] | undefined {
   const { span } = table;
@@ -58,7 +58,7 @@ function daysSql({ date }: PartitionSpan, first: string, end: string): string {
   return `${ident(date)} >= DATE ${literal(first)} AND ${ident(date)} < DATE ${literal(end)}`;
 }
 
-/** The ranges of the timestamps that the log keeps statistics of; none where a file has no statistics. */
+/** Conditions on the timestamp columns with statistics in the log; none for a column that one file has no range of. */
 function statsSql(table: TableSchema, files: readonly DataFile[]): string[] {
   return table.stats
     .filter((name) => columnOf(table, name).type === "timestamp")

@@ -8,7 +8,7 @@ export interface ExEvent {
   readonly amount: number;
 }
 
-/** The least relative difference of the two closes that makes an ex-event: a smaller one comes from binary fractions. */
+/** The least relative difference of the two closes that makes an ex-event: smaller ones are rounding errors. */
 export const LEAST_EX_CHANGE = 1e-9;
 
 /**

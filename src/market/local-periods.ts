@@ -2,7 +2,7 @@ import { DAY_MS, epochDay, type TradingDate } from "../core/time.js";
 import { addDays } from "./sessions.js";
 import { instantOf, localDate } from "./zone.js";
 
-/** A day, month or year of a zone's own calendar. */
+/** A day, month or year of a zone's local calendar. */
 export interface LocalPeriod {
   /** Its first date. */
   readonly first: TradingDate;
@@ -22,12 +22,12 @@ const FIRST_DATE: Readonly<Record<LocalPeriodUnit, (date: TradingDate) => Tradin
   year: (date) => `${date.slice(0, 4)}-01-01` as TradingDate,
 };
 
-/** So many days after a period's first date, the next period has begun and has not ended. */
+/** A number of days that leads from the first date of any period into the next period. */
 const DAYS_TO_NEXT: Readonly<Record<LocalPeriodUnit, number>> = { day: 1, month: 31, year: 366 };
 
 /**
- * Makes a function that tells the day, month or year that an instant (epoch milliseconds) falls in. To convert a time
- * is slow; so each period is worked out once, and looked up by the days of UTC that it touches.
+ * Makes a function that returns the day, month or year that an instant (epoch milliseconds) falls in. Conversion of a
+ * time is slow, so each period is computed once for each UTC day that it overlaps.
  */
 export function localPeriods(zone: string, unit: LocalPeriodUnit): (ms: number) => LocalPeriod {
   const byUtcDay = new Map<number, LocalPeriod[]>();

@@ -14,7 +14,7 @@ export function basePeriod(period: Period): LandedPeriod {
   return period.endsWith("m") ? "1m" : "1d";
 }
 
-/** What a bar is made of: one landed bar, the bars of some session minutes, or those of a stretch of the calendar. */
+/** What a bar is made of: one landed bar, the bars of some session minutes, or the bars of a calendar unit. */
 export type Bucket =
   | { readonly kind: "landed" }
   | { readonly kind: "minutes"; readonly minutes: number }

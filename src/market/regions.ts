@@ -6,7 +6,7 @@ export interface RegionFacts {
   readonly region: Region;
   /** IANA zone in which the region's trading dates and session times are read. */
   readonly zone: string;
-  /** An offset of the zone from UTC that has held since a date; undefined where clocks still change. */
+  /** The zone's constant offset from UTC since a date; undefined where clocks still change. */
   readonly steady: { readonly since: string; readonly offsetMs: number } | undefined;
   /** Shares that one unit of a service's `volume` stands for: CN counts in lots of 100, HK and US in shares. */
   readonly lot: number;

@@ -6,15 +6,15 @@ import { instantOf, localDate } from "./zone.js";
 export interface SessionHours {
   /** Parts of the session, in minutes after local midnight; both ends are times, not bars. */
   readonly parts: readonly (readonly [open: number, close: number])[];
-  /** Most one-minute bars that a regular day has, the opening auction's included. */
+  /** Most one-minute bars that a regular day has, including the bar of the opening auction. */
   readonly barsPerDay: number;
-  /** Minutes after the close until a day's bars are taken to be final: services publish them 1 to 2 h later. */
+  /** Minutes after the close until a day's bars count as final: services publish them 1 to 2 h after the close. */
   readonly settleMinutes: number;
 }
 
 const at = (hour: number, minute: number): number => hour * 60 + minute;
 
-/** Regular hours as the exchanges publish them; US extended hours are settled before a day is final. */
+/** Regular hours as the exchanges publish them. In the US a day is final only after the extended hours. */
 export const SESSION_HOURS: Readonly<Record<Region, SessionHours>> = {
   CN: {
     parts: [
@@ -45,17 +45,17 @@ export function closeMinute(region: Region): number {
   return (SESSION_HOURS[region].parts.at(-1) as readonly [number, number])[1];
 }
 
-/** Minutes of the regular session, its auctions not counted. */
+/** Minutes of the regular session, without its auctions. */
 export function sessionMinutes(region: Region): number {
   return SESSION_HOURS[region].parts.reduce((sum, [open, close]) => sum + close - open, 0);
 }
 
-/** Says whether a date is a Monday to Friday; holidays are not known here, and answer with no bars. */
+/** Whether a date is a Monday to Friday. Holidays are not known here: they have no bars. */
 export function isWeekday(date: TradingDate): boolean {
   return isWeekdayOf(epochDay(date));
 }
 
-/** As {@link isWeekday}, of the days since 1970-01-01, which was a Thursday. */
+/** As {@link isWeekday}, for a number of days since 1970-01-01, which was a Thursday. */
 export function isWeekdayOf(day: number): boolean {
   return (((day + 3) % 7) + 7) % 7 < 5;
 }
@@ -67,7 +67,7 @@ export function addDays(date: TradingDate, days: number): TradingDate {
 
 /**
  * The end (exclusive, epoch milliseconds) of what is final in a region at an instant: local midnight after the last
- * weekday whose session has closed and settled. Bars labelled before it will not change any more.
+ * weekday whose session has closed and settled. Bars labelled before this end no longer change.
  */
 export function finalEnd(region: Region, now: number): number {
   const { zone } = REGIONS[region];

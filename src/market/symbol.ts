@@ -4,7 +4,7 @@ import { EXCHANGE_REGION, type Region } from "./regions.js";
 /** An instrument's symbol, `<code>.<exchange suffix>`, such as `600519.SH`. Only {@link parseSymbol} makes one. */
 export type MarketSymbol = string & { readonly __brand: "MarketSymbol" };
 
-/** The longest symbol that is accepted, in characters; keeps keys of a hostile answer small. */
+/** The longest symbol that is accepted, in characters; bounds the keys of a hostile response. */
 export const MAX_SYMBOL_LENGTH = 32;
 
 /** A symbol's form as a regular expression that JavaScript and RE2 (DuckDB) read alike; it matches the whole text. */
@@ -17,7 +17,7 @@ export function isSymbol(text: string): text is MarketSymbol {
 }
 
 /**
- * A symbol as services write it: codes of Hong Kong have five digits, and `700.HK` is `00700.HK`. Others stay as they are.
+ * A symbol as services write it: codes of Hong Kong have five digits, so `700.HK` becomes `00700.HK`.
  */
 export function canonicalSymbol(symbol: string): string {
   return /^\d{1,4}\.HK$/.test(symbol) ? symbol.padStart(8, "0") : symbol;
@@ -52,7 +52,7 @@ export function regionOf(symbol: string): Region | undefined {
   return Object.hasOwn(EXCHANGE_REGION, exchange) ? EXCHANGE_REGION[exchange] : undefined;
 }
 
-/** Splits a comma-separated list, trims it, drops repeats and keeps the order. */
+/** Splits a comma-separated list, trims its items and drops empty ones and repeats; the order stays. */
 export function splitList(text: string): string[] {
   const items = text.split(",").map((item) => item.trim());
   return [...new Set(items.filter((item) => item !== ""))];

@@ -3,7 +3,9 @@ import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../c
 import type { Region } from "./regions.js";
 import { dayRange, isWeekday, isWeekdayOf, sessionDates } from "./sessions.js";
 
-/** The days on which a region traded, as far as they are known; elsewhere every weekday counts as one. */
+/**
+ * The days on which a region traded, as far as they are known; outside of these every weekday counts as a trading day.
+ */
 export class TradingCalendar {
   readonly region: Region;
   readonly #days: ReadonlySet<TradingDate>;
@@ -12,7 +14,9 @@ export class TradingCalendar {
 
   /**
    * @param known trading days, ascending. @default none is known
-   * @param isTold whether a weekday between them would be known, had it been a trading day: it was closed then. @default all
+   * @param isTold whether an unknown weekday between two of them was closed: had it been a trading day, it would be
+   *   known.
+   *   @default all were closed
    */
   constructor(
     region: Region,
@@ -27,7 +31,7 @@ export class TradingCalendar {
     }
   }
 
-  /** Says whether the region trades on a date, as far as is known. */
+  /** Whether the region trades on a date, as far as is known. */
   isOpen(date: TradingDate): boolean {
     return this.#days.has(date) || (isWeekday(date) && !this.#closed.has(date));
   }

@@ -8,16 +8,16 @@ interface OffsetSpan {
   readonly offset: number;
 }
 
-/** Length of a block of time whose spans are worked out together. */
+/** Length of a block of time whose spans are computed together. */
 const BLOCK_MS = 256 * DAY_MS;
-/** No zone changes its clocks and changes them back within so short a time. */
+/** No zone changes its clocks twice within this time. */
 const SHORTEST_SPAN_MS = 16 * DAY_MS;
 
 const blocksOfZone = new Map<string, Map<number, readonly OffsetSpan[]>>();
 
 /**
- * How far a zone's wall clock is ahead of UTC at an instant, in milliseconds. To ask the platform takes some 40
- * microseconds; so the few changes of a zone are found once, and looked up from then on.
+ * How far a zone's wall clock is ahead of UTC at an instant, in milliseconds. A call to the platform takes some 40
+ * microseconds, so the few changes of a zone are found once and cached.
  */
 export function offsetMs(zone: string, ms: number): number {
   if (!Number.isFinite(ms)) return Number.NaN;

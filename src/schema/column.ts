@@ -25,7 +25,7 @@ export interface Column {
   readonly doc: string;
 }
 
-/** A table of the lake, declared once and read by decoder, Arrow, Parquet, SQL comments, docs and service alike. */
+/** A table of the lake. The decoder, Arrow, Parquet, SQL comments, docs and service all read this one declaration. */
 export interface TableSchema {
   readonly name: string;
   /** What the table holds; becomes its COMMENT. */
@@ -35,11 +35,11 @@ export interface TableSchema {
   readonly key: readonly string[];
   /** Order of the rows within a data file. */
   readonly sort: readonly string[];
-  /** Columns that are kept in the path instead of in the file. */
+  /** Columns whose values are in the path instead of in the file. */
   readonly partition: readonly string[];
-  /** The partition column that is a span of time, and the date column whose value always lies in it. */
+  /** The partition column that is a span of time, and the date column that always lies within that span. */
   readonly span?: PartitionSpan;
-  /** Columns that carry minimum and maximum in the log, so that files are skipped before they are opened. */
+  /** Columns whose minimum and maximum are in the log, so that files are skipped before they are opened. */
   readonly stats: readonly string[];
   /** Whether a delivery may add numeric columns that are not declared. @default false */
   readonly open?: boolean;
@@ -50,7 +50,7 @@ export interface PartitionSpan {
   /** The partition column: the first day of the month, or the number of the year. */
   readonly partition: string;
   readonly unit: "month" | "year";
-  /** The column, of type date and never null, that the partition column follows from. */
+  /** The column that the partition column is derived from: a date that is never null. */
   readonly date: string;
 }
 

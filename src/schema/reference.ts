@@ -12,7 +12,7 @@ const VALIDITY: readonly Column[] = [
 ];
 const REGION: Column = { name: "region", type: "string", doc: "Region: CN, HK or US." };
 
-/** Members of an instrument's `ext` that have a column of their own; all other members stay in `ext_other`. */
+/** Members of an instrument's `ext` that have their own column; all other members are in `ext_other`. */
 export const INSTRUMENT_EXT: readonly Column[] = [
   { name: "float_shares", type: "double", nullable: true, unit: "shares", doc: "Shares that trade freely." },
   { name: "total_shares", type: "double", nullable: true, unit: "shares", doc: "Shares issued." },

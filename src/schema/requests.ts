@@ -1,8 +1,8 @@
 import type { TableSchema } from "./column.js";
 
 /**
- * What became of a request unit. `empty`: answered, with no row for any symbol. `lost`: no request, but the word that what
- * was answered before is not in the lake any more.
+ * The outcome of a request unit. `empty`: a response without a row for any symbol. `lost`: not a request, but the
+ * record that rows of earlier responses are no longer in the lake.
  */
 export const REQUEST_STATUSES = ["answered", "empty", "refused", "failed", "lost"] as const;
 export type RequestStatus = (typeof REQUEST_STATUSES)[number];

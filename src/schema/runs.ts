@@ -1,8 +1,9 @@
 import type { Column, TableSchema } from "./column.js";
 
 /**
- * How a run ended. `complete`: everything asked for came, or its absence is explained. `partial`: some of it. `refused`: the service let nothing
- * through. `failed`: nothing came, or it could not be landed. `interrupted`: it was told to end.
+ * How a run ended. `complete`: everything requested arrived, or its absence is explained. `partial`: some of it
+ * arrived. `refused`: the service refused all requests. `failed`: nothing arrived, or it could not be landed.
+ * `interrupted`: the run was stopped from outside.
  */
 export const RUN_STATUSES = ["complete", "partial", "refused", "failed", "interrupted"] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];

@@ -1,7 +1,7 @@
 import type { Adjustment } from "../../market/period.js";
 
 const MAX_INT64 = "9223372036854775807";
-/** Below it a volume times any lot fits into 64 bits. */
+/** A volume below this, times any lot, fits into 64 bits. */
 const SMALL_VOLUME = 2 ** 32;
 
 /** The shares of a volume, exact, in 128 bits. */
@@ -9,12 +9,12 @@ export function exactSharesSql(volume: string, lot: string): string {
   return `CAST(${volume} AS HUGEINT) * ${lot}`;
 }
 
-/** The shares of a volume as an int64; the largest one where they are more. */
+/** The shares of a volume as an int64; the largest int64 where they exceed it. */
 export function sharesSql(volume: string, lot: string): string {
   return `CASE WHEN ${volume} < ${SMALL_VOLUME} THEN ${volume} * ${lot} ELSE ${int64Sql(exactSharesSql(volume, lot))} END`;
 }
 
-/** A sum of volumes as the interface has them: an int64, the largest one where the sum is more. */
+/** A number of shares or units as an int64; the largest int64 where it exceeds that. */
 function int64Sql(sum: string): string {
   return `CAST(least(${sum}, ${MAX_INT64}) AS BIGINT)`;
 }
@@ -22,7 +22,7 @@ function int64Sql(sum: string): string {
 /**
  * Shares in units of a region, rounded half up.
  *
- * @param shares exact: see {@link exactSharesSql}.
+ * @param shares SQL of the exact number of shares: see {@link exactSharesSql}.
  */
 export function unitsSql(shares: string, unit: string): string {
   return int64Sql(`(${shares} * 2 + ${unit}) // (2 * ${unit})`);
@@ -34,18 +34,18 @@ export function volumeSql(volume: string, lot: string, unit: string): string {
 }
 
 /**
- * The price of a bar as an aggregate takes it: some feeds set open, high and low of a bar without trades to 0, and its
- * close stands for them. Of prices as they were landed: an additive adjustment can make a price 0.
+ * The price of a bar as an aggregate takes it: some feeds set open, high and low of a bar without trades to 0, so its
+ * close replaces them. Apply it to unadjusted prices: an additive adjustment can make a price 0.
  */
 export function statedPriceSql(price: string, close: string): string {
   return `CASE WHEN ${price} = 0 THEN ${close} ELSE ${price} END`;
 }
 
 /**
- * A price adjusted by the value of its day's stretch, which is null where the price stays. A price of 0 says "none", and
- * stays so.
+ * A price adjusted by its day's step value; without a step (null) it does not change. A price of 0 means "none" and
+ * stays 0.
  *
- * @param adjustment one, or SQL of one.
+ * @param adjustment the adjustment, or SQL of its name.
  */
 export function adjustedPriceSql(
   price: string,
@@ -72,7 +72,10 @@ export function adjustedPriceSql(
   }
 }
 
-/** How the bars of a bucket become one, by column. Prices are stated and adjusted; volume is a sum of its own. */
+/**
+ * The aggregate of each column that makes one bar of a bucket's bars. Prices come from {@link statedPriceSql} and
+ * {@link adjustedPriceSql}; the volume is summed elsewhere.
+ */
 export const BAR_AGGREGATES = {
   open: 'arg_min(open, "timestamp")',
   high: "max(high)",

@@ -1,6 +1,8 @@
 import { LEAST_EX_CHANGE } from "../../market/ex-events.js";
 
-/** Whether a day is an ex-date, by the rule of `exFactor`: of the close of the bar before and the stated previous close. */
+/**
+ * Whether a day is an ex-date, by the rule of `exFactor`: compares the last bar's close with the stated previous close.
+ */
 export function isExEventSql(lastClose: string, prevClose: string): string {
   return `${prevClose} > 0 AND ${lastClose} > 0 AND isfinite(${lastClose} / ${prevClose}) AND abs(${lastClose} / ${prevClose} - 1) >= ${LEAST_EX_CHANGE}`;
 }

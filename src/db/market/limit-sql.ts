@@ -10,7 +10,7 @@ export function isAtLimitDownSql(price: string, limit: string): string {
   return `coalesce(${price} <= ${limit} + ${LIMIT_TOLERANCE}, false)`;
 }
 
-/** Whether a bar could be traded: it has volume, and is not at one limit alone from its beginning to its end. */
+/** Whether a bar could be traded: it has volume, and its prices were not all at one limit. */
 export function isTradableSql(bar: {
   readonly volume: string;
   readonly low: string;

@@ -2,13 +2,13 @@ import { DAY_MS } from "../../core/time.js";
 import { EXCHANGE_REGION, REGIONS, type RegionFacts } from "../../market/regions.js";
 import { literal } from "../quote.js";
 
-/** An expression that depends on the region of the row; null where it is not a known one. */
+/** An expression that depends on the region of the row; null where the region is unknown. */
 export function perRegion(region: string, sql: (facts: RegionFacts) => string): string {
   const cases = Object.values(REGIONS).map((facts) => `WHEN ${literal(facts.region)} THEN ${sql(facts)}`);
   return `CASE ${region} ${cases.join(" ")} END`;
 }
 
-/** The region of a symbol, or null where its exchange is not a known one. */
+/** The region of a symbol, or null where its exchange is unknown. */
 export function regionSql(symbol: string): string {
   const cases = Object.entries(EXCHANGE_REGION).map(
     ([exchange, region]) => `WHEN suffix(${symbol}, ${literal(`.${exchange}`)}) THEN ${literal(region)}`,
@@ -16,20 +16,20 @@ export function regionSql(symbol: string): string {
   return `CASE ${cases.join(" ")} END`;
 }
 
-/** Shares of one unit of volume that a region is served in. */
+/** How many shares one unit of a region's volume stands for. */
 export function lotSql(region: string): string {
   return perRegion(region, ({ lot }) => String(lot));
 }
 
-/** The exchange's own date of a TIMESTAMPTZ. */
+/** The date of a TIMESTAMPTZ in the exchange's zone. */
 export function tradeDateSql(timestamp: string, region: string): string {
   return perRegion(region, ({ zone }) => `CAST(timezone(${literal(zone)}, ${timestamp}) AS DATE)`);
 }
 
 /**
- * The instant, epoch milliseconds, that the local times of a trading date count from: noon in the exchange's zone less twelve
- * hours, which holds in all trading hours, even on the day of a change of clocks. A zone's table is slow, so it is used only
- * where the offset is not steady.
+ * The instant (epoch milliseconds) from which the local times of a trading date count: noon in the exchange's zone
+ * minus twelve hours. This is right for all trading hours, even on a day on which clocks change. A zone lookup is slow,
+ * so it is used only where the offset is not steady.
  */
 export function localMidnightSql(date: string, region: string): string {
   const all = Object.values(REGIONS);

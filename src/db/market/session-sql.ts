@@ -5,11 +5,11 @@ import { literal } from "../quote.js";
 import { perRegion } from "./region-sql.js";
 
 /**
- * The end of the session's bar that a minute bar goes into: milliseconds since local midnight.
+ * The end of the session bar that contains a minute bar, in milliseconds since local midnight.
  *
- * Each part of the session has a grid of its own, anchored at its opening, and its last bar ends with it. A minute
- * before a part, or after the last, goes to the bar whose end on that grid covers it; the opening auction's bar,
- * labelled with the opening itself, goes into the first bar.
+ * Each part of the session has its own grid, which starts at the opening of the part; the last bar ends with the part.
+ * A minute before a part, or after the last part, belongs to the bar of the extended grid that covers it. The bar of
+ * the opening auction, labelled with the opening itself, belongs to the first bar.
  *
  * @param local SQL of the bar's own label: milliseconds since local midnight.
  * @param step SQL of the length of the bars, in milliseconds.
@@ -32,7 +32,7 @@ function barEndSql(region: Region, local: string, step: string): string {
   return `CASE ${cases.join(" ")} ELSE least(${DAY_MS}, ${anchor} + (${stepsAfter(anchor)}) * ${step}) END`;
 }
 
-/** Whether a bar that ends at a local time of day is one of the session's minutes; the auction's bar is none. */
+/** Whether a bar that ends at a local time of day is a minute of the session; the bar of the auction is not. */
 export function isSessionMinuteSql(region: string, time: string): string {
   return perRegion(region, (facts) => {
     const parts = SESSION_HOURS[facts.region].parts.map(
@@ -42,7 +42,7 @@ export function isSessionMinuteSql(region: string, time: string): string {
   });
 }
 
-/** How many minutes a region's session has, its auctions not counted. */
+/** How many minutes a region's session has, without its auctions. */
 export function sessionMinutesSql(region: string): string {
   return perRegion(region, (facts) => String(sessionMinutes(facts.region)));
 }

@@ -8,12 +8,13 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import type { LostFile } from "./lost-files.js";
 import { damageOf } from "./verify-content.js";
 
-/** Rows of a copy that a lost file may have held, in a session. */
+/** Temporary table of the copy's rows that the lost file may have contained. */
 const COPIED = "copied_rows";
 
 /**
- * Lands rows of a copy of the lake in the place of a lost file, which is not in the table any more: those of its partition,
- * symbols and time that the table lacks. The copy's files may be others, as after a compaction; damaged ones are not read.
+ * Lands rows from a copy of the lake to replace a lost file that is no longer in the table: the rows of its partition,
+ * symbols and time that the table lacks. The copy may have other files, as after a compaction; damaged ones are not
+ * read.
  *
  * @returns how many rows landed.
  */
@@ -60,7 +61,7 @@ function boundsOf({ columns }: Snapshot, { file }: LostFile): string[] {
     const [min, max] = [minValues[name], maxValues[name]];
     if (typeof min !== "string" || typeof max !== "string") return [];
     const value = (text: string): string => `CAST(${literal(text)} AS ${DUCKDB_TYPE[type]})`;
-    // Another writer may cut microseconds off.
+    // Other writers may truncate microseconds.
     const end = type === "timestamp" ? `${value(max)} + INTERVAL 1 MILLISECOND` : value(max);
     return [`${ident(name)} BETWEEN ${value(min)} AND ${end}`];
   });

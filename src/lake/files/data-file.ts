@@ -9,20 +9,20 @@ import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
 import { orderRowGroups } from "./order-row-groups.js";
 
-/** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minutes touches one or two. */
+/** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minute bars is in one or two groups. */
 export const ROW_GROUP_ROWS = 122_880;
 
 /**
- * How a file is written, and the letter that its name begins with. What lands is soon compacted: its prices are plain
- * numbers, which zstd makes as small as those of a dictionary. What is compacted stays, and is read again and again: a
- * dictionary and LZ4 take a fifth more room than zstd, and half its time to read.
+ * How a file is written, and the first letter of its name. Landed files are soon compacted: their prices are plain
+ * numbers, which zstd makes as small as a dictionary does. Compacted files stay and are read often: a dictionary and
+ * LZ4 take a fifth more space than zstd, and half the time to read.
  */
 const FORMS = {
   landed: { letter: "p", encoding: "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096" },
   compacted: { letter: "c", encoding: "COMPRESSION lz4_raw" },
 } as const;
 
-/** Bytes that are read and hashed at once. */
+/** Bytes that are read and hashed in one step. */
 const HASHED_BYTES = 2 ** 20;
 
 const OWN_NAME = /(?:^|\/)([pc])-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
@@ -31,13 +31,13 @@ type PartitionValues = Readonly<Record<string, string>>;
 
 /** How a data file is written. */
 export interface DataFileOptions {
-  /** What it is written for: to land rows soon, or to hold them for long. */
+  /** The purpose of the file: to land rows, or to store compacted rows. */
   readonly as: keyof typeof FORMS;
   /** Epoch milliseconds. */
   readonly now: number;
   /**
-   * Whether the rows come from a scan that gives them in the table's order, {@link ROW_GROUP_ROWS} at a time: they are
-   * not sorted again, and several threads take them where {@link Session.inAnyOrder} lets them. @default false
+   * Whether the rows come from a scan in the table's order, {@link ROW_GROUP_ROWS} at a time: they are not sorted
+   * again, and several threads read them within {@link Session.inAnyOrder}. @default false
    */
   readonly inOrder?: boolean;
 }
@@ -48,8 +48,8 @@ interface CopyStats {
 }
 
 /**
- * Writes the rows of a query as one sorted, compressed Parquet file of a table, and moves it in, durably.
- * Until a commit adds it, no reader knows of it.
+ * Writes the rows of a query as one sorted, compressed Parquet file and moves it into the table's folder, durably.
+ * Readers do not see it until a commit adds it.
  *
  * @param rowsSql a SELECT of all the table's columns, of one partition only.
  */
@@ -84,7 +84,7 @@ export async function writeDataFile(
   }
 }
 
-/** Files are sorted: the least and greatest values of a row group tell more than a Bloom filter would. */
+/** Copies rows to a file. Files are sorted, so the bounds of a row group are more useful than a Bloom filter. */
 async function copy(
   session: Session,
   select: string,
@@ -98,10 +98,10 @@ async function copy(
 }
 
 /**
- * Copies a scan that is in order: each thread takes the rows of a row group, compresses them and writes them as soon as
- * it is done. So the groups may change places, and are put back.
+ * Copies a sorted scan: each thread compresses the rows of a row group and writes the group when it is done. The groups
+ * may therefore be out of order, and are put in order afterwards.
  *
- * @returns undefined when the file is not sorted after all.
+ * @returns undefined when the file is still not sorted.
  */
 async function copyAsItComes(
   session: Session,
@@ -114,17 +114,17 @@ async function copyAsItComes(
   return (await orderRowGroups(session, file, table)) ? written : undefined;
 }
 
-/** The hash that the name of a file of the lake's own has; undefined for other writers' files. */
+/** The hash in the name of a file that this program wrote; undefined for other writers' files. */
 export function hashInName(path: string): string | undefined {
   return OWN_NAME.exec(path)?.[2];
 }
 
-/** Whether a file's name says that a compaction of the lake's own wrote it. */
+/** Whether a file's name says that a compaction by this program wrote it. */
 export function isCompacted(path: string): boolean {
   return OWN_NAME.exec(path)?.[1] === FORMS.compacted.letter;
 }
 
-/** Deletes data files that were written for a commit which did not come about. */
+/** Deletes data files that were written for a commit that was not made. */
 export async function deleteDataFiles(
   storage: Storage,
   table: TableSchema,

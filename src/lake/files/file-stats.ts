@@ -1,14 +1,14 @@
 import { columnOf, type TableSchema } from "../../schema/column.js";
 import type { FileStats } from "../log/delta-actions.js";
 
-/** How the lake itself writes an instant: texts of this form compare as the instants do. */
+/** The form in which the lake writes an instant: these texts sort as the instants do. */
 const OWN_INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-/** An instant as the protocol has it: what is without a zone is not one. */
+/** An instant in the protocol's form: a text without a zone is not an instant. */
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
- * The statistics of a data file, in the form in which they can be compared: other writers may leave the milliseconds of
- * an instant out, give it microseconds, or an offset from UTC.
+ * The statistics of a data file, with instants in a form that can be compared: other writers may write an instant
+ * without milliseconds, with microseconds, or with an offset from UTC.
  *
  * @param text JSON of a file's `stats`.
  */
@@ -27,7 +27,7 @@ export function readStats(table: TableSchema, text: string): FileStats {
   };
 }
 
-/** The values with their instants in the lake's own form; one that cannot be read is left out: it bounds nothing. */
+/** The values with their instants in the lake's form. An instant that cannot be read is left out. */
 function withOwnInstants(
   values: Readonly<Record<string, string>>,
   instants: readonly string[],

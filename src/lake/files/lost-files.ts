@@ -4,18 +4,18 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { statedBounds, statedTimes } from "./prune.js";
 import { damageOf, type FileDamage } from "./verify-content.js";
 
-/** A live file that is missing or damaged, and what the log says was in it. */
+/** A live file that is missing or damaged, and what the log says about its content. */
 export interface LostFile extends Pick<FileDamage, "kind" | "what"> {
   readonly file: DataFile;
-  /** Undefined where the log does not say it, as in other programs' files. */
+  /** Undefined where the log has no count, as for some files of other programs. */
   readonly rows: number | undefined;
   /** The least and the greatest symbol. */
   readonly symbols: { readonly first: string; readonly last: string } | undefined;
-  /** From the first timestamp to the one behind the last; epoch milliseconds. */
+  /** From the first timestamp to one millisecond after the last; epoch milliseconds. */
   readonly range: TimeRange | undefined;
 }
 
-/** Reads every live file of a table, and gives those that are missing or not what was written. */
+/** Reads every live file of a table, and returns those that are missing or damaged. */
 export async function lostFiles(
   lake: Lake,
   snapshot: Snapshot,

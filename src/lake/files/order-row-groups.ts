@@ -9,7 +9,7 @@ const TAIL_BYTES = 8;
 /** The field of `FileMetaData` that lists the row groups. */
 const ROW_GROUPS = 4;
 
-/** A row group, and for each column that the table is sorted by its least and greatest value, as texts that sort so. */
+/** A row group, with the least and greatest value of each sort column, as texts that sort as the values do. */
 interface RowGroup {
   readonly id: number;
   readonly min: readonly string[];
@@ -17,9 +17,9 @@ interface RowGroup {
 }
 
 /**
- * Puts the row groups of a file, each of them sorted, in the table's order. The groups stay where they are: only the
- * footer, which tells readers their order, is written anew, and has the same length. The session may still have the old
- * footer in its cache: it should read the file under another name.
+ * Puts the sorted row groups of a file in the table's order. The groups are not moved: only the footer, which gives
+ * readers their order, is rewritten with the same length. The session may have cached the old footer, so it should read
+ * the file under another name.
  *
  * @returns whether the file is sorted now. It is not where row groups overlap, or lack statistics.
  */
@@ -35,7 +35,7 @@ export async function orderRowGroups(session: Session, file: string, table: Tabl
   return true;
 }
 
-/** Row groups that do not overlap have the order of their least values, and of their greatest where those are equal. */
+/** The row groups sorted by their least values and, where those are equal, by their greatest. */
 async function groupsInOrder(session: Session, file: string, table: TableSchema): Promise<RowGroup[]> {
   const pairs = table.sort.map((name, i) => {
     const statistic = (side: string): string =>
@@ -54,7 +54,7 @@ async function groupsInOrder(session: Session, file: string, table: TableSchema)
   }));
 }
 
-/** Whether what the statistics tell permits that all rows of a group come before all rows of another. */
+/** Whether the statistics show that all rows of group `a` come before all rows of group `b`. */
 function precedes(a: RowGroup, b: RowGroup): boolean {
   for (const [i, least] of b.min.entries()) {
     const greatest = a.max[i] as string | null;

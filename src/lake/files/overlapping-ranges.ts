@@ -6,10 +6,11 @@ import type { StagedRows } from "../land/staged-rows.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 
 /**
- * Whether live files could hold a key of staged rows after all: a file's range spans all its symbols, and a new symbol
- * between them, or the next days of each, meet nothing. It reads two columns, where comparing the rows reads them all.
+ * Whether live files could contain a key of staged rows, tested for each symbol. A file's own range spans all its
+ * symbols, so it also overlaps a new symbol between them, or the next days of each, where no key is shared. This test
+ * reads two columns; a comparison of the rows reads all of them.
  *
- * @returns true also for tables whose key is not of two columns: a subject, and its place in an order.
+ * @returns true also for tables whose key does not have exactly two columns: a subject, and its place in an order.
  */
 export async function rangesOverlap(
   session: Session,

@@ -3,8 +3,8 @@ import type { TableSchema } from "../../schema/column.js";
 import type { DataFile } from "../log/snapshot.js";
 
 /**
- * Whether a file lies in exactly the folders that say its partition values by the log, as `region=CN/year=2026/`. The
- * protocol asks nobody to put a file there: the log alone says a file's partition values.
+ * Whether a file lies in exactly the folders that name its partition values in the log, as `region=CN/year=2026/`. The
+ * protocol does not require such folders: only the log defines a file's partition values.
  */
 export function isInItsFolder(
   { partition }: TableSchema,
@@ -19,7 +19,7 @@ export function isInItsFolder(
     try {
       return partitionValue(folder, name) === (value === "" ? null : value);
     } catch {
-      // A folder's name that is no URL encoding.
+      // The folder's name is not a valid URL encoding.
       return false;
     }
   });

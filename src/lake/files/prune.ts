@@ -9,8 +9,8 @@ import type { StagedPartition, StagedRows } from "../land/staged-rows.js";
 import type { DataFile } from "../log/snapshot.js";
 
 /**
- * What the log and the partition say of a file's rows, and which files a reading or a landing can leave out by it. What a
- * file does not say excludes nothing.
+ * What the log and the partition say about a file's rows, and which files a read or a landing can skip because of it.
+ * Missing statistics never exclude a file.
  */
 
 /** The least and the greatest value of a column, in the text form of the log's statistics. */
@@ -19,30 +19,30 @@ interface TextBounds {
   readonly max: string;
 }
 
-/** The bounds of a column by a file's statistics; undefined where these do not say both. */
+/** The bounds of a column in a file's statistics; undefined where one of them is missing. */
 export function statedBounds({ stats }: DataFile, column: string): TextBounds | undefined {
   const min = stats?.minValues?.[column];
   const max = stats?.maxValues?.[column];
   return min === undefined || max === undefined ? undefined : { min, max };
 }
 
-/** The range of a column of instants by a file's statistics; undefined where these do not say it. */
+/** The range of a column of instants in a file's statistics; undefined where they do not have it. */
 export function statedTimes(file: DataFile, column: string): TimeRange | undefined {
   const bounds = statedBounds(file, column);
   if (bounds === undefined) return undefined;
-  // Other writers cut a maximum to whole milliseconds: one more is the first instant that is surely later.
+  // Other writers truncate a maximum to whole milliseconds: one millisecond more is certainly later than all rows.
   const [start, end] = [Date.parse(bounds.min), Date.parse(bounds.max) + 1];
   return Number.isNaN(start) || Number.isNaN(end) ? undefined : { start, end };
 }
 
-/** The dates of a file's rows by its partition: from `first` up to `next`. */
+/** The dates that a file's partition permits for its rows: from `first` up to `next`. */
 interface PartitionDates {
   readonly first: TradingDate;
   /** Exclusive. */
   readonly next: TradingDate;
 }
 
-/** The dates of a file's partition; undefined where its value is null or another writer's own. */
+/** The dates of a file's partition; undefined where its value is null or in another writer's form. */
 export function partitionDates(
   { partition, unit }: Pick<PartitionSpan, "partition" | "unit">,
   { partitionValues }: DataFile,
@@ -58,17 +58,17 @@ export function partitionDates(
       return { first: parseTradingDate(`${value}-01-01`), next: parseTradingDate(`${next}-01-01`) };
     }
   } catch {
-    // A value such as 2024-13-01, or a last year that has no next one.
+    // A value such as 2024-13-01, or the year 9999, which has no next one.
   }
   return undefined;
 }
 
-/** Ranges by file: a log's files are asked for theirs at every request. */
+/** Cached ranges by file: every request needs the range of each file in the log. */
 const RANGES = new WeakMap<DataFile, TimeRange>();
 
 /**
- * The range of timestamps that a file of bars can have, as tight as the log says; unbounded where it says nothing.
- * `end` is exclusive.
+ * The range of timestamps that a file of bars can have, from the statistics, else from the partition; unbounded where
+ * both are missing. `end` is exclusive.
  */
 export function fileRange(file: DataFile): TimeRange {
   const known = RANGES.get(file);
@@ -79,7 +79,7 @@ export function fileRange(file: DataFile): TimeRange {
   return range;
 }
 
-/** A bar's trading date is its timestamp's local date. */
+/** The range of a file's partition: a bar's trading date is the local date of its timestamp. */
 function partitionTimes(file: DataFile): TimeRange | undefined {
   const { region, month } = file.partitionValues;
   if (!region || !isRegion(region)) return undefined;
@@ -90,7 +90,7 @@ function partitionTimes(file: DataFile): TimeRange | undefined {
   return { start: instantOf(dates.first, zone), end: instantOf(dates.next, zone) };
 }
 
-/** What a query needs of a table: symbols of one region, and of bars a range of their timestamps. */
+/** What a query needs from a table: symbols of one region and, for bars, a range of timestamps. */
 export interface FileDemand {
   readonly region: Region;
   /** Ascending. */
@@ -99,7 +99,7 @@ export interface FileDemand {
   readonly range?: TimeRange;
 }
 
-/** The files that could hold a row of a demand. */
+/** The files that could contain a row of a demand. */
 export function selectFiles(files: Iterable<DataFile>, demands: readonly FileDemand[]): DataFile[] {
   return [...files].filter((file) => demands.some((demand) => couldHold(file, demand)));
 }
@@ -112,14 +112,14 @@ function couldHold(file: DataFile, { region, symbols, range }: FileDemand): bool
   }
   const bounds = statedBounds(file, "symbol");
   if (bounds === undefined) return true;
-  // Symbols that are asked for are ASCII: JavaScript orders them as the log does.
+  // Requested symbols are ASCII: JavaScript orders them as the log does.
   const first = symbols[lowerBound(0, symbols.length, (at) => (symbols[at] as string) >= bounds.min)];
   return first !== undefined && first <= bounds.max;
 }
 
 /**
- * The files that could hold a key of staged rows: same partition, and ranges that overlap in every column that the log keeps
- * statistics of.
+ * The files that could contain a key of staged rows: the same partition, and overlapping ranges in every key column
+ * with statistics.
  */
 export function overlappingFiles(files: Iterable<DataFile>, staged: StagedRows): DataFile[] {
   return [...files].filter((file) => staged.partitions.some((part) => overlaps(file, part)));

@@ -4,10 +4,10 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { contentHash, hashInName } from "./data-file.js";
 
 /**
- * Puts a lost file back from a copy of the lake: the copy's file of the same name, where its content has the hash that the
- * name says. Another program's file has none: it is not taken.
+ * Restores a lost file from a copy of the lake: the copy's file of the same name, if its content matches the hash in
+ * the name. Files of other programs have no hash and are not restored.
  *
- * @returns whether it was put back.
+ * @returns whether it was restored.
  */
 export async function restoreFile(
   lake: Lake,

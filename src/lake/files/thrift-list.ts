@@ -1,4 +1,4 @@
-/** A part of a text of bytes: from `start` to `end`, exclusive. */
+/** A range of bytes: from `start` to `end`, exclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -14,8 +14,8 @@ const STOP = 0;
 const LIST = 9;
 
 /**
- * Finds the elements of a list that is a field of a struct, in Thrift's compact protocol. What is passed over is not
- * understood, only measured.
+ * Finds the elements of a list that is a field of a struct, in Thrift's compact protocol. Other fields are skipped
+ * without decoding them.
  *
  * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
  *
@@ -50,7 +50,7 @@ function listHeader(cursor: Cursor): { size: number; type: number } {
   return { size, type: header & 15 };
 }
 
-/** A boolean is a byte in a list; in a struct it is in its field's header. */
+/** In a list a boolean is one byte; in a struct its value is in the field's header. */
 function skipElement(cursor: Cursor, type: number): void {
   if (type === 1 || type === 2) cursor.at += 1;
   else skip(cursor, type);
@@ -113,7 +113,7 @@ function byteAt(cursor: Cursor): number {
   return byte;
 }
 
-/** Sizes and field ids only: they are below 2^53. */
+/** For sizes and field ids only: they are below 2^53. */
 function varint(cursor: Cursor): number {
   let value = 0;
   for (let factor = 1; ; factor *= 128) {

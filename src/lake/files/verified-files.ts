@@ -5,14 +5,15 @@ import { hashInName } from "./data-file.js";
 
 const verifiedFile = z.object({ files: z.record(z.string(), z.iso.datetime()) });
 
-/** The file of a lake that says when a table's data files were last found to be what was written. */
+/** The path of the record of when a table's data files were last verified. */
 function pathOf({ table }: Snapshot): string {
   return `verified/${table.name}.json`;
 }
 
 /**
- * When each live file was last known to be what was written, in epoch milliseconds: by a check that read it in full, or as
- * it was written. Another program's file has no hash in its name: of it only the size is compared.
+ * When each live file was last known to be intact, in epoch milliseconds: the later of its last full check and its
+ * writing. A file of another program has no hash in its name, so its writing does not count: 0 where it was never
+ * checked.
  */
 export async function verifiedFiles(storage: Storage, snapshot: Snapshot): Promise<Map<DataFile, number>> {
   const known = await readKnown(storage, snapshot);
@@ -24,15 +25,15 @@ export async function verifiedFiles(storage: Storage, snapshot: Snapshot): Promi
   return times;
 }
 
-/** Since when every live file of a table is known to be what was written; undefined for a table without files. */
+/** The oldest verification time of a table's live files, in epoch milliseconds; undefined for a table without files. */
 export async function verifiedSince(storage: Storage, snapshot: Snapshot): Promise<number | undefined> {
   const times = [...(await verifiedFiles(storage, snapshot)).values()];
   return times.length === 0 ? undefined : times.reduce((oldest, time) => Math.min(oldest, time));
 }
 
 /**
- * Records that files of a table are what was written. Of two processes that do so at the same time one may overwrite what
- * the other recorded: those files are read again sooner than they need to be.
+ * Records that files of a table were verified. If two processes do so at the same time, one may overwrite the record of
+ * the other: those files are then checked again sooner than necessary.
  *
  * @param now epoch milliseconds.
  */
@@ -50,7 +51,7 @@ export async function recordVerified(
   await storage.put(pathOf(snapshot), `${JSON.stringify({ files: Object.fromEntries(live) })}\n`);
 }
 
-/** What is recorded; nothing where the record is missing or damaged: then all is read again. */
+/** The recorded times; empty where the record is missing or damaged, so that all files are checked again. */
 async function readKnown(storage: Storage, snapshot: Snapshot): Promise<Record<string, string>> {
   const text = await storage.readText(pathOf(snapshot));
   try {

@@ -6,16 +6,16 @@ import { contentHash, hashInName } from "./data-file.js";
 
 /** What is wrong with a live file. */
 export interface FileDamage {
-  /** `missing`: there is no file. `damaged`: it is not what was written. `unreadable`: the system does not give it. */
+  /** `missing`: there is no file. `damaged`: it is not what was written. `unreadable`: the system reports an error. */
   readonly kind: "missing" | "damaged" | "unreadable";
-  /** Follows the file's name in a sentence. */
+  /** The part of a sentence that follows the file's name. */
   readonly what: string;
   readonly cause?: unknown;
 }
 
 /**
- * Compares a live file with what was written: its content with the hash in its name, or, for another program's file, its
- * size with the one in the log. Parquet as DuckDB writes it has no checksums of its own.
+ * Compares a live file with what was written: its content with the hash in its name, or, for another program's file,
+ * its size with the one in the log. DuckDB writes Parquet without checksums.
  *
  * @returns undefined where the file is sound.
  */
@@ -44,10 +44,10 @@ export async function damageOf(
 }
 
 /**
- * Makes sure that live files are what was written, before rows are compared with theirs or copied from them: a damaged
- * key is taken for another one, and a copy of damaged rows would have a name that fits them, and look whole for ever.
+ * Makes sure that live files are intact before rows are compared with theirs or copied from them. Otherwise a damaged
+ * key counts as a different key, and a copy of damaged rows gets a hash that matches them and looks intact for ever.
  *
- * @throws {LakeError} for the first file of this program that is not.
+ * @throws {LakeError} for the first damaged file that this program wrote; files of other programs are not checked.
  */
 export async function verifyContent(
   lake: Lake,
@@ -65,10 +65,13 @@ export async function verifyContent(
   }
 }
 
-/** Live files that are as they were written, by lake: a file never changes once it has its name. */
+/** Verified live files, by lake: a file never changes once it has its name. */
 const VERIFIED = new WeakMap<Lake, Set<string>>();
 
-/** Verifies files as {@link verifyContent} does, each once in this process. @throws {LakeError} for the first that is not. */
+/**
+ * As {@link verifyContent}, but verifies each file once in this process.
+ * @throws {LakeError} for the first damaged file.
+ */
 export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable<DataFile>): Promise<void> {
   const verified = VERIFIED.get(lake) ?? new Set();
   VERIFIED.set(lake, verified);

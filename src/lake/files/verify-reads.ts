@@ -4,7 +4,7 @@ import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { verifyOnce } from "./verify-content.js";
 
-/** A live file, and the version that it is of. */
+/** A live file, and the snapshot that it belongs to. */
 interface LiveFile {
   readonly snapshot: Snapshot;
   readonly file: DataFile;
@@ -32,12 +32,12 @@ export async function verifyReads(
   });
 }
 
-/** Bytes behind the footer of a Parquet file: its length, and four letters. */
+/** Bytes after the footer of a Parquet file: the footer's length, and four letters. */
 const TRAILER_BYTES = 8;
 
 /**
- * Whether more than the footer was read. A query opens the footers of many files to find that it needs none of their rows;
- * reads of the footer, and only these, reach up to the trailer.
+ * Whether more than the footer was read. A query reads the footers of many files and finds that it needs none of their
+ * rows. Only reads of the footer reach up to the trailer.
  */
 function hasReadRows({ first, end }: FileRead, { size }: DataFile): boolean {
   return first < TRAILER_BYTES || end < size - TRAILER_BYTES;

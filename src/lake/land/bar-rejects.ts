@@ -5,7 +5,7 @@ import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { rejectRows } from "./rejects.js";
 
-/** Rules that a bar must keep to be landed, the first one broken being the reason. `cut-bars.ts` tests for the same. */
+/** Rules that a bar must meet to land; the first broken rule is the reason. `cut-bars.ts` tests the same rules. */
 const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string])[] = [
   ["unknown_exchange", "region IS NULL", "'symbol ' || symbol || ' has an unknown exchange suffix'"],
   [
@@ -22,13 +22,13 @@ const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string
   ["high_below_low", "high < low", "'high ' || high || ' is below low ' || low"],
 ];
 
-/** The rule that a bar breaks, or null. It needs the columns of a bar, and its region. */
+/** SQL of the rule that a bar breaks, or null. It needs the columns of a bar, and its region. */
 export const BROKEN_RULE = `CASE ${RULES.map(([name, breaks]) => `WHEN ${breaks} THEN ${literal(name)}`).join(" ")} END`;
 
 /**
  * Adds bars that break a rule to the rejects.
  *
- * @param from a table expression: the columns of a bar, `region`, `rule` as {@link BROKEN_RULE} gives it, `source`, `line`.
+ * @param from a table expression: the columns of a bar, `region`, `rule` (from {@link BROKEN_RULE}), `source`, `line`.
  */
 export async function rejectBroken(
   session: Session,
@@ -41,7 +41,7 @@ export async function rejectBroken(
 }
 
 /**
- * Adds bars to the rejects whose key another bar of the same delivery has.
+ * Adds bars to the rejects that have the same key as an earlier bar of the same delivery.
  *
  * @param from a table expression: the columns of a bar, `source`, `line`.
  */

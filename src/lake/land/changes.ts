@@ -7,10 +7,10 @@ import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
 
-/** The staged rows that differ from the table, with the live file that holds the older row. */
+/** Temporary table of the staged rows that differ from the lake, with the live file of the older row. */
 export const DIFF = "upsert_diff";
 
-/** Updated rows that a report shows. */
+/** Most updated rows that a report shows. */
 const SAMPLE_ROWS = 5;
 
 /** A row that a landing replaced. Values as text; null where there was none. */
@@ -22,7 +22,7 @@ export interface RowChange {
 
 /** Staged rows that differ from the table: a table of them, and how many of each kind. */
 export interface Changes {
-  /** Either all staged rows, or those of {@link DIFF}: with `live_file`, the file that holds the older row. */
+  /** Either all staged rows, or those of {@link DIFF}, whose `live_file` is the file of the older row. */
   readonly rows: StagedRows;
   readonly inserted: number;
   readonly updated: number;
@@ -34,7 +34,7 @@ export interface Changes {
 /**
  * Compares staged rows with the live rows of the same keys.
  *
- * @param live the live files that could hold one of the keys.
+ * @param live the live files that could contain one of the keys.
  * @param columns the table's columns once the rows have landed.
  */
 export async function findChanges(
@@ -71,7 +71,7 @@ export async function findChanges(
   return { rows, inserted, updated, unchanged: offered - inserted - updated, sample };
 }
 
-/** A SELECT of the given columns out of a table expression, in their types; a column that it lacks is null. */
+/** A SELECT of the given columns from a table expression, cast to their types; a missing column is null. */
 export async function selectAs(session: Session, columns: readonly Column[], from: string): Promise<string> {
   const described = await session.json<{ column_name: string }>(`DESCRIBE FROM ${from}`);
   const present = new Set(described.map((row) => row.column_name));

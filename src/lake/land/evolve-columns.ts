@@ -12,15 +12,15 @@ const TYPE_OF: Readonly<Record<string, ColumnType>> = {
   "TIMESTAMP WITH TIME ZONE": "timestamp",
 };
 
-/** Types whose every value the other type holds as well. */
+/** For each type, the types that can represent all its values. */
 const WIDENS: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = { int32: ["int64", "double"] };
 
 /**
- * The columns of a table once a delivery has landed: those that the log has, those that this version declares beside
- * them and, in an open table, those that the delivery brings. A column that a delivery leaves out stays.
+ * The columns of a table after a delivery has landed: those in the log, those that this version declares in addition
+ * and, in an open table, those of the delivery. A column that a delivery leaves out stays.
  *
  * @param from the delivered rows, as a table expression.
- * @throws {LakeError} for a column whose type is not the one that the table has.
+ * @throws {LakeError} for a column whose type differs from the table's.
  */
 export async function evolvedColumns(
   session: Session,

@@ -10,15 +10,15 @@ import type { Lake } from "../lake.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
-/** What a landing of bars must know besides the rows. */
+/** Options of a landing of bars. */
 export interface LandBarsOptions extends LandOptions {
   /** Bars labelled before this instant (epoch ms) are final, by region. */
   readonly finalEnd: Readonly<Record<Region, number>>;
-  /** Is given the bars of decoded columns that break a rule, and are set aside. */
+  /** Called with the bars of decoded columns that break a rule and are set aside. */
   readonly onBroken?: (broken: readonly BarSegment[]) => void;
 }
 
-/** DDL of the columns that bars wait in until they land; `source` and `line` say where each came from. */
+/** DDL of the columns of staged bars; `source` and `line` say where each bar came from. */
 const STAGED_BARS = [
   "symbol VARCHAR",
   "timestamp TIMESTAMPTZ",
@@ -28,7 +28,7 @@ const STAGED_BARS = [
   "line BIGINT",
 ].join(", ");
 
-/** Makes (or empties) a temporary table for bars to wait in. */
+/** Creates or empties a temporary table for staged bars. */
 export async function stageBars(session: Session, name: string): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(name)} (${STAGED_BARS})`);
 }
@@ -42,7 +42,7 @@ const LOCAL_DATES = "local_dates";
 /**
  * Lands staged bars: derives region, trade date and finality, sets aside what breaks a rule, and merges the rest.
  *
- * @param staged a table made by {@link stageBars}; it is dropped, so that the bars are not held twice.
+ * @param staged a table made by {@link stageBars}; it is dropped, so that the bars are not in memory twice.
  */
 export async function landBars(
   session: Session,
@@ -75,8 +75,8 @@ export async function landBars(
 }
 
 /**
- * Makes a table of the trade date of each quarter of an hour that occurs. To convert a time is slow, and a zone's offset
- * changes at quarters only: so each is converted once.
+ * Creates a table of the trade date of each quarter of an hour in the bars. Conversion of a time is slow, and a zone's
+ * offset changes only at quarters of an hour, so each quarter is converted once.
  */
 async function makeLocalDates(session: Session, staged: string): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE ${LOCAL_DATES} AS
@@ -91,7 +91,7 @@ async function setAsideBroken(session: Session, table: TableSchema, runId: strin
   await session.run(`DELETE FROM ${LANDING} WHERE rule IS NOT NULL`);
 }
 
-/** Of bars with the same key in one delivery, the first stays. */
+/** Sets aside all but the first of the bars with the same key in one delivery. */
 async function setAsideRepeats(session: Session, table: TableSchema, runId: string): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE repeated AS
     SELECT symbol, timestamp FROM ${LANDING} GROUP BY ALL HAVING count(*) > 1`);

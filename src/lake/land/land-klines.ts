@@ -17,7 +17,7 @@ import type { StagedPartition } from "./staged-rows.js";
 import { type LandReport, upsert } from "./upsert.js";
 
 /**
- * Lands decoded bars straight out of their columns, as {@link landBars} lands those of a table: sets aside what breaks a
+ * Lands decoded bars directly from their columns, as {@link landBars} lands those of a table: sets aside what breaks a
  * rule, and merges the rest. Volumes are in the region's unit, as a service delivers them.
  *
  * @param deliveries in the order in which they arrived; their buffers must stay as they are until the promise resolves.
@@ -61,7 +61,7 @@ function repeatsSql(scan: string): string {
   return `(SELECT *, CAST(NULL AS BIGINT) AS line FROM ${scan})`;
 }
 
-/** The first and the last bar of a segment. */
+/** The first and the last bar of a segment, as segments. */
 function outermostOf(segment: BarSegment): BarSegment[] {
   const { start, end } = segment;
   if (end - start <= 2) return [segment];
@@ -100,7 +100,7 @@ function stagedPartition(table: TableSchema, partition: BarPartition, scan: stri
   };
 }
 
-/** The columns of bars with one value in all of a partition, as SQL: DuckDB need not be handed it a bar at a time. */
+/** SQL of the columns that have one value in all of a partition: DuckDB need not read it for each bar. */
 function constantsOf({ region, segments }: BarPartition): Map<string, string> {
   const constants = new Map([["lot", String(REGIONS[region].lot)]]);
   const [isFinal, isOther] = new Set(segments.map((segment) => segment.isFinal));

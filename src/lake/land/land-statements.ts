@@ -11,15 +11,15 @@ import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
 const JUDGED = "judged_statements";
 const VERSIONS = "versions";
-/** Columns beside those of a statement: their names are none that a field can have. */
+/** Additional columns of staged statements, with names that no field can have. */
 const RULE = '"its rule"';
 const OCCURRENCE = '"its occurrence"';
 
 /**
- * Lands statements: a row whose content differs from the newest version that was seen of the same symbol, period and
- * announcement becomes a version of its own; what was seen before changes nothing.
+ * Lands statements: a row becomes a new version if its content differs from the newest version of the same symbol,
+ * period and announcement. A row with the same content changes nothing.
  *
- * @throws {LakeError} for a column whose type is not the one that the table has.
+ * @throws {LakeError} for a column whose type differs from the table's.
  * @param staged a temporary table with symbol, period_end, announce_date, source, line and numeric fields by name.
  */
 export async function landStatements(

@@ -9,10 +9,11 @@ import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 const VERSIONS = "versions";
 
 /**
- * Lands a snapshot in a table of dated versions: content that is new begins a version at `now`, content that it
- * replaces ends there, and what is the same stays as it is.
+ * Lands a snapshot in a table of dated versions: new content begins a version at `now` and ends the version that it
+ * replaces; versions with the same content do not change.
  *
- * @param staged a temporary table with the table's columns but `valid_from` and `valid_to`, one row a subject.
+ * @param staged a temporary table with the table's columns except `valid_from` and `valid_to`, one row for each
+ *   subject.
  * @param options.complete a condition on the table's columns: current rows that meet it and are not in the snapshot
  *   end too (delisted, or left a universe). Without it, absence means nothing.
  */

@@ -9,22 +9,22 @@ export const WITH_CHANGES: ReadonlySet<string> = new Set(
   [INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, BALANCE_SHEET, CASH_FLOW].map(({ name }) => name),
 );
 
-/** Changes that a report names one by one, of each kind. */
+/** Most examples of each kind of change in a report. */
 const SHOWN = 5;
 
-/** Changes of one kind that snapshots brought: instruments listed, members that left, and so on. */
+/** Changes of one kind between snapshots: instruments listed, members that left, and so on. */
 export interface ReferenceChange {
   readonly dataset: string;
   /** What happened, in the terms of the view `reference_changes`. */
   readonly change: string;
-  /** Symbols, or universes where it happened to these. */
+  /** How many symbols changed, or how many universes where the change is about these. */
   readonly subjects: number;
-  /** The first of them, with what they were and are where that says something. */
+  /** The first of them, with old and new values where there are any. */
   readonly examples: readonly string[];
 }
 
 /**
- * What changed in reference data and statements within a time, as the lake's views have it.
+ * What changed in reference data and statements within a period, by the lake's views.
  *
  * @param since epoch milliseconds. @param until epoch milliseconds, inclusive.
  */
@@ -52,7 +52,7 @@ export async function referenceChanges(
   );
 }
 
-/** As {@link referenceChanges}, of a lake as it stands. */
+/** As {@link referenceChanges}, for the current state of a lake. */
 export async function changesOfLake(
   lake: Lake,
   window: Parameters<typeof referenceChanges>[1],

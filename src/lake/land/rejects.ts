@@ -3,7 +3,7 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../lake.js";
 
-/** Where the lake keeps what was set aside. */
+/** The folder of the lake for rejects. */
 const FOLDER = "rejects";
 
 /** Columns of the rejects: what was set aside, where it came from, and why. */
@@ -26,11 +26,11 @@ export interface RejectCount {
   readonly reason: string;
   readonly source: string;
   readonly line: number | null;
-  /** Bars or records that were set aside; 0 where it is only a remark. */
+  /** How many bars or records were set aside; 0 where it is only a remark. */
   readonly rows: number;
 }
 
-/** Rules that set nothing aside that was asked for: repeats of what was kept, and what nobody asked for. */
+/** Rules that set aside only repeats of rows that landed, or rows that were not requested. */
 const NOTHING_LOST: ReadonlySet<string> = new Set([
   "duplicate_key",
   "unsorted",
@@ -39,14 +39,14 @@ const NOTHING_LOST: ReadonlySet<string> = new Set([
   "outside_window",
 ]);
 
-/** Whether something that was asked for was set aside, and is not in the lake for that. */
+/** Whether requested rows were set aside, and are therefore missing in the lake. */
 export function isLoss({ rule, rows }: Pick<RejectCount, "rule" | "rows">): boolean {
   return rows > 0 && !NOTHING_LOST.has(rule);
 }
 
 const TABLE = "rejected";
 
-/** Makes the session's empty list of rejects. */
+/** Creates or empties the session's list of rejects. */
 export async function openRejects(session: Session): Promise<void> {
   const columns = Object.entries(COLUMNS).map(([name, type]) => `${ident(name)} ${type}`);
   await session.run(
@@ -55,8 +55,8 @@ export async function openRejects(session: Session): Promise<void> {
 }
 
 /**
- * Adds the rows of a query to the list: its columns are those of the rejects but `run_id` and `dataset`. Without the column
- * `bars` each row stands for one bar or record.
+ * Adds the rows of a query to the list: its columns are those of the rejects except `run_id` and `dataset`. Without the
+ * column `bars` each row counts as one bar or record.
  */
 export async function rejectRows(
   session: Session,
@@ -69,7 +69,7 @@ export async function rejectRows(
   );
 }
 
-/** Adds the issues of a decoded answer to the list. */
+/** Adds the issues of a decoded response to the list. */
 export async function rejectIssues(
   session: Session,
   runId: string,
@@ -98,9 +98,9 @@ export async function rejectIssues(
 }
 
 /**
- * Writes the list to `rejects/` in the lake, if it has rows, and gives what it held, most frequent first.
+ * Writes the list to `rejects/` in the lake, if it has rows, and returns its counts, most frequent first.
  *
- * @param options.isNew whether rows that the lake keeps already are left out of what is written. @default false
+ * @param options.isNew whether to write only rows that are not among the lake's rejects yet. @default false
  */
 export async function saveRejects(
   session: Session,
@@ -126,7 +126,9 @@ export async function saveRejects(
   return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
 }
 
-/** Drops what the lake keeps already from the list: the same row of the same file, for the same reason. */
+/**
+ * Removes from the list what is already among the lake's rejects: the same row of the same source, for the same reason.
+ */
 async function dropKept(session: Session, lake: Lake): Promise<void> {
   const names = Object.keys(COLUMNS).filter((name) => name !== "run_id");
   const identity = (from: string): string =>
@@ -136,7 +138,7 @@ async function dropKept(session: Session, lake: Lake): Promise<void> {
   );
 }
 
-/** The query of all rejects that a lake keeps; of none where it has none. */
+/** A query of all rejects of a lake; it has no rows where there are none. */
 export async function rejectsSql(lake: Lake): Promise<string> {
   const names = (await lake.storage.list(FOLDER)).filter((name) => name.endsWith(".ndjson")).sort();
   const types = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);

@@ -2,36 +2,36 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { columnOf, type TableSchema } from "../../schema/column.js";
 
-/** Rows that wait to be landed, of one partition. */
+/** Staged rows of one partition. */
 export interface StagedPartition {
-  /** The partition's values, as the log writes them. */
+  /** The partition's values, in the text form of the log. */
   readonly values: Readonly<Record<string, string>>;
   readonly rows: number;
-  /** Least value of each column that is in the key and that the log keeps statistics of, in their text form. */
+  /** Least value of each key column that has statistics in the log, in the text form of these. */
   readonly min: Readonly<Record<string, string>>;
   /** Greatest values of the same columns. */
   readonly max: Readonly<Record<string, string>>;
-  /** The rows as a table expression, the partition's own columns included. */
+  /** The rows as a table expression, including the partition columns. */
   readonly from: string;
-  /** Whether `from` is a scan that gives the rows in the order of the table's files, a row group at a time. */
+  /** Whether `from` is a scan of the rows in the order of the table's files, one row group at a time. */
   readonly inOrder: boolean;
 }
 
-/** Rows that wait to be landed. */
+/** Rows that are ready to land. */
 export interface StagedRows {
-  /** All of them as a table expression. */
+  /** All rows as a table expression. */
   readonly from: string;
-  /** Some of them, at least those with the first and the last key of each value of the key's first column. */
+  /** A subset of the rows with at least the first and the last key for each value of the key's first column. */
   readonly bounds: string;
   readonly partitions: readonly StagedPartition[];
 }
 
-/** How many rows wait. */
+/** The number of staged rows. */
 export function rowsOf({ partitions }: StagedRows): number {
   return partitions.reduce((sum, { rows }) => sum + rows, 0);
 }
 
-/** The rows of a temporary table; its partitions ascend. */
+/** The rows of a temporary table as staged rows; the partitions are ascending. */
 export async function stagedTable(session: Session, table: TableSchema, name: string): Promise<StagedRows> {
   const keys = table.stats.filter((column) => table.key.includes(column));
   const partition = table.partition.map((column) => `CAST(${ident(column)} AS VARCHAR) AS ${ident(column)}`);
@@ -60,7 +60,7 @@ export async function stagedTable(session: Session, table: TableSchema, name: st
   return { from: ident(name), bounds: ident(name), partitions };
 }
 
-/** A minimum or maximum in the text form of the log's statistics, so that texts compare as the values do. */
+/** SQL of a minimum or maximum in the text form of the log's statistics: the texts sort as the values do. */
 export function statSql(table: TableSchema, name: string, side: "min" | "max"): string {
   const value = `${side}(${ident(name)})`;
   return columnOf(table, name).type === "timestamp"

@@ -10,13 +10,13 @@ import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Lake } from "../lake.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
-/** What has a daily bar on every day on which its region trades: an index, or an ETF that never pauses. */
+/** Symbols with a daily bar on every day on which their region trades: an index, or an ETF that never pauses. */
 export const CALENDAR_SYMBOLS: Readonly<Record<Region, readonly string[]>> = {
   CN: ["000001.SH"],
   HK: ["HSI.HK"],
   US: ["SPY.US"],
 };
-/** Fewest symbols whose bars together tell the days on which a region traded. */
+/** Fewest symbols whose bars together show on which days a region traded. */
 export const FEWEST_SYMBOLS = 10;
 const STAGED = "staged_trading_days";
 
@@ -30,9 +30,9 @@ export async function readTradingDays(session: Session, lake: Lake): Promise<Map
 }
 
 /**
- * Lands the trading days that the lake's daily bars tell of: those of the region's index and, outside of its bars, those
- * on which at least half of the symbols traded that had begun to and had not ended. Days that are not final yet are left
- * out.
+ * Lands the trading days that follow from the lake's daily bars: those of the region's index and, outside of the span
+ * of its bars, those on which at least half of the symbols traded. Only symbols between their first and last bar count.
+ * Days that are not final yet are left out.
  */
 export async function landTradingDays(
   session: Session,

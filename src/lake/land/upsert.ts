@@ -23,7 +23,7 @@ export interface LandReport {
   readonly table: string;
   readonly inserted: number;
   readonly updated: number;
-  /** Rows that the table already had, just so. */
+  /** Rows that the table already had with the same content. */
   readonly unchanged: number;
   /** The first of the updated rows, with their old and new values. */
   readonly sample: readonly RowChange[];
@@ -33,31 +33,35 @@ export interface LandReport {
 }
 
 export interface LandOptions {
-  /** What is done, for the log: IMPORT, INGEST, SIMULATE. */
+  /** What is done, for the log: IMPORT, INGEST, SIMULATE, REPAIR. */
   readonly operation: string;
   /** Identifies the run, for the log. */
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Identities of the answers that the rows came in: each lands once, however often it is tried. @default none */
+  /**
+   * Identities of the responses that the rows came from: each lands once, also after repeated attempts.
+   * @default none
+   */
   readonly responses?: readonly string[];
 }
 
-/** Times that a landing is compared anew because other writers changed what it had been compared with. */
+/** Most attempts at a landing while other writers change the rows that it was compared with. */
 const MAX_TRIES = 40;
-/** Longest wait before a landing is compared anew; waits are random, so that two writers do not stay in step. */
+/** Longest wait before a landing is compared again; waits are random, so that two writers do not stay in step. */
 const MAX_WAIT_MS = 250;
 
 /**
- * Lands staged rows, or those of a temporary table, in a lake table, in one commit: a new key is inserted, a known one
- * replaced where its content differs, and a row that the table already has costs nothing. The keys must be unique.
+ * Lands staged rows, or those of a temporary table, in a lake table, in one commit: a row with a new key is inserted,
+ * one with a known key replaces the older row where the content differs, and an unchanged row is not written. The keys
+ * must be unique.
  *
- * Inserts are written as new files; a live file is rewritten only if it holds a row that changed. Columns that the
- * staged rows lack become null; those that an open table does not know yet are added to it. What other writers commit
- * meanwhile is left standing; the landing is compared again only if it meets what they wrote.
+ * Inserts are written as new files; a live file is rewritten only if one of its rows changed. Columns that the staged
+ * rows lack become null; columns that an open table does not have yet are added to it. Commits that other writers make
+ * at the same time stay; the landing is compared again only if it overlaps what they wrote.
  *
- * @throws {LakeError} for a column whose type is not the one that the table has, and for a live file that is damaged.
- * @throws {CommitConflict} when other writers kept coming first. The table is then as they left it.
+ * @throws {LakeError} for a column whose type differs from the table's, and for a live file that is damaged.
+ * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
  */
 export async function upsert(
   session: Session,
@@ -72,10 +76,10 @@ export async function upsert(
 }
 
 /**
- * Lands rows that depend on what the table holds, as {@link upsert} does; they are made anew whenever another writer
+ * Lands rows that depend on the table's content, as {@link upsert} does; they are made again whenever another writer
  * has changed the table.
  *
- * @param make fills a temporary table with the rows for a version of the table, and gives its name.
+ * @param make fills a temporary table with the rows for a version of the table, and returns its name.
  */
 export async function upsertDerived(
   session: Session,
@@ -90,12 +94,12 @@ export async function upsertDerived(
   });
 }
 
-/** Of the identities of answers, those that have not landed in a table yet. */
+/** The identities of the responses that have not landed in a table yet. */
 export function unlanded(snapshot: Snapshot, responses: readonly string[]): string[] {
   return responses.filter((response) => !snapshot.txns.has(response));
 }
 
-/** Lands on the newest version, as often as other writers change what the rows were compared with. */
+/** Lands on the newest version, and repeats that while other writers change what the rows were compared with. */
 async function retried(
   lake: Lake,
   table: TableSchema,
@@ -118,7 +122,7 @@ interface Landing {
   readonly compared: readonly DataFile[];
 }
 
-/** Whether what was committed since could change what a landing found. */
+/** Whether commits since the base version could change the result of a landing's comparison. */
 type IsTouched = (landing: Landing, newest: Snapshot) => boolean;
 
 /** @returns undefined where another writer has changed what the rows were compared with: then nothing was committed. */
@@ -152,7 +156,7 @@ async function landOn(
       ...adds.map((add) => ({ add })),
     ];
     const landing = { base, staged, compared };
-    // Where this throws, the commit may have come about all the same: the written files must stay then.
+    // Where this throws, the commit may have been made all the same, so the written files must stay.
     const after = await commitBehind(lake, base, {
       actions,
       stillHolds: (newest) =>
@@ -167,14 +171,18 @@ async function landOn(
   }
 }
 
-/** Whether one of the files that could hold a key of the rows is gone, or another came. */
+/** Whether a file that could contain a key of the rows was removed or added since. */
 function overlapsKeys({ base, staged, compared }: Landing, newest: Snapshot): boolean {
   if (compared.some(({ path }) => !newest.files.has(path))) return true;
   const added = [...newest.files.values()].filter(({ path }) => !base.files.has(path));
   return overlappingFiles(added, staged).length > 0;
 }
 
-/** @throws {CommitConflict} where some of the answers have landed: whoever lands them at the same time has the rest. */
+/**
+ * Whether all responses of the rows have landed.
+ *
+ * @throws {CommitConflict} where only some have landed: another run lands them at the same time.
+ */
 function hasLanded(snapshot: Snapshot, { responses = [] }: LandOptions): boolean {
   if (responses.length === 0) return false;
   const left = unlanded(snapshot, responses);

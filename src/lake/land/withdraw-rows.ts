@@ -13,18 +13,19 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 /** What a withdrawal did to a table. */
 export interface WithdrawReport {
   readonly rows: number;
-  /** The table's version afterwards; the same as before where nothing was to be done. */
+  /** The table's version afterwards; the same as before where there was nothing to do. */
   readonly version: number;
 }
 
-/** Times that a withdrawal is made again because other writers replaced the files. */
+/** Most attempts at a withdrawal while other writers replace the files. */
 const MAX_TRIES = 10;
 
 /**
- * Takes rows out of a table's current version, in one commit. Older versions keep them, as their files stay.
+ * Removes rows from a table's current version, in one commit. Older versions still have them, as their files stay.
  *
  * @param keys a temporary table with the table's key columns.
- * @throws {LakeError} for a live file that is damaged. @throws {CommitConflict} when other writers kept coming first.
+ * @throws {LakeError} for a live file that is damaged.
+ * @throws {CommitConflict} when other writers were first at every attempt.
  */
 export async function withdrawRows(
   session: Session,

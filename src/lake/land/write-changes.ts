@@ -8,14 +8,15 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { DIFF, sameKey, selectAs } from "./changes.js";
 import type { StagedPartition, StagedRows } from "./staged-rows.js";
 
-/** Files that a landing adds to a table, and those that they take the place of. */
+/** Files that a landing adds to a table, and the files that they replace. */
 export interface WrittenChanges {
   readonly adds: readonly AddFile[];
   readonly removed: readonly DataFile[];
 }
 
 /**
- * Writes what changed, a file a partition; a live file that holds an older row goes into it whole. Nothing is committed.
+ * Writes changed rows as one file for each partition, together with all other rows of the live files that have an older
+ * row. Nothing is committed.
  *
  * @param changes staged rows, or those of {@link DIFF}.
  * @param now epoch milliseconds.
@@ -59,8 +60,8 @@ export async function writeChanges(
 }
 
 /**
- * Writes partitions that are scans, which other sessions can read too: while the last rows of one are compressed, and its
- * file is hashed and made durable, the next one keeps the cores busy. When it throws, nothing is being written any more.
+ * Writes partitions that are scans, which sibling sessions can read too, two at a time: while the last rows of one are
+ * compressed, and its file is hashed and made durable, the next one uses the cores. All writes end before it throws.
  */
 async function twoAtATime(
   session: Session,
@@ -81,7 +82,7 @@ async function twoAtATime(
   if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
 }
 
-/** The rows of live files with the changed ones put in the place of the older. */
+/** The rows of live files, in which changed rows replace the older ones. */
 async function rewritten(
   session: Session,
   lake: Lake,

@@ -11,12 +11,12 @@ import { addActionOf, type Commit, type Snapshot } from "./snapshot.js";
 /** Commits between two checkpoints. */
 export const CHECKPOINT_INTERVAL = 50;
 
-/** How long a checkpoint tells of a removed file, or of what was landed; the log itself tells it for good. */
+/** How long checkpoints contain removed files and landed responses; the commits of the log contain them for ever. */
 const RETENTION_MS = 7 * DAY_MS;
-/** Actions that are turned into one JSON text: bounds its length. */
+/** Most actions in one JSON text: bounds its length. */
 const BLOCK_ROWS = 5000;
 
-/** The columns of a checkpoint, one for each kind of action, as the protocol has them. */
+/** The columns of a checkpoint as the protocol defines them, one for each kind of action. */
 const COLUMNS = {
   txn: "STRUCT(appId VARCHAR, version BIGINT, lastUpdated BIGINT)",
   add: "STRUCT(path VARCHAR, partitionValues MAP(VARCHAR, VARCHAR), size BIGINT, modificationTime BIGINT, dataChange BOOLEAN, tags MAP(VARCHAR, VARCHAR), stats VARCHAR)",
@@ -28,10 +28,10 @@ const COLUMNS = {
 } as const;
 
 /**
- * Writes what a table's log comes to at a version as one Parquet file, so that a reader need not read all commits before
- * it. The log does not need it: where it could not be written, nothing is lost.
+ * Writes a table's state at a version as one Parquet file, so that readers need not read all earlier commits. The log
+ * is complete without it: where it cannot be written, nothing is lost.
  *
- * @param now epoch milliseconds; what was removed or landed long before is left out.
+ * @param now epoch milliseconds; files removed and responses landed long before are left out.
  */
 export async function writeCheckpoint(storage: Storage, snapshot: Snapshot, now: number): Promise<void> {
   const { table, version } = snapshot;
@@ -45,7 +45,7 @@ export async function writeCheckpoint(storage: Storage, snapshot: Snapshot, now:
       `COPY (SELECT * FROM read_json(${literal(actions)}, format = 'newline_delimited', columns = {${columns.join(", ")}}))
        TO ${literal(staged)} (FORMAT parquet, COMPRESSION zstd)`,
     );
-    // Whoever wrote it first wrote the same.
+    // If another process wrote it first, the content is the same.
     await storage.moveIn(staged, checkpointFile(table.name, version));
     await storage.put(lastCheckpointFile(table.name), `${JSON.stringify({ version, size: lines.length })}\n`);
   } finally {
@@ -55,9 +55,9 @@ export async function writeCheckpoint(storage: Storage, snapshot: Snapshot, now:
 }
 
 /**
- * Reads a checkpoint: the actions that the log comes to at its version.
+ * Reads a checkpoint: the actions that give the table's state at its version.
  *
- * @throws {LakeError} when it is not a whole checkpoint.
+ * @throws {LakeError} when it is not readable or not complete.
  */
 export async function readCheckpoint(
   storage: Storage,

@@ -2,22 +2,22 @@ import { VERSION } from "../../core/version.js";
 import type { Action } from "./delta-actions.js";
 import { addActionOf, type DataFile } from "./snapshot.js";
 
-/** Name and version of this program: commits and runs are signed with it. */
+/** Name and version of this program, as written in commits and runs. */
 export const ENGINE = `barlake/${VERSION}`;
 
-/** The action that takes a live file out of a table's list; the file itself stays. */
+/** The action that removes a live file from a table's list; the file itself stays. */
 export function removeAction(
   file: DataFile,
   options: {
     /** Epoch milliseconds. */
     readonly now: number;
-    /** False where the same rows stand in files that the same commit adds. */
+    /** False where the same commit adds files with the same rows. */
     readonly dataChange: boolean;
   },
 ): Action {
   return {
     remove: {
-      // As it was added, letter for letter: there is more than one way to encode a path, and readers compare the texts.
+      // The exact text of the add action: a path can be encoded in several ways, and readers compare the texts.
       path: addActionOf(file).path,
       deletionTimestamp: options.now,
       dataChange: options.dataChange,
@@ -28,12 +28,12 @@ export function removeAction(
   };
 }
 
-/** The action that records what has landed, so that it does not land again. @param now epoch milliseconds. */
+/** The action that records a landed response, so that it does not land again. @param now epoch milliseconds. */
 export function txnAction(identity: string, now: number): Action {
   return { txn: { appId: identity, version: 0, lastUpdated: now } };
 }
 
-/** The action that says what a commit did, in which run and when (epoch ms). Metrics are whole numbers, by name. */
+/** The action that records what a commit did, in which run and when (epoch ms). Metrics are whole numbers, by name. */
 export function commitInfoAction(
   { operation, runId, now }: { readonly operation: string; readonly runId: string; readonly now: number },
   metrics: Readonly<Record<string, number>>,

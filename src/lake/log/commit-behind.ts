@@ -4,24 +4,24 @@ import type { Action } from "./delta-actions.js";
 import { commit } from "./delta-log.js";
 import type { Snapshot } from "./snapshot.js";
 
-/** Versions that other writers may take while one commit is under way: each look costs a millisecond. */
+/** Attempts at one commit while other writers take the versions: each costs a millisecond. */
 const MAX_TRIES = 1000;
 
-/** A commit that may come behind those of other writers. */
+/** A commit that may follow commits of other writers. */
 export interface PendingCommit {
   readonly actions: readonly Action[];
-  /** Says whether the actions are still right behind a newer version than the one that they were made for. */
+  /** Whether the actions are still right after a newer version than the one that they were made for. */
   readonly stillHolds: (newest: Snapshot) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
 /**
- * Commits at the next version that is free: behind what other writers committed since `base`, as long as that does not
- * conflict. Nothing is written twice.
+ * Commits at the next free version, after other writers' commits since `base`, as long as these do not conflict. Data
+ * files are not written again.
  *
- * @returns the table afterwards, or undefined where what others committed conflicts: then nothing was committed.
- * @throws {CommitConflict} when other writers kept coming first. The table is then as they left it.
+ * @returns the table afterwards, or undefined where another commit conflicts: then nothing was committed.
+ * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
  */
 export async function commitBehind(
   lake: Lake,
@@ -41,7 +41,7 @@ export async function commitBehind(
   throw tooManyWriters(base, MAX_TRIES);
 }
 
-/** Other writers came first, as often as was tried. */
+/** The error for a commit at which other writers were first at every attempt. */
 export function tooManyWriters({ table }: Snapshot, times: number): CommitConflict {
   return new CommitConflict(`table ${table.name}: another writer committed first, ${times} times`, {
     hint: "run the command again once the other writers are done",

@@ -1,12 +1,12 @@
 import type { Action } from "./delta-actions.js";
 
 /**
- * Reads the text of a log entry: one action a line.
+ * Reads the text of a log entry: one action in each line.
  *
- * An entry without an action is none that a writer makes: it is what a crash of the machine leaves of one. To read it
- * as "nothing changed" would show an older state as the newest.
+ * No writer makes an entry without an action: it is the remains of an entry after a crash of the machine. If it were
+ * read as "nothing changed", an older state would appear as the newest.
  *
- * @throws {Error} that says what is wrong with the text, without its name.
+ * @throws {Error} that says what is wrong with the text; the message does not name the file.
  */
 export function parseActions(text: string): Action[] {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
@@ -16,7 +16,7 @@ export function parseActions(text: string): Action[] {
   );
 }
 
-/** What an action must have so that reading the log does not stumble over it. */
+/** The members that the code needs in each kind of action. */
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   add: ["path", "partitionValues"],
   remove: ["path"],

@@ -8,13 +8,13 @@ export interface AddFile {
   readonly dataChange: boolean;
   /** JSON text of {@link FileStats}. */
   readonly stats?: string | null;
-  /** Rows of the file that are gone: a feature of newer tables. */
+  /** Marks deleted rows of the file: a feature of newer tables. */
   readonly deletionVector?: unknown;
 }
 
 export interface RemoveFile {
   readonly path: string;
-  /** Epoch milliseconds; other writers may leave it out, and all that follows. */
+  /** Epoch milliseconds. Other writers may leave out this and the optional members below. */
   readonly deletionTimestamp?: number | null;
   readonly dataChange: boolean;
   readonly extendedFileMetadata?: boolean | null;
@@ -47,7 +47,7 @@ export interface Txn {
   readonly lastUpdated?: number | null;
 }
 
-/** All but the timestamp is optional in other writers' commits. */
+/** In other writers' commits all members except the timestamp are optional. */
 export interface CommitInfo {
   readonly timestamp: number;
   readonly operation?: string;
@@ -64,7 +64,9 @@ export type Action =
   | { readonly txn: Txn }
   | { readonly commitInfo: CommitInfo };
 
-/** What a log keeps of a data file, so that readers can skip it. Dates and times as the protocol writes them. */
+/**
+ * Statistics of a data file in the log, so that readers can skip the file. Dates and times are in the protocol's form.
+ */
 export interface FileStats {
   readonly numRecords: number;
   /** Other writers may leave these out. */

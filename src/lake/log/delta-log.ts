@@ -18,27 +18,30 @@ import {
 } from "./log-files.js";
 import { type Commit, commitTime, Draft, decodePath, emptySnapshot, type Snapshot } from "./snapshot.js";
 
-/** How much of a log is read. */
+/** Which part of a log is read. */
 export interface LogRange {
-  /** The newest version that is wanted. @default the newest there is */
+  /** The newest version to read. @default the newest there is */
   readonly version?: number | undefined;
   /** Only what was committed by then, in epoch milliseconds. */
   readonly asOf?: number | undefined;
-  /** Reads every commit, though a checkpoint would be quicker: it does not tell of what was removed long ago. */
+  /**
+   * Reads every commit instead of a checkpoint, which is faster but leaves out files removed long ago.
+   * @default false
+   */
   readonly whole?: boolean;
 }
 
-/** Times that a log is listed once more because another program cleans it at the same time. */
+/** Most attempts to list and read a log that another program cleans up at the same time. */
 const MAX_LISTS = 3;
 
 /**
- * Reads a table's log from where `known` stands to its end, or to the end of the range: from the newest checkpoint
- * where that helps.
+ * Reads a table's log from the version of `known` to its end, or to the end of the range. Where it cannot continue from
+ * `known`, it starts from the newest usable checkpoint.
  *
- * The log is listed in any case. Another program may have committed, written a checkpoint and deleted the commits behind
- * `known`: that the next commit is not there does not mean that `known` is the newest version.
+ * The log is always listed. Another program may have committed, written a checkpoint and deleted the commits after
+ * `known`: if the next commit is missing, `known` need not be the newest version.
  *
- * @throws {LakeError} when an entry is missing, is not readable, or asks for what this version does not know.
+ * @throws {LakeError} when an entry is missing or not readable, or needs features that this version does not support.
  */
 export async function readLog(storage: Storage, known: Snapshot, range: LogRange = {}): Promise<Snapshot> {
   for (let attempt = 1; ; attempt++) {
@@ -52,7 +55,7 @@ export async function readLog(storage: Storage, known: Snapshot, range: LogRange
 
 async function readListed(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot> {
   const { name } = known.table;
-  // Read first: what it names was there when it was written, and so it is when the log is listed.
+  // Read before the log is listed: the version that it names already existed, so the list must contain it.
   const named = known.version < 0 ? await lastCheckpointVersion(storage, name) : -1;
   const log = await listLog(storage, name);
   if (log.newest < 0 && known.version >= 0)
@@ -93,11 +96,11 @@ export async function* commitsOf(storage: Storage, table: string, start: number)
 }
 
 /**
- * Commits actions as the version after `base`; every {@link CHECKPOINT_INTERVAL} commits a checkpoint follows.
+ * Commits actions as the version after `base`, and writes a checkpoint every {@link CHECKPOINT_INTERVAL} commits.
  *
  * @param now epoch milliseconds.
  * @returns the table afterwards, or undefined when another writer has taken that version: then nothing was committed.
- * @throws {LakeError} for a table whose own rules this version cannot keep.
+ * @throws {LakeError} for a table whose own rules forbid the commit, or cannot be checked by this version.
  */
 export async function commit(
   storage: Storage,
@@ -115,16 +118,16 @@ export async function commit(
   const draft = new Draft(base);
   draft.apply({ version, actions });
   const after = draft.finish();
-  // The commit stands, whatever becomes of the checkpoint: the log is whole without it.
+  // A failed checkpoint does not affect the commit: the log is complete without it.
   if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
     await writeCheckpoint(storage, after, now).catch(() => undefined);
   return after;
 }
 
 /**
- * Whether a commit that was written belongs to its table. It does not where other writers got far ahead between the list
- * of the log and the commit, as when the machine slept, and deleted the commits that it should follow: no reader sees it
- * then, and it is deleted.
+ * Whether a written commit is part of its table's log. It is not where other writers got far ahead between the list of
+ * the log and the commit (the machine slept, for example) and deleted the commits before it. No reader sees such a
+ * commit, so it is deleted.
  */
 async function isInLog(storage: Storage, base: Snapshot, actions: readonly Action[]): Promise<boolean> {
   const { table } = base;
@@ -141,7 +144,7 @@ async function isInLog(storage: Storage, base: Snapshot, actions: readonly Actio
   return isKnown;
 }
 
-/** Set in the configuration of a table that got more columns when it had files already. */
+/** The configuration key that marks a table whose columns changed when it already had commits. */
 const COLUMNS_ADDED = "barlake.columnsAdded";
 
 /** Whether a table's files may differ in their columns. */
@@ -150,7 +153,7 @@ export function hasMixedFiles({ table, columns, metaData }: Snapshot): boolean {
   return isEvolved || columns.length !== table.columns.length;
 }
 
-/** The actions that a table's first commit begins with, or that change its columns. */
+/** The actions that set a table's columns: in its first commit, or when they change. */
 export function schemaActions(base: Snapshot, columns: readonly Column[], now: number): Action[] {
   const { table, metaData } = base;
   const configuration = { ...metaData?.configuration };
@@ -168,7 +171,7 @@ export function schemaActions(base: Snapshot, columns: readonly Column[], now: n
   return base.version < 0 ? [{ protocol: PROTOCOL }, { metaData: next }] : [{ metaData: next }];
 }
 
-/** The checkpoint to begin with: the newest one that is readable and within the range. Undefined: the first commit. */
+/** The newest readable checkpoint within the range; undefined where the log is read from its first commit. */
 async function startOf(
   storage: Storage,
   table: string,

@@ -1,7 +1,7 @@
 import { LakeError } from "../../core/errors.js";
 import { type Action, type MetaData, PROTOCOL, type Protocol } from "./delta-actions.js";
 
-/** Refuses a table that asks for more than this version knows. @throws {LakeError} */
+/** Refuses a table that needs protocol versions or features that this program does not support. @throws {LakeError} */
 export function checkProtocol(table: string, protocol: Protocol): void {
   const { minReaderVersion: reader, minWriterVersion: writer } = protocol;
   const features = [...new Set([...(protocol.readerFeatures ?? []), ...(protocol.writerFeatures ?? [])])];
@@ -20,7 +20,7 @@ export function checkMetaData(table: string, { format }: MetaData): void {
   throw new LakeError(`table ${table}: its files are ${JSON.stringify(format.provider)}, not parquet`);
 }
 
-/** Refuses a commit that breaks a rule which the table has set itself, or that cannot be checked here. @throws {LakeError} */
+/** Refuses a commit that breaks a rule of the table, or where a rule cannot be checked here. @throws {LakeError} */
 export function checkWritable(
   table: string,
   metaData: MetaData | undefined,

@@ -48,7 +48,7 @@ export function columnsOfSchema(table: string, text: string): Column[] {
   });
 }
 
-/** Other writers may say that a list can hold nulls; that makes no difference to reading. */
+/** Other writers may declare that a list can contain nulls; that makes no difference to readers. */
 function normalised(type: unknown): unknown {
   if (typeof type !== "object" || type === null) return type;
   const { elementType } = type as { elementType?: unknown };

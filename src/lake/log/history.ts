@@ -4,12 +4,12 @@ import { commitsOf } from "./delta-log.js";
 import { listLog, MissingEntry } from "./log-files.js";
 import { type Commit, commitTime } from "./snapshot.js";
 
-/** A version of a table, and how it came to be. */
+/** A version of a table, and the commit that made it. */
 export interface HistoryEntry {
   readonly version: number;
-  /** Epoch milliseconds, where the commit tells. */
+  /** Epoch milliseconds; undefined where the commit does not say. */
   readonly committedAt: number | undefined;
-  /** What was done: IMPORT, INGEST, SIMULATE, OPTIMIZE, or another writer's word. */
+  /** What was done: IMPORT, INGEST, SIMULATE, OPTIMIZE, REPAIR, WITHDRAW, or another writer's term. */
   readonly operation: string | undefined;
   readonly runId: string | undefined;
   readonly engine: string | undefined;
@@ -20,7 +20,7 @@ export interface HistoryEntry {
   readonly bytesAdded: number;
 }
 
-/** Every version of a table that its log still tells of, oldest first. @throws {LakeError} */
+/** Every version of a table whose commit is still in its log, oldest first. @throws {LakeError} */
 export async function readHistory(storage: Storage, table: TableSchema): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
   const { commits } = await listLog(storage, table.name);

@@ -1,17 +1,17 @@
 import { LakeError } from "../../core/errors.js";
 import type { Storage } from "../storage/storage.js";
 
-/** What the folder of a table's log holds. */
+/** The files in the folder of a table's log. */
 export interface LogFiles {
   /** Versions of the JSON commits, ascending. */
   readonly commits: readonly number[];
-  /** Whole checkpoints, ascending. */
+  /** Checkpoints with all their parts, ascending. */
   readonly checkpoints: readonly CheckpointFiles[];
-  /** The newest version that a commit or a checkpoint names, also one that is not whole; -1 where there is none. */
+  /** The newest version of a commit or checkpoint, including incomplete checkpoints; -1 where there is none. */
   readonly newest: number;
 }
 
-/** A checkpoint: one Parquet file or, by other writers, several parts. */
+/** A checkpoint: one Parquet file or, from other writers, several parts. */
 export interface CheckpointFiles {
   readonly version: number;
   /** Relative to the lake. */
@@ -37,12 +37,12 @@ export function checkpointFile(table: string, version: number): string {
   return `${folderOf(table)}/${digits(version)}.checkpoint.parquet`;
 }
 
-/** Where a table tells of its newest checkpoint. */
+/** The path of the file that names a table's newest checkpoint. */
 export function lastCheckpointFile(table: string): string {
   return `${folderOf(table)}/_last_checkpoint`;
 }
 
-/** What lists of names were found to be, by the list: a storage gives the same one while nothing changed. */
+/** Cached results by list of names: a storage returns the same list object while the folder is unchanged. */
 const KNOWN_LISTS = new WeakMap<readonly string[], LogFiles>();
 
 /** Lists a table's log; both lists are empty where there is none. */
@@ -59,7 +59,7 @@ export async function listLog(storage: Storage, table: string): Promise<LogFiles
   return log;
 }
 
-/** Whether every commit from the one behind `version` to the newest version is there. */
+/** Whether every commit after `version` up to the newest version is there. */
 export function hasAllBehind({ commits, newest }: LogFiles, version: number): boolean {
   if (version >= newest) return version === newest;
   const first = commits.indexOf(version + 1);
@@ -87,7 +87,7 @@ export class MissingEntry extends LakeError {
   }
 }
 
-/** The version that `_last_checkpoint` names; -1 where there is no such file, or it is not readable: it is only a help. */
+/** The version that `_last_checkpoint` names; -1 where the file, which is optional, is missing or not readable. */
 export async function lastCheckpointVersion(storage: Storage, table: string): Promise<number> {
   const text = await storage.readText(lastCheckpointFile(table)).catch(() => undefined);
   const match = /"version"\s*:\s*(\d+)/.exec(text ?? "");

@@ -13,26 +13,26 @@ export interface DataFile {
   readonly size: number;
   /** When it was written, in epoch milliseconds. */
   readonly writtenAt: number;
-  /** What the log tells of the rows; undefined where it tells nothing. Reading it throws where it is damaged. */
+  /** The log's statistics of the rows; undefined where there are none. The getter throws where they are damaged. */
   readonly stats: FileStats | undefined;
 }
 
-/** A table as one version of its log has it. */
+/** The state of a table at one version of its log. */
 export interface Snapshot {
   readonly table: TableSchema;
   /** -1 where the table has no commit yet. */
   readonly version: number;
-  /** The table's columns, those included that deliveries added to the declared ones. */
+  /** The table's columns, including those that deliveries added to the declared ones. */
   readonly columns: readonly Column[];
   /** Live files, by path. */
   readonly files: ReadonlyMap<string, DataFile>;
-  /** Files that were removed, by path: older versions have them still. A checkpoint leaves out the oldest. */
+  /** Removed files, by path: older versions still have them. A checkpoint leaves out the oldest. */
   readonly removed: ReadonlyMap<string, RemoveFile>;
   readonly protocol: Protocol | undefined;
   readonly metaData: MetaData | undefined;
-  /** What was landed already, by identity. */
+  /** Landed responses, by identity. */
   readonly txns: ReadonlyMap<string, Txn>;
-  /** Epoch milliseconds of the newest commit, where it tells. */
+  /** Epoch milliseconds of the newest commit; undefined where it does not say. */
   readonly committedAt: number | undefined;
 }
 
@@ -57,7 +57,7 @@ export function emptySnapshot(table: TableSchema): Snapshot {
   };
 }
 
-/** A snapshot that actions are being applied to; the one that it began as stays as it is. */
+/** A copy of a snapshot to which actions are applied; the original does not change. */
 export class Draft {
   readonly #table: TableSchema;
   readonly #files: Map<string, DataFile>;
@@ -81,7 +81,7 @@ export class Draft {
     this.#committedAt = base.committedAt;
   }
 
-  /** @throws {LakeError} for what this version does not know. */
+  /** Applies a commit. @throws {LakeError} for features that this version does not support. */
   apply({ version, actions }: Commit): void {
     for (const action of actions) this.#act(action);
     this.#version = version;
@@ -125,13 +125,13 @@ export class Draft {
   }
 }
 
-/** When a commit was made, in epoch milliseconds, where it tells. */
+/** When a commit was made, in epoch milliseconds; undefined where it does not say. */
 export function commitTime({ actions }: Commit): number | undefined {
   const info = actions.find((action) => "commitInfo" in action);
   return info?.commitInfo.timestamp;
 }
 
-/** The data file that an action adds. @throws {LakeError} where rows of it are marked as gone. */
+/** The data file that an action adds. @throws {LakeError} where rows of it are marked as deleted. */
 export function dataFileOf(table: TableSchema, add: AddFile): DataFile {
   const file = new LoggedFile(table, add);
   if (add.deletionVector === undefined || add.deletionVector === null) return file;
@@ -140,13 +140,13 @@ export function dataFileOf(table: TableSchema, add: AddFile): DataFile {
   );
 }
 
-/** The action that added a live file, as the log has it. */
+/** The add action of a live file, as it is in the log. */
 export function addActionOf(file: DataFile): AddFile {
   if (file instanceof LoggedFile) return file.add;
   throw new TypeError(`${file.path} is not from a log`);
 }
 
-/** A data file whose statistics are read when they are first asked for: most files of a large table are never asked. */
+/** A data file whose statistics are parsed on first use: most files of a large table never need it. */
 class LoggedFile implements DataFile {
   readonly path: string;
   readonly add: AddFile;
@@ -186,7 +186,7 @@ class LoggedFile implements DataFile {
   }
 }
 
-/** A data file's path as the log writes it. */
+/** A data file's path as written in the log. */
 export function encodePath(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/").replaceAll("%3D", "=");
 }

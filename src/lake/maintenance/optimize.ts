@@ -12,26 +12,26 @@ import type { Action } from "../log/delta-actions.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { candidatesOf, type Replacement, rewritePartition } from "./rewrite-partition.js";
 
-/** Size that a data file has at most, unless one symbol alone is larger: 128 MB. */
+/** Largest size of a data file, unless one symbol alone is larger: 128 MB. */
 export const TARGET_BYTES = 128_000_000;
 
 export interface OptimizeOptions {
   /** Identifies the run, for the log. */
   readonly runId: string;
-  /** Size that a data file should have at most, above 0. @default 128 MB */
+  /** Largest size of a data file in bytes, above 0. @default 128 MB */
   readonly targetBytes?: number;
-  /** Ends the work after the partition that is under way. */
+  /** Stops the work after the current partition. */
   readonly signal?: AbortSignal;
-  /** Is told before each partition. */
+  /** Called before each partition. */
   readonly onProgress?: (progress: OptimizeProgress) => void;
 }
 
-/** How far the compaction of a table has come. */
+/** Progress of the compaction of a table. */
 export interface OptimizeProgress {
   readonly table: string;
-  /** The partition that comes next: `region=CN/year=2026`. */
+  /** The next partition: `region=CN/year=2026`. */
   readonly partition: string;
-  /** Partitions that are done, of those that need it. */
+  /** Partitions that are done, of the `total` that need compaction. */
   readonly done: number;
   readonly total: number;
 }
@@ -39,19 +39,19 @@ export interface OptimizeProgress {
 /** What a compaction did to a table. Files and bytes are those of the whole table. */
 export interface OptimizeReport {
   readonly table: string;
-  /** Partitions that were compacted, each with a commit of its own. */
+  /** Partitions that were compacted, each in its own commit. */
   readonly partitions: number;
-  /** Partitions that were left as they are because other writers kept replacing their files. */
+  /** Partitions that were not compacted because other writers replaced their files at every attempt. */
   readonly skipped: readonly string[];
   readonly filesBefore: number;
   readonly filesAfter: number;
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** The table's version afterwards; the same as before where nothing was to be done. */
+  /** The table's version afterwards; the same as before where there was nothing to do. */
   readonly version: number;
 }
 
-/** Times that a partition is written anew because another writer replaced its files meanwhile. */
+/** Most attempts at a partition while other writers replace its files. */
 const MAX_TRIES = 4;
 /** Longest wait before a partition is tried again; the waits are random, so that two writers do not stay in step. */
 const MAX_WAIT_MS = 500;
@@ -63,9 +63,10 @@ type Outcome = "compacted" | "settled" | "skipped";
  * stay as they are, and older versions keep their files. A partition is one commit, so a run that was stopped has
  * finished some partitions; where nothing is left to do, nothing is committed.
  *
- * Other writers may go on meanwhile: what they append stays, and a partition whose files they replace is tried again.
+ * Other writers may work at the same time: what they append stays, and a partition whose files they replace is tried
+ * again.
  *
- * @throws {LakeError} when rewritten files do not have as many rows as before. That partition is then as it was.
+ * @throws {LakeError} when rewritten files do not have as many rows as before. That partition is then unchanged.
  */
 export async function optimize(
   session: Session,
@@ -114,7 +115,7 @@ async function compactPartition(
       now: clock.now(),
     });
     if (replacement === undefined) return "settled";
-    // Where the commit throws, it may have come about all the same: the written files must stay then.
+    // Where the commit throws, it may have been made all the same, so the written files must stay.
     if (await commitReplacement(lake, base, replacement, runId, clock)) return "compacted";
     await deleteDataFiles(lake.storage, table, replacement.added);
     if (attempt === MAX_TRIES) return "skipped";

@@ -10,7 +10,7 @@ import type { Lake } from "../lake.js";
 import type { AddFile } from "../log/delta-actions.js";
 import { type DataFile, dataFileOf, type Snapshot } from "../log/snapshot.js";
 
-/** What a landed file's bytes become, about, as a compacted one's. */
+/** Approximate size of a compacted file, relative to landed files with the same rows. */
 const COMPACTED_GROWTH = 1.25;
 
 /** A data file as the plan of a compaction sees it. */
@@ -18,7 +18,7 @@ export interface Candidate extends CompactableFile {
   readonly file: DataFile;
 }
 
-/** New files that hold the rows of live ones. */
+/** New files with the rows of live files, which they replace. */
 export interface Replacement {
   readonly removed: readonly DataFile[];
   readonly added: readonly AddFile[];
@@ -28,7 +28,7 @@ export interface Replacement {
 export function candidatesOf(snapshot: Snapshot, partition?: string): Candidate[] {
   const found: Candidate[] = [];
   for (const file of snapshot.files.values()) {
-    // The lake writes no null into a partition's name; such a file is another writer's, and stays as it is.
+    // The lake writes no partition with a null value: such a file is another writer's, and is not touched.
     if (Object.values(file.partitionValues).includes(null)) continue;
     const candidate = candidateOf(snapshot.table, file);
     if (partition === undefined || candidate.partition === partition) found.push(candidate);
@@ -37,12 +37,12 @@ export function candidatesOf(snapshot: Snapshot, partition?: string): Candidate[
 }
 
 /**
- * Writes the files of one partition anew, fewer and larger, until a plan finds nothing left to do: how large a written
- * file becomes is known only afterwards. Nothing is committed.
+ * Rewrites the files of one partition as fewer, larger ones. It repeats this until a plan finds nothing left to do, as
+ * the size of a file is known only after it is written. Nothing is committed.
  *
  * @returns undefined where there is nothing to do.
- * @throws {LakeError} when a live file is not what was written, or the written ones do not have as many rows. What was
- *   written is deleted then.
+ * @throws {LakeError} when a live file is damaged, or the new files do not have as many rows. Then the new files are
+ *   deleted.
  */
 export async function rewritePartition(
   session: Session,
@@ -87,7 +87,7 @@ export async function rewritePartition(
   }
 }
 
-/** Deletes files of a group that were themselves written here, and have been written anew since. */
+/** Deletes files of a group that this rewrite itself wrote, and has rewritten since. */
 async function deleteReplaced(
   lake: Lake,
   table: TableSchema,
@@ -129,7 +129,7 @@ async function outputsOf(
   if (outputs === 1) return [rows];
   const column = columnOf(base.table, sortColumn(base.table));
   const name = ident(column.name);
-  // All rows of a value go to the output in which its middle row falls.
+  // All rows of a value go to the output that contains the middle row of the value.
   const starts = await session.json<{ start: string }>(
     `SELECT CAST(min(value) AS VARCHAR) AS start
      FROM (
@@ -165,7 +165,7 @@ async function checkRows(
   );
 }
 
-/** Rows by the log's statistics; of files that have none, by the files. */
+/** The number of rows by the log's statistics; files without statistics are counted. */
 async function rowsOf(
   session: Session,
   lake: Lake,
@@ -184,7 +184,7 @@ function sortColumn(table: TableSchema): string {
   return table.sort[0] as string;
 }
 
-/** All files of a group are of one partition, without nulls. */
+/** The partition values of a group: all its files are in one partition, without nulls. */
 function partitionValuesOf(
   table: TableSchema,
   { files }: CompactionGroup<Candidate>,

@@ -4,16 +4,16 @@ import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { STAGING, type StoredFile } from "../storage/storage.js";
 
-/** Longest that a writer may take between writing a file and committing it. */
+/** Longest time that a writer may take between writing a file and committing it. */
 const WRITING_MS = DAY_MS;
 
-/** Which files may go. */
+/** Which files may be deleted. */
 export interface VacuumOptions {
   /** Versions that were current within this time before now stay readable. */
   readonly retentionMs: number;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Tells what would be deleted, and deletes nothing. @default false */
+  /** Reports what would be deleted, and deletes nothing. @default false */
   readonly dryRun?: boolean;
 }
 
@@ -22,13 +22,13 @@ export interface VacuumReport {
   readonly table: string;
   /** Files that were deleted, or would be; relative to the table. */
   readonly deleted: readonly StoredFile[];
-  /** Files that only older versions have, and that stay until their time is over. */
+  /** Number of files that only older versions have, and that stay until their retention ends. */
   readonly kept: number;
 }
 
 /**
- * Deletes a table's data files that no retained version refers to. The newest version's files stay in any case, and so
- * do files that no version knows while a writer could still be about to commit them.
+ * Deletes a table's data files that no retained version refers to. The newest version's files always stay. Files that
+ * are in no version stay as long as a writer could still commit them.
  *
  * Versions that were replaced before the retention began can be listed afterwards, but no longer read.
  */
@@ -47,9 +47,9 @@ export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOpti
 }
 
 /**
- * Deletes what killed processes have left outside every table, a day after it was written at the earliest.
+ * Deletes staged files that killed processes left behind, a day after they were written at the earliest.
  *
- * @returns the files, relative to the folder of staged ones.
+ * @returns the files, relative to the staging folder.
  */
 export async function vacuumStaging(
   { storage }: Lake,
@@ -71,7 +71,7 @@ function isDead(
   return file.modifiedAt < now - Math.max(retentionMs, WRITING_MS);
 }
 
-/** Delta keeps what is not data in folders and files whose names begin with an underscore or a point. */
+/** Whether a path is a data file: in Delta, names that begin with an underscore or a dot are not data. */
 export function isDataFile(path: string): boolean {
   return !path.split("/").some((part) => part.startsWith("_") || part.startsWith("."));
 }

@@ -10,18 +10,18 @@ import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../lake.js";
 import { touch } from "../storage/file-clock.js";
 
-/** Folder of what the runs of this lake are asking for, a file a lease. */
+/** Folder of the leases of this lake's runs, one file for each lease. */
 const FOLDER = "leases";
 const LEASE = ".json";
-/** Time between two signs of life of a process. */
+/** Time between two heartbeats of a process. */
 const HEARTBEAT_MS = 5000;
-/** A lease without a sign of life for so long belongs to a process that has ended. */
+/** A lease without a heartbeat for this time belongs to a process that has ended. */
 const STALE_MS = 60_000;
 
 /** What a request asks for. */
 export interface Subject {
   readonly dataset: string;
-  /** Symbols, universes or exchanges; none: the dataset as a whole. */
+  /** Symbols, universes or exchanges; empty for the dataset as a whole. */
   readonly symbols: readonly string[];
   /** Undefined for a snapshot. */
   readonly window?: TimeRange | undefined;
@@ -37,18 +37,19 @@ const leaseShape = z.object({
 });
 type LeaseFile = z.infer<typeof leaseShape>;
 
-/** The sole right to ask for something, until what came of it has landed. */
+/** The exclusive right to request something, until the response has landed. */
 export interface Lease {
-  /** One more user of the lease, which must release it, too. */
+  /** Adds a user of the lease, who must release it too. */
   retain(): Lease;
-  /** Ends one use; with the last one others may ask. */
+  /** Ends one use. After the last one other runs may make the request. */
   release(): Promise<void>;
 }
 
 /**
- * Keeps several runs on one lake from asking for the same thing at once, as each request is paid for. A run writes its
- * lease first and looks for others' afterwards; one that finds an overlap withdraws. So of any two runs at least one sees
- * the other, and never do both ask. A class because it holds the leases, and gives signs of life while it does.
+ * Prevents several runs on one lake from requesting the same data at the same time, as each request is paid for. A run
+ * writes its lease first and then looks for the leases of others; where they overlap, it withdraws its own. So at least
+ * one of any two runs sees the other, and never do both make the request. It is a class because it owns the leases and
+ * sends their heartbeats.
  */
 export class RequestLeases {
   readonly #folder: string;
@@ -66,8 +67,8 @@ export class RequestLeases {
   /**
    * Leases a subject.
    *
-   * @returns undefined where another run, which lives, asks for a part of it.
-   * @throws {LakeError} where the disk does not take the lease.
+   * @returns undefined where another live run has leased a part of it.
+   * @throws {LakeError} where the lease cannot be written to disk.
    */
   async take(subject: Subject): Promise<Lease | undefined> {
     const id = await this.#write(subject);
@@ -88,12 +89,12 @@ export class RequestLeases {
     return lease;
   }
 
-  /** Gives up every lease. */
+  /** Releases every lease. */
   async close(): Promise<void> {
     clearInterval(this.#heartbeat);
     this.#heartbeat = undefined;
     for (const id of this.#own) await this.#remove(id);
-    // Another run's leases may be in it.
+    // The folder stays where it contains leases of another run.
     await rmdir(this.#folder).catch(() => {});
   }
 
@@ -118,7 +119,7 @@ export class RequestLeases {
         await rm(draft, { force: true }).catch(() => {});
         const fault = writeFaultOf(error, draft);
         if (fault !== undefined) throw new LakeError(fault.message, { hint: fault.hint, cause: error });
-        // The folder goes with the last lease that another run gives up.
+        // Another run may have deleted the folder together with its last lease.
         if (!isMissing(error) || attempt === 10) throw error;
       }
     }
@@ -136,7 +137,7 @@ export class RequestLeases {
     await rm(join(this.#folder, id + LEASE), { force: true });
   }
 
-  /** @param ownId of the lease that was written just before: its file has the time of now. */
+  /** @param ownId id of the lease that was just written: the modification time of its file is the current time. */
   async #isTaken(subject: Subject, ownId: string): Promise<boolean> {
     const names = await readdir(this.#folder).catch((): string[] => []);
     const ids = names.filter((name) => name.endsWith(LEASE)).map((name) => name.slice(0, -LEASE.length));
@@ -155,12 +156,12 @@ export class RequestLeases {
     try {
       return leaseShape.parse(JSON.parse(await readFile(join(this.#folder, id + LEASE), "utf8")));
     } catch {
-      // Released in this moment, or damaged by a crash: then its process has ended.
+      // The lease was just released, or damaged by a crash: then its process has ended.
       return undefined;
     }
   }
 
-  /** Whether the process of a lease lives; the lease of one that has ended is deleted. */
+  /** Whether the process of a lease is alive; deletes the lease of a process that has ended. */
   async #isAlive(id: string, { host, pid }: LeaseFile, ownId: string): Promise<boolean> {
     const { mtimeMs: now } = await stat(join(this.#folder, ownId + LEASE));
     try {
@@ -175,7 +176,7 @@ export class RequestLeases {
   }
 }
 
-/** Whether two requests ask for something in common. */
+/** Whether two subjects overlap. */
 function overlap(a: Subject, b: Subject): boolean {
   if (a.dataset !== b.dataset) return false;
   if (a.window && b.window && (a.window.start >= b.window.end || b.window.start >= a.window.end))

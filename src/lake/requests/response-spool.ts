@@ -12,27 +12,27 @@ import type { Lake } from "../lake.js";
 import { timeIn, touch } from "../storage/file-clock.js";
 import { STAGING, syncFolder } from "../storage/storage.js";
 
-/** Folder of responses that were received and have not landed yet, a folder a run; and the name that it had before. */
+/** Folder of responses that were received and have not landed yet, one folder for each run; and its former name. */
 const FOLDER = "spool";
 const EARLIER_FOLDER = "answers";
 const OWNER = "owner.json";
 const NOTE = ".json";
 const BODY = ".body";
-/** Time between two signs of life of a run. */
+/** Time between two heartbeats of a run. */
 const HEARTBEAT_MS = 5000;
-/** Silence after which a run counts as dead. */
+/** Time without a heartbeat after which a run counts as ended. */
 const STALE_MS = 60_000;
 
-/** Where damaged responses are put, a folder a run. */
+/** Folder of damaged responses, one folder for each run. */
 const SET_ASIDE = "rejects/spool";
 
-/** An answer that was kept: what is known of it, and its columns, where it has any. */
+/** A response on disk: its metadata and, where it has any, its columns. */
 export interface SpooledResponse {
   readonly note: unknown;
   readonly body: Uint8Array | undefined;
 }
 
-/** What a note's file holds: the note, and what the body must be to be whole. */
+/** The content of a note's file: the note, and the size and checksum of the complete body. */
 const noteFile = z.object({
   note: z.unknown(),
   body: z.object({ bytes: z.int(), crc32: z.int() }).optional(),
@@ -40,8 +40,8 @@ const noteFile = z.object({
 type NoteFile = z.infer<typeof noteFile>;
 
 /**
- * Keeps a run's answers on disk from the moment they were received until they have landed, so that nothing that was
- * paid for is asked for twice. An answer is kept whole or not at all.
+ * Stores a run's responses on disk from their arrival until they have landed, so that nothing that was paid for is
+ * requested twice. A response is stored completely or not at all.
  */
 export class ResponseSpool {
   readonly #lakeFolder: string;
@@ -54,15 +54,15 @@ export class ResponseSpool {
     this.#folder = join(folder, FOLDER, name);
   }
 
-  /** Keeps answers for a run. The folder is made with the first of them. */
+  /** The spool of a run. Its folder is created with the first response. */
   static of(lake: Lake, runId: string): ResponseSpool {
     return new ResponseSpool(lake, runId);
   }
 
   /**
-   * Takes over what runs have left that are not alive any more; nobody else gets it then.
+   * Takes over the responses of runs that have ended; each folder goes to one process only.
    *
-   * @param runId who takes it.
+   * @param runId the run that takes them over.
    */
   static async takeOver(lake: Lake, runId: string): Promise<ResponseSpool[]> {
     const stores: ResponseSpool[] = [];
@@ -81,7 +81,7 @@ export class ResponseSpool {
     return stores;
   }
 
-  /** Keeps an answer, durably. @param body its columns, in pieces. @throws {LakeError} where the disk does not take it. */
+  /** Stores a response durably. @param body its columns, in pieces. @throws {LakeError} where it cannot be written. */
   async keep(id: string, note: unknown, body?: AsyncIterable<Uint8Array>): Promise<void> {
     const path = join(this.#folder, id);
     try {
@@ -97,13 +97,13 @@ export class ResponseSpool {
     }
   }
 
-  /** Ids of the answers that are kept, in the order in which they were asked for. */
+  /** Ids of the stored responses, sorted: in the order of their requests. */
   async ids(): Promise<string[]> {
     const notes = (await namesIn(this.#folder)).filter((name) => name.endsWith(NOTE) && name !== OWNER);
     return notes.map((name) => name.slice(0, -NOTE.length)).sort();
   }
 
-  /** Reads an answer. @throws {LakeError} where it is not as it was kept. */
+  /** Reads a response. @throws {LakeError} where it is missing or damaged. */
   async read(id: string): Promise<SpooledResponse> {
     const path = join(this.#folder, id);
     try {
@@ -117,7 +117,7 @@ export class ResponseSpool {
     throw new LakeError(`${FOLDER}/${basename(this.#folder)}/${id}: its columns are damaged`);
   }
 
-  /** Puts an answer that nobody can read out of the way. @returns where it is now, in the lake. */
+  /** Moves an unreadable response to the rejects. @returns its new path, relative to the lake. */
   async setAside(id: string): Promise<string> {
     const folder = `${SET_ASIDE}/${basename(this.#folder)}`;
     await mkdir(join(this.#lakeFolder, folder), { recursive: true });
@@ -128,7 +128,7 @@ export class ResponseSpool {
     return `${folder}/${id}`;
   }
 
-  /** Forgets answers that have landed. */
+  /** Deletes responses that have landed. */
   async forget(ids: Iterable<string>): Promise<void> {
     for (const id of ids) {
       await rm(join(this.#folder, id + NOTE), { force: true });
@@ -136,7 +136,7 @@ export class ResponseSpool {
     }
   }
 
-  /** Gives up the folder: what is still in it is for the next run. */
+  /** Gives up the folder: the next run takes over the responses that are still in it. */
   async close(): Promise<void> {
     if (this.#owned === undefined) return;
     await this.#owned.catch(() => undefined);
@@ -149,13 +149,13 @@ export class ResponseSpool {
     await rmdir(this.#folder).catch(() => undefined);
   }
 
-  /** Makes the folder this process's own, once. */
+  /** Makes this process the owner of the folder, once. */
   #owning(): Promise<void> {
     this.#owned ??= this.#own();
     return this.#owned;
   }
 
-  /** A folder without its owner's file belongs to a run that has ended: so it never stands there without a whole one. */
+  /** A folder without an owner file counts as abandoned, so a new folder appears together with its owner file. */
   async #own(): Promise<void> {
     const owner = join(this.#folder, OWNER);
     const text = JSON.stringify({ host: hostname(), pid: process.pid });
@@ -175,13 +175,13 @@ export class ResponseSpool {
   }
 }
 
-/** The folders of all runs, sorted. */
+/** The paths of the folders of all runs, sorted. */
 async function foldersIn(lake: Lake, folder: string): Promise<string[]> {
   const root = join(lake.folder, folder);
   return (await namesIn(root)).sort().map((name) => join(root, name));
 }
 
-/** @returns what was written: its size and checksum. */
+/** Writes a file durably. @returns the size and checksum of its content. */
 async function writeDurably(
   path: string,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -201,14 +201,14 @@ async function writeDurably(
   return written;
 }
 
-/** Whether the process that a folder belongs to gives signs of life. @param staging a folder that takes files. */
+/** Whether the process that owns a folder is alive. @param staging a folder in which files can be created. */
 async function isAlive(folder: string, staging: string): Promise<boolean> {
   const path = join(folder, OWNER);
   try {
     const { mtimeMs } = await stat(path);
     const owner = JSON.parse(await readFile(path, "utf8")) as { host?: string; pid?: number };
     if (owner.host === hostname() && !isRunning(Number(owner.pid))) return false;
-    // Where the disk takes no file nobody can tell how long the silence is.
+    // Where no file can be written, the current time is unknown, and the process counts as alive.
     const now = await timeIn(staging).catch(() => mtimeMs);
     return now - mtimeMs <= STALE_MS;
   } catch {
@@ -225,7 +225,7 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Passes over a file that is not there. */
+/** Ignores the error of a missing file, and throws any other. */
 function unlessMissing(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
 }

@@ -4,39 +4,39 @@ import type { Period } from "../../market/period.js";
 import type { EndpointGroup } from "../../wire/endpoints.js";
 import type { Storage } from "../storage/storage.js";
 
-/** What a service has shown that it permits; what is not known, or was learned too long ago, is absent. */
+/** The learned limits of a service; limits that are unknown, or were learned too long ago, are absent. */
 export interface ServiceLimits {
-  /** Requests a minute of the key, by group of endpoints. */
+  /** Requests per minute of the key, by group of endpoints. */
   readonly requestsPerMinute: Readonly<Partial<Record<EndpointGroup, number>>>;
   /** Most symbols of one request, by group of endpoints. */
   readonly symbolsPerRequest: Readonly<Partial<Record<EndpointGroup, number>>>;
-  /** Most bars of one symbol in one response about K-lines, by period: a fact about the key. */
+  /** Most bars of one symbol in one K-line response, by period; it depends on the key. */
   readonly rowCap: Readonly<Partial<Record<Period, number>>>;
 }
 
-/** Whom limits were learned about. */
+/** The service and key that limits belong to. */
 export interface LimitsOf {
   /** Host of the service, with its port. */
   readonly host: string;
-  /** What identifies the key, and does not reveal it. */
+  /** Identifies the key without revealing it. */
   readonly keyId: string;
 }
 
-/** Limits that were learned, and a note where the file that should hold them was damaged. */
+/** Learned limits, and a note where their file was damaged. */
 export interface KnownLimits {
   readonly limits: ServiceLimits;
   readonly note: string | undefined;
 }
 
-/** What a lake knows of a service's limits, and where a run puts what it learns. */
+/** The limits of a service in a lake, which a run extends with what it learns. */
 export interface LimitsKeeper extends KnownLimits {
-  /** Notes what was learned: whole numbers above 0. */
+  /** Records learned limits: whole numbers above 0. */
   learn(learned: Partial<ServiceLimits>): void;
-  /** Resolves once all of it is saved. @throws {LakeError} where it cannot be. */
+  /** Resolves when all learned limits are saved. @throws {LakeError} where they cannot be saved. */
   saved(): Promise<void>;
 }
 
-/** Reads what a lake knows of a service, and saves what is learned, one thing after the other. */
+/** Reads the limits of a service from a lake, and saves learned limits one after the other. */
 export async function keepServiceLimits(
   storage: Storage,
   of: LimitsOf,
@@ -51,14 +51,14 @@ export async function keepServiceLimits(
         await before;
         await saveServiceLimits(storage, of, learned, clock.now());
       })();
-      // It is told of by `saved`.
+      // `saved` reports the error.
       saving.catch(() => {});
     },
     saved: () => saving,
   };
 }
 
-/** Days after which a limit must be learned again: a key's plan changes sooner than a service's program. */
+/** Days after which a limit must be learned again: a key's plan changes more often than a service's software. */
 const MAX_AGE_DAYS: Readonly<Record<keyof ServiceLimits, number>> = {
   requestsPerMinute: 7,
   symbolsPerRequest: 90,
@@ -77,15 +77,15 @@ const limitsFile = z.object({
 });
 type LimitsFile = z.infer<typeof limitsFile>;
 
-/** The file of a lake that holds what a service has shown: `limits/<host>.json`, the host with its port. */
+/** The file of a service's limits in a lake: `limits/<host>.json`, the host with its port. */
 export function limitsPath(host: string): string {
   return `limits/${encodeURIComponent(host).replaceAll("*", "%2A")}.json`;
 }
 
 /**
- * Reads what was learned of a service.
+ * Reads the learned limits of a service.
  *
- * @param now epoch milliseconds: what was learned too long before is left out.
+ * @param now epoch milliseconds: limits that were learned too long before are left out.
  */
 export async function readServiceLimits(
   storage: Storage,
@@ -104,7 +104,7 @@ export async function readServiceLimits(
   return { limits, note };
 }
 
-/** Where the file has a cap: caps differ by key, by group of endpoints and by period. */
+/** The name of a cap in the file: caps differ by key, by group of endpoints and by period. */
 function capName(keyId: string, period: string): string {
   return `${keyId}/${CAPPED}/${period}`;
 }
@@ -117,10 +117,10 @@ function capsOf(keyId: string, caps: LimitsFile["rowCap"]): ServiceLimits["rowCa
   return Object.fromEntries(own);
 }
 
-/** Names by a plain hash of the key, as they were before: a short key could be guessed from it, so none is kept. */
+/** Former names with a plain hash of the key: a short key could be guessed from it, so these entries are dropped. */
 const PLAIN_HASH = /^[0-9a-f]{32}\//;
 
-/** What was learned of caps, without what is not below what is known: a cap is only lowered while it lives. */
+/** The learned caps that are below the known ones: a known cap is only lowered until it expires. */
 function loweredCaps(
   keyId: string,
   learned: ServiceLimits["rowCap"],
@@ -131,8 +131,8 @@ function loweredCaps(
 }
 
 /**
- * Adds what was learned of a service to what the lake has of it. Of two processes that do so in the same moment one
- * may overwrite the other's values: they are learned again.
+ * Adds learned limits of a service to those in the lake. If two processes do so at the same time, one may overwrite the
+ * values of the other: those are then learned again.
  *
  * @param learned whole numbers above 0.
  * @param now epoch milliseconds.

@@ -3,11 +3,11 @@ import { mkdir, open, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Signs of life are times of files, by the clock of the file system that keeps them. The clocks of the machines that share
- * a lake differ, and a difference of a minute made a process that lives count as dead.
+ * Heartbeats are the modification times of files, by the clock of the file system. The clocks of the machines that
+ * share a lake differ, and with a difference of a minute a running process would count as dead.
  */
 
-/** Gives a file of JSON the time of now. Its content stays: the first character is written again. */
+/** Sets the modification time of a JSON file to now: writes its first character, `{`, again. */
 export async function touch(path: string): Promise<void> {
   const file = await open(path, "r+");
   try {
@@ -17,7 +17,7 @@ export async function touch(path: string): Promise<void> {
   }
 }
 
-/** What time it is in a folder, in epoch milliseconds. @throws where no file can be written there. */
+/** The current time by a folder's file system, in epoch milliseconds. @throws where no file can be written there. */
 export async function timeIn(folder: string): Promise<number> {
   const path = join(folder, `${randomUUID()}.time`);
   await mkdir(folder, { recursive: true });

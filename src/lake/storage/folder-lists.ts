@@ -1,25 +1,27 @@
 import { readdir, stat } from "node:fs/promises";
 
-/** A folder whose last change is older than this is stamped otherwise by any later change, also where stamps are coarse. */
+/**
+ * If a folder's last change is older than this, any later change gives it another stamp, even with coarse timestamps.
+ */
 const SETTLED_MS = 3000;
 
-/** A list of a folder, and the stamp that the folder had before it was listed. */
+/** The names in a folder, and the stamp that the folder had before it was listed. */
 interface FolderList {
   readonly stamp: string;
   readonly names: string[];
 }
 
 /**
- * Lists folders: a folder that has not changed since gives the same array as before. A service looks at each table's log
- * for each request; a log of 10,000 entries takes 20 ms to list, and its stamp a tenth of one.
+ * Makes a function that lists folders; it returns the same array while a folder is unchanged. A service lists each
+ * table's log for each request: a log of 10,000 entries takes 20 ms to list, and its stamp 0.1 ms to read.
  *
- * The error of the system is thrown where a folder cannot be listed. The array must not be changed.
+ * The function throws the system's error where a folder cannot be listed. The array must not be changed.
  */
 export function folderLists(): (folder: string) => Promise<string[]> {
   const known = new Map<string, FolderList>();
   return async (folder) => {
     const now = Date.now();
-    // Taken first: a change between the stamp and the list leads to another list, not to an old one.
+    // The stamp is read first: after a change between stamp and list, the next call lists again.
     const { ino, mtimeNs, ctimeNs, mtimeMs } = await stat(folder, { bigint: true });
     const stamp = `${ino} ${mtimeNs} ${ctimeNs}`;
     const before = known.get(folder);

@@ -3,31 +3,31 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { LakeError } from "../../core/errors.js";
 
-/** Bytes that a folder's file system has free for this user; undefined where that cannot be known. */
+/** Free bytes for this user on a folder's file system; undefined where unknown. */
 export type FreeBytes = (folder: string) => Promise<number | undefined>;
 
-/** Asks the file system that a folder is, or will be, in. */
+/** Asks the file system in which a folder is or will be. */
 export const freeBytesOf: FreeBytes = async (folder) => {
   if (!existsSync(folder) && dirname(folder) !== folder) return freeBytesOf(dirname(folder));
   try {
     const { bavail, blocks, bsize } = await statfs(folder);
-    // Some file systems of networks and users do not count their blocks at all.
+    // Some network and user-space file systems do not count their blocks.
     return blocks === 0 ? undefined : bavail * bsize;
   } catch {
     return undefined;
   }
 };
 
-/** What is free beside the response: for the log, the records and the views. */
+/** Space that must be free in addition to the response: for the log, the records and the views. */
 const RESERVE_BYTES = 4_000_000;
-/** A bar as it is kept until it lands, and as it lands. */
+/** Bytes of a bar in the spool until it lands, and in its data file. */
 const BYTES_A_BAR = 100;
 
 /**
- * Makes sure that the disk can take a response, before it is asked and paid for.
+ * Makes sure that the disk has space for a response, before it is requested and paid for.
  *
- * @param bars most bars that may come; 0 for a response that is small.
- * @throws {LakeError} where it cannot.
+ * @param bars most bars that the response may have; 0 for a small response.
+ * @throws {LakeError} where the space is not enough.
  */
 export async function expectSpace(folder: string, bars: number, freeBytes: FreeBytes): Promise<void> {
   const free = await freeBytes(folder);

@@ -6,10 +6,10 @@ import { LakeError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import { folderLists } from "./folder-lists.js";
 
-/** Folder of what is being written, outside every table. */
+/** Folder of unfinished files, outside every table. */
 export const STAGING = ".staging";
 
-/** A file that a storage holds. */
+/** A file in a storage. */
 export interface StoredFile {
   /** Relative to the folder that was listed, with `/`. */
   readonly path: string;
@@ -19,13 +19,15 @@ export interface StoredFile {
 }
 
 /**
- * Where a lake's files are. Paths are relative to the lake, with `/`. A file, once there, is whole and, unless it was
- * `put`, never changes.
+ * Where a lake's files are. Paths are relative to the lake, with `/`. A file is complete as soon as it is visible, and
+ * it never changes unless `put` replaces it.
  */
 export interface Storage {
   /** Where DuckDB finds a file. */
   urlOf(path: string): string;
-  /** Names of all that is directly under a folder; none if the folder does not exist. The same array while nothing changed. */
+  /**
+   * Names of all entries of a folder; none if it does not exist. Returns the same array while the folder is unchanged.
+   */
   list(folder: string): Promise<readonly string[]>;
   /** All files under a folder; none if the folder does not exist. */
   walk(folder: string): Promise<StoredFile[]>;
@@ -33,11 +35,14 @@ export interface Storage {
   readText(path: string): Promise<string | undefined>;
   /** Creates a file, durably, unless one of that name exists. @returns whether it was created. */
   putIfAbsent(path: string, text: string): Promise<boolean>;
-  /** Writes a file, durably, in the place of one of that name: readers see the one or the other, whole. */
+  /** Writes a file durably and replaces one of that name: readers see either the old or the new file, complete. */
   put(path: string, text: string): Promise<void>;
-  /** A new local file name for DuckDB to write to, outside every table. */
+  /** A new local file path for DuckDB to write to, outside every table. */
   stagingFile(extension: string): Promise<string>;
-  /** Makes a finished staged file part of the lake, durably, unless one of that name exists. @returns whether it did. */
+  /**
+   * Makes a finished staged file part of the lake, durably, unless one of that name exists.
+   * @returns whether it did.
+   */
   moveIn(stagedFile: string, path: string): Promise<boolean>;
   /** Deletes a staged file, if it is there. */
   discard(stagedFile: string): Promise<void>;
@@ -112,7 +117,7 @@ export function localStorage(folder: string): Storage {
   };
 }
 
-/** A file's facts; undefined for a folder, and for what has gone meanwhile. */
+/** The path, size and time of a file; undefined for a folder, and for a file that was deleted in the meantime. */
 async function statOf(folder: string, name: string): Promise<StoredFile | undefined> {
   try {
     const found = await stat(join(folder, name));
@@ -124,7 +129,7 @@ async function statOf(folder: string, name: string): Promise<StoredFile | undefi
   }
 }
 
-/** Says of a write that failed what stood in its way, where that is the disk and not the caller. @throws {LakeError} */
+/** Runs a write; where it fails because of the disk, the error says why. @throws {LakeError} */
 async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write();
@@ -134,7 +139,7 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs `use` with a new file outside every table that holds a text, durably; deletes the file afterwards. */
+/** Writes a text durably to a new file outside every table, runs `use` with it and deletes it afterwards. */
 async function staged<T>(folder: string, text: string, use: (path: string) => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, `${randomUUID()}.put`);
@@ -146,7 +151,7 @@ async function staged<T>(folder: string, text: string, use: (path: string) => Pr
   }
 }
 
-/** Gives a finished file a name, durably, unless that name is taken. @returns whether it was free. */
+/** Gives a finished file a name, durably, unless that name is taken. @returns whether the name was free. */
 async function linkNew(root: string, file: string, target: string): Promise<boolean> {
   await makeFolders(root, dirname(target));
   try {
@@ -177,7 +182,7 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Makes a folder's entries durable. Windows knows no such call, and refuses to open a folder. */
+/** Makes a folder's entries durable. Windows has no such call, and does not open folders. */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");

@@ -8,14 +8,14 @@ import type { StoredFile } from "../../storage/storage.js";
 import { isDataFile } from "../vacuum.js";
 import { type Finding, FOREIGN, RESTORE, RESTORE_LOG } from "./finding.js";
 
-/** What became of a table's live files when they were held against the log, without opening them. */
+/** The result of a comparison of a table's live files with the log, without opening the files. */
 export interface FilesCheck {
   readonly findings: readonly Finding[];
-  /** Live files that are there, with the size that the log tells. */
+  /** Live files that exist with the size given in the log. */
   readonly present: readonly DataFile[];
 }
 
-/** How the log writes a partition's value, by type. */
+/** The text form of a partition's value in the log, by type. */
 const VALUE_TEXT: Readonly<Partial<Record<ColumnType, RegExp>>> = {
   string: /^[\s\S]+$/,
   date: /^\d{4}-\d{2}-\d{2}$/,
@@ -25,8 +25,8 @@ const VALUE_TEXT: Readonly<Partial<Record<ColumnType, RegExp>>> = {
 };
 
 /**
- * Holds a table's live files against what is stored: they are there, with their size, in the folder of their partition,
- * and with statistics that can be read.
+ * Compares a table's live files with what is stored: they must exist with their size, in the folder of their partition,
+ * and have readable statistics.
  *
  * @param stored the table's files, listed before the log was read.
  */
@@ -37,7 +37,7 @@ export async function checkFiles(
 ): Promise<FilesCheck> {
   const sizes = new Map(stored.map(({ path, size }) => [path, size]));
   const late = [...snapshot.files.keys()].some((path) => !sizes.has(path));
-  // What was committed after the listing is listed now.
+  // Some files were committed after the first listing, so the folder is listed again.
   if (late) for (const { path, size } of await lake.storage.walk(snapshot.table.name)) sizes.set(path, size);
   const newest = late ? await lake.snapshot(snapshot.table) : snapshot;
   const findings: Finding[] = [];
@@ -60,7 +60,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   return found?.isFile() ? found.size : undefined;
 }
 
-/** Data files that no version of a table knows. */
+/** Findings for data files that are in no version of a table. */
 export function unknownFiles({ table, files, removed }: Snapshot, stored: readonly StoredFile[]): Finding[] {
   return stored
     .filter(({ path }) => isDataFile(path) && !files.has(path) && !removed.has(path))
@@ -111,7 +111,7 @@ function checkPartition(table: TableSchema, { path, partitionValues }: DataFile,
         "partition_value",
         `is ${name} ${JSON.stringify(value)} by the log, and lies in another folder`,
         FOREIGN,
-        // Other programs may put a file anywhere; this one puts its own nowhere else.
+        // Other programs may put a file anywhere; this program always uses the folder of the partition.
         hashInName(path) === undefined ? "info" : "error",
       );
   }
@@ -153,7 +153,7 @@ function checkStatistics(file: DataFile, find: Find): void {
   }
 }
 
-/** What the log tells of a file's rows, damaged or not. */
+/** The log's statistics of a file, or `unreadable` where they are damaged. */
 export function readableStats(file: DataFile): FileStats | undefined | "unreadable" {
   try {
     return file.stats;

@@ -13,9 +13,9 @@ export interface ReadFile {
 }
 
 /**
- * Finds keys that stand more than once in a partition. Files whose ranges do not meet cannot share one, and a sorted
- * file shows its own repeats: only the keys of files that meet are compared, group by group, and what does not fit
- * into memory is spilled.
+ * Finds keys that occur more than once in a partition. Files whose ranges do not overlap cannot share a key, and a
+ * sorted file shows its own repeats. So only keys of files that overlap, or are not sorted, are compared, group by
+ * group; what does not fit into memory is spilled.
  *
  * @param files of one partition.
  */
@@ -41,7 +41,7 @@ function isSettled({ key, sort }: TableSchema, group: readonly ReadFile[]): bool
   return one.facts.repeats === 0 && sort.every((name) => key.includes(name));
 }
 
-/** Groups of files such that files of different groups share no key. */
+/** Groups of overlapping files: files of different groups share no key. */
 function meetingGroups(table: TableSchema, files: readonly ReadFile[]): ReadFile[][] {
   const columns = table.stats.filter((name) => table.key.includes(name));
   let groups: ReadFile[][] = [];

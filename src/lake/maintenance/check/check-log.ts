@@ -14,10 +14,10 @@ import type { Storage } from "../../storage/storage.js";
 import { checkpointDifference } from "./checkpoint-difference.js";
 import type { Finding } from "./finding.js";
 
-/** What became of a table's log when it was read from its beginning. */
+/** The result of reading a table's log from its beginning. */
 export interface LogCheck {
   readonly findings: readonly Finding[];
-  /** What the whole log comes to; undefined where it is not whole. */
+  /** The state that the whole log gives; undefined where the log is damaged. */
   readonly whole: Snapshot | undefined;
 }
 
@@ -25,8 +25,8 @@ const RESTORE_ENTRY = "restore it from a backup; no version from there on is rea
 const DROP_CHECKPOINT = "move it away: readers then use an older one, or the log from its beginning";
 
 /**
- * Reads a table's log from version 0, or from its oldest checkpoint where the beginning is gone: every entry must be
- * there and parse, and every checkpoint must be what the entries before it come to.
+ * Reads a table's log from version 0, or from its oldest checkpoint where the beginning is gone. Every entry must exist
+ * and be readable, and every checkpoint must equal the state that the entries before it give.
  */
 export async function checkLog(storage: Storage, table: TableSchema): Promise<LogCheck> {
   const log = await listLog(storage, table.name);
@@ -44,7 +44,7 @@ export async function checkLog(storage: Storage, table: TableSchema): Promise<Lo
   return reader.finish();
 }
 
-/** Versions of a log that there should be, from and to; to is -1 where there is no log. */
+/** The first and last version that a log should have, both inclusive; the last is -1 where there is no log. */
 function rangeOf({ commits, checkpoints }: LogFiles): readonly [number, number] {
   const starts = [commits[0], commits[0] === 0 ? undefined : checkpoints[0]?.version];
   const ends = [commits.at(-1), checkpoints.at(-1)?.version];
@@ -53,12 +53,12 @@ function rangeOf({ commits, checkpoints }: LogFiles): readonly [number, number] 
   return [Math.min(...known(starts)), Math.max(-1, ...known(ends))];
 }
 
-/** Goes through a log and keeps what it comes to, as long as nothing is amiss. A class because of what it keeps. */
+/** Reads a log entry by entry and tracks the table's state and the findings. */
 class LogReader {
   readonly #storage: Storage;
   readonly #table: TableSchema;
   readonly #findings: Finding[] = [];
-  /** Undefined while what the log comes to is unknown: from damage on, until a checkpoint tells. */
+  /** The state so far; undefined after damage, until a checkpoint gives it again. */
   #draft: Draft | undefined;
   #isWhole = true;
 
@@ -68,13 +68,13 @@ class LogReader {
     this.#draft = new Draft(emptySnapshot(table));
   }
 
-  /** The log begins late, and no checkpoint tells what was before. */
+  /** Reports a log that begins after version 0 and has no checkpoint. */
   headless(): void {
     const file = commitFile(this.#table.name, 0);
     this.#broken("log_begins_late", file, "is missing, and there is no checkpoint to begin with", 0);
   }
 
-  /** @param optional the version's checkpoint stands in for it. */
+  /** Reads an entry. @param optional whether the version's checkpoint replaces the entry. */
   async entry(version: number, optional: boolean): Promise<void> {
     const file = commitFile(this.#table.name, version);
     let commit: Commit | undefined;
@@ -112,7 +112,7 @@ class LogReader {
     }
   }
 
-  /** `_last_checkpoint` must name a checkpoint that is there, and none behind the log's end. */
+  /** `_last_checkpoint` must name a checkpoint that exists, and no version after the log's end. */
   async lastCheckpoint({ checkpoints }: LogFiles, newest: number): Promise<void> {
     const file = lastCheckpointFile(this.#table.name);
     const hint = "delete it: it only saves other programs a look at the folder";

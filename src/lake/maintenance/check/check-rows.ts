@@ -11,10 +11,10 @@ import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import { type Find, readableStats } from "./check-files.js";
 import { FOREIGN, RESTORE_LOG } from "./finding.js";
 
-/** What a file's rows are, as they were read. */
+/** Facts about a file's rows, found by reading them. */
 export interface RowFacts {
   readonly rows: number;
-  /** Whether the rows are in the table's order: then repeats of the sort columns stand side by side. */
+  /** Whether the rows are in the table's order: then repeats of the sort columns are adjacent. */
   readonly isSorted: boolean;
   /** Rows whose sort columns equal those of the row before. */
   readonly repeats: number;
@@ -23,16 +23,16 @@ export interface RowFacts {
   readonly max: Readonly<Record<string, string>>;
 }
 
-/** Reads a Parquet file by itself: only what it holds. */
+/** SQL that reads one Parquet file, without values from folder names. */
 function fileSource(url: string): string {
   return `read_parquet(${literalList([url])}, hive_partitioning = false)`;
 }
 
 /**
- * Reads every value of a live file, once: its columns, how many rows it has, their order, what they span, and what must
- * not be null.
+ * Reads every value of a live file once, and checks its columns, the number and order of its rows, their bounds, and
+ * nulls in required columns.
  *
- * @returns undefined where the file lacks columns without which nothing can be said of its rows.
+ * @returns undefined where the file lacks a column that these checks need.
  * @throws {QueryError} when the file is not readable.
  */
 export async function checkRows(
@@ -99,7 +99,7 @@ export async function checkRows(
   return facts;
 }
 
-/** The columns of the table that a file has; findings for those that differ. */
+/** Adds findings for columns that differ from the table's. @returns the names of the file's columns. */
 async function checkColumns(
   session: Session,
   table: TableSchema,
@@ -126,7 +126,7 @@ async function checkColumns(
   return new Set(types.keys());
 }
 
-/** DuckDB's names of a column's type. Old writers have times without a zone: they are UTC. */
+/** DuckDB's names of each column type. Old writers store times without a zone: they are UTC. */
 const TYPES_OF: Readonly<Record<Column["type"], readonly string[]>> = {
   string: ["VARCHAR"],
   double: ["DOUBLE"],
@@ -164,7 +164,7 @@ function rowsSql(
     SELECT *, ${key} AS sort_key, lag(${key}) OVER () AS sort_key_before FROM ${fileSource(url)})`;
 }
 
-/** What a partition column follows from, in the tables that derive it; undefined in others. */
+/** SQL that derives a partition column from other columns; undefined where the table does not derive it. */
 function derivedSql({ name: table }: TableSchema, name: string): string | undefined {
   const isBars = table === BARS_1D.name || table === BARS_1M.name;
   const hasRegion = isBars || table === BALANCE_SHEET.name || table === CASH_FLOW.name;
@@ -197,14 +197,14 @@ function compareStatistics(file: DataFile, { rows, min, max }: RowFacts, find: F
         "statistics_wrong",
         `has ${actual} as its ${side} ${name}, and ${value} by the log`,
         RESTORE_LOG,
-        // Wider than need be costs time only; other writers shorten long texts so.
+        // Bounds that are too wide only cost time; other writers have such bounds where they shorten long texts.
         hides ? "error" : "warning",
       );
     }
   }
 }
 
-/** Other writers give times with more digits, or another zone. */
+/** Whether two values are the same: other writers write times with more digits, or in another zone. */
 function sameValue(told: string, actual: string): boolean {
   return (
     told === actual ||

@@ -14,18 +14,18 @@ import { type Finding, RESTORE } from "./finding.js";
 export interface CheckOptions {
   /** Reads every live file in full. @default false */
   readonly deep?: boolean;
-  /** Epoch milliseconds. Where it is given, a deep check records that the files which are sound were verified then. */
+  /** Epoch milliseconds. Where it is given, a deep check records it as the verification time of all sound files. */
   readonly now?: number;
-  /** Ends the work after the file that is being read. */
+  /** Stops the check after the current file. */
   readonly signal?: AbortSignal;
-  /** Is told before each file that is read. */
+  /** Called before each file is read. */
   readonly onProgress?: (progress: CheckProgress) => void;
 }
 
-/** How far the reading of a table's files has come. */
+/** Progress of reading a table's files. */
 export interface CheckProgress {
   readonly table: string;
-  /** The file that comes next, relative to the table. */
+  /** The next file, relative to the table. */
   readonly file: string;
   readonly done: number;
   readonly total: number;
@@ -38,7 +38,7 @@ export interface TableCheck {
   readonly table: string;
   /** -1 where the table has no commit, or its log cannot be read. */
   readonly version: number;
-  /** Live files, and their bytes. */
+  /** Number of live files, and their total size. */
   readonly files: number;
   readonly bytes: number;
   /** Rows that were read; 0 unless the check was deep. */
@@ -47,8 +47,9 @@ export interface TableCheck {
 }
 
 /**
- * Checks what a table is stored as: its log from the beginning, its newest version's files against the log, and, deep,
- * every row of these. Changes nothing. Others may write meanwhile: what is checked is the version that was newest.
+ * Checks how a table is stored: its log from the beginning, the files of its newest version against the log and, in a
+ * deep check, every row of these. It changes no table. Others may write at the same time: the check covers the version
+ * that was newest when it began.
  */
 export async function checkTable(
   lake: Lake,
@@ -79,7 +80,7 @@ export async function checkTable(
   return { table: table.name, version: snapshot.version, files: snapshot.files.size, bytes, rows, findings };
 }
 
-/** The table as readers see it; undefined where they cannot, which the check of the log has told. */
+/** The table as readers see it; undefined where it cannot be read, which the check of the log has reported. */
 async function newestOf(lake: Lake, table: TableSchema): Promise<Snapshot | undefined> {
   try {
     return await lake.snapshot(table);
@@ -89,7 +90,7 @@ async function newestOf(lake: Lake, table: TableSchema): Promise<Snapshot | unde
   }
 }
 
-/** Reads files one after the other; what is amiss is added to the findings. @returns those that could be read. */
+/** Reads files one after the other, and adds what is wrong to the findings. @returns the files that could be read. */
 async function readFiles(
   lake: Lake,
   snapshot: Snapshot,
@@ -107,7 +108,7 @@ async function readFiles(
       onProgress?.({ table: name, file: file.path, done, total: files.length, rows, bytes });
       const found: Finding[] = [];
       const facts = await readFile(session, lake, snapshot, file, found);
-      // A file that was replaced and vacuumed meanwhile is no finding.
+      // A file that was replaced and vacuumed during the check is no finding.
       if (facts === undefined && !(await isLive(lake, snapshot, file))) continue;
       findings.push(...found);
       bytes += file.size;
@@ -137,7 +138,7 @@ async function readFile(
   try {
     const told = hashInName(file.path);
     const hash = told === undefined ? undefined : await contentHash(url);
-    // What is not the file that was written is not read further.
+    // A file with the wrong hash is not read further.
     if (hash !== told) {
       find(
         "file_content",

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 
 /**
- * How a checkpoint differs from what the log comes to at its version, in a few words; undefined where it does not.
- * Removed files and landed answers may be left out of a checkpoint when they are old.
+ * How a checkpoint differs from the state that the log gives at its version, in a few words; undefined where it does
+ * not. A checkpoint may leave out old removed files and old landed responses.
  */
 export function checkpointDifference(log: Snapshot, checkpoint: Snapshot): string | undefined {
   for (const [path, file] of log.files) {
@@ -32,7 +32,7 @@ export function checkpointDifference(log: Snapshot, checkpoint: Snapshot): strin
   return undefined;
 }
 
-/** Other writers may keep statistics in columns of their own: only where both are here are they compared. */
+/** Statistics are compared only where both files have them: other writers may store them in separate columns. */
 function fileDifference(file: DataFile, other: DataFile): string | undefined {
   if (file.size !== other.size) return "size";
   if (!isDeepStrictEqual({ ...file.partitionValues }, { ...other.partitionValues })) return "partition";

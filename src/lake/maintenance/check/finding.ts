@@ -1,7 +1,7 @@
-/** How much a finding matters: `info` needs no action, a lake with a `warning` is read right, one with an `error` may not be. */
+/** `info` needs no action; with a `warning` queries are still right; with an `error` they may be wrong or fail. */
 export type Severity = "error" | "warning" | "info";
 
-/** What a finding is about. */
+/** The kind of a finding. */
 export type FindingRule =
   | "log_entry_missing"
   | "log_entry_unreadable"
@@ -31,26 +31,26 @@ export type FindingRule =
 /** Something about a lake's storage that is not as it should be. */
 export interface Finding {
   readonly severity: Severity;
-  /** Undefined where it is the whole lake's. */
+  /** Undefined where the finding is about the whole lake. */
   readonly table?: string;
-  /** The version of the table that it is about, where it is about one. */
+  /** The version of the table, where the finding is about one. */
   readonly version?: number;
   /** Relative to the lake. */
   readonly file?: string;
   readonly rule: FindingRule;
-  /** What is the matter; begins with its subject. */
+  /** What is wrong; begins with its subject. */
   readonly message: string;
   /** What to do next. */
   readonly hint: string;
 }
 
-/** What to do about a file of which no whole copy is in the lake. */
+/** What to do about a lost or damaged file: the lake has no other copy of it. */
 export const RESTORE =
   "restore it from a backup; barlake repair takes it from a copy of the lake, or out of the table and has its rows asked for again";
 
-/** What to do about a file that is whole, and not as this program writes files. */
+/** What to do about an intact file that is not as this program writes files. */
 export const FOREIGN =
   "barlake writes no such file: correct it with the program that did (barlake history tells which)";
 
-/** What to do about the log's wrong word about a file. */
+/** What to do about a wrong statement about a file in the log. */
 export const RESTORE_LOG = "restore the table's _delta_log from a backup";
