@@ -32,8 +32,7 @@ export function isAllNull(bitmap: Uint8Array, rows: number): boolean {
 }
 
 /**
- * Copies `count` bits of a bitmap, from bit `from` on, to bit `at` of another one, and leaves its other bits as they
- * are.
+ * Copies `count` bits of a bitmap, from bit `from` on, to bit `at` of another one, whose other bits do not change.
  *
  * @param bitmap undefined: all bits are 1.
  */

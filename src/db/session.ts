@@ -134,10 +134,7 @@ export class Session implements Disposable {
     })();
   }
 
-  /**
-   * Runs one query and returns its rows as objects. For small results. int64 is bigint, dates and times are DuckDB's
-   * values.
-   */
+  /** Runs one query and returns its rows as objects of DuckDB's values, int64 as bigint. For small results. */
   async rows<Row = Record<string, DuckDBValue>>(sql: string, bindings?: Bindings): Promise<Row[]> {
     const reader = await this.#whole(sql, () =>
       this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
@@ -146,8 +143,8 @@ export class Session implements Disposable {
   }
 
   /**
-   * Runs one query and returns its rows as JavaScript values. For small results. int64 is bigint, dates and times are
-   * Date.
+   * Runs one query and returns its rows as objects of JavaScript values. For small results. int64 is bigint; dates and
+   * timestamps are Date.
    */
   async json<Row = Record<string, unknown>>(sql: string, bindings?: Bindings): Promise<Row[]> {
     const reader = await this.#whole(sql, () =>

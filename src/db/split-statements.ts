@@ -40,8 +40,7 @@ export function allStatements(sql: string): readonly Statement[] {
 }
 
 /**
- * A statement on one line, without its comments; undefined where that would change it, as a string contains a line
- * break.
+ * A statement on one line, without its comments; undefined where a string in it contains a line break.
  */
 export function onOneLine(sql: string): string | undefined {
   const parts = sqlTokens(sql).map(({ kind, text }) => (kind === "blank" || kind === "comment" ? " " : text));

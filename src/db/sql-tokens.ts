@@ -10,10 +10,7 @@ export interface SqlToken {
 
 type Rule = readonly [kind: SqlToken["kind"], pattern: RegExp, isOpen: boolean];
 
-/**
- * The token rules of DuckDB's scanner: the first match wins. The patterns are sticky, so they match only at
- * `lastIndex`.
- */
+/** The token rules of DuckDB's scanner: the first match wins. Sticky patterns match only at `lastIndex`. */
 const RULES: readonly Rule[] = [
   ["blank", /\s+/y, false],
   ["comment", /--[^\n]*/y, false],

@@ -17,8 +17,7 @@ export function isSymbol(text: string): text is MarketSymbol {
 }
 
 /**
- * A symbol as services write it: codes of Hong Kong have five digits, so `700.HK` becomes `00700.HK`. Others are
- * unchanged.
+ * A symbol as services write it: codes of Hong Kong have five digits, so `700.HK` becomes `00700.HK`.
  */
 export function canonicalSymbol(symbol: string): string {
   return /^\d{1,4}\.HK$/.test(symbol) ? symbol.padStart(8, "0") : symbol;

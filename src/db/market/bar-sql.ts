@@ -42,8 +42,8 @@ export function statedPriceSql(price: string, close: string): string {
 }
 
 /**
- * A price adjusted by its day's step value; a null step leaves the price unchanged. A price of 0 means "none" and stays
- * 0.
+ * A price adjusted by its day's step value; without a step (null) it does not change. A price of 0 means "none" and
+ * stays 0.
  *
  * @param adjustment the adjustment, or SQL of its name.
  */

@@ -9,10 +9,7 @@ import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
 import { orderRowGroups } from "./order-row-groups.js";
 
-/**
- * Rows of a row group, a whole number of DuckDB's vectors: one symbol's minute bars of a month lie in one or two
- * groups.
- */
+/** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minute bars is in one or two groups. */
 export const ROW_GROUP_ROWS = 122_880;
 
 /**

@@ -61,8 +61,7 @@ export async function writeChanges(
 
 /**
  * Writes partitions that are scans, which sibling sessions can read too, two at a time: while the last rows of one are
- * compressed, and its file is hashed and made durable, the next one uses the cores. When it throws, all writes have
- * ended.
+ * compressed, and its file is hashed and made durable, the next one uses the cores. All writes end before it throws.
  */
 async function twoAtATime(
   session: Session,

@@ -155,10 +155,7 @@ export class ResponseSpool {
     return this.#owned;
   }
 
-  /**
-   * A folder without an owner file belongs to a run that has ended, so a new folder appears together with its owner
-   * file.
-   */
+  /** A folder without an owner file counts as abandoned, so a new folder appears together with its owner file. */
   async #own(): Promise<void> {
     const owner = join(this.#folder, OWNER);
     const text = JSON.stringify({ host: hostname(), pid: process.pid });
