@@ -5,7 +5,7 @@ import { noticeOf, sendNotice } from "../jobs/run/notify.js";
 import type { RunOutcome } from "../jobs/run/run-outcome.js";
 import type { RunStatus } from "../schema/runs.js";
 
-/** What {@link notifyOption} gives. */
+/** The values of {@link notifyOption}. */
 export interface NotifyOptions {
   readonly notify?: string;
 }
@@ -19,9 +19,9 @@ export function notifyOption(): Option {
 }
 
 /**
- * The webhook that is told of a pipeline's runs: that of the option, of the pipeline, or of the environment.
+ * The webhook for reports on a pipeline's runs: given by the option, the pipeline, or the environment.
  *
- * @throws {UsageError} where it names a variable that is not set, or is no address. The address stands in no message.
+ * @throws {UsageError} if it names a variable that is not set, or is no address. No message contains the address.
  */
 export function webhookOf(pipeline: Pipeline, { notify }: NotifyOptions): string | undefined {
   const given = notify ?? pipeline.notify?.webhook ?? process.env.BARLAKE_WEBHOOK;
@@ -39,10 +39,10 @@ export function webhookOf(pipeline: Pipeline, { notify }: NotifyOptions): string
 }
 
 /**
- * Tells the webhook how a run ended, where that is to be told.
+ * Sends the result of a run to the webhook, if the pipeline's settings ask for it.
  *
- * @param previous how the run before it ended.
- * @returns why the webhook could not be told; undefined where it was, or was not to be.
+ * @param previous status of the previous run.
+ * @returns why the notice failed; undefined if it was sent, or none was due.
  */
 export async function announce(
   webhook: string | undefined,

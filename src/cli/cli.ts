@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** What a command needs of the process, so that it can be run by a test as well. */
+/** The parts of the process that a command needs; tests pass their own. */
 export interface Cli {
   readonly program: Command;
   /** Runs a command's work; its result is the exit code. */

@@ -12,7 +12,7 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** The exit code of a run that ended so. */
+/** The exit code for the end of a run. */
 export function exitOfRun(status: RunStatus): number {
   switch (status) {
     case "complete":
@@ -27,7 +27,7 @@ export function exitOfRun(status: RunStatus): number {
   }
 }
 
-/** The exit code of an import: a file that could not be read, or rows of which none could be taken, leave work to do. */
+/** The exit code of an import: partial if a file could not be read, or rows were rejected and none was landed. */
 export function exitOfImport({ rejected, landed }: Pick<ImportReport, "rejected" | "landed">): number {
   if (rejected.some(({ rule }) => rule === "unreadable_file")) return EXIT.partial;
   const taken = landed.reduce((sum, one) => sum + one.inserted + one.updated + one.unchanged, 0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCli } from "./program.js";
 
-// A reader that has seen enough, such as head, closes the pipe: that is no fault.
+// A reader such as head may close the pipe early: that is not an error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   throw error;

@@ -13,7 +13,7 @@ export interface ChartBar {
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 const LONGEST_LABEL = 24;
 
-/** A horizontal bar a line, with its label and its value; those below 0 in red. */
+/** Horizontal bars, one per line, each with its label and its value; negative ones in red. */
 export function barChart(bars: readonly ChartBar[], width: number): string {
   const labels = bars.map(({ label }) => cut(label, LONGEST_LABEL));
   const largest = Math.max(...bars.map(({ value }) => Math.abs(value)));

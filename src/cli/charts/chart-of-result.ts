@@ -9,12 +9,12 @@ import { type ChartSize, lineChart, most } from "./line-chart.js";
 export const CHART_KINDS = ["line", "bar", "candlestick"] as const;
 export type ChartKind = (typeof CHART_KINDS)[number];
 
-/** What is to be drawn; what is not said is chosen by the columns. */
+/** The chart to draw; missing settings are chosen from the columns. */
 export interface ChartWish {
   readonly kind?: ChartKind | undefined;
   /** Column of the axis. */
   readonly x?: string | undefined;
-  /** Column of the values; a candlestick has those of its names. */
+  /** Column of the values; a candlestick takes its columns by name. */
   readonly y?: string | undefined;
 }
 
@@ -27,10 +27,10 @@ export interface ChartedResult {
 const PRICES = ["open", "high", "low", "close"] as const;
 
 /**
- * Draws a result in a terminal. Unless told, a candlestick of what has open, high, low and close; a line over a date, a time
- * or a number; else bars. Points are drawn in the order of their axis, and rows without a value left out.
+ * Draws a result in a terminal. By default: a candlestick for open, high, low and close; a line over a date, a time
+ * or a number; otherwise bars. Points are drawn in the order of their axis, and rows without a value are left out.
  *
- * @throws {UsageError} for a column that the result does not have, or that has no numbers.
+ * @throws {UsageError} for a column that does not exist, or has no numbers.
  */
 export function chartOfResult(result: ChartedResult, wish: ChartWish, size: ChartSize): string {
   const { columns } = result;
@@ -90,7 +90,7 @@ function candles(result: ChartedResult, x: ResultColumn | undefined, size: Chart
   return candleChart(merged(bars, Math.max(8, size.width - margin)), { height: size.height });
 }
 
-/** As many bars as fit at most, each of as many of those given as that takes. */
+/** Merges neighbouring bars, equally many each, so that the result fits. */
 function merged(bars: readonly Candle[], room: number): Candle[] {
   const each = Math.ceil(bars.length / room);
   const groups = Array.from({ length: Math.ceil(bars.length / each) }, (_, i) =>
@@ -155,8 +155,8 @@ function numbersOf({ columns, rows }: ChartedResult, column: ResultColumn): numb
 }
 
 /**
- * Where rows lie on the axis: numbers by their value, dates and times in their order, each as far from the next, since
- * markets close; texts as they come.
+ * Positions of rows on the axis: numbers by their value; dates and times in their order at equal distances, because
+ * markets close; texts in the order of the rows.
  */
 function placesOf(result: ChartedResult, column: ResultColumn | undefined): number[] {
   if (column !== undefined && isNumeric(column.type)) return numbersOf(result, column);

@@ -2,9 +2,9 @@ import { paint } from "../text/text.js";
 
 /** A point of a line. */
 export interface ChartPoint {
-  /** How the axis names it. */
+  /** Its label on the axis. */
   readonly label: string;
-  /** Where it lies on the axis: rising. */
+  /** Its position on the axis, ascending. */
   readonly x: number;
   readonly y: number;
 }
@@ -15,7 +15,7 @@ export interface ChartSize {
   readonly height: number;
 }
 
-/** Dots of a cell: 2 across and 4 down, and the bits of a Braille character that they are. */
+/** Dots of a cell, 2 across and 4 down, and their bits in a Braille character. */
 const [ACROSS, DOWN] = [2, 4];
 const BITS = [
   [0x01, 0x08],
@@ -27,7 +27,7 @@ const BLANK_BRAILLE = 0x2800;
 /** Lines from one label of the vertical axis to the next. */
 const LABEL_EVERY = 4;
 
-/** A line through points, in Braille dots, with the values on the left and the first and the last label below. */
+/** A line through points, in Braille dots, with values on the left and the first and the last label below. */
 export function lineChart(points: readonly ChartPoint[], { width, height }: ChartSize): string {
   const values = points.map(({ y }) => y);
   const [low, high] = [least(values), most(values)];
@@ -88,12 +88,12 @@ function axisLabels(low: number, high: number, height: number): string[] {
   });
 }
 
-/** Decimals with which numbers that span so much can be told apart. */
+/** Number of decimals that distinguishes numbers within a span. */
 export function decimalsFor(span: number): number {
   return span === 0 ? 2 : Math.min(8, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(span)))));
 }
 
-/** A number for a chart, short where it is large: 12.5, 1.3M. */
+/** A number for a chart, shortened if it is large: 12.5, 1.3M. */
 export function chartNumber(value: number, digits = decimalsFor(value)): string {
   const size = Math.abs(value);
   const [unit, divisor] =
@@ -101,12 +101,12 @@ export function chartNumber(value: number, digits = decimalsFor(value)): string 
   return `${(value / divisor).toFixed(unit === "" ? digits : 2)}${unit}`;
 }
 
-/** Least of many: more than a call takes as parameters. */
+/** Minimum of many numbers: more than a call can take as parameters. */
 function least(values: readonly number[]): number {
   return values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
 }
 
-/** Most of many. */
+/** Maximum of many numbers. */
 export function most(values: readonly number[]): number {
   return values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }

@@ -33,7 +33,7 @@ interface Options extends ServiceOptions {
   readonly sample?: SampleSize;
 }
 
-/** Findings that people are shown; machines get all of them. */
+/** Maximum number of findings that people are shown; machines get all of them. */
 const MOST_SHOWN = 40;
 const SEVERITIES: readonly Severity[] = ["error", "warning", "info"];
 const COLOUR = { error: "red", warning: "yellow", info: "dim" } as const;
@@ -181,7 +181,7 @@ function sampleText(sample: SampleReport): string[] {
   return lines;
 }
 
-/** Commands that ask for the deviating bars again and merge them, and that accept those that are gone. */
+/** Commands that request the deviating bars again and merge them, and that accept missing bars. */
 function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
   const pipelines = [
     ["daily", BARS_1D],
@@ -204,7 +204,7 @@ function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
   });
 }
 
-/** Commands that accept that bars are gone, by region. */
+/** Commands that accept missing bars, by region. */
 function withdrawnCommands(name: string, gone: readonly DeviatingBar[]): string[] {
   return (Object.keys(REGIONS) as Region[]).flatMap((region) => {
     const own = gone.filter(({ symbol }) => regionOf(symbol) === region);
@@ -260,7 +260,7 @@ function summary({ tables, findings }: CheckReport, { deep }: Options): string {
   return `${plural(tables.length, "table")}, ${plural(total("files"), "file")} (${size(total("bytes"))})${read}: ${result}`;
 }
 
-/** Each piece of advice once, with the rules that it is for. */
+/** Each piece of advice once, with its rules. */
 function whatToDo(findings: readonly Finding[]): string[] {
   const rules = new Map<string, Set<string>>();
   for (const { hint, rule } of findings) rules.set(hint, (rules.get(hint) ?? new Set()).add(rule));

@@ -168,7 +168,7 @@ Examples:
     );
 }
 
-/** Folders of the datasets that are named, or of all. @throws {UsageError} for a name that none has. */
+/** Folders of the named datasets, or of all. @throws {UsageError} for an unknown name. */
 async function foldersNamed(lake: Lake, names: readonly string[]): Promise<string[]> {
   const found = await listDatasets(lake);
   if (names.length === 0) return found.map(({ folder }) => folder);

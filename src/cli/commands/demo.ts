@@ -25,7 +25,7 @@ import { count, duration, paint, size, table } from "../text/text.js";
 const MARKER = ".barlake-demo";
 const KEY = "demo-key";
 
-/** The market of the demo: large enough to show rates, small enough to be over in seconds. */
+/** The market of the demo: large enough to show rates, small enough to finish within seconds. */
 const MARKET = { seed: 7, symbols: 240, days: 500, minuteDays: 20 } as const;
 
 const PIPELINES = [
@@ -87,7 +87,7 @@ Try next:
   return EXIT.done;
 }
 
-/** Makes the demo's folder empty; one that the demo did not make is left alone. */
+/** Empties the demo's folder. @throws {UsageError} for a folder that the demo did not create. */
 async function prepareFolder(folder: string): Promise<void> {
   const names = await readdir(folder).catch((): string[] => []);
   if (names.length > 0 && !names.includes(MARKER)) {
@@ -100,7 +100,7 @@ async function prepareFolder(folder: string): Promise<void> {
   await writeFile(join(folder, MARKER), "made by barlake demo\n");
 }
 
-/** Fills the lake; gives the symbols of every instrument ever listed, which no service tells of once it is delisted. */
+/** Fills the lake; returns the symbols of all instruments ever listed, since services do not list delisted ones. */
 async function fill(lake: Lake, signal: AbortSignal): Promise<{ bars: number; symbols: string[] }> {
   const now = systemClock.now();
   const end = localDate(subHours(now, 24).getTime(), "UTC");

@@ -16,7 +16,7 @@ interface Options extends CommonOptions {
   readonly barLabel: "end" | "start";
 }
 
-/** Remarks that are printed; the others are only counted. */
+/** Maximum number of remarks that are printed; the others are only counted. */
 const SHOWN_REMARKS = 5;
 
 export function addImport(cli: Cli): void {

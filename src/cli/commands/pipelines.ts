@@ -10,7 +10,7 @@ import { instantText, scheduleText, windowText } from "../text/schedule-text.js"
 import { paint, table } from "../text/text.js";
 import { isLikelyTradingDay } from "../trading-days.js";
 
-/** A pipeline's file, and what came of loading it. */
+/** A pipeline's file, and the result of loading it. */
 type Loaded = { readonly file: string } & (
   | { readonly pipeline: Pipeline }
   | { readonly error: BarlakeError }

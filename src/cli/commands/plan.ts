@@ -13,7 +13,7 @@ import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-opt
 import { limitsOf, rpmOption, type ServiceOptions, urlOption } from "../options/service-option.js";
 import { count, duration, paint, plural, size, table } from "../text/text.js";
 
-/** What a bar takes, about: as JSON on the wire, and in a compacted file. */
+/** Approximate size of a bar: as JSON on the wire, and in a compacted file. */
 const WIRE_BYTES_PER_BAR = 58;
 const LAKE_BYTES_PER_BAR = 12;
 
@@ -40,7 +40,7 @@ Examples:
     );
 }
 
-/** Prints what a pipeline would ask for, by region. */
+/** Prints the requests of a pipeline, by region. */
 export async function printPlan(
   pipeline: Pipeline,
   demand: RunOptions,

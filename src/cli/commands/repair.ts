@@ -74,7 +74,7 @@ Examples:
     );
 }
 
-/** Whether nothing of a file is lost: rows of which no service was asked are taken as the copy has them. */
+/** Whether nothing of a file is lost: it was put back, or the copy had all rows and no symbol is requested again. */
 function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFile): boolean {
   return outcome === "restored" || (outcome === "copied" && copiedRows === rows && symbolsAskedAgain === 0);
 }
@@ -105,7 +105,7 @@ function text(reports: readonly RepairReport[], dryRun: boolean): string {
   return lines.join("\n");
 }
 
-/** What fetches a table's lost rows. */
+/** Commands that fetch a table's lost rows. */
 const NEXT: Readonly<Record<string, readonly string[]>> = {
   bars_1d: ["barlake run daily --repair"],
   bars_1m: ["barlake run minute --repair"],

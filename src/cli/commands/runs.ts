@@ -14,7 +14,7 @@ interface ListOptions extends CommonOptions {
   readonly pipeline?: string;
 }
 
-/** Absent symbols of a table that people are shown; machines get all of them. */
+/** Maximum number of a table's absent symbols that people are shown; machines get all of them. */
 const MOST_SYMBOLS = 10;
 
 export function addRuns(cli: Cli): void {

@@ -136,7 +136,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   return EXIT.done;
 }
 
-/** The pipelines to run. @throws {UsageError} where one has no schedule, or two have one name. */
+/** The pipelines to run. @throws {UsageError} if one has no schedule, or two have the same name. */
 async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
   const found = new Map<string, Pipeline>();
   for (const name of names.length > 0 ? names : (await pipelineFiles()).keys()) {

@@ -94,7 +94,7 @@ Examples:
     );
 }
 
-/** The keys that the service accepts; `own` is one that was made for this run. @throws {UsageError} */
+/** The keys that the service accepts; `own` is a key made for this run. @throws {UsageError} */
 async function keysOf(
   { keys: path, host }: Options,
   onFault: (error: unknown) => void,

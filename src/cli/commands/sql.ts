@@ -100,10 +100,10 @@ Examples:
     );
 }
 
-/** Rows of a notebook's tables. */
+/** Maximum number of rows of a notebook's tables. */
 const NOTEBOOK_ROWS = 40;
 
-/** @throws {UsageError} for options that a notebook does not go with, or that go with nothing else. */
+/** @throws {UsageError} for options that do not fit a notebook, or fit only a notebook. */
 async function foundIn(options: Options): Promise<FoundNotebook | undefined> {
   const { file, html, param, format, output } = options;
   const found = file === undefined || file === "-" ? undefined : await findNotebook(file);
@@ -117,7 +117,7 @@ async function foundIn(options: Options): Promise<FoundNotebook | undefined> {
   return found;
 }
 
-/** A file of plain SQL is one only where a page of it, or a parameter, is asked for. */
+/** A file of plain SQL counts as a notebook only if a page or a parameter is requested. */
 function isShownAsNotebook({ notebook }: FoundNotebook, { html, param }: NotebookOptions): boolean {
   return !notebook.isPlain || html !== undefined || param !== undefined;
 }
@@ -136,7 +136,7 @@ async function run(
   await runShell(session, lake, { settings: { mode, limit, timing: true }, historyFile, signal });
 }
 
-/** The SQL that is to be run; undefined: a shell is. What is piped in is one, unless its result has a format. */
+/** The SQL to run; undefined: start a shell, also for piped input unless its result has a format or a file. */
 async function sqlOf(
   given: string | undefined,
   { file, format, output }: Options,

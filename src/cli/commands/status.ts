@@ -24,7 +24,7 @@ interface TableRow {
   readonly committed_at: Date | null;
 }
 
-/** A table, and since when all its files are known to be what was written; undefined where that is not known. */
+/** A table, and the time since which all its files are known to be intact; null if unknown. */
 type StatusRow = TableRow & { readonly verified_at: Date | null };
 
 interface BarsRow {
@@ -64,7 +64,7 @@ export function addStatus(cli: Cli): void {
         );
         using reader = session;
         const faults: Fault[] = refused.map(({ table: { name }, error }) => faultOf(name, error));
-        // What cannot be read is reported, and the rest is shown.
+        // Tables that cannot be read are reported, and the others are shown.
         const readable = async <Row>(
           names: readonly string[],
           read: () => Promise<Row[]>,
@@ -119,7 +119,7 @@ async function withVerification(
   });
 }
 
-/** Tables that coverage is measured from. */
+/** Tables needed to measure coverage. */
 const COVERAGE_TABLES = ["requests", "instruments", "trading_days", "bars_1d"];
 
 /** A table that cannot be read. */
@@ -146,10 +146,10 @@ function printEmpty({ lake, asOf }: CommonOptions & PointInTimeOptions): void {
   process.stdout.write(`${lake} ${text}\n`);
 }
 
-/** Gaps that are shown of each table and region. */
+/** Maximum number of gaps that are shown of each table and region. */
 const GAPS_SHOWN = 3;
 
-/** What was answered of what could have been asked for, and the largest gaps. */
+/** The answered share of all possible requests, and the largest gaps. */
 function coverageLines(coverage: readonly TableCoverage[]): string[] {
   if (coverage.length === 0) return [];
   const rows = coverage.map((c) => [

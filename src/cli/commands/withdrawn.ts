@@ -71,7 +71,7 @@ Examples:
     );
 }
 
-/** The days by the calendar of the symbols' region. @throws {UsageError} where they are of several regions. */
+/** The days by the calendar of the symbols' region. @throws {UsageError} for symbols of several regions. */
 function windowOf(symbols: readonly string[], { from, to }: Options): TimeRange {
   const regions = new Set(symbols.map((symbol): Region | undefined => regionOf(symbol)));
   const [region] = regions;

@@ -8,10 +8,10 @@ import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { count, paint, plural, size, table } from "../text/text.js";
 
-/** Parts of a field's cells without a value that are shown as a share. */
+/** A share as a percentage; empty for 0. */
 const percent = (part: number): string => (part === 0 ? "" : `${(part * 100).toFixed(1)} %`);
 
-/** What a dataset would be, in words. */
+/** A planned dataset as text. */
 export function planText(plan: DatasetPlan): string {
   const lines = [
     `${paint("bold", plan.name)}, ${plan.format}: ${plan.first} to ${plan.last}; nothing was written`,
@@ -31,7 +31,7 @@ export function planText(plan: DatasetPlan): string {
   return lines.join("\n");
 }
 
-/** What was built, in words. */
+/** A built dataset as text. */
 export function buildText(report: BuildReport, tookMs: number): string {
   const { name, spec, symbols, rows, newRows, labels, files, bytes, first, last, folder, content } = report;
   const added = newRows === rows ? "" : ` (${count(newRows)} of them new)`;
@@ -46,7 +46,7 @@ export function buildText(report: BuildReport, tookMs: number): string {
   ].join("\n");
 }
 
-/** How a dataset stands, in words. */
+/** The state of a dataset as text. */
 export function checkText(check: DatasetCheck): string {
   const { manifest, folder, damage, changes, otherwise, isReproduced } = check;
   const past = changes.filter(isOfPast);
@@ -89,7 +89,7 @@ function warningLines(warnings: readonly string[]): string[] {
   return warnings.map((text) => `${paint("yellow", "note:")} ${text}`);
 }
 
-/** How people load each format. */
+/** How to load each format. */
 const LOADING: Readonly<Record<DatasetFormat, (folder: string, region: Region) => string>> = {
   qlib: (folder, region) => `qlib.init(provider_uri="${folder}"${region === "US" ? ', region="us"' : ""})`,
   "wide-parquet": (folder) => `pandas.read_parquet("${folder}/fields/close.parquet").set_index("trade_date")`,
@@ -104,10 +104,10 @@ const LOADING: Readonly<Record<DatasetFormat, (folder: string, region: Region) =
     `zipline.data.bundles.register("NAME", csvdir_equities(None, "${folder}"), calendar_name="${CALENDARS[region]}")`,
 };
 
-/** Each region's sessions as the package exchange-calendars, which zipline asks, calls them: by ISO 10383. */
+/** Names of each region's calendar in the package exchange-calendars, which zipline uses: by ISO 10383. */
 const CALENDARS: Readonly<Record<Region, string>> = { CN: "XSHG", HK: "XHKG", US: "XNYS" };
 
-/** Whose sessions a dataset has: those that it names, or its first symbol's. */
+/** The region of a dataset's sessions: that of its calendar, or of its first symbol. */
 function regionOfDataset({ spec, symbols }: BuildReport): Region {
   return spec.calendar ?? regionOf(symbols[0] as string) ?? "CN";
 }

@@ -5,10 +5,10 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../dataset/spec.js";
 import { importDefinition } from "../../jobs/pipeline/import-definition.js";
 
-/** The specs that come with barlake. */
+/** The built-in specs. */
 const OWN_SPECS = fileURLToPath(new URL("../../../pipelines/datasets", import.meta.url));
 
-/** Names of the specs that come with barlake, each with what it is for. */
+/** Names of the built-in specs, each with its purpose. */
 export function shippedSpecs(): { readonly name: string; readonly doc: string }[] {
   return readdirSync(OWN_SPECS)
     .filter((file) => file.endsWith(".json"))
@@ -20,10 +20,10 @@ export function shippedSpecs(): { readonly name: string; readonly doc: string }[
 }
 
 /**
- * Loads a spec: a JSON, TypeScript or JavaScript file by its path, or one that comes with barlake by its name.
+ * Loads a spec: a JSON, TypeScript or JavaScript file by its path, or a built-in one by its name.
  *
- * @param changes what the command line says otherwise.
- * @throws {UsageError} where there is none, or its definition breaks a rule.
+ * @param changes values from the command line that replace the spec's.
+ * @throws {UsageError} if there is none, or its definition breaks a rule.
  */
 export async function loadSpec(
   nameOrPath: string,

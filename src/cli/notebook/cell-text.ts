@@ -20,7 +20,7 @@ export function cellText({ cell, results, chart }: CellRun, width: number): stri
   return parts.length === 0 ? "" : `${parts.join("\n")}\n\n`;
 }
 
-/** Markdown is read as it is, but for what stands out: headings and what is bold. */
+/** Markdown is printed as it is; only headings and bold text are styled. */
 function proseText(prose: string): string {
   return prose
     .replaceAll(/^#+\s+(.*)$/gm, (_, heading: string) => paint("bold", heading))

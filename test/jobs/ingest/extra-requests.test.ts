@@ -12,7 +12,7 @@ const DAYS = weekdays("2023-01-03", "2023-02-18").filter((_, n) => n < 13 || n >
 const SYMBOLS = 6000;
 const PER_REQUEST = 50;
 
-/** The days on which a symbol trades: usually all; some start late, some miss the first or last days, some have none. */
+/** The days on which a symbol trades: usually all; some start late, some miss the first or last days, some all. */
 function daysOf(n: number): number[] {
   // Two requests have only symbols that were listed during the window, on different days.
   if (n >= 1000 && n < 1000 + 2 * PER_REQUEST) return DAYS.slice(1 + (n % 25));
