@@ -103,10 +103,7 @@ export class AskingBars {
     }
   }
 
-  /**
-   * Requests one unit, unless another run does. The first response that looks cut by a cap is examined at once: the
-   * plan depends on it.
-   */
+  /** Requests a unit unless another run does. The first response that looks cut is examined at once: the plan needs it. */
   async #askUnit(unit: RequestUnit): Promise<void> {
     const run = this.#run;
     const lease = await this.#sharing.lease(this.table.name, unit);
