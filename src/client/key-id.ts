@@ -31,13 +31,14 @@ export async function keyIdSecret(folder: string): Promise<Uint8Array> {
   const draft = join(folder, `${randomUUID()}.draft`);
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(draft, secret, { mode: 0o600, flag: "wx" });
+    await writeFile(draft, secret, { mode: 0o600, flag: "wx", flush: true });
     // Of processes that create it at the same time, the first one wins. A file that is no secret is replaced.
     if (kept === undefined)
       await link(draft, path).catch((error: unknown) => unlessThere(error, draft, path));
     else await rename(draft, path);
   } catch {
-    return (await readSecret(path)) ?? secret;
+    const other = await readSecret(path);
+    return other?.length === SECRET_BYTES ? other : secret;
   } finally {
     await rm(draft, { force: true }).catch(() => {});
   }

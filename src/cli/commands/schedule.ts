@@ -88,8 +88,10 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const metrics = scheduleMetrics(states, systemClock, isTradingDay);
   const log = scheduleLog();
 
+  let hasFailedScrub = false;
   const onEvent = async (event: ScheduleEvent): Promise<void> => {
     log.event(event);
+    if (event.kind === "scrub failed") hasFailedScrub = true;
     if (event.kind === "scrubbed") {
       metrics.countScrub(event.report);
       if (event.report.damaged.length > 0) await notify(damageNotice(event.report, systemClock.now()));
@@ -118,7 +120,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   if (options.once) {
     const outcomes = await runDue(states, environment);
     if (outcomes.length === 0) log.note({}, "nothing is due");
-    const isDamaged = metrics.damagedFiles() > 0;
+    const isDamaged = hasFailedScrub || metrics.damagedFiles() > 0;
     return Math.max(isDamaged ? EXIT.partial : EXIT.done, ...outcomes.map(({ status }) => exitOfRun(status)));
   }
   const { metricsPort: port, metricsHost: host } = options;

@@ -123,7 +123,13 @@ export class ShellSession {
   async #takeUpTo({ rows, reader }: LastResult, most: number): Promise<void> {
     if (reader === undefined || rows.length >= most) return;
     const next = await reader.take(most - rows.length);
-    await this.#session.checkReads();
+    try {
+      await this.#session.checkReads();
+    } catch (error) {
+      // Rows of the damaged file may be in memory already: no further page is shown.
+      this.#last = undefined;
+      throw error;
+    }
     rows.push(...next);
   }
 

@@ -28,6 +28,7 @@ function jsonLog(): ScheduleLog {
     note: (facts, message) => log.info(facts, message),
     warn: (facts, message) => log.warn(facts, message),
     event(event) {
+      if (isQuiet(event)) return;
       switch (event.kind) {
         case "waiting":
           return log.info(
@@ -61,6 +62,7 @@ function terminalLog(): ScheduleLog {
     note: (facts, message) => say(`${message} ${Object.values(facts).join(" ")}`),
     warn: (facts, message) => say(paint("yellow", `${message} ${Object.values(facts).join(" ")}`)),
     event(event) {
+      if (isQuiet(event)) return;
       switch (event.kind) {
         case "waiting":
           return say(
@@ -77,6 +79,11 @@ function terminalLog(): ScheduleLog {
       }
     },
   };
+}
+
+/** A day on which no file was due to be verified. */
+function isQuiet(event: ScheduleEvent): boolean {
+  return event.kind === "scrubbed" && event.report.files === 0 && event.report.damaged.length === 0;
 }
 
 function endText(outcome: RunOutcome): string {

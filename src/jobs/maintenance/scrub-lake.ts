@@ -87,9 +87,14 @@ export async function scrubLake(
     else if ((await lake.snapshot(snapshot.table)).files.has(file.path))
       damaged.push(`table ${snapshot.table.name}: ${file.path} ${damage.what}`);
   }
-  for (const [snapshot, own] of sound) await recordVerified(lake.storage, snapshot, own, now);
-  if (!signal?.aborted && all.length > 0)
-    await lake.storage.put(LAST, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`);
+  try {
+    for (const [snapshot, own] of sound) await recordVerified(lake.storage, snapshot, own, now);
+    if (!signal?.aborted && all.length > 0)
+      await lake.storage.put(LAST, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`);
+  } catch (error) {
+    // Damage that was found is reported, also where the record cannot be written: a full disk, for example.
+    if (damaged.length === 0) throw error;
+  }
   const read = new Set([...sound.values()].flat());
   const verifiedSince = all.length === 0 ? undefined : oldest(all, read, now);
   return { files, bytes, damaged, verifiedSince };
@@ -117,8 +122,8 @@ function oldest(all: readonly LakeFile[], read: ReadonlySet<DataFile>, now: numb
 }
 
 async function readLast(storage: Lake["storage"]): Promise<number | undefined> {
-  const text = await storage.readText(LAST);
   try {
+    const text = await storage.readText(LAST);
     return Date.parse(lastScrub.parse(JSON.parse(text ?? "")).at);
   } catch {
     return undefined;

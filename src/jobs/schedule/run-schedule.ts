@@ -1,3 +1,4 @@
+import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { type Clock, MINUTE_MS } from "../../core/time.js";
 import type { IsTradingDay } from "../../plan/due-times.js";
 import type { DailyScrub, ScrubReport } from "../maintenance/scrub-lake.js";
@@ -85,15 +86,15 @@ export async function runDue(
 /** Verifies a part of the lake, if that is due. @returns when the next part is due. */
 async function scrubWhenDue({ scrub, clock, signal, onEvent }: ScheduleEnvironment): Promise<number> {
   if (scrub === undefined || signal.aborted) return Number.POSITIVE_INFINITY;
-  const at = await scrub.dueAt();
-  if (at > clock.now()) return at;
   try {
-    const report = await scrub.run(signal);
-    if (report.files > 0 || report.damaged.length > 0) await onEvent({ kind: "scrubbed", report });
+    const at = await scrub.dueAt();
+    if (at > clock.now()) return at;
+    await onEvent({ kind: "scrubbed", report: await scrub.run(signal) });
+    return await scrub.dueAt();
   } catch (error) {
     await onEvent({ kind: "scrub failed", error });
+    return clock.now() + HOUR_MS;
   }
-  return scrub.dueAt();
 }
 
 /** When each pipeline is next due, soonest first; those that never are again are left out. */

@@ -55,9 +55,11 @@ function isSamePartition(a: DataFile, b: DataFile): boolean {
 }
 
 /** Conditions that every row of a lost file met, by the statistics in the log. */
-function boundsOf({ columns }: Snapshot, { file }: LostFile): string[] {
+function boundsOf({ table, columns }: Snapshot, { file }: LostFile): string[] {
   const { minValues = {}, maxValues = {} } = file.stats ?? {};
   return columns.flatMap(({ name, type }) => {
+    // Other columns may be null.
+    if (!table.key.includes(name)) return [];
     const [min, max] = [minValues[name], maxValues[name]];
     if (typeof min !== "string" || typeof max !== "string") return [];
     const value = (text: string): string => `CAST(${literal(text)} AS ${DUCKDB_TYPE[type]})`;

@@ -1,3 +1,4 @@
+import { LakeError } from "../../core/errors.js";
 import type { TimeRange } from "../../core/time.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
@@ -26,6 +27,12 @@ export async function lostFiles(
   for (const [done, file] of [...snapshot.files.values()].entries()) {
     onProgress?.({ table, file: file.path, done, total: snapshot.files.size });
     const damage = await damageOf(lake, snapshot, file);
+    // It may be sound: permissions, or a mount, keep this process from it.
+    if (damage?.kind === "unreadable")
+      throw new LakeError(`table ${table}: ${file.path} ${damage.what}; nothing of the table was changed`, {
+        hint: "make the file readable for this user, then repair again",
+        cause: damage.cause,
+      });
     // A file that was replaced and vacuumed since the log was read is not lost.
     if (damage === undefined || !(await lake.snapshot(snapshot.table)).files.has(file.path)) continue;
     lost.push({ kind: damage.kind, what: damage.what, file, ...contentByLog(file) });

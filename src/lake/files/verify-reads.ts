@@ -23,12 +23,17 @@ export async function verifyReads(
   await session.onReads(async (reads) => {
     if (reads.length === 0) return;
     files ??= filesByUrl(lake, snapshots);
+    const faults: unknown[] = [];
+    // All are verified, also after the first fault: rows of the others may be in memory, and are not read again.
     for (const read of reads) {
       const live = files.get(read.path);
       if (live === undefined || !hasReadRows(read, live.file)) continue;
-      await verifyOnce(lake, live.snapshot, [live.file]);
-      files.delete(read.path);
+      await verifyOnce(lake, live.snapshot, [live.file]).then(
+        () => files?.delete(read.path),
+        (fault: unknown) => faults.push(fault),
+      );
     }
+    if (faults.length > 0) throw faults[0];
   });
 }
 

@@ -1,4 +1,15 @@
-import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
@@ -170,6 +181,21 @@ test("a copy whose file is damaged too is not taken", async () => {
   expect(reports.flatMap(({ files }) => files.map(({ outcome }) => outcome))).toEqual(["removed"]);
   // The damaged file stays available for inspection, until a vacuum.
   expect(existsSync(path)).toBe(true);
+});
+
+test("a file that this process cannot read may be sound: the repair ends, and the table stays as it was", async () => {
+  const { lake, repair } = await ingested();
+  const path = fileOf(lake, 2024);
+  renameSync(path, `${path}.elsewhere`);
+  mkdirSync(path);
+  const { version } = await new Lake(lake.folder).snapshot(BARS_1D);
+  await expect(repair()).rejects.toThrow(
+    /year=2024\/p-\S+ is not readable: .*; nothing of the table was changed$/,
+  );
+  expect((await new Lake(lake.folder).snapshot(BARS_1D)).version).toBe(version);
+  rmdirSync(path);
+  renameSync(`${path}.elsewhere`, path);
+  expect((await repair()).flatMap(({ files }) => files)).toEqual([]);
 });
 
 test("a lost part of the ledger is taken out, and what it said is asked for again", async () => {
