@@ -27,7 +27,7 @@ export interface Claim {
   readonly id: string;
   readonly owner: Owner;
   /** Whether its owner has acquired the key; otherwise it still waits for it, and may withdraw. */
-  readonly isCached: boolean;
+  readonly isTaken: boolean;
 }
 
 const sentShape = z.record(z.string(), z.array(z.number()));
@@ -79,7 +79,7 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
     async add(owner, now) {
       const id = randomUUID();
       await put(id + CLAIM, owner, now);
-      return { id, owner, isCached: false };
+      return { id, owner, isTaken: false };
     },
     hold: ({ id }) => isThereAfter(chmod(file(id + CLAIM), HELD_MODE)),
     async living(now) {
@@ -90,13 +90,13 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
         if (facts === undefined) continue;
         const owner = await readJson(path, ownerShape);
         if (now - facts.beatAt > STALE_MS || (owner !== undefined && hasEnded(owner))) await remove({ id });
-        else if (owner !== undefined) living.push({ id, owner, isCached: facts.isCached });
+        else if (owner !== undefined) living.push({ id, owner, isTaken: facts.isTaken });
         // A claim that was withdrawn after the listing is not an unreadable claim.
         else if ((await factsOf(path)) !== undefined)
           living.push({
             id,
             owner: { ...UNKNOWN, since: new Date(facts.beatAt).toISOString() },
-            isCached: true,
+            isTaken: true,
           });
       }
       return living;
@@ -128,10 +128,10 @@ async function idsOf(folder: string, ending: string): Promise<string[]> {
 }
 
 /** Heartbeat and mode of a claim's file; undefined where it is gone. */
-async function factsOf(path: string): Promise<{ beatAt: number; isCached: boolean } | undefined> {
+async function factsOf(path: string): Promise<{ beatAt: number; isTaken: boolean } | undefined> {
   try {
     const { mtimeMs, mode } = await stat(path);
-    return { beatAt: mtimeMs, isCached: (mode & 0o777) === HELD_MODE };
+    return { beatAt: mtimeMs, isTaken: (mode & 0o777) === HELD_MODE };
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

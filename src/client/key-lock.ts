@@ -95,7 +95,7 @@ async function madeWay(
   { host, clock }: KeyLockOptions,
 ): Promise<Claim | undefined> {
   const isHolder = (one: Claim): boolean =>
-    one.isCached || clock.now() - Date.parse(one.owner.since) > ASKING_MS;
+    one.isTaken || clock.now() - Date.parse(one.owner.since) > ASKING_MS;
   const holders = others.filter(isHolder);
   if (owner.share > freeOf(holders)) throw inUse(host, holders);
   if (claim === undefined) return undefined;

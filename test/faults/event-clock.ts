@@ -53,12 +53,12 @@ export function eventClock(start: number | string): EventClock {
     void watch();
   };
   const hold = (): (() => void) => {
-    let isCached = true;
+    let isHeld = true;
     stir.holds++;
     sound();
     return () => {
-      if (!isCached) return;
-      isCached = false;
+      if (!isHeld) return;
+      isHeld = false;
       stir.holds--;
       sound();
     };

@@ -42,19 +42,19 @@ export function live(clock: EventClock, chronicle: Chronicle, kill: Kill | undef
 }
 
 /** Reports an event of the process, which may die here. The n-th event of a kind begins with `before`. */
-export function pass(pointInTime: PointInTime, when: Kill["when"]): void {
+export function pass(step: PointInTime, when: Kill["when"]): void {
   if (present === undefined || isOther.getStore()) return;
   const { kill, counts } = present;
-  if (when === "before") counts[pointInTime]++;
-  if (kill?.at === pointInTime && kill.nth === counts[pointInTime] && kill.when === when)
-    die(`${when} ${pointInTime} ${kill.nth}`);
+  if (when === "before") counts[step]++;
+  if (kill?.at === step && kill.nth === counts[step] && kill.when === when)
+    die(`${when} ${step} ${kill.nth}`);
 }
 
 /** Whether a kill is due during the event that has just begun. */
-function isMidway(pointInTime: PointInTime): boolean {
+function isMidway(step: PointInTime): boolean {
   const { kill, counts } = present ?? {};
   if (isOther.getStore()) return false;
-  return kill?.at === pointInTime && kill.nth === counts?.[pointInTime] && kill.when === "midway";
+  return kill?.at === step && kill.nth === counts?.[step] && kill.when === "midway";
 }
 
 function die(of: string): void {
