@@ -11,7 +11,10 @@ import { makeNativeTable } from "../native-table.js";
 import { temporaryFolder } from "../temporary-folder.js";
 import { writeYear } from "../year-of-minutes.js";
 
-const VIEW_FILE = new URL("../../sql/views/bars_1m.sql", import.meta.url);
+/** The view, behind the macro that it needs. */
+const VIEW_FILES = ["shares_of", "bars_1m"].map(
+  (name) => new URL(`../../sql/views/${name}.sql`, import.meta.url),
+);
 
 /** A typical query over the view `bars_1m`. Its numeric columns are summed to check it. */
 interface Question {
@@ -92,7 +95,7 @@ async function makeNative(path: string, plainFile: string, lake: Lake): Promise<
   using session = await Session.open({ path });
   await session.run("CREATE SCHEMA raw");
   await makeNativeTable(session, lake, BARS_1M, "raw.bars_1m");
-  await session.run(readFileSync(VIEW_FILE, "utf8"));
+  for (const file of VIEW_FILES) await session.run(readFileSync(file, "utf8"));
   await session.run("CHECKPOINT");
   await session.run(`COPY raw.bars_1m TO ${literal(plainFile)} (FORMAT parquet, COMPRESSION zstd)`);
 }
@@ -103,6 +106,6 @@ async function openPlain(file: string): Promise<Session> {
   await session.run("SET parquet_metadata_cache = true");
   await session.run("CREATE SCHEMA raw");
   await session.run(`CREATE VIEW raw.bars_1m AS FROM read_parquet(${literal(file)})`);
-  await session.run(readFileSync(VIEW_FILE, "utf8"));
+  for (const file of VIEW_FILES) await session.run(readFileSync(file, "utf8"));
   return session;
 }
