@@ -95,7 +95,7 @@ async function makeNative(path: string, plainFile: string, lake: Lake): Promise<
   using session = await Session.open({ path });
   await session.run("CREATE SCHEMA raw");
   await makeNativeTable(session, lake, BARS_1M, "raw.bars_1m");
-  for (const file of VIEW_FILES) await session.run(readFileSync(file, "utf8"));
+  for (const view of VIEW_FILES) await session.run(readFileSync(view, "utf8"));
   await session.run("CHECKPOINT");
   await session.run(`COPY raw.bars_1m TO ${literal(plainFile)} (FORMAT parquet, COMPRESSION zstd)`);
 }
@@ -106,6 +106,6 @@ async function openPlain(file: string): Promise<Session> {
   await session.run("SET parquet_metadata_cache = true");
   await session.run("CREATE SCHEMA raw");
   await session.run(`CREATE VIEW raw.bars_1m AS FROM read_parquet(${literal(file)})`);
-  for (const file of VIEW_FILES) await session.run(readFileSync(file, "utf8"));
+  for (const view of VIEW_FILES) await session.run(readFileSync(view, "utf8"));
   return session;
 }
