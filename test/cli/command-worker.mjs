@@ -42,11 +42,18 @@ async function perform({ parameters, cwd, env, input, mark }) {
   }
 }
 
-/** What listens on the process and its streams, each as often as it does. */
+/** What listens on the process and its streams, but for the end of the process: a package adds that when it is loaded. */
 function listeners() {
-  return Object.entries({ process, stdout: process.stdout, stderr: process.stderr }).flatMap(([name, emitter]) =>
-    emitter.eventNames().flatMap((event) =>
-      Array.from({ length: emitter.listenerCount(event) }, (_, index) => `${name} ${String(event)} ${index + 1}`),
-    ),
+  return Object.entries({ process, stdout: process.stdout, stderr: process.stderr }).flatMap(
+    ([name, emitter]) =>
+      emitter
+        .eventNames()
+        .filter((event) => event !== "exit")
+        .flatMap((event) =>
+          Array.from(
+            { length: emitter.listenerCount(event) },
+            (_, index) => `${name} ${String(event)} ${index + 1}`,
+          ),
+        ),
   );
 }
