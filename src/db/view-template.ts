@@ -31,16 +31,17 @@ export function templatePath(content: TemplateContent): string {
   return join(FOLDER, `${PREFIX}${hash.slice(0, 16)}.duckdb`);
 }
 
-/** Builds the template, and deletes the templates of before. To read a table of it is an error. */
+/** Builds the template, and deletes the templates of before. */
 export async function buildTemplate(content: TemplateContent): Promise<void> {
   const path = templatePath(content);
   const staged = join(FOLDER, `${randomUUID()}.duckdb`);
   const session = await Session.open({ path: staged });
   try {
-    const refused = "this database was opened for a statement that does not mention the table";
     const tables = content.tables.map((table) => ({
-      ...{ table, columns: table.columns, urls: [], isMixed: false },
-      refused: `${table.name}: ${refused}`,
+      table,
+      columns: table.columns,
+      urls: [],
+      isMixed: false,
     }));
     await createViews(session, tables, { extra: content.extra });
   } finally {
