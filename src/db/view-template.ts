@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { version } from "@duckdb/node-api";
 import type { TableSchema } from "../schema/column.js";
+import { literal } from "./quote.js";
 import { Session } from "./session.js";
 import { OWN_VIEWS, readViewFiles } from "./view-files.js";
 import { createViews } from "./views.js";
@@ -31,22 +32,19 @@ export function templatePath(content: TemplateContent): string {
   return join(FOLDER, `${PREFIX}${hash.slice(0, 16)}.duckdb`);
 }
 
-/** Builds the template, and deletes the templates of before. */
+/**
+ * Builds the template, and deletes the templates of before. It is stored in DuckDB's newest format: older ones lose
+ * parts of a query, such as NOT MATERIALIZED.
+ */
 export async function buildTemplate(content: TemplateContent): Promise<void> {
   const path = templatePath(content);
   const staged = join(FOLDER, `${randomUUID()}.duckdb`);
-  const session = await Session.open({ path: staged });
-  try {
-    const tables = content.tables.map((table) => ({
-      table,
-      columns: table.columns,
-      urls: [],
-      isMixed: false,
-    }));
-    await createViews(session, tables, { extra: content.extra });
-  } finally {
-    session.close();
-  }
+  const tables = content.tables.map((table) => ({ table, columns: table.columns, urls: [], isMixed: false }));
+  using session = await Session.open();
+  await createViews(session, tables, { extra: content.extra });
+  await session.run(`ATTACH ${literal(staged)} AS template (STORAGE_VERSION 'latest')`);
+  await session.run("COPY FROM DATABASE memory TO template");
+  await session.run("DETACH template");
   const old = readdirSync(FOLDER).filter((name) => name.startsWith(PREFIX));
   await rename(staged, path);
   for (const name of old) if (join(FOLDER, name) !== path) await rm(join(FOLDER, name));
