@@ -30,7 +30,7 @@ type Group = readonly KlineColumns[];
 /** From decoded responses to committed Parquet in a lake. */
 export const land: Benchmark = {
   name: "land",
-  doc: "columns of many answers -> committed, sorted Parquet in a lake",
+  doc: "columns of many responses -> committed, sorted Parquet in a lake",
   async prepare(size) {
     const groups =
       size === "full"

@@ -100,7 +100,7 @@ export async function runCli(given: readonly string[]): Promise<number> {
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted);
     if (process.stderr.isTTY)
-      process.stderr.write("\nstopping: what is under way is finished; once more to stop at once\n");
+      process.stderr.write("\nstopping after the current work; a second signal stops at once\n");
     controller.abort();
   };
   process.on("SIGINT", stop);

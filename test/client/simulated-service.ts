@@ -55,7 +55,7 @@ export interface Simulation {
   readonly random: () => number;
   /** The quotas of the processes that share the key; one where none is given. */
   readonly quotas?: readonly GroupOptions[];
-  /** Requests of a process that are under way at once. @default 4 */
+  /** Requests of a process in flight at once. @default 4 */
   readonly workers?: number;
   /** Whether a refusal tells the wait. @default true */
   readonly hints?: boolean;
@@ -65,7 +65,7 @@ export interface Simulation {
   readonly others?: readonly (Span & { readonly perMinute: number })[];
   /** Mistakes of the service: it refuses such a part of the requests, and asks for such a wait. */
   readonly strays?: readonly (Span & { readonly part: number; readonly waitMs: number })[];
-  /** Longest time that a request needs to reach the service, and a service to begin its answer, in milliseconds. */
+  /** Longest time that a request needs to reach the service, and a service to begin its response, in milliseconds. */
   readonly arrivalMs?: number;
   readonly answerMs?: number;
 }
@@ -100,13 +100,13 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     for (let turn = 0; clock.now() < end; turn++) {
       const pause = idle.find(isIn);
       if (pause) await clock.sleep(start + pause.end - clock.now());
-      const pass = await quota.enter("klines", turn);
+      const permit = await quota.acquire("klines", turn);
       await clock.sleep(Math.round(5 + random() * arrivalMs));
       const wait = waitOf();
       if (clock.now() < end) (wait > 0 ? refused : passed).push(clock.now() - start);
       await clock.sleep(Math.round(5 + random() * (wait > 0 ? 50 : answerMs)));
-      if (wait > 0) pass.refused(hints ? Math.ceil(wait) : undefined);
-      else pass.passed();
+      if (wait > 0) permit.refused(hints ? Math.ceil(wait) : undefined);
+      else permit.passed();
     }
   };
   const workers = Array.from({ length: simulation.workers ?? 4 });

@@ -14,7 +14,7 @@ import { fillSimulated } from "./simulated-lake.js";
 const COLUMNS = ["open", "high", "low", "close", "volume", "amount", "prev_close"] as const;
 const SYMBOLS = 24;
 
-/** Rows of `adjusted` in the form of an answer, by symbol. */
+/** Rows of `adjusted` in the form of a response, by symbol. */
 async function klines(
   reader: Session,
   call: string,
@@ -193,7 +193,7 @@ describe("a handful of bars", () => {
     });
   });
 
-  test("what is no period, or no adjustment, is told", async () => {
+  test("an unknown period or adjustment is an error", async () => {
     await withBars(BARS_1D, [bar("2026-03-02", 20)], async (reader) => {
       await expect(reader.json("FROM bars('7m')")).rejects.toThrow('period "7m" is none of 1m, 5m');
       await expect(reader.json("FROM adjusted('1d', 'up')")).rejects.toThrow(

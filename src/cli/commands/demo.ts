@@ -39,7 +39,7 @@ export function addDemo(cli: Cli): void {
   cli.program
     .command("demo")
     .addOption(
-      new Option("--lake <dir>", "folder for the demo's two lakes; made anew each time").default("data/demo"),
+      new Option("--lake <dir>", "folder for the demo's two lakes; replaced each time").default("data/demo"),
     )
     .addHelpText(
       "after",

@@ -64,7 +64,8 @@ Examples:
             else process.stdout.write(`${runSummary(settled.report, options.lake)}\n`);
           }
           const fault = await announce(webhook, pipeline, settled.outcome, previous?.status, cli.signal);
-          if (fault !== undefined) process.stderr.write(`${paint("yellow", "nobody was told:")} ${fault}\n`);
+          if (fault !== undefined)
+            process.stderr.write(`${paint("yellow", "the webhook was not notified:")} ${fault}\n`);
           if (settled.kind === "threw") throw settled.error;
           return exitOfRun(settled.report.status);
         } finally {

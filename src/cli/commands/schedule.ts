@@ -111,7 +111,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const reportLoss = (pipeline: string, fault: string | undefined): void => {
     if (fault === undefined) return;
     metrics.countLostNotice();
-    log.warn({ pipeline, fault }, "nobody was told");
+    log.warn({ pipeline, fault }, "the webhook was not notified");
   };
   const run = (pipeline: Pipeline): Promise<RunReport> => runOnce(cli, pipeline, lake, options);
   const scrub = options.scrub ? dailyScrub(lake, systemClock) : undefined;

@@ -64,7 +64,7 @@ Examples:
       cli.action(async () => {
         const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
         const { ring, own } = await keysOf(options, (error) => {
-          logger.error({ err: error }, "keys were not read anew: those of before hold on");
+          logger.error({ err: error }, "keys could not be read again: the earlier ones stay valid");
         });
         const service = await startService(openLake(options), {
           host: options.host,

@@ -142,7 +142,7 @@ function printEmpty({ lake, asOf }: CommonOptions & PointInTimeOptions): void {
   const text =
     asOf === undefined
       ? "holds nothing yet; begin with: barlake demo, barlake import, or barlake run reference"
-      : `held nothing at ${new Date(asOf).toISOString()}`;
+      : `was empty at ${new Date(asOf).toISOString()}`;
   process.stdout.write(`${lake} ${text}\n`);
 }
 
@@ -195,11 +195,11 @@ function print(
   coverage: readonly TableCoverage[],
   runs: readonly RunRow[],
 ): void {
-  const held = tables.filter((t) => t.version >= 0n);
+  const existing = tables.filter((t) => t.version >= 0n);
   const lines = [
     table(
       ["table", "rows", "files", "size", "version", "changed", "verified since"],
-      held.map((t) => [
+      existing.map((t) => [
         t.name,
         count(Number(t.rows)),
         count(Number(t.files)),

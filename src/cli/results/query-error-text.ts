@@ -24,11 +24,11 @@ const CANDIDATES = /^(?:Candidate bindings:|Did you mean) (.+?)\??$/m;
 export function queryErrorText(error: QueryError, firstLine = 1): QueryErrorText {
   const { message } = error;
   const [beforeFunctions = ""] = message.replace(PLACE, "").split(/\n\s*Candidate functions:/);
-  const told = beforeFunctions.replace(CANDIDATES, "").trim();
+  const text = beforeFunctions.replace(CANDIDATES, "").trim();
   return {
-    message: told,
+    message: text,
     place: placeOf(error, firstLine),
-    hint: error.hint ?? proposals(message) ?? adviceFor(told),
+    hint: error.hint ?? proposals(message) ?? adviceFor(text),
   };
 }
 

@@ -96,8 +96,8 @@ async function runLine(
     for (const { written } of completed) keep(written);
     for (const entry of completed) if (!(await runEntry(shell, entry))) return false;
   } catch (error) {
-    const told = error instanceof QueryError ? await withProposals(session, error) : error;
-    process.stdout.write(`${errorText(told)}\n`);
+    const shown = error instanceof QueryError ? await withProposals(session, error) : error;
+    process.stdout.write(`${errorText(shown)}\n`);
   }
   return true;
 }
@@ -115,16 +115,16 @@ function errorText(error: unknown): string {
  * @returns a function that adds an entry.
  */
 function keepStatements(lines: Interface): (entry: string) => void {
-  let held: string[] | undefined;
+  let entries: string[] | undefined;
   lines.on("history", (history) => {
-    held = history;
+    entries = history;
     history.shift();
   });
   return (entry) => {
-    if (held === undefined) return;
-    const known = held.indexOf(entry);
-    if (known >= 0) held.splice(known, 1);
-    held.unshift(entry);
+    if (entries === undefined) return;
+    const known = entries.indexOf(entry);
+    if (known >= 0) entries.splice(known, 1);
+    entries.unshift(entry);
   };
 }
 

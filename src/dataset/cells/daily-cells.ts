@@ -43,11 +43,11 @@ export function dailyCells(
   names: readonly BarColumnName[],
   {
     adjustment,
-    room,
+    buffers,
     isSparse,
   }: {
     readonly adjustment: string;
-    readonly room: CellBuffers;
+    readonly buffers: CellBuffers;
     /** Whether many symbols of the lake are not in the dataset. */
     readonly isSparse: boolean;
   },
@@ -103,7 +103,7 @@ export function dailyCells(
     const state = firstFactors(range.symbols.length);
     const factors = new Float64Array(VECTOR_ROWS).fill(1);
     const target = new Int32Array(VECTOR_ROWS);
-    const cells = room(range.symbols.length);
+    const cells = buffers(range.symbols.length);
     let isInOrder = true;
     const advance = (rows: ResultRows): void => {
       if (isInOrder && isAdjusted) isInOrder = takeFactors(rows, state, factors);

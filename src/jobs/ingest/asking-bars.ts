@@ -21,7 +21,7 @@ import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js"
 import { LandingBars } from "./landing-bars.js";
 
 /** Most bars, as planned, of the requests in flight: their columns are in memory. */
-const BARS_UNDER_WAY = 2_000_000;
+const BARS_IN_FLIGHT = 2_000_000;
 
 /** Sends the requests of one demand. It is a class because a response can change the next plan. */
 export class AskingBars {
@@ -82,7 +82,7 @@ export class AskingBars {
     run.progress.replan(this.table.name, planned.length);
     this.#isStale = measures;
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
-    const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
+    const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_IN_FLIGHT / largest)));
     await askEach(run, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
     await this.#lookAgain(concurrency);
     if (!this.#sharing.isElsewhere || run.isHalted(this.table.name)) return this.#isStale;

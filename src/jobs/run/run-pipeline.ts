@@ -193,9 +193,9 @@ async function barsDemands(
   const regions = options.regions ?? pipeline.regions;
   const lookback = pipeline.lookback === undefined ? 0 : Number.parseInt(pipeline.lookback, 10);
   if (!options.repair) {
-    const besides = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
-    const wanted = { ...options, besides };
-    const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, wanted);
+    const extra = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
+    const choice = { ...options, extra };
+    const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, choice);
     const lookbackDays = options.lookbackDays ?? lookback;
     return [{ period, from: options.from ?? pipeline.from, to: options.to, lookbackDays, symbols }];
   }

@@ -64,7 +64,7 @@ async function readable(
     const { note, body } = await store.read(id);
     return isBarsNote(note) ? barsOf(id, note, body) : { statements: note as StatementsNote };
   } catch (error) {
-    const hint = `it is in ${await store.setAside(id)} now, and what it held is asked for again`;
+    const hint = `it is in ${await store.setAside(id)} now, and its content is asked for again`;
     fail(run, `${messageOf(error)}; ${hint}`);
     return undefined;
   }

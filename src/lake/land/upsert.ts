@@ -188,7 +188,7 @@ function hasLanded(snapshot: Snapshot, { responses = [] }: LandOptions): boolean
   const left = unlanded(snapshot, responses);
   if (left.length === 0 || left.length === responses.length) return left.length === 0;
   throw new CommitConflict(
-    `table ${snapshot.table.name}: ${responses.length - left.length} of the responses have landed by another run meanwhile`,
+    `table ${snapshot.table.name}: ${responses.length - left.length} of the responses were landed by another run at the same time`,
     { hint: "run the command again: it lands what is left" },
   );
 }

@@ -82,7 +82,7 @@ async function readListed(storage: Storage, known: Snapshot, range: LogRange): P
 
 function lostLog(table: string, what: string): LakeError {
   return new LakeError(`table ${table}: its log ${what}`, {
-    hint: `restore ${table}/_delta_log from a backup; barlake check tells more`,
+    hint: `restore ${table}/_delta_log from a backup; barlake check shows more`,
   });
 }
 

@@ -24,14 +24,14 @@ export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds):
   }
   const wanted = day.amount - least;
   const part = most > least ? wanted / (most - least) : 0;
-  let room = 0;
+  let capacity = 0;
   let given = 0;
   for (let i = first; i < end; i++) {
     const lots = volume[i] as number;
     const bottom = (low[i] as number) * lots;
     const slack = (high[i] as number) * lots - bottom;
-    room += slack;
-    const upTo = Math.min(wanted, Math.floor(part * room));
+    capacity += slack;
+    const upTo = Math.min(wanted, Math.floor(part * capacity));
     const more = Math.min(slack, upTo - given);
     given += more;
     amount[i] = bottom + more;

@@ -188,11 +188,11 @@ export class JsonScanner {
 
   /** Passes on as many numbers as the kernel reads; returns the index after them. */
   #numbersAt(i: number, runs: NumberRuns): number {
-    const { type, room } = runs;
+    const { type, capacity } = runs;
     const values =
       type === "double"
-        ? numberKernel.scanDoubles(i, this.#end, room)
-        : numberKernel.scanIntegers(i, this.#end, room);
+        ? numberKernel.scanDoubles(i, this.#end, capacity)
+        : numberKernel.scanIntegers(i, this.#end, capacity);
     if (values.length === 0) return i;
     this.#expect = numberKernel.closed ? COMMA_OR_END : VALUE;
     const next = numberKernel.stoppedAt;

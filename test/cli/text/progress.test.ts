@@ -11,7 +11,7 @@ test("what a terminal shows: how much is done, time left, rate, size, what is be
   );
 });
 
-test("before the first answer and after the last no time is left to tell", () => {
+test("before the first response and after the last no remaining time is shown", () => {
   const text = (progress: Progress): string => progressLine("daily", progress, 10_000, NOW);
   expect(text({ ...HALF, done: 0 })).not.toContain("left");
   expect(text({ ...HALF, done: 40 })).not.toContain("left");

@@ -96,9 +96,9 @@ async function statementFindings(state: LakeState, table: TableSchema): Promise<
   if (!isLast) return findings;
   const newest = `SELECT ${key}, value, version FROM (${landed})
     QUALIFY row_number() OVER (PARTITION BY ${key} ORDER BY first_seen_at DESC) = 1`;
-  const told = `SELECT ${key}, value, version FROM truth`;
-  await compare("lacks what is true", `(${told}) EXCEPT (${newest})`);
-  await compare("has what is not true", `(${newest}) EXCEPT (${told})`);
+  const truth = `SELECT ${key}, value, version FROM truth`;
+  await compare("lacks what is true", `(${truth}) EXCEPT (${newest})`);
+  await compare("has what is not true", `(${newest}) EXCEPT (${truth})`);
   return findings;
 }
 
@@ -139,10 +139,15 @@ async function referenceFindings(state: LakeState): Promise<string[]> {
     const names = Object.keys(columns).join(", ");
     const all = await rowsOf(state, table);
     const current = `SELECT ${names} FROM (${all}) WHERE valid_to IS NULL`;
-    const told = `SELECT ${names} FROM truth`;
+    const truth = `SELECT ${names} FROM truth`;
     const subject = table.key.filter((name) => name !== "valid_from").join(", ");
-    await none(session, findings, `${table.name}: lacks what is true`, `(${told}) EXCEPT ALL (${current})`);
-    await none(session, findings, `${table.name}: has what is not true`, `(${current}) EXCEPT ALL (${told})`);
+    await none(session, findings, `${table.name}: lacks what is true`, `(${truth}) EXCEPT ALL (${current})`);
+    await none(
+      session,
+      findings,
+      `${table.name}: has what is not true`,
+      `(${current}) EXCEPT ALL (${truth})`,
+    );
     await none(
       session,
       findings,

@@ -59,8 +59,8 @@ export async function outlive(
     }
     stray = left;
     const isLast = life === schedule.lives.length - 1;
-    const told = readChronicle(join(folder, "chronicle.ndjson"));
-    const state = { session, lake: lake(), market, schedule, now: before, isLast, events: told, met: count };
+    const events = readChronicle(join(folder, "chronicle.ndjson"));
+    const state = { session, lake: lake(), market, schedule, now: before, isLast, events, met: count };
     const found = await lakeFindings(state);
     findings.push(...found.map((finding) => `after life ${life}: ${finding}`));
   }

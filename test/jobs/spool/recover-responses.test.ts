@@ -83,7 +83,7 @@ async function closes(lake: Lake): Promise<unknown[]> {
 }
 
 test.each(["json", "body"])(
-  "a damaged answer (its %s) is set aside, told, and asked for again; the others land",
+  "a damaged response (its %s) is set aside, reported, and asked for again; the others land",
   async (part) => {
     const { service, lake, run } = await scriptedMarket(telling(11), NOW);
     const store = ResponseSpool.of(lake, DEAD);
@@ -108,7 +108,7 @@ test.each(["json", "body"])(
   },
 );
 
-test("an older answer replaces nothing of what a later one has told meanwhile, and adds what that left out", async () => {
+test("an older response replaces nothing that a later one brought, and adds what that left out", async () => {
   const { service, lake, run } = await scriptedMarket(telling(11), NOW);
   await run({ ...DAILY, from: "2024-01-10" }, { symbols: ["600519.SH"] });
   const store = ResponseSpool.of(lake, DEAD);
@@ -122,7 +122,7 @@ test("an older answer replaces nothing of what a later one has told meanwhile, a
   expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 11, 11, 11] }]);
 });
 
-test("older statements make no version of what was told anew meanwhile", async () => {
+test("older statements make no version where newer ones have landed", async () => {
   const sheetOf = (total_assets: number) => ({ period_end: "2023-09-30", announce_date: null, total_assets });
   const { lake, run } = await scriptedMarket((seen, response) => {
     const symbols = (seen.query.get("symbols") ?? "").split(",");

@@ -151,7 +151,7 @@ async function unsortedFiles(session: Session, lake: Lake, table: TableSchema): 
 }
 
 describe("bars straight from their columns", () => {
-  test("any answers, landed in any groups, come to the same as through a table: rows, files, reports, rejects", async () => {
+  test("any responses, landed in any groups, come to the same as through a table: rows, files, reports, rejects", async () => {
     const session = await openSession();
     let rejected = 0;
     await fc.assert(

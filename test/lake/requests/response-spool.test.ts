@@ -73,7 +73,7 @@ test.each<[string, (folder: string) => void]>([
   ["no columns", (folder) => rmSync(join(folder, "000001.body"))],
   ["columns that are cut short", (folder) => truncateSync(join(folder, "000001.body"), 2)],
   ["columns of which a bit has changed", (folder) => writeFileSync(join(folder, "000001.body"), "abb")],
-])("an answer with %s is told, and can be set aside", async (_, damage) => {
+])("a response with %s is reported, and can be set aside", async (_, damage) => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
   await store.keep("000001", { n: 1 }, pieces("ab", "c"));

@@ -154,8 +154,8 @@ test("exchanges come with their number of instruments", async () => {
 });
 
 test("an exchange's instruments come all, or of one type", async () => {
-  type Answer = { count: number; exchange: string; data: { symbol: string }[] };
-  const of = async (path: string) => (await served.ask<Answer>(`/v1/exchanges/${path}`)).body;
+  type Body = { count: number; exchange: string; data: { symbol: string }[] };
+  const of = async (path: string) => (await served.ask<Body>(`/v1/exchanges/${path}`)).body;
   const all = await of("SH/instruments");
   expect([all.count, all.exchange]).toEqual([3, "SH"]);
   expect(all.data.map((one) => one.symbol)).toEqual(["510300.SH", "600000.SH", "600001.SH"]);

@@ -87,7 +87,7 @@ interface Minute {
   readonly volume: number;
 }
 
-/** The minutes that sessions, breaks and extended hours are told apart by come up often. */
+/** The minutes at the borders of sessions, breaks and extended hours come up often. */
 const anyMinute: fc.Arbitrary<Minute> = fc.record({
   day: fc.integer({ min: 0, max: 11 }),
   minute: fc.oneof(
@@ -153,7 +153,7 @@ function expectEqual(found: Klines, wanted: Klines, question: Question): void {
 
 let nextCode = 100_000;
 
-describe("answers equal a slow reference over the landed bars", () => {
+describe("responses equal a slow reference over the landed bars", () => {
   test("of every period, adjustment, count and window", async () => {
     const seen = new Set<string>();
     await fc.assert(

@@ -5,7 +5,7 @@ import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.
 import type { PlainBar } from "../any-kline-columns.js";
 import { depthOf, type JsonTree, jsonTree } from "./json-tokens.js";
 
-/** A decoded answer in plain values. */
+/** A decoded response in plain values. */
 export interface SlowAnswer {
   readonly bars: Readonly<Record<string, readonly PlainBar[]>>;
   readonly symbols: readonly string[];

@@ -91,7 +91,7 @@ describe("GET /v1/klines/ex-factors", () => {
     { timestamp: cn("2024-03-14"), ex_factor: 5 / 4.5 },
   ];
 
-  test("tells the ratio of each event, at its ex-date's local midnight", async () => {
+  test("returns the ratio of each event, at its ex-date's local midnight", async () => {
     expect(await data("/v1/klines/ex-factors?symbols=600000.SH,00700.HK,600003.SH,600009.SH")).toEqual({
       "600000.SH": FACTORS,
       "00700.HK": [{ timestamp: hk("2024-03-13"), ex_factor: 300 / 297 }],
