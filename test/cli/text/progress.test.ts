@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Progress, progressLine } from "../../../src/cli/text/progress.js";
+import { type Progress, plainLine, progressLine } from "../../../src/cli/text/progress.js";
 
 const NOW = Date.parse("2026-11-20T10:00:00Z");
 const HALF: Progress = { done: 20, total: 40, unit: "requests", rows: 5000, bytes: 1e6, doing: "bars_1d" };
@@ -8,6 +8,12 @@ const QUOTA = { limit: 30, learned: false, usedLastMinute: 23, waitingUntil: und
 test("what a terminal shows: how much is done, time left, rate, size, what is being done", () => {
   expect(progressLine("daily", HALF, 10_000, NOW)).toBe(
     `   daily      ${"█".repeat(12)}${"░".repeat(12)} 20/40 requests · 10.0 s left · 5,000 rows · 500 rows/s · 1.0 MB · bars_1d`,
+  );
+});
+
+test("without a terminal: the same facts, and no bar", () => {
+  expect(plainLine("daily", HALF, 10_000, NOW)).toBe(
+    "   daily      20/40 requests · 10.0 s left · 5,000 rows · 500 rows/s · 1.0 MB · bars_1d",
   );
 });
 
