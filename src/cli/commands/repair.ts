@@ -74,7 +74,9 @@ Examples:
     );
 }
 
-/** Whether nothing of a file is lost: it was put back, or the copy had all rows and no symbol is requested again. */
+/**
+ * Whether no row of a file is lost: the file was restored, or the copy had all rows and no symbol is requested again.
+ */
 function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFile): boolean {
   return outcome === "restored" || (outcome === "copied" && copiedRows === rows && symbolsAskedAgain === 0);
 }

@@ -20,7 +20,7 @@ import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarReque
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
-/** Most bars, as planned, of the requests in flight: their columns are in memory. */
+/** Most planned bars of the requests in flight together: their columns are in memory. */
 const BARS_IN_FLIGHT = 2_000_000;
 
 /** Sends the requests of one demand. It is a class because a response can change the next plan. */
@@ -36,7 +36,7 @@ export class AskingBars {
   #hasMeasured = false;
   /** Beginnings of windows that still need a request. */
   #doubts: Doubt[] = [];
-  /** Whether a response of this plan that looks cut was examined; others wait until the plan ends. */
+  /** Whether a response that looks cut was examined in this plan; further ones wait until the plan ends. */
   #hasProbed = false;
   readonly #recent: RecentWindows;
   /** Symbols without any bars in a response. */
@@ -49,7 +49,7 @@ export class AskingBars {
   /** Responses that are known to be cut or to be whole. */
   readonly #shown = new Set<string>();
   readonly #sharing: SharedAsking;
-  /** Windows with a full response, by symbol. Windows that the plan leaves out may also have failed, or be in doubt. */
+  /** Windows with a full response, by symbol; `#facts.covered` also has windows that failed or are in doubt. */
   readonly #answered: Map<string, TimeRange[]>;
 
   constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
@@ -171,7 +171,7 @@ export class AskingBars {
     }
   }
 
-  /** A page with too many symbols is requested again with fewer; a failed page is left to the next run. */
+  /** After an error: a page with too many symbols is requested again in parts, any other is left to the next run. */
   #giveUp(page: Page, isTooLarge: boolean): void {
     const { region, symbols, window } = page;
     if (!isTooLarge) {

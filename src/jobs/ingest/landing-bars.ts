@@ -14,7 +14,7 @@ import type { RequestRecord } from "../ledger/ledger.js";
 import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 
-/** Bars that are landed at once, while as many may wait: both bound the memory. */
+/** Bars that are landed together. As many may wait at the same time, so this number bounds the memory. */
 export const GROUP_BARS = 750_000;
 
 /** What is kept on disk with the columns of a response until it has landed. */
@@ -143,7 +143,7 @@ export async function landResponses(
   await run.landLedger();
 }
 
-/** Days of symbols with bars that were set aside at the landing, and how many. */
+/** The days on which bars of a symbol were set aside at the landing, and the number of these bars. */
 function brokenDays(broken: readonly BarSegment[]) {
   const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
   for (const { symbol, columns, start, end } of broken) {

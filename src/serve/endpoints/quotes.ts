@@ -140,7 +140,10 @@ interface QuoteFacts {
   readonly prevClose: number | null;
 }
 
-/** Uses the daily bar once the day is final, else the minutes. The time is that of the last minute, or the close. */
+/**
+ * Uses the daily bar once the day is final, otherwise the minutes. The quote's time is that of the last minute, or the
+ * close.
+ */
 function quoteFacts(
   symbol: string,
   daily: readonly LastBar[],

@@ -34,7 +34,7 @@ export interface KlinesSqlParts {
   /** A SELECT over the files. */
   readonly relation: string;
   readonly bucket: Bucket;
-  /** Also `none` where no requested symbol has a step. */
+  /** `none` also where no requested symbol has an adjustment step. */
   readonly adjustment: Adjustment;
 }
 

@@ -120,7 +120,10 @@ async function readRuns(
   return runs;
 }
 
-/** The oldest aggregated bar may lack its beginning: one bar more than requested shows that the others are complete. */
+/**
+ * The oldest aggregated bar may lack its beginning. So one bar more than requested is read: the others are then
+ * complete.
+ */
 function hasEnough(run: BarRun | undefined, { series, count }: KlinesRequest): boolean {
   return run !== undefined && run.found >= count + (series.bucket.kind === "landed" ? 0 : 1);
 }

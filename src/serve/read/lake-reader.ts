@@ -45,7 +45,7 @@ export interface Reading {
   readonly caller: Caller;
   /** Stops the request's statements. */
   readonly signal: AbortSignal;
-  /** Waits for memory for so many rows. */
+  /** Waits until the memory budget has this number of rows. */
   readonly acquireMemory: (rows: number) => Promise<void>;
 }
 
