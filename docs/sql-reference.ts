@@ -22,8 +22,8 @@ FROM adjusted('1d', 'forward', as_of := '2026-03-31') WHERE symbol = '600519.SH'
 \`\`\`
 
 Units are in brackets. A row for a date contains only what was known at the end of that date; where a row may change when
-later data arrives, its description says so. The schema \`raw\` has every version that ever landed. Your own views replace
-those of the same name: [lake.md](lake.md#views).
+later data arrives, its description says so. The schema \`raw\` has every version that ever landed. Your own views are
+built on these: [lake.md](lake.md#views).
 `;
 
 interface Part {

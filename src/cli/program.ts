@@ -28,7 +28,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/run.js")).addRun,
   },
   schedule: {
-    does: "run pipelines at their times, until it is ended",
+    does: "run pipelines at their times, until it is stopped",
     load: async () => (await import("./commands/schedule.js")).addSchedule,
   },
   pipelines: {
@@ -36,7 +36,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/pipelines.js")).addPipelines,
   },
   runs: {
-    does: "runs of pipelines, newest first: when, how each ended, what it got",
+    does: "runs of pipelines, newest first: when, how each ended, what it received",
     load: async () => (await import("./commands/runs.js")).addRuns,
   },
   plan: {
@@ -44,7 +44,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/plan.js")).addPlan,
   },
   status: {
-    does: "what the lake holds: tables, coverage, last runs",
+    does: "what is in the lake: tables, coverage, last runs",
     load: async () => (await import("./commands/status.js")).addStatus,
   },
   check: {
@@ -52,11 +52,11 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/check.js")).addCheck,
   },
   repair: {
-    does: "take lost and damaged files out of the tables, and have what was in them asked for again",
+    does: "remove lost and damaged files from the tables, and have their content requested again",
     load: async () => (await import("./commands/repair.js")).addRepair,
   },
   withdrawn: {
-    does: "bars that the service no longer has: list them, or take them out of the current version",
+    does: "bars that the service no longer has: list them, or remove them from the current version",
     load: async () => (await import("./commands/withdrawn.js")).addWithdrawn,
   },
   history: {

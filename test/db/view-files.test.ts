@@ -27,7 +27,7 @@ async function publishWith(files: Readonly<Record<string, string>>) {
   return { faults, query };
 }
 
-test("the user's views replace ours of the same name, in the order that they need one another", async () => {
+test("the user's views are built on ours, in the order that they need one another", async () => {
   const { faults, query } = await publishWith({
     "a_twice.sql": "-- needs later_one\nCREATE VIEW a_twice AS SELECT 2 * close AS twice FROM later_one;",
     "later_one.sql": "CREATE VIEW later_one AS SELECT close FROM adjusted('1d', 'forward');",

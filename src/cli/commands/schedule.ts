@@ -63,10 +63,10 @@ export function addSchedule(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Pipelines run one after the other, at their times in the zone of their exchange; on SIGTERM or Ctrl-C the one that runs
-ends, and what it received is kept. barlake pipelines shows the times. Without a terminal it writes JSON lines.
-Once a day, when nothing is due, it compares a part of the lake's files with what was written: all within four weeks.
-Exit code: 0 when it is ended; with --once that of the worst run, and 1 at least where a file is damaged.
+Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
+SIGTERM or Ctrl-C ends the current run; what it received is kept. Without a terminal, the output is JSON lines.
+Once a day, when nothing is due, a part of the lake's files is compared with what was written: all within four weeks.
+Exit code: 0 when it is stopped; with --once that of the worst run, and at least 1 if a file is damaged.
 
 Examples:
   barlake schedule

@@ -49,9 +49,9 @@ export function addServe(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Keys are those of the file that barlake keys writes, and are taken up and let go while it runs; or those of
-BARLAKE_SERVE_KEYS, comma-separated, which may do everything. Without any, the service listens on this machine alone
-and prints a key made for this run.
+Keys are those of the file that barlake keys writes, whose changes take effect while the service runs; or those of
+BARLAKE_SERVE_KEYS, comma-separated, which may request everything. Without any key, the service listens on this machine
+only, and prints a key made for this run.
 
 Examples:
   barlake serve

@@ -29,7 +29,7 @@ export function addVacuum(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Files that no version knows go a day after they were written, at the earliest: a writer may be about to commit them.
+A file that no version names is deleted a day after it was written at the earliest: a writer may be about to commit it.
 
 Examples:
   barlake vacuum --dry-run
