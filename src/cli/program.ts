@@ -3,7 +3,7 @@ import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.
 import { VERSION } from "../core/version.js";
 import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
-import { tellQueryError } from "./results/query-error-text.js";
+import { formatQueryError } from "./results/query-error-text.js";
 import { StatementError } from "./results/statement-error.js";
 import { paint } from "./text/text.js";
 
@@ -166,7 +166,7 @@ function exitOfError(error: unknown, signal: AbortSignal): number {
 
 function errorText(error: unknown): string {
   if (error instanceof QueryError)
-    return tellQueryError(error, error instanceof StatementError ? error.line : undefined);
+    return formatQueryError(error, error instanceof StatementError ? error.line : undefined);
   const hint = error instanceof BarlakeError && error.hint ? `\n${paint("dim", "hint:")}  ${error.hint}` : "";
   return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
 }

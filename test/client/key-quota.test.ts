@@ -92,12 +92,12 @@ describe.each(SERVICES)("a service that counts by %s", (_, counter) => {
     [16, 20_000],
   ])(
     "gives all it permits and refuses none: %i at once, responses in up to %i ms",
-    async (workers, answerMs) => {
+    async (workers, responseMs) => {
       for (const seed of [SEED, SEED + 1]) {
         const outcome = await during(30, counter(), {
           random: randoms(seed),
           workers,
-          answerMs,
+          responseMs,
           quotas: [KNOWN],
         });
         expect(outcome.refused).toEqual([]);
@@ -125,7 +125,7 @@ describe.each(SERVICES)("a service that counts by %s", (_, counter) => {
       start: (k + 0.3) * MINUTE,
       end: (k + 0.8) * MINUTE,
     }));
-    const outcome = await during(30, counter(), { quotas: [KNOWN], answerMs: 1000, idle });
+    const outcome = await during(30, counter(), { quotas: [KNOWN], responseMs: 1000, idle });
     expect(outcome.refused).toEqual([]);
     expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.95);
   });

@@ -67,7 +67,7 @@ export interface Simulation {
   readonly strays?: readonly (Span & { readonly part: number; readonly waitMs: number })[];
   /** Longest time that a request needs to reach the service, and a service to begin its response, in milliseconds. */
   readonly arrivalMs?: number;
-  readonly answerMs?: number;
+  readonly responseMs?: number;
 }
 
 /** What became of the requests, in the order in which they arrived: milliseconds from the start, and whether they passed. */
@@ -80,7 +80,7 @@ export interface Outcome {
 
 /** Callers that always want more, their quotas, and a service that counts: on a virtual clock. */
 export async function simulate(simulation: Simulation): Promise<Outcome> {
-  const { counter, random, hints = true, arrivalMs = 400, answerMs = 4000, idle = [] } = simulation;
+  const { counter, random, hints = true, arrivalMs = 400, responseMs = 4000, idle = [] } = simulation;
   const start = Date.parse("2026-11-21T00:00:17Z");
   const end = start + simulation.minutes * MINUTE;
   const clock = eventClock(start);
@@ -104,7 +104,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
       await clock.sleep(Math.round(5 + random() * arrivalMs));
       const wait = waitOf();
       if (clock.now() < end) (wait > 0 ? refused : passed).push(clock.now() - start);
-      await clock.sleep(Math.round(5 + random() * (wait > 0 ? 50 : answerMs)));
+      await clock.sleep(Math.round(5 + random() * (wait > 0 ? 50 : responseMs)));
       if (wait > 0) permit.refused(hints ? Math.ceil(wait) : undefined);
       else permit.passed();
     }

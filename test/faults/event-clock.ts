@@ -53,12 +53,12 @@ export function eventClock(start: number | string): EventClock {
     void watch();
   };
   const hold = (): (() => void) => {
-    let isHeld = true;
+    let isOnHold = true;
     stir.holds++;
     sound();
     return () => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (!isOnHold) return;
+      isOnHold = false;
       stir.holds--;
       sound();
     };

@@ -169,9 +169,9 @@ test.skipIf(noLimits)("run: responses that could not be kept are asked for again
     const { code, stdout } = await runCli(command, { env });
     expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^${table} +[\\d,]+ +0 +0`, "m"))]);
   }
-  const wanted = ["bars_1d", "balance_sheet", "cash_flow"];
+  const expected = ["bars_1d", "balance_sheet", "cash_flow"];
   const compared = (await compareLakes(served, new Lake(target))).filter(({ table }) =>
-    wanted.includes(table),
+    expected.includes(table),
   );
   expect(compared.map(({ onlyLeft, onlyRight }) => onlyLeft + onlyRight)).toEqual([0, 0, 0]);
   expect(compared.every(({ rows }) => rows > 0)).toBe(true);

@@ -26,7 +26,7 @@ export async function fuzzServe(minutes: number, seed: number): Promise<number> 
   try {
     const { port } = await messageOf<{ port: number }>(child);
     const target = { host: "127.0.0.1", port, key: KEY, patienceMs: PATIENCE_MS };
-    const expected = await Promise.all(RIGHT_REQUESTS.map((path) => rightAnswer(target, path)));
+    const expected = await Promise.all(RIGHT_REQUESTS.map((path) => rightResponse(target, path)));
     let attacks = 0;
     const property = fc.asyncProperty(
       fc.array(anyAttack(KEY), { minLength: 1, maxLength: MOST_AT_ONCE }),
@@ -36,7 +36,7 @@ export async function fuzzServe(minutes: number, seed: number): Promise<number> 
         assert.equal(child.exitCode, null, "the service's process is gone");
         for (const [k, path] of RIGHT_REQUESTS.entries())
           assert.equal(
-            await rightAnswer(target, path),
+            await rightResponse(target, path),
             expected[k],
             `a right request is answered otherwise: ${path}`,
           );
@@ -74,7 +74,7 @@ export async function fuzzServe(minutes: number, seed: number): Promise<number> 
   }
 }
 
-async function rightAnswer({ host, port, key }: Target, path: string): Promise<string> {
+async function rightResponse({ host, port, key }: Target, path: string): Promise<string> {
   const response = await fetch(`http://${host}:${port}${path}`, {
     headers: { "x-api-key": key },
     signal: AbortSignal.timeout(PATIENCE_MS),

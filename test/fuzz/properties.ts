@@ -9,7 +9,7 @@ import { anyBars, barsOf, columnsOf } from "../wire/any-kline-columns.js";
 import { anyKlineDocument, type KlineDocument } from "../wire/any-kline-document.js";
 import { anyCuts, cutAt, utf8 } from "../wire/chunks.js";
 import { readJson } from "../wire/decode/read-json.js";
-import { issueText, type SlowAnswer, slowKlines } from "../wire/decode/slow-klines.js";
+import { issueText, type SlowResponse, slowKlines } from "../wire/decode/slow-klines.js";
 
 /** Something that holds for all inputs. */
 export interface Property {
@@ -123,7 +123,7 @@ async function decoded(
   }
 }
 
-function plain({ columns, absent, unusable, received, issues }: DecodedKlines): SlowAnswer {
+function plain({ columns, absent, unusable, received, issues }: DecodedKlines): SlowResponse {
   return {
     bars: barsOf(columns),
     symbols: [...columns.symbols],

@@ -7,7 +7,7 @@ import { encodeKlines } from "../../src/wire/encode/encode-klines.js";
 const bar = fc.record({
   close: fc.integer({ min: 1, max: 99 }),
   prevClose: fc.option(fc.integer({ min: 1, max: 99 })),
-  isWanted: fc.boolean(),
+  isKept: fc.boolean(),
 });
 
 /** A response with the bars of a symbol, one each millisecond from 1. */
@@ -26,7 +26,7 @@ function textOf(
   return JSON.stringify({ data: Object.fromEntries(found) });
 }
 
-test("the bars that are wanted are those of a response that has no others", async () => {
+test("the kept bars are those of a response that has no others", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(bar, { maxLength: 30 }), fc.array(bar, { maxLength: 30 }), async (a, b) => {
       const timed = { "600519.SH": a, "000001.SZ": b } as const;
@@ -37,13 +37,13 @@ test("the bars that are wanted are those of a response that has no others", asyn
         ]),
       );
       const wanted = Object.fromEntries(
-        Object.entries(all).map(([symbol, bars]) => [symbol, bars.filter((one) => one.isWanted)]),
+        Object.entries(all).map(([symbol, bars]) => [symbol, bars.filter((one) => one.isKept)]),
       );
       const [{ columns }, expected] = [
         await decodeKlines([Buffer.from(textOf(all))], { shape: "map" }),
         await decodeKlines([Buffer.from(textOf(wanted))], { shape: "map" }),
       ];
-      const some = filteredBars(columns, (symbol, at) => all[symbol]?.[at - 1]?.isWanted === true);
+      const some = filteredBars(columns, (symbol, at) => all[symbol]?.[at - 1]?.isKept === true);
       expect(some.rows).toBe(expected.columns.rows);
       const [found, right] = [some, expected.columns].map((one) =>
         JSON.parse(Buffer.from(encodeKlines(one, "map")).toString()),

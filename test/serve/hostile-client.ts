@@ -12,7 +12,7 @@ export interface Attack {
   /** Whether the service must answer: the request is complete. */
   readonly isComplete: boolean;
   /** Responses that there may be at most: more means that one request was taken for two. */
-  readonly mostAnswers: number;
+  readonly mostResponses: number;
 }
 
 /** Where an attack goes to. */
@@ -49,7 +49,7 @@ export async function carryOut(attack: Attack, target: Target): Promise<void> {
     for (const reply of replies) checkReply(reply);
     if (!attack.isComplete) return;
     assert.ok(isOver || replies.length > 0, "no response");
-    assert.ok(replies.length <= attack.mostAnswers, `${replies.length} responses`);
+    assert.ok(replies.length <= attack.mostResponses, `${replies.length} responses`);
   } finally {
     socket.destroy();
   }

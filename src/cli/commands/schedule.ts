@@ -44,8 +44,8 @@ export function addSchedule(cli: Cli): void {
   cli.program
     .command("schedule")
     .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
-    .option("--once", "run what is due now, and end: for cron")
-    .option("--no-catch-up", "let go what was due, and not run, in the 24 hours before")
+    .option("--once", "run what is due now, then end: for cron")
+    .option("--no-catch-up", "skip what was due in the last 24 hours and has not run")
     .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
     .addOption(notifyOption())
     .addOption(

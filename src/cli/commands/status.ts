@@ -158,7 +158,7 @@ function coverageLines(coverage: readonly TableCoverage[]): string[] {
     count(c.symbols),
     c.first,
     c.last,
-    c.wanted === 0 ? "·" : `${(Math.floor((c.answered / c.wanted) * 10_000) / 100).toFixed(2)} %`,
+    c.expected === 0 ? "·" : `${(Math.floor((c.answered / c.expected) * 10_000) / 100).toFixed(2)} %`,
     count(c.gaps.length),
   ]);
   const lines = ["", table(["coverage", "region", "symbols", "since", "until", "answered", "gaps"], rows)];

@@ -30,11 +30,11 @@ export function openLake(options: CommonOptions): Lake {
   const isOwn = existsSync(folder) && realpathSync(folder) === realpathSync(OWN_VIEWS);
   return isOwn
     ? new Lake(options.lake)
-    : new Lake(options.lake, { userViews: { folder, onFault: tellFault } });
+    : new Lake(options.lake, { userViews: { folder, onFault: reportFault } });
 }
 
 /** Reports each problem with a user's view once, although a run creates the views many times. */
-function tellFault({ message }: Error): void {
+function reportFault({ message }: Error): void {
   if (warned.has(message)) return;
   warned.add(message);
   process.stderr.write(`${paint("yellow", "warning:")} ${message}\n`);

@@ -85,7 +85,7 @@ function adviceFor(message: string): string | undefined {
 }
 
 /** A failed query as lines for people; {@link queryErrorText} documents the parameters. */
-export function tellQueryError(error: QueryError, firstLine?: number): string {
+export function formatQueryError(error: QueryError, firstLine?: number): string {
   const { message, place, hint } = queryErrorText(error, firstLine);
   const lines = [`${paint("red", "error:")} ${message}`];
   if (place !== undefined) lines.push(...place.split("\n").map((line) => `  ${line}`));

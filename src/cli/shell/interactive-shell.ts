@@ -2,7 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import { callbackify } from "node:util";
 import { BarlakeError, messageOf, QueryError } from "../../core/errors.js";
 import type { Session } from "../../db/session.js";
-import { tellQueryError } from "../results/query-error-text.js";
+import { formatQueryError } from "../results/query-error-text.js";
 import { paint } from "../text/text.js";
 import { type Completions, completeCommand, completeSql } from "./completion.js";
 import { commandChoices } from "./dot-commands.js";
@@ -104,7 +104,7 @@ async function runLine(
 
 function errorText(error: unknown): string {
   if (messageOf(error).startsWith("INTERRUPT Error")) return paint("yellow", "stopped");
-  if (error instanceof QueryError) return tellQueryError(error);
+  if (error instanceof QueryError) return formatQueryError(error);
   const hint = error instanceof BarlakeError && error.hint ? `\n${paint("dim", "hint:")}  ${error.hint}` : "";
   return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
 }

@@ -53,11 +53,11 @@ export async function runStatements(
       throw new StatementError(error, statement.line);
     });
   }
-  if (output !== undefined && process.stderr.isTTY) await tellWritten(output, startedAt);
+  if (output !== undefined && process.stderr.isTTY) await reportWritten(output, startedAt);
 }
 
 /** Reports what was written, if it is a file. */
-async function tellWritten(file: string, startedAt: number): Promise<void> {
+async function reportWritten(file: string, startedAt: number): Promise<void> {
   const written = await stat(file);
   if (!written.isFile()) return;
   const elapsed = duration(performance.now() - startedAt);

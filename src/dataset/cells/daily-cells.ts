@@ -148,8 +148,8 @@ export function dailyCells(
     const isTraded = rows.values(TRADED, "int32");
     for (let row = 0; row < rows.rows; row++) {
       const label = labelOfDay[(day[row] as number) - firstDay] as number;
-      const isWanted = label >= 0 && isTraded[row] === 1 && (symbol[row] as number) >= 0;
-      const cell = isWanted ? (symbol[row] as number) * labels.count + label : -1;
+      const isUsed = label >= 0 && isTraded[row] === 1 && (symbol[row] as number) >= 0;
+      const cell = isUsed ? (symbol[row] as number) * labels.count + label : -1;
       target[row] = cell;
       if (cell >= 0) traded[cell] = 1;
     }

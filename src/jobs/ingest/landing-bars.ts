@@ -56,7 +56,7 @@ export class LandingBars {
     const note: BarsNote = { dataset, source: cached.source, finalEnds, entry: cached.entry };
     const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
     try {
-      await this.#run.responses.keep(cached.requestId, note, body);
+      await this.#run.responses.store(cached.requestId, note, body);
     } catch (error) {
       this.#run.diskIsFull(error);
       await cached.lease?.release();

@@ -48,7 +48,7 @@ export class LandingStatements {
   }: PendingResponse<{ readonly records: readonly Row[] }>): Promise<void> {
     const rows = value.records.map((record) => ({ ...record, source }));
     const note = { dataset: this.#table.name, columns: this.#fields.columns, rows, entry };
-    await this.#run.responses.keep(requestId, note);
+    await this.#run.responses.store(requestId, note);
     this.#pending.push({ requestId, note });
     this.#rows += rows.length;
     if (this.#rows >= GROUP_ROWS) await this.finish();

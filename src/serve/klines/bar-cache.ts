@@ -55,7 +55,7 @@ export class BarCache {
    *
    * @param runs each with the label from which on it is complete (epoch milliseconds).
    */
-  keep(key: string, runs: readonly { readonly run: BarRun; readonly since: number }[]): void {
+  add(key: string, runs: readonly { readonly run: BarRun; readonly since: number }[]): void {
     for (const { run, since } of runs) {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;

@@ -116,7 +116,7 @@ async function readRuns(
     const region = regionOf(run.symbol) as Region;
     return request.rangeOf(region).end >= Math.min(newest[region], ALL_TIME.end);
   });
-  view.barCache.keep(key, whole);
+  view.barCache.add(key, whole);
   return runs;
 }
 

@@ -244,8 +244,8 @@ export class JsonScanner {
     this.#expect = this.#stack.length === 0 ? NOTHING : COMMA_OR_END;
   }
 
-  #fail(i: number, byte: number, wanted: string): never {
-    throw notJson(byte, wanted, this.#base + i);
+  #fail(i: number, byte: number, expected: string): never {
+    throw notJson(byte, expected, this.#base + i);
   }
 }
 

@@ -8,7 +8,7 @@ import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../sr
 import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
 import { TABLES } from "../../../src/schema/tables.js";
 import { barFindings } from "./bar-findings.js";
-import { type LakeState, none, rowsOf, tell } from "./lake-state.js";
+import { type LakeState, none, rowsOf, tableOf } from "./lake-state.js";
 
 /** Errors of a lake: untrue content, content that it only claims to have, and content missing at the end. */
 export async function lakeFindings(state: LakeState): Promise<string[]> {
@@ -72,7 +72,7 @@ async function statementFindings(state: LakeState, table: TableSchema): Promise<
       value: record[field],
     })),
   );
-  await tell(state, "truth", rows, {
+  await tableOf(state, "truth", rows, {
     symbol: "VARCHAR",
     period_end: "DATE",
     announce_date: "DATE",
@@ -135,7 +135,7 @@ async function referenceFindings(state: LakeState): Promise<string[]> {
     [UNIVERSE_MEMBERS, members, { id: "VARCHAR", symbol: "VARCHAR" }],
   ];
   for (const [table, rows, columns] of tables) {
-    await tell(state, "truth", rows, columns);
+    await tableOf(state, "truth", rows, columns);
     const names = Object.keys(columns).join(", ");
     const all = await rowsOf(state, table);
     const current = `SELECT ${names} FROM (${all}) WHERE valid_to IS NULL`;

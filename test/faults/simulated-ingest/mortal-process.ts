@@ -79,7 +79,7 @@ export async function becomeMortal(): Promise<void> {
   os.availableParallelism = () => 1;
   syncBuiltinESMExports();
   for (const name of STATEMENTS) intercept(Session.prototype as never, name, statement);
-  intercept(ResponseSpool.prototype as never, "keep", kept);
+  intercept(ResponseSpool.prototype as never, "store", kept);
 }
 
 type Around = (

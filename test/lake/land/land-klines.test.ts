@@ -66,7 +66,7 @@ const anyPlainBar: fc.Arbitrary<PlainBar> = fc
   })
   .map(({ spread, ...bar }) => ({ ...bar, high: bar.low === undefined ? undefined : bar.low + spread }));
 
-const anyAnswer = fc
+const anyResponse = fc
   .uniqueArray(
     fc.tuple(
       fc.constantFrom(...SYMBOLS),
@@ -156,7 +156,7 @@ describe("bars straight from their columns", () => {
     let rejected = 0;
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.array(anyAnswer, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 }),
+        fc.array(fc.array(anyResponse, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 }),
         fc.constantFrom(BARS_1D, BARS_1M),
         fc.record({
           CN: fc.constantFrom(...CHANGES),

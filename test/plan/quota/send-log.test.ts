@@ -5,7 +5,7 @@ import { freeAt, recentSends, type Send, usedInMinute } from "../../../src/plan/
 const MINUTE = 60_000;
 
 /** A request: how long its caller thinks first, how long it travels, and how long its response takes after that. */
-const request = fc.record({ thinkMs: fc.nat(9000), travelMs: fc.nat(1000), answerMs: fc.nat(70_000) });
+const request = fc.record({ thinkMs: fc.nat(9000), travelMs: fc.nat(1000), responseMs: fc.nat(70_000) });
 
 test("a sender that respects the free quota is never above the limit in any minute of the service, and is late by the margin at most", () => {
   fc.assert(
@@ -14,15 +14,15 @@ test("a sender that respects the free quota is never above the limit in any minu
       const ends: number[] = [];
       const arrivals: number[] = [];
       let now = 0;
-      for (const { thinkMs, travelMs, answerMs } of requests) {
-        const wanted = now + thinkMs;
+      for (const { thinkMs, travelMs, responseMs } of requests) {
+        const expected = now + thinkMs;
         for (const [i, send] of sends.entries())
-          if ((ends[i] as number) <= wanted) send.respondedAt = ends[i] as number;
-        now = Math.max(wanted, freeAt(sends, limit));
-        if (now > wanted) expect(now - (sends.at(-limit)?.sentAt ?? 0)).toBeLessThanOrEqual(MINUTE + 1025);
+          if ((ends[i] as number) <= expected) send.respondedAt = ends[i] as number;
+        now = Math.max(expected, freeAt(sends, limit));
+        if (now > expected) expect(now - (sends.at(-limit)?.sentAt ?? 0)).toBeLessThanOrEqual(MINUTE + 1025);
         sends.push({ sentAt: now });
         arrivals.push(now + travelMs);
-        ends.push(now + travelMs + answerMs);
+        ends.push(now + travelMs + responseMs);
       }
       for (const at of arrivals)
         expect(arrivals.filter((other) => other > at - MINUTE && other <= at).length).toBeLessThanOrEqual(

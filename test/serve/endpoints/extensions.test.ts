@@ -112,14 +112,14 @@ describe("GET /v1/klines/ex-factors", () => {
       ["none", "forward"].map((adjust) => data(`/v1/klines?symbol=600000.SH&adjust=${adjust}`)),
     );
     const { timestamp, close } = raw as { timestamp: number[]; close: number[] };
-    const wanted = close.map((price, n) =>
+    const expected = close.map((price, n) =>
       FACTORS.filter((event) => event.timestamp > (timestamp[n] as number)).reduce(
         (left, { ex_factor }) => left / ex_factor,
         price,
       ),
     );
     for (const [n, price] of (forward as { close: number[] }).close.entries())
-      expect(price).toBeCloseTo(wanted[n] as number, 12);
+      expect(price).toBeCloseTo(expected[n] as number, 12);
   });
 });
 

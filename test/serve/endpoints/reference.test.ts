@@ -110,9 +110,9 @@ describe("instruments", () => {
 
 test("symbol records say the type as symbol_type", async () => {
   const { type, ...rest } = BANK;
-  const wanted = { data: [{ ...rest, symbol_type: type }] };
-  expect((await served.ask("/v1/symbols?symbols=600000.SH,nope")).body).toEqual(wanted);
-  expect((await served.post("/v1/symbols", { symbols: ["600000.SH", "nope"] })).body).toEqual(wanted);
+  const expected = { data: [{ ...rest, symbol_type: type }] };
+  expect((await served.ask("/v1/symbols?symbols=600000.SH,nope")).body).toEqual(expected);
+  expect((await served.post("/v1/symbols", { symbols: ["600000.SH", "nope"] })).body).toEqual(expected);
   expect((await served.post("/v1/symbols", {})).status).toBe(400);
   expect((await served.ask("/v1/symbols")).status).toBe(400);
 });

@@ -31,7 +31,7 @@ test("what is found is what a look at all the bars would find, or nothing is", (
       (any, since, [a, b], count) => {
         const all = any.sort((x, y) => x - y);
         const cache = new BarCache(1_000_000);
-        cache.keep("key", [
+        cache.add("key", [
           {
             run: runOf(
               "A.US",
@@ -57,7 +57,7 @@ test("what is found is what a look at all the bars would find, or nothing is", (
 test("other versions are other bars, and the oldest are evicted when the cache is full", () => {
   const cache = new BarCache(20_000);
   const all = { start: 0, end: 1000 };
-  const keep = (symbol: string): void => cache.keep("key", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
+  const keep = (symbol: string): void => cache.add("key", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
   keep("A.US");
   expect(cache.find("other", "A.US", all, 3)).toBeUndefined();
   for (let n = 0; n < 100; n++) {

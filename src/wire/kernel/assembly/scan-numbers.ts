@@ -150,8 +150,8 @@ function runsOf16(bits: u64): u64 {
 
 /** Bits of a window's bytes that are the given one. */
 function equal(a: v128, b: v128, c: v128, d: v128, byte: u8): u64 {
-  const wanted = i8x16.splat(byte);
-  return bitmap(i8x16.eq(a, wanted), i8x16.eq(b, wanted), i8x16.eq(c, wanted), i8x16.eq(d, wanted));
+  const pattern = i8x16.splat(byte);
+  return bitmap(i8x16.eq(a, pattern), i8x16.eq(b, pattern), i8x16.eq(c, pattern), i8x16.eq(d, pattern));
 }
 
 /** Bits of a window's bytes that are 0 to 9. */
