@@ -117,7 +117,7 @@ function forMachines({ verifiedSince, ...scrub }: ScrubReport): object {
   return { ...scrub, verified_since: since };
 }
 
-async function askSample(cli: Cli, options: Options, size: SampleSize): Promise<SampleReport> {
+async function askSample(cli: Cli, options: Options, sampleSize: SampleSize): Promise<SampleReport> {
   const lake = openLake(options);
   const service = await openService(options, lake, "check --sample");
   const view = options.json && process.stderr.isTTY ? undefined : progressView("sample");
@@ -130,7 +130,7 @@ async function askSample(cli: Cli, options: Options, size: SampleSize): Promise<
         signal: AbortSignal.any([cli.signal, service.lost]),
         onProgress: (progress) => view?.update({ ...progress, unit: "requests" }),
       },
-      size,
+      sampleSize,
     );
   } finally {
     view?.stop();
