@@ -102,7 +102,7 @@ function nodeFault(node: ExpressionNode, facts: readonly FunctionFact[]): string
   if (OF_THE_MOMENT.test(name) || (isUnstable && node.class !== "COLUMN_REF"))
     return `${name} is not the same when it is computed again`;
   if (!isFunction(node) || own.length === 0) return undefined;
-  if (name === "age" && node.children.length === 1) return "age of one date is that of the moment";
+  if (name === "age" && node.children.length === 1) return "age of one date depends on the current time";
   if (own.every(({ kind }) => kind === "table")) return `${name}() makes several rows of one`;
   if (own.every(({ kind }) => kind === "aggregate"))
     return `${name}() without OVER is of all rows: OVER (...) says of which`;

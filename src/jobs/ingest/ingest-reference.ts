@@ -75,8 +75,8 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
       async (body) => receivedRecords(await decodeRecords(body, "map", universeDetail), ids),
     );
     if (got === undefined) continue;
-    const told = got.value.values.map((universe) => literal(universe.id));
-    const complete = told.length > 0 ? `c.id IN (${told.join(", ")})` : "false";
+    const returned = got.value.values.map((universe) => literal(universe.id));
+    const complete = returned.length > 0 ? `c.id IN (${returned.join(", ")})` : "false";
     await land(run, UNIVERSE_MEMBERS, got, got.value.values.flatMap(memberRows), complete);
   }
 }

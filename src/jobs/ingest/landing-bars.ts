@@ -14,7 +14,7 @@ import type { RequestRecord } from "../ledger/ledger.js";
 import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 
-/** Bars that are landed at once, while as many may wait: both bound the memory. */
+/** Bars that are landed together. As many may wait at the same time, so this number bounds the memory. */
 export const GROUP_BARS = 750_000;
 
 /** What is kept on disk with the columns of a response until it has landed. */
@@ -33,7 +33,7 @@ interface CachedResponse extends PendingResponse<{ readonly response: DecodedKli
 export class LandingBars {
   readonly #run: Run;
   readonly #table: TableSchema;
-  #held: CachedResponse[] = [];
+  #cached: CachedResponse[] = [];
   #bars = 0;
   #landing: Promise<void> = Promise.resolve();
   #failure: unknown;
@@ -50,19 +50,19 @@ export class LandingBars {
    * @throws the error of an earlier group's landing: its responses stay on disk for the next run.
    */
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
-    const held: CachedResponse = { ...response, lease: lease?.retain() };
-    const { columns } = held.value.response;
+    const cached: CachedResponse = { ...response, lease: lease?.retain() };
+    const { columns } = cached.value.response;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.finalEnds };
-    const note: BarsNote = { dataset, source: held.source, finalEnds, entry: held.entry };
+    const note: BarsNote = { dataset, source: cached.source, finalEnds, entry: cached.entry };
     const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
     try {
-      await this.#run.responses.keep(held.requestId, note, body);
+      await this.#run.responses.store(cached.requestId, note, body);
     } catch (error) {
       this.#run.diskIsFull(error);
-      await held.lease?.release();
+      await cached.lease?.release();
       throw error;
     }
-    this.#held.push(held);
+    this.#cached.push(cached);
     this.#bars += columns.rows;
     if (this.#bars >= GROUP_BARS) await this.#startLanding();
     if (this.#failure !== undefined) throw this.#failure;
@@ -77,8 +77,8 @@ export class LandingBars {
 
   /** Starts to land the collected group, once the group before has landed. */
   async #startLanding(): Promise<void> {
-    const group = this.#held;
-    this.#held = [];
+    const group = this.#cached;
+    this.#cached = [];
     this.#bars = 0;
     const before = this.#landing;
     this.#landing = before.then(() => this.#land(group));
@@ -143,7 +143,7 @@ export async function landResponses(
   await run.landLedger();
 }
 
-/** Days of symbols with bars that were set aside at the landing, and how many. */
+/** The days on which bars of a symbol were set aside at the landing, and the number of these bars. */
 function brokenDays(broken: readonly BarSegment[]) {
   const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
   for (const { symbol, columns, start, end } of broken) {

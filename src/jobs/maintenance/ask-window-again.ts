@@ -17,11 +17,11 @@ export interface AskedWindow {
 /** All bars that a service has of a window now. */
 export interface WholeWindow {
   readonly responses: readonly DecodedKlines[];
-  /** Symbols whose columns did not fit together: nothing is known about them. */
+  /** Symbols with unusable columns in a response: nothing is known about their bars. */
   readonly unusable: ReadonlySet<string>;
 }
 
-/** Most requests for a symbol that does not come, or comes without a bar that came before. */
+/** Most requests for a symbol that a response lacks, or that a response gives without a bar of an earlier response. */
 const MOST_TRIES = 2;
 
 /**

@@ -23,7 +23,7 @@ export interface Received {
   readonly bytes: number;
   readonly absent: readonly string[];
   readonly issues: readonly Issue[];
-  /** The part of the purpose with a full response; other symbols, or windows, still need a request. @default all */
+  /** The part of the purpose with a full response; the rest still needs a request. @default all */
   readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
   /** The requested part of the purpose that is missing or incomplete in the lake. @default nothing */
   readonly holes?: readonly AbsentPart[];

@@ -8,7 +8,7 @@ import type { Failure } from "./request-records.js";
 import type { Run } from "./run.js";
 import type { Returned } from "./symbol-tally.js";
 
-/** Requests of a run, by what came of them. */
+/** Requests of a run, by their result. */
 export interface RequestCounts {
   readonly sent: number;
   /** With rows, and without any. */

@@ -180,7 +180,7 @@ export class Run {
     read: (body: AsyncIterable<Uint8Array>, requestId: string) => Promise<T>,
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<PendingResponse<T> | undefined> {
-    await this.#breaker.enter(this.#unsent);
+    await this.#breaker.ready(this.#unsent);
     await this.#expectSpace(purpose.bars ?? 0);
     this.#unsent.throwIfAborted();
     const requestId = this.#nextRequestId();

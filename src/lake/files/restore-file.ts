@@ -15,15 +15,15 @@ export async function restoreFile(
   snapshot: Snapshot,
   file: DataFile,
 ): Promise<boolean> {
-  const told = hashInName(file.path);
-  if (told === undefined || isOutside(file.path)) return false;
+  const expected = hashInName(file.path);
+  if (expected === undefined || isOutside(file.path)) return false;
   const source = from.urlOf(snapshot, file);
   const found = await stat(source).catch(() => undefined);
   if (!found?.isFile()) return false;
   const staged = await lake.storage.stagingFile("parquet");
   try {
     await copyFile(source, staged);
-    if ((await contentHash(staged)) !== told) return false;
+    if ((await contentHash(staged)) !== expected) return false;
     const path = `${snapshot.table.name}/${file.path}`;
     await lake.storage.delete(path);
     return await lake.storage.moveIn(staged, path);

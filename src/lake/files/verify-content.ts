@@ -25,16 +25,16 @@ export async function damageOf(
   file: DataFile,
 ): Promise<FileDamage | undefined> {
   const url = lake.urlOf(snapshot, file);
-  const told = hashInName(file.path);
+  const expected = hashInName(file.path);
   try {
-    if (told === undefined) {
+    if (expected === undefined) {
       const { size } = await stat(url);
       if (size === file.size) return undefined;
       return { kind: "damaged", what: `has ${size} bytes, and ${file.size} by the log` };
     }
     const hash = await contentHash(url);
-    if (hash === told) return undefined;
-    const what = `is not what was written: its hash is ${hash}, and its name says ${told}`;
+    if (hash === expected) return undefined;
+    const what = `is not what was written: its hash is ${hash}, and its name says ${expected}`;
     return { kind: "damaged", what };
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT")
@@ -59,7 +59,7 @@ export async function verifyContent(
     const damage = await damageOf(lake, snapshot, file);
     if (damage === undefined) continue;
     throw new LakeError(`table ${snapshot.table.name}: ${file.path} ${damage.what}`, {
-      hint: "restore it from a backup, or run barlake repair; barlake check --deep tells what else is damaged",
+      hint: "restore it from a backup, or run barlake repair; barlake check --deep shows what else is damaged",
       cause: damage.cause,
     });
   }

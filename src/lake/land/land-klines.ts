@@ -45,7 +45,7 @@ export async function landKlines(
       stagedPartition(table, partition, scanOf(partition.segments)),
     );
     const from = `(${staged.map((partition) => `FROM ${partition.from}`).join(" UNION ALL ")})`;
-    const bounds = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(outermostOf)));
+    const bounds = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(endBarsOf)));
     return await upsert(session, lake, table, { from, bounds, partitions: staged }, options);
   } finally {
     for (const scan of scans) scan.release();
@@ -62,7 +62,7 @@ function repeatsSql(scan: string): string {
 }
 
 /** The first and the last bar of a segment, as segments. */
-function outermostOf(segment: BarSegment): BarSegment[] {
+function endBarsOf(segment: BarSegment): BarSegment[] {
   const { start, end } = segment;
   if (end - start <= 2) return [segment];
   return [

@@ -136,13 +136,13 @@ async function readFile(
   const find = finder(snapshot, file, findings);
   const url = lake.urlOf(snapshot, file);
   try {
-    const told = hashInName(file.path);
-    const hash = told === undefined ? undefined : await contentHash(url);
+    const expected = hashInName(file.path);
+    const hash = expected === undefined ? undefined : await contentHash(url);
     // A file with the wrong hash is not read further.
-    if (hash !== told) {
+    if (hash !== expected) {
       find(
         "file_content",
-        `is not what was written: its hash is ${hash}, and its name says ${told}`,
+        `is not what was written: its hash is ${hash}, and its name says ${expected}`,
         RESTORE,
       );
       return undefined;
