@@ -1,10 +1,11 @@
 import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
+import type { Issue, IssueLog } from "../../core/issue.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
-import { exchangeOf, isSymbol } from "../../market/symbol.js";
+import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH } from "../../market/symbol.js";
 import { type ListFacts, listDoubt } from "../../plan/absence/list-doubt.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
@@ -51,15 +52,21 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
     const got = await run.ask(
       { endpoint: ENDPOINTS.exchangeInstruments, path: { exchange } },
       { dataset: INSTRUMENTS.name, symbols: [exchange] },
-      async (body) => receivedRecords(await decodeRecords(body, "list", instrument)),
+      async (body) => {
+        const decoded = await decodeRecords(body, "list", instrument);
+        const own = decoded.entries.filter(([, { symbol }]) =>
+          isInstrumentOf(exchange, symbol, decoded.issues),
+        );
+        return receivedRecords({ ...decoded, entries: own });
+      },
     );
     if (got === undefined) continue;
-    const own = got.value.values.filter(({ symbol }) => isSymbol(symbol) && exchangeOf(symbol) === exchange);
-    const rows = own.map((row) => ({ ...instrumentRow(row), region }));
+    const { values, rejected, count: told } = got.value;
+    const rows = values.map((row) => ({ ...instrumentRow(row), region }));
     const doubt = await doubtAbout(run, INSTRUMENTS, `exchange = ${literal(exchange)}`, {
-      usable: new Set(own.map(({ symbol }) => symbol)).size,
-      rejected: got.value.rejected + got.value.rows - own.length,
-      count: got.value.count,
+      usable: new Set(values.map(({ symbol }) => symbol)).size,
+      rejected,
+      count: told,
       isKnownEmpty: Number(count) === 0,
     });
     const doubts = new Map(doubt === undefined ? [] : [[exchange, doubt]]);
@@ -80,18 +87,17 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
     const got = await run.ask(
       { endpoint: ENDPOINTS.universesBatch, body: { ids } },
       { dataset: UNIVERSE_MEMBERS.name, symbols: ids },
-      async (body) => receivedRecords(await decodeRecords(body, "map", universeDetail), ids),
+      async (body) => receivedMembers(await decodeRecords(body, "map", universeDetail), ids),
     );
     if (got === undefined) continue;
-    const own = got.value.values.filter(({ id }) => ids.includes(id));
-    const came = new Map(own.map((universe) => [universe.id, universe]));
+    const came = new Map(got.value.values.map((universe) => [universe.id, universe]));
     const doubts = new Map<string, string>();
     for (const id of ids) {
       const isKnownEmpty = listed.some((one) => one.id === id && Number(one.symbol_count) === 0);
       const doubt = await doubtAboutMembers(run, id, came.get(id), isKnownEmpty);
       if (doubt !== undefined) doubts.set(id, doubt);
     }
-    await land(run, UNIVERSE_MEMBERS, got, own.flatMap(memberRows), {
+    await land(run, UNIVERSE_MEMBERS, got, got.value.values.flatMap(memberRows), {
       subject: "id",
       whole: [...came.keys()],
       doubts,
@@ -107,9 +113,10 @@ async function doubtAboutMembers(
   isKnownEmpty: boolean,
 ): Promise<string | undefined> {
   if (universe === undefined) return isKnownEmpty ? undefined : "it did not come";
+  const usable = new Set(universe.symbols.filter(isSymbol)).size;
   return doubtAbout(run, UNIVERSE_MEMBERS, `id = ${literal(id)}`, {
-    usable: new Set(universe.symbols).size,
-    rejected: 0,
+    usable,
+    rejected: new Set(universe.symbols).size - usable,
     count: universe.symbol_count,
     isKnownEmpty: isKnownEmpty && universe.symbol_count === 0,
   });
@@ -237,6 +244,38 @@ export function receivedRecords<T>(
   };
 }
 
+/** Whether a list's element is an instrument of its exchange; one that is not is an issue. */
+function isInstrumentOf(exchange: string, symbol: string, issues: IssueLog): boolean {
+  if (isSymbol(symbol) && exchangeOf(symbol) === exchange) return true;
+  if (!isSymbol(symbol)) issues.add(notASymbol(symbol, `instruments of ${exchange}`));
+  else issues.add({ rule: "not_requested", message: `${symbol} is not of ${exchange}`, symbol, rejected: 1 });
+  return false;
+}
+
+/** The requested universes of a response; a member that is not a symbol is an issue, and does not land. */
+function receivedMembers(decoded: DecodedRecords<UniverseDetail>, ids: readonly string[]) {
+  const entries = decoded.entries.filter(([key, { id }]) => {
+    const isAsked = key === id && ids.includes(id);
+    const message = `universe ${shown(id)} was not requested as ${shown(key)}`;
+    if (!isAsked) decoded.issues.add({ rule: "not_requested", message, rejected: 1 });
+    return isAsked;
+  });
+  for (const [id, { symbols }] of entries)
+    for (const symbol of new Set(symbols))
+      if (!isSymbol(symbol)) decoded.issues.add(notASymbol(symbol, `universe ${shown(id)}`));
+  return receivedRecords({ ...decoded, entries }, ids);
+}
+
+function notASymbol(text: string, where: string): Issue {
+  const message = `${where}: ${shown(text)} is not of the form <code>.<exchange suffix>`;
+  return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };
+}
+
+/** A text of a response as a message shows it. */
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 64));
+}
+
 function memberRows({ id, region, symbols }: UniverseDetail): Record<string, unknown>[] {
-  return [...new Set(symbols)].map((symbol) => ({ id, symbol, region }));
+  return [...new Set(symbols.filter(isSymbol))].map((symbol) => ({ id, symbol, region }));
 }

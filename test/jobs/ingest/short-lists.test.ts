@@ -3,6 +3,7 @@ import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.j
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { json } from "../../faults/scripted-service.js";
 import { liveRows, openSession } from "../../lake/temporary-lake.js";
+import { landReference } from "../../serve/served-lake.js";
 import { scriptedMarket } from "../scripted-market.js";
 
 const DAY = 86_400_000;
@@ -143,4 +144,31 @@ test("of several universes in one response, only the short one is requested agai
   state.symbols = ["600000.SH"];
   expect((await run(REFERENCE)).status).toBe("complete");
   expect(service.seen.slice(3).map(({ body }) => body)).toEqual(['{"ids":["U"]}']);
+});
+
+test("texts that are no symbols do not land and are not requested; each is an issue, and nothing ends", async () => {
+  const { service, run, snapshot, current, clock, lake } = await referenceMarket();
+  const bad = ["600519.SH,000001.SZ", "../x", "a'b.SH", `${"X".repeat(5000)}.SH`, "n\u0000l.SH"];
+  const symbols = ["600519.SH", ...bad];
+  const report = await snapshot({
+    [MEMBERS]: { data: { U: { ...universe(symbols.length), symbols } } },
+    [SH]: {
+      count: 2,
+      exchange: "SH",
+      data: [instrument("600519"), { ...instrument("1"), symbol: "a b.SH" }],
+    },
+  });
+  expect(report.status).toBe("partial");
+  expect(report.rejected).toMatchObject([
+    { rule: "bad_symbol", rows: bad.length },
+    { rule: "bad_symbol", rows: 1 },
+  ]);
+  expect([await current(INSTRUMENTS), await current(UNIVERSE_MEMBERS)]).toEqual([3, 3]);
+  // Lakes of earlier versions have such members.
+  await landReference(lake, UNIVERSE_MEMBERS, [{ id: "U", symbol: "600519.SH,000001.SZ", region: "CN" }]);
+  clock.advance(1000);
+  const before = service.seen.length;
+  await run({ name: "daily", kind: "bars", period: "1d", from: "2024-01-08" }, { universes: ["U"] });
+  const requested = service.seen.slice(before).map(({ query }) => query.get("symbols"));
+  expect(new Set(requested)).toEqual(new Set([SYMBOLS.join(",")]));
 });
