@@ -4,7 +4,7 @@ import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { REGIONS, type Region } from "../../market/regions.js";
-import { parseSymbol, regionOf } from "../../market/symbol.js";
+import { isSymbol, parseSymbol, regionOf } from "../../market/symbol.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
 /**
@@ -67,7 +67,7 @@ export async function chooseSymbols(
 function byRegion(symbols: readonly string[], regions: readonly Region[]): Map<Region, string[]> {
   const groups = new Map<Region, string[]>();
   for (const symbol of symbols) {
-    const region = regionOf(symbol);
+    const region = isSymbol(symbol) ? regionOf(symbol) : undefined;
     if (region === undefined || !regions.includes(region)) continue;
     const group = groups.get(region);
     if (group) group.push(symbol);

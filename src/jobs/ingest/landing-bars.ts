@@ -1,13 +1,13 @@
 import { klinesToIpcPieces } from "../../arrow/kline-ipc.js";
 import type { TimeRange } from "../../core/time.js";
-import { landKlines } from "../../lake/land/land-klines.js";
+import { landKlines, setAsideBroken } from "../../lake/land/land-klines.js";
 import type { Lease } from "../../lake/requests/request-leases.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { dayRange } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import type { TableSchema } from "../../schema/column.js";
-import type { BarSegment } from "../../wire/bar-segment.js";
+import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { RequestRecord } from "../ledger/ledger.js";
@@ -111,8 +111,10 @@ function delivered({ value, source, entry }: CachedResponse): DeliveredResponse 
 
 /** The bars of a response that are to land, and its ledger entry. */
 export interface DeliveredResponse {
-  /** Undefined where there are none, or they have landed already. */
+  /** Undefined where there are none. */
   readonly columns: KlineColumns | undefined;
+  /** Whether the bars are in the lake, but perhaps not in the ledger. @default false */
+  readonly hasLanded?: boolean;
   readonly source: string;
   readonly entry: LedgerEntry;
 }
@@ -124,16 +126,20 @@ export async function landResponses(
   group: readonly DeliveredResponse[],
   finalEnds: Readonly<Record<Region, number>>,
 ): Promise<void> {
-  const bars = group.flatMap(({ columns, source }) =>
-    columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
-  );
+  const barsOf = (hasLanded: boolean): DeliveredBars[] =>
+    group.flatMap(({ columns, source, hasLanded: has = false }) =>
+      has === hasLanded && columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
+    );
+  const [bars, landedBars] = [barsOf(false), barsOf(true)];
   const broken: BarSegment[] = [];
+  const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
+  const options = { ...run.landOptions(), finalEnd: finalEnds, onBroken };
   if (bars.length > 0) {
     const responses = bars.map(({ source }) => source);
-    const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
-    const options = { ...run.landOptions(), finalEnd: finalEnds, responses, onBroken };
-    run.landed.push(await landKlines(run.session, run.lake, table, bars, options));
+    run.landed.push(await landKlines(run.session, run.lake, table, bars, { ...options, responses }));
   }
+  // The commit has the good bars; what was set aside is known only once the ledger has it, too.
+  await setAsideBroken(run.session, table, landedBars, options);
   for (const { entry, source } of group) {
     const holes = brokenDays(broken.filter((one) => one.source === source));
     for (const { symbol, window, bars: n } of holes)

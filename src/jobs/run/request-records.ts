@@ -99,6 +99,27 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
 }
 
 /**
+ * A ledger entry in which the parts of a request about some symbols have failed, though their rows land: the next run
+ * requests them again.
+ *
+ * @param reasons by symbol; "" stands for a request that names none.
+ */
+export function withFailed(entry: LedgerEntry, reasons: ReadonlyMap<string, string>): LedgerEntry {
+  const [record] = entry.records;
+  if (record === undefined || reasons.size === 0) return entry;
+  const failure = { status: "failed", reason: [...reasons.values()].join("; ") } as const;
+  const sound = record.symbols.filter((symbol) => !reasons.has(symbol));
+  if (sound.length === 0) return { ...entry, records: [{ ...record, ...failure }] };
+  const partOf = (symbols: readonly string[]): Pick<RequestRecord, "symbols" | "absent"> => {
+    return { symbols, absent: record.absent.filter((symbol) => symbols.includes(symbol)) };
+  };
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const own = partOf(record.symbols.filter((symbol) => reasons.has(symbol)));
+  const failed = { ...record, ...nothing, ...own, ...failure, requestId: `${record.requestId}.1` };
+  return { ...entry, records: [{ ...record, ...partOf(sound) }, failed] };
+}
+
+/**
  * The ledger's row of a window without its own request: other responses have shown that it is empty.
  *
  * @param reason why the symbols are absent; undefined where they have bars after the window.

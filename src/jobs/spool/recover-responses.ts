@@ -87,7 +87,7 @@ async function recoverBars(run: Run, store: ResponseSpool, group: readonly Recov
     const left = new Set(unlanded(await run.lake.snapshot(table), sources));
     const responses: RecoveredBars[] = [];
     for (const one of own) {
-      responses.push(left.has(one.source) ? await withoutReplaced(run, one) : { ...one, columns: undefined });
+      responses.push({ ...(await withoutReplaced(run, one)), hasLanded: !left.has(one.source) });
     }
     await landResponses(run, table, responses, own[0]?.note.finalEnds ?? run.finalEnds);
     await store.forget(own.map(({ id }) => id));

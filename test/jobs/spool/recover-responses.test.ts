@@ -150,3 +150,41 @@ test("older statements make no version where newer ones have landed", async () =
     { symbol: "600519.SH", total_assets: 11 },
   ]);
 });
+
+test("bars that were committed before the ledger failed: what was set aside of them is still reported and requested again", async () => {
+  const badDay = MONDAY + 2 * DAY;
+  const spoilt: Script = (seen, response) => {
+    const [start, end] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
+    const days = [0, 1, 2, 3, 4].map((n) => MONDAY + n * DAY).filter((ms) => ms >= start && ms <= end);
+    const high = days.map((ms) => (ms === badDay ? 1 : 10));
+    json(response, 200, { data: { "600519.SH": { ...bodyOf(days, 10), high } } });
+  };
+  const { service, lake, run, clock } = await scriptedMarket(spoilt, NOW);
+  const { storage } = lake;
+  const moveIn = storage.moveIn.bind(storage);
+  const fullDisk = async (staged: string, path: string): Promise<boolean> => {
+    if (path.startsWith("requests/"))
+      throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    return moveIn(staged, path);
+  };
+  Object.assign(storage, { moveIn: fullDisk });
+  const symbols = ["600519.SH"];
+  await run(DAILY, { symbols }).catch(() => {});
+  Object.assign(storage, { moveIn });
+  expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 10, 10] }]);
+  clock.advance(60_000);
+  const window = { start: badDay, end: badDay + DAY };
+  const recovered = await run(DAILY, { symbols });
+  expect(recovered.status).toBe("partial");
+  expect(recovered.completeness[0]?.setAside[0]).toEqual({ symbol: "600519.SH", window, bars: 1 });
+  expect(recovered.rejected).toMatchObject([{ rule: "high_below_low" }, {}]);
+  const { query } = service.seen.at(-1) as (typeof service.seen)[number];
+  expect([Number(query.get("start_time")), Number(query.get("end_time"))]).toEqual([
+    window.start,
+    window.end - 1,
+  ]);
+  service.script = returning(10);
+  clock.advance(DAY);
+  expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete" });
+  expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 10, 10, 10] }]);
+});
