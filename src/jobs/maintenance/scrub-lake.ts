@@ -6,14 +6,14 @@ import { recordVerified, verifiedFiles } from "../../lake/files/verified-files.j
 import { damageOf } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { filesToScrub, type ScrubbableFile } from "../../plan/scrub.js";
+import { planScrub, type ScrubbableFile } from "../../plan/scrub.js";
 import { TABLES } from "../../schema/tables.js";
 
 /** Options for verifying a part of a lake. */
 export interface ScrubOptions {
   /** Ends the work after the file that is being read. */
   readonly signal?: AbortSignal;
-  /** Called before each file is read. */
+  /** Called before each file is read. `total` counts all files that are due; most nights read a part of them. */
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
 }
 
@@ -73,16 +73,19 @@ export async function scrubLake(
 ): Promise<ScrubReport> {
   const now = clock.now();
   const { files: all, damaged } = await filesOf(lake);
-  const due = filesToScrub(all, now, await readLast(lake.storage));
+  const due = planScrub(all, now, await readLast(lake.storage));
   const sound = new Map<Snapshot, DataFile[]>();
-  let [files, bytes] = [0, 0];
-  for (const { snapshot, file } of due) {
-    if (signal?.aborted) break;
-    onProgress?.({ table: snapshot.table.name, file: file.path, done: files, total: due.length });
+  let [files, bytes, soundBytes] = [0, 0, 0];
+  for (const { snapshot, file } of due.files) {
+    if (signal?.aborted || soundBytes >= due.bytes) break;
+    onProgress?.({ table: snapshot.table.name, file: file.path, done: files, total: due.files.length });
     const damage = await damageOf(lake, snapshot, file);
     files += 1;
     bytes += file.size;
-    if (damage === undefined) sound.set(snapshot, [...(sound.get(snapshot) ?? []), file]);
+    if (damage === undefined) {
+      sound.set(snapshot, [...(sound.get(snapshot) ?? []), file]);
+      soundBytes += file.size;
+    }
     // A file that was replaced and vacuumed after the log was read is not damaged.
     else if ((await lake.snapshot(snapshot.table)).files.has(file.path))
       damaged.push(`table ${snapshot.table.name}: ${file.path} ${damage.what}`);
