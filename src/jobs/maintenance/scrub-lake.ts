@@ -43,7 +43,12 @@ export interface DailyScrub {
 export function dailyScrub(lake: Lake, clock: Pick<Clock, "now">): DailyScrub {
   let notBefore = 0;
   return {
-    dueAt: async () => Math.max(notBefore, await scrubDueAt(lake)),
+    async dueAt() {
+      const now = clock.now();
+      // A later time was set with a clock that was ahead.
+      const retryAt = notBefore > now + HOUR_MS ? 0 : notBefore;
+      return Math.max(retryAt, await scrubDueAt(lake, now));
+    },
     async run(signal) {
       notBefore = clock.now() + HOUR_MS;
       return scrubLake(lake, { signal }, clock);
@@ -57,8 +62,8 @@ interface LakeFile extends ScrubbableFile {
 }
 
 /** When the next part of a lake is due to be read, in epoch milliseconds: a day after the last. */
-async function scrubDueAt({ storage }: Lake): Promise<number> {
-  const last = await readLast(storage);
+async function scrubDueAt({ storage }: Lake, now: number): Promise<number> {
+  const last = await readLast(storage, now);
   return last === undefined ? 0 : last + DAY_MS;
 }
 
@@ -72,8 +77,8 @@ export async function scrubLake(
   clock: Pick<Clock, "now">,
 ): Promise<ScrubReport> {
   const now = clock.now();
-  const { files: all, damaged } = await filesOf(lake);
-  const due = planScrub(all, now, await readLast(lake.storage));
+  const { files: all, damaged } = await filesOf(lake, now);
+  const due = planScrub(all, now, await readLast(lake.storage, now));
   const sound = new Map<Snapshot, DataFile[]>();
   let [files, bytes, soundBytes] = [0, 0, 0];
   for (const { snapshot, file } of due.files) {
@@ -104,13 +109,13 @@ export async function scrubLake(
 }
 
 /** All live files, with the time of their last verification; tables that cannot be read are reported as damaged. */
-async function filesOf(lake: Lake): Promise<{ files: LakeFile[]; damaged: string[] }> {
+async function filesOf(lake: Lake, now: number): Promise<{ files: LakeFile[]; damaged: string[] }> {
   const files: LakeFile[] = [];
   const damaged: string[] = [];
   for (const table of TABLES) {
     try {
       const snapshot = await lake.snapshot(table);
-      for (const [file, verifiedAt] of await verifiedFiles(lake.storage, snapshot))
+      for (const [file, verifiedAt] of await verifiedFiles(lake.storage, snapshot, now))
         files.push({ snapshot, file, bytes: file.size, verifiedAt });
     } catch (error) {
       if (!(error instanceof BarlakeError)) throw error;
@@ -124,10 +129,12 @@ function oldest(all: readonly LakeFile[], read: ReadonlySet<DataFile>, now: numb
   return all.reduce((least, { file, verifiedAt }) => Math.min(least, read.has(file) ? now : verifiedAt), now);
 }
 
-async function readLast(storage: Lake["storage"]): Promise<number | undefined> {
+/** When a part was last read; undefined where it is unknown, or later than now: the clock was ahead. */
+async function readLast(storage: Lake["storage"], now: number): Promise<number | undefined> {
   try {
     const text = await storage.readText(LAST);
-    return Date.parse(lastScrub.parse(JSON.parse(text ?? "")).at);
+    const at = Date.parse(lastScrub.parse(JSON.parse(text ?? "")).at);
+    return at <= now ? at : undefined;
   } catch {
     return undefined;
   }

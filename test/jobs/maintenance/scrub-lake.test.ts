@@ -90,6 +90,21 @@ test("a damaged file does not keep the others from being verified", async () => 
   expect([...intact].sort()).toEqual([2022, 2023]);
 });
 
+test("a night with the clock years ahead does not stop the verification", async () => {
+  const lake = await threeFiles();
+  const clock = virtualClock(T0 + 3000 * DAY_MS);
+  const daily = dailyScrub(lake, clock);
+  await checkLake(lake, TABLES, { deep: true, now: clock.now() });
+  await daily.run(new AbortController().signal);
+  clock.advance(-2940 * DAY_MS);
+  for (let night = 0; night < 7; night++) {
+    expect(await daily.dueAt()).toBeLessThanOrEqual(clock.now());
+    const { files } = await daily.run(new AbortController().signal);
+    expect(files).toBe(night < 3 ? 1 : 0);
+    clock.advance(DAY_MS);
+  }
+});
+
 test("a deep check records what it has read, and a damaged record only means that all is read again", async () => {
   const lake = await threeFiles();
   const now = T0 + 9 * DAY_MS;
