@@ -4,9 +4,12 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { isRunning } from "../core/running-process.js";
+import type { Clock } from "../core/time.js";
 
 /** A claim without a heartbeat for this long is dead. */
 const STALE_MS = 30_000;
+/** Two heartbeats: after a suspend of the machine, or a step of its clock, a process of this machine gets this time. */
+const SECOND_LOOK_MS = 10_000;
 /** Sends older than this count for no quota. */
 const SENT_MATTERS_MS = 120_000;
 
@@ -52,8 +55,11 @@ export interface KeyClaims {
   add(owner: Owner, now: number): Promise<Claim>;
   /** Marks a claim as acquired. @returns whether its file still exists, as {@link KeyClaims.beat} does. */
   hold(claim: Claim): Promise<boolean>;
-  /** The live claims; those of processes that have ended are deleted. */
-  living(now: number): Promise<Claim[]>;
+  /**
+   * The live claims; those of processes that have ended are deleted. Where a process of this machine has no heartbeat,
+   * and still runs, its next one is waited for.
+   */
+  living(clock: Pick<Clock, "now" | "sleep">): Promise<Claim[]>;
   /** Writes a heartbeat. @returns whether the claim still exists: a process that took it for dead has deleted it. */
   beat(claim: Claim, now: number): Promise<boolean>;
   /** Records when a claim's owner sent requests, for other processes once the claim is gone. */
@@ -82,14 +88,19 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
       return { id, owner, isTaken: false };
     },
     hold: ({ id }) => isThereAfter(chmod(file(id + CLAIM), HELD_MODE)),
-    async living(now) {
+    async living(clock) {
+      const now = clock.now();
       const living: Claim[] = [];
+      const silent: { readonly claim: Claim; readonly beatAt: number }[] = [];
       for (const id of await idsOf(folder, CLAIM)) {
         const path = file(id + CLAIM);
         const facts = await factsOf(path);
         if (facts === undefined) continue;
         const owner = await readJson(path, ownerShape);
-        if (now - facts.beatAt > STALE_MS || (owner !== undefined && hasEnded(owner))) await remove({ id });
+        const isStale = now - facts.beatAt > STALE_MS;
+        if (isStale && owner !== undefined && isRunningHere(owner))
+          silent.push({ claim: { id, owner, isTaken: facts.isTaken }, beatAt: facts.beatAt });
+        else if (isStale || (owner !== undefined && hasEnded(owner))) await remove({ id });
         else if (owner !== undefined) living.push({ id, owner, isTaken: facts.isTaken });
         // A claim that was withdrawn after the listing is not an unreadable claim.
         else if ((await factsOf(path)) !== undefined)
@@ -98,6 +109,12 @@ export async function openKeyClaims(folder: string): Promise<KeyClaims> {
             owner: { ...UNKNOWN, since: new Date(facts.beatAt).toISOString() },
             isTaken: true,
           });
+      }
+      if (silent.length > 0) await clock.sleep(SECOND_LOOK_MS);
+      for (const { claim, beatAt } of silent) {
+        const facts = await factsOf(file(claim.id + CLAIM));
+        if (facts?.beatAt === beatAt) await remove(claim);
+        else if (facts !== undefined) living.push({ ...claim, isTaken: facts.isTaken });
       }
       return living;
     },
@@ -156,6 +173,10 @@ async function readJson<T>(path: string, shape: z.ZodType<T>): Promise<T | undef
   } catch {
     return undefined;
   }
+}
+
+function isRunningHere({ pid, machine }: Owner): boolean {
+  return machine === hostname() && isRunning(pid);
 }
 
 /** Whether a process of this machine has ended. For other machines only the heartbeat shows it. */

@@ -62,8 +62,8 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
   let claim: Claim | undefined;
   try {
     for (;;) {
+      const living = await claims.living(clock);
       const now = clock.now();
-      const living = await claims.living(now);
       const others = living.filter(({ id }) => id !== claim?.id);
       if (share <= freeOf(others)) {
         if (claim === undefined) claim = await claims.add(owner, now);

@@ -4,7 +4,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type DuckDBConnection,
-  DuckDBInstance,
+  type DuckDBInstance,
   type DuckDBMaterializedResult,
   type DuckDBPreparedStatement,
   type DuckDBResult,
@@ -17,11 +17,13 @@ import { resultBatches } from "../arrow/result/result-batches.js";
 import { batchScan } from "../arrow/scan/batch-scan.js";
 import { registerTableScan, type Scan, type ScanSource, type TableScans } from "../arrow/scan/table-scan.js";
 import { BarlakeError, QueryError } from "../core/errors.js";
+import { createInstance } from "./create-instance.js";
 import { explained } from "./file-fault.js";
 import { type FileRead, FileReads } from "./file-reads.js";
 import { bindNamed, computeValue, type NamedValues, type TypedValue } from "./named-values.js";
 import { RowReader } from "./row-reader.js";
 import { readResult, type StatementResult } from "./statement-result.js";
+import { isStoring, undoUnless } from "./undo-changes.js";
 import { type WhyStopped, wholeResult, whyStopped } from "./whole-result.js";
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
@@ -91,7 +93,8 @@ export class Session implements Disposable {
 
   /** Runs one statement. @throws {QueryError} with the statement. */
   async run(sql: string, bindings?: Bindings): Promise<DuckDBMaterializedResult> {
-    return this.#whole(sql, () => this.#connection.run(sql, bindings as DuckDBValue[] | undefined));
+    const values = bindings as DuckDBValue[] | undefined;
+    return this.#whole(sql, () => this.#stored(sql, () => this.#connection.run(sql, values)));
   }
 
   /**
@@ -102,7 +105,7 @@ export class Session implements Disposable {
   async stream(sql: string, bindings?: Bindings): Promise<DuckDBResult> {
     const values = bindings as DuckDBValue[] | undefined;
     return this.#guard(sql, async () => {
-      const result = await this.#connection.stream(sql, values);
+      const result = await this.#stored(sql, () => this.#connection.stream(sql, values));
       return wholeResult(
         result,
         this.#whyStopped(sql, (statement) => values && statement.bind(values)),
@@ -172,7 +175,9 @@ export class Session implements Disposable {
       try {
         bindNamed(statement, values);
         const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
-        const result = wholeResult(await statement.stream(), why, () => this.checkReads());
+        const result = wholeResult(await this.#stored(sql, () => statement.stream()), why, () =>
+          this.checkReads(),
+        );
         return await readResult(result, limit);
       } finally {
         statement.destroySync();
@@ -275,6 +280,12 @@ export class Session implements Disposable {
     return value;
   }
 
+  /** Runs a statement; what it stores does not stay where the check of the files that it read fails. */
+  async #stored<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    if (this.#reads === undefined || !(await isStoring(this.#connection, sql))) return run();
+    return undoUnless(this.#connection, run, () => this.checkReads());
+  }
+
   async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new QueryError("the session is closed", sql, { hint: "open another one" });
     try {
@@ -284,15 +295,5 @@ export class Session implements Disposable {
       const { message, hint } = explained(cause);
       throw new QueryError(message, sql, { hint, cause });
     }
-  }
-}
-
-/** @throws {BarlakeError} where the database's file could not be read or written. */
-async function createInstance(path: string, config: Record<string, string>): Promise<DuckDBInstance> {
-  try {
-    return await DuckDBInstance.create(path, config);
-  } catch (cause) {
-    const { message, hint } = explained(cause);
-    throw new BarlakeError(message, { hint, cause });
   }
 }

@@ -12,27 +12,29 @@ export interface ScrubbableFile {
   readonly verifiedAt: number;
 }
 
+/** A night's verification: `files` are read one after the other, until `bytes` of them were found intact. */
+export interface ScrubPlan<File> {
+  /** All files that are due, those that were verified longest ago first. */
+  readonly files: readonly File[];
+  readonly bytes: number;
+}
+
 /**
- * Chooses the files to verify tonight: those that were verified longest ago, as many as needed to read the whole lake
- * in three weeks.
+ * Plans tonight's verification: as much as needed to read the whole lake in three weeks, from the files that were
+ * verified longest ago. A damaged file does not count as read: it stays due, and would otherwise take the place of a
+ * file behind it night after night.
  *
  * @param now epoch milliseconds.
  * @param lastAt when a part was last read, in epoch milliseconds: missed nights are made up for.
  */
-export function filesToScrub<File extends ScrubbableFile>(
+export function planScrub<File extends ScrubbableFile>(
   files: readonly File[],
   now: number,
   lastAt: number | undefined,
-): File[] {
+): ScrubPlan<File> {
   const nights =
     lastAt === undefined ? 1 : Math.min(NIGHTS, Math.max(1, Math.round((now - lastAt) / DAY_MS)));
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  const chosen: File[] = [];
-  let left = (total * nights) / NIGHTS;
-  for (const file of [...files].sort((a, b) => a.verifiedAt - b.verifiedAt)) {
-    if (left <= 0 || file.verifiedAt > now - REST_DAYS * DAY_MS) break;
-    chosen.push(file);
-    left -= file.bytes;
-  }
-  return chosen;
+  const due = files.filter(({ verifiedAt }) => verifiedAt <= now - REST_DAYS * DAY_MS);
+  return { files: due.sort((a, b) => a.verifiedAt - b.verifiedAt), bytes: (total * nights) / NIGHTS };
 }

@@ -65,3 +65,21 @@ test("an empty lake has nothing to check, and the check makes nothing", async ()
   expect([code, stdout]).toEqual([0, `${lake} holds nothing of that yet\n`]);
   expect(() => readdirSync(lake)).toThrow(/ENOENT/);
 });
+
+test("a part that fails leaves the results of the others, and its error", async () => {
+  const { lake } = await smallLake();
+  // The record of verifications cannot be written.
+  writeFileSync(join(lake, "verified"), "");
+  const parts = ["--deep", "--scrub", "--audits", "--sample", "1", "--lake", lake];
+  const shown = await runCli(["check", ...parts]);
+  expect(shown.stdout).toMatch(/^1 table, 1 file \(.*\), 1 row read: 1 info\n[^]*\n\d+ audits: /);
+  expect(shown.stderr).toMatch(/^error: .*\nerror: .*verified/m);
+  const { code, stdout } = await runCli(["check", ...parts, "--json"]);
+  expect([shown.code, code]).toEqual([1, 1]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    tables: [{ table: "bars_1d", rows: 1 }],
+    findings: [{ rule: "verification_unrecorded" }],
+    audits: { audits: expect.any(Number) },
+    failures: [expect.stringContaining("verified"), expect.any(String)],
+  });
+});

@@ -175,6 +175,22 @@ test("a claim without a sign of life is taken over; the earlier owner is named",
   await second.release();
 });
 
+test("a claim whose heartbeat comes again after a suspend of the machine stays", async () => {
+  const folder = temporaryFolder();
+  const first = await hold(folder);
+  const [file = ""] = filesOf(folder);
+  utimesSync(file, NOW / 1000 - 3600, NOW / 1000 - 3600);
+  const clock = virtualClock(NOW);
+  const sleep = async (ms: number): Promise<void> => {
+    await clock.sleep(ms);
+    utimesSync(file, clock.now() / 1000, clock.now() / 1000);
+  };
+  await expect(hold(folder, { clock: { now: clock.now, sleep } })).rejects.toThrow(/is in use/);
+  expect(clock.slept).toEqual([10_000]);
+  expect(filesOf(folder)).toEqual([file]);
+  await first.release();
+});
+
 test("what was sent is known to the next process, however the last one ended", async () => {
   const folder = temporaryFolder();
   const now = NOW;

@@ -418,3 +418,16 @@ test("a file that is committed, or replaced and deleted, while the check goes on
   });
   expect([gone.version, gone.findings]).toEqual([3, []]);
 });
+
+test("a deep check of a lake that cannot be written reports all that it found", async () => {
+  const { lake, path, file } = await threeVersions();
+  writeFileSync(join(lake.folder, "verified"), "");
+  const { findings: sound } = await checkTable(lake, BARS_1D, { deep: true, now: T0 });
+  expect(sound).toMatchObject([
+    { severity: "info", table: "bars_1d", version: 2, rule: "verification_unrecorded" },
+  ]);
+  await land(await openSession(), lake, BARS_1D, [{ at: "2025-11-03T16:00:00Z" }], { now: T0 + 3000 });
+  truncateSync(path(file), 100);
+  const { findings: damaged } = await checkTable(lake, BARS_1D, { deep: true, now: T0 });
+  expect(damaged.map(({ rule }) => rule).sort()).toEqual(["file_size", "verification_unrecorded"]);
+});

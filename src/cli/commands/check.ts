@@ -1,5 +1,6 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
+import { messageOf } from "../../core/errors.js";
 import { DAY_MS, type TradingDate } from "../../core/time.js";
 import { auditLake } from "../../jobs/maintenance/audit-lake.js";
 import { type CheckReport, checkLake } from "../../jobs/maintenance/check-lake.js";
@@ -80,17 +81,40 @@ Examples:
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
         const view =
           options.deep && !(options.json && process.stderr.isTTY) ? progressView("check") : undefined;
-        const report = await checkLake(openLake(options), tables, {
-          deep: options.deep === true,
-          now: systemClock.now(),
-          signal: cli.signal,
-          onProgress: ({ table: name, file, ...progress }) =>
-            view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
-        }).finally(() => view?.stop());
+        const failures: unknown[] = [];
+        let isFirst = true;
+        /** Runs a part of the check and shows its result. A part that fails leaves the others as they are. */
+        const part = async <T>(
+          run: () => Promise<T>,
+          textOf: (result: T) => string,
+        ): Promise<T | undefined> => {
+          try {
+            const result = await run();
+            if (!options.json) process.stdout.write(`${isFirst ? "" : "\n"}${textOf(result)}\n`);
+            isFirst = false;
+            return result;
+          } catch (error) {
+            failures.push(error);
+            return undefined;
+          }
+        };
+        const { signal } = cli;
+        const check = (): Promise<CheckReport> =>
+          checkLake(openLake(options), tables, {
+            deep: options.deep === true,
+            now: systemClock.now(),
+            signal,
+            onProgress: ({ table: name, file, ...progress }) =>
+              view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
+          }).finally(() => view?.stop());
+        const report = await part(check, (found) => text(found, options));
         const scrub =
-          options.scrub && (await scrubLake(openLake(options), { signal: cli.signal }, systemClock));
-        const audits = options.audits && (await auditLake(openLake(options), { signal: cli.signal }));
-        const sample = options.sample && (await askSample(cli, options, options.sample));
+          options.scrub &&
+          (await part(() => scrubLake(openLake(options), { signal }, systemClock), scrubText));
+        const audits =
+          options.audits && (await part(() => auditLake(openLake(options), { signal }), auditText));
+        const wanted = options.sample;
+        const sample = wanted && (await part(() => askSample(cli, options, wanted), sampleText));
         if (options.json)
           printJson({
             deep: options.deep === true,
@@ -98,16 +122,16 @@ Examples:
             ...(scrub && { scrub: forMachines(scrub) }),
             ...(audits && { audits }),
             ...(sample && { sample }),
+            ...(failures.length > 0 && { failures: failures.map(messageOf) }),
           });
-        else
-          process.stdout.write(
-            `${[text(report, options), ...(scrub ? ["", scrubText(scrub)] : []), ...(audits ? ["", auditText(audits)] : []), ...(sample ? sampleText(sample) : [])].join("\n")}\n`,
-          );
-        if (cli.signal.aborted) return EXIT.interrupted;
-        const findings = [...report.findings, ...(audits ? audits.findings : [])];
+        if (signal.aborted) return EXIT.interrupted;
+        for (const failure of failures.slice(1))
+          process.stderr.write(`${paint("red", "error:")} ${messageOf(failure)}\n`);
+        if (failures.length > 0) throw failures[0];
+        const findings = [...(report?.findings ?? []), ...(audits ? audits.findings : [])];
         const isSound = findings.every(({ severity }) => severity === "info");
         const isWhole = !scrub || scrub.damaged.length === 0;
-        return isSound && isWhole && (sample === undefined || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
+        return isSound && isWhole && (!sample || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
       }),
     );
 }
@@ -144,12 +168,11 @@ function isAsLanded({ tables, failures }: SampleReport): boolean {
   );
 }
 
-function sampleText(sample: SampleReport): string[] {
+function sampleText(sample: SampleReport): string {
   const { tables, deviations, failures } = sample;
   if (tables.every(({ answered }) => answered === 0))
-    return ["", "nothing to ask for again: no request for bars was answered yet"];
+    return "nothing to ask for again: no request for bars was answered yet";
   const lines = [
-    "",
     `asked again: ${isAsLanded(sample) ? paint("green", "the service returns what the lake has") : paint("yellow", "the service returns something else")}`,
     table(
       ["table", "requests", "of", "bars", "changed", "gone", "new"],
@@ -178,7 +201,7 @@ function sampleText(sample: SampleReport): string[] {
     );
   }
   for (const failure of new Set(failures)) lines.push(`${paint("red", "failed:")} ${failure}`);
-  return lines;
+  return lines.join("\n");
 }
 
 /** Commands that request the deviating bars again and merge them, and that accept missing bars. */

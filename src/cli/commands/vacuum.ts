@@ -3,7 +3,7 @@ import { millisecondsInHour } from "date-fns/constants";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
-import { type VacuumReport, vacuum, vacuumStaging } from "../../lake/maintenance/vacuum.js";
+import { type VacuumReport, vacuum, vacuumStaging, vacuumTime } from "../../lake/maintenance/vacuum.js";
 import { STAGING } from "../../lake/storage/storage.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
@@ -43,11 +43,13 @@ Examples:
         const reports: VacuumReport[] = [];
         for (const one of tables) {
           if (cli.signal.aborted) break;
-          const when = { now: systemClock.now(), retentionMs, dryRun: options.dryRun === true };
+          const now = await vacuumTime(lake, systemClock);
+          const when = { now, retentionMs, dryRun: options.dryRun === true };
           reports.push(await vacuum(lake, one, when));
         }
         if (names.length === 0 && !cli.signal.aborted) {
-          const when = { now: systemClock.now(), dryRun: options.dryRun === true };
+          const now = await vacuumTime(lake, systemClock);
+          const when = { now, dryRun: options.dryRun === true };
           reports.push({ table: STAGING, deleted: await vacuumStaging(lake, when), kept: 0 });
         }
         if (options.json) printJson({ dryRun: options.dryRun === true, tables: reports.map(forMachines) });

@@ -77,19 +77,13 @@ export class ShellSession {
       return;
     }
     const reader = await this.#session.read(sql);
-    if (reader.kind === "nothing") {
-      this.#catalog = undefined;
-      this.say("done", startedAt);
-      return;
-    }
+    if (reader.kind !== "rows") this.#catalog = undefined;
     const rows = await reader.take(this.#pageRows(reader.columns.length));
-    if (reader.kind === "changes") {
-      this.#catalog = undefined;
-      this.say(`${plural(Number(rows[0]?.[0] ?? 0), "row")} changed`, startedAt);
-      return;
-    }
     const hasMore = await reader.hasMore();
     await this.#session.checkReads();
+    if (reader.kind === "nothing") return this.say("done", startedAt);
+    if (reader.kind === "changes")
+      return this.say(`${plural(Number(rows[0]?.[0] ?? 0), "row")} changed`, startedAt);
     this.#last = { columns: reader.columns, rows, shown: rows.length, reader };
     this.#show(reader.columns, rows);
     this.say(

@@ -6,14 +6,14 @@ import { recordVerified, verifiedFiles } from "../../lake/files/verified-files.j
 import { damageOf } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
-import { filesToScrub, type ScrubbableFile } from "../../plan/scrub.js";
+import { planScrub, type ScrubbableFile } from "../../plan/scrub.js";
 import { TABLES } from "../../schema/tables.js";
 
 /** Options for verifying a part of a lake. */
 export interface ScrubOptions {
   /** Ends the work after the file that is being read. */
   readonly signal?: AbortSignal;
-  /** Called before each file is read. */
+  /** Called before each file is read. `total` counts all files that are due; most nights read a part of them. */
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
 }
 
@@ -43,7 +43,12 @@ export interface DailyScrub {
 export function dailyScrub(lake: Lake, clock: Pick<Clock, "now">): DailyScrub {
   let notBefore = 0;
   return {
-    dueAt: async () => Math.max(notBefore, await scrubDueAt(lake)),
+    async dueAt() {
+      const now = clock.now();
+      // A later time was set with a clock that was ahead.
+      const retryAt = notBefore > now + HOUR_MS ? 0 : notBefore;
+      return Math.max(retryAt, await scrubDueAt(lake, now));
+    },
     async run(signal) {
       notBefore = clock.now() + HOUR_MS;
       return scrubLake(lake, { signal }, clock);
@@ -57,8 +62,8 @@ interface LakeFile extends ScrubbableFile {
 }
 
 /** When the next part of a lake is due to be read, in epoch milliseconds: a day after the last. */
-async function scrubDueAt({ storage }: Lake): Promise<number> {
-  const last = await readLast(storage);
+async function scrubDueAt({ storage }: Lake, now: number): Promise<number> {
+  const last = await readLast(storage, now);
   return last === undefined ? 0 : last + DAY_MS;
 }
 
@@ -72,17 +77,20 @@ export async function scrubLake(
   clock: Pick<Clock, "now">,
 ): Promise<ScrubReport> {
   const now = clock.now();
-  const { files: all, damaged } = await filesOf(lake);
-  const due = filesToScrub(all, now, await readLast(lake.storage));
+  const { files: all, damaged } = await filesOf(lake, now);
+  const due = planScrub(all, now, await readLast(lake.storage, now));
   const sound = new Map<Snapshot, DataFile[]>();
-  let [files, bytes] = [0, 0];
-  for (const { snapshot, file } of due) {
-    if (signal?.aborted) break;
-    onProgress?.({ table: snapshot.table.name, file: file.path, done: files, total: due.length });
+  let [files, bytes, soundBytes] = [0, 0, 0];
+  for (const { snapshot, file } of due.files) {
+    if (signal?.aborted || soundBytes >= due.bytes) break;
+    onProgress?.({ table: snapshot.table.name, file: file.path, done: files, total: due.files.length });
     const damage = await damageOf(lake, snapshot, file);
     files += 1;
     bytes += file.size;
-    if (damage === undefined) sound.set(snapshot, [...(sound.get(snapshot) ?? []), file]);
+    if (damage === undefined) {
+      sound.set(snapshot, [...(sound.get(snapshot) ?? []), file]);
+      soundBytes += file.size;
+    }
     // A file that was replaced and vacuumed after the log was read is not damaged.
     else if ((await lake.snapshot(snapshot.table)).files.has(file.path))
       damaged.push(`table ${snapshot.table.name}: ${file.path} ${damage.what}`);
@@ -101,13 +109,13 @@ export async function scrubLake(
 }
 
 /** All live files, with the time of their last verification; tables that cannot be read are reported as damaged. */
-async function filesOf(lake: Lake): Promise<{ files: LakeFile[]; damaged: string[] }> {
+async function filesOf(lake: Lake, now: number): Promise<{ files: LakeFile[]; damaged: string[] }> {
   const files: LakeFile[] = [];
   const damaged: string[] = [];
   for (const table of TABLES) {
     try {
       const snapshot = await lake.snapshot(table);
-      for (const [file, verifiedAt] of await verifiedFiles(lake.storage, snapshot))
+      for (const [file, verifiedAt] of await verifiedFiles(lake.storage, snapshot, now))
         files.push({ snapshot, file, bytes: file.size, verifiedAt });
     } catch (error) {
       if (!(error instanceof BarlakeError)) throw error;
@@ -121,10 +129,12 @@ function oldest(all: readonly LakeFile[], read: ReadonlySet<DataFile>, now: numb
   return all.reduce((least, { file, verifiedAt }) => Math.min(least, read.has(file) ? now : verifiedAt), now);
 }
 
-async function readLast(storage: Lake["storage"]): Promise<number | undefined> {
+/** When a part was last read; undefined where it is unknown, or later than now: the clock was ahead. */
+async function readLast(storage: Lake["storage"], now: number): Promise<number | undefined> {
   try {
     const text = await storage.readText(LAST);
-    return Date.parse(lastScrub.parse(JSON.parse(text ?? "")).at);
+    const at = Date.parse(lastScrub.parse(JSON.parse(text ?? "")).at);
+    return at <= now ? at : undefined;
   } catch {
     return undefined;
   }

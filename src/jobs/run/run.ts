@@ -121,7 +121,7 @@ export class Run {
     this.#unsent = AbortSignal.any([parts.signal, this.#failed.signal]);
     this.limits = parts.limits;
     this.responses = ResponseSpool.of(parts.lake, parts.runId);
-    this.leases = new RequestLeases(parts.lake, parts.runId);
+    this.leases = new RequestLeases(parts.lake, parts.runId, parts.clock);
     this.#freeBytes = parts.freeBytes;
     this.progress = new RunProgress(parts.onProgress);
     this.#breaker = new CircuitBreaker(parts.clock);

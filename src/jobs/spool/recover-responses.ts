@@ -17,7 +17,7 @@ import { laterResponses } from "./later-responses.js";
  * it is requested again. A response that cannot be landed for another reason stays on disk, and is reported, too.
  */
 export async function recoverResponses(run: Run): Promise<void> {
-  for (const store of await ResponseSpool.takeOver(run.lake, run.runId)) {
+  for (const store of await ResponseSpool.takeOver(run.lake, run.runId, run.clock)) {
     try {
       run.progress.doing("landing what an earlier run had received");
       await recoverStore(run, store);

@@ -14,13 +14,21 @@ function pathOf({ table }: Snapshot): string {
  * When each live file was last known to be intact, in epoch milliseconds: the later of its last full check and its
  * writing. A file of another program has no hash in its name, so its writing does not count: 0 where it was never
  * checked.
+ *
+ * @param now epoch milliseconds; later times do not count: the clock was ahead when they were recorded.
+ * @default all times count
  */
-export async function verifiedFiles(storage: Storage, snapshot: Snapshot): Promise<Map<DataFile, number>> {
+export async function verifiedFiles(
+  storage: Storage,
+  snapshot: Snapshot,
+  now: number = Number.POSITIVE_INFINITY,
+): Promise<Map<DataFile, number>> {
   const known = await readKnown(storage, snapshot);
   const times = new Map<DataFile, number>();
   for (const file of snapshot.files.values()) {
     const written = hashInName(file.path) === undefined ? 0 : file.writtenAt;
-    times.set(file, Math.max(written, Date.parse(known[file.path] ?? "") || 0));
+    const found = [written, Date.parse(known[file.path] ?? "") || 0];
+    times.set(file, Math.max(0, ...found.filter((time) => time <= now)));
   }
   return times;
 }

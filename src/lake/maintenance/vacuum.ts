@@ -1,7 +1,9 @@
-import { DAY_MS } from "../../core/time.js";
+import { existsSync } from "node:fs";
+import { type Clock, DAY_MS } from "../../core/time.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
+import { timeIn } from "../storage/file-clock.js";
 import { STAGING, type StoredFile } from "../storage/storage.js";
 
 /** Longest time that a writer may take between writing a file and committing it. */
@@ -11,7 +13,7 @@ const WRITING_MS = DAY_MS;
 export interface VacuumOptions {
   /** Versions that were the newest at some time within this period before now stay readable. */
   readonly retentionMs: number;
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, from {@link vacuumTime}. */
   readonly now: number;
   /** Reports what would be deleted, and deletes nothing. @default false */
   readonly dryRun?: boolean;
@@ -24,6 +26,16 @@ export interface VacuumReport {
   readonly deleted: readonly StoredFile[];
   /** Number of files that only older versions have, and that stay until their retention ends. */
   readonly kept: number;
+}
+
+/**
+ * The current time for a vacuum, in epoch milliseconds: the earlier of this machine's time and the file system's, which
+ * dates the files. With a clock that is a day ahead, a file that a writer is about to commit would count as abandoned.
+ */
+export async function vacuumTime(lake: Lake, clock: Pick<Clock, "now">): Promise<number> {
+  const now = clock.now();
+  if (!existsSync(lake.folder)) return now;
+  return Math.min(now, await timeIn(lake.stagingFolder));
 }
 
 /**

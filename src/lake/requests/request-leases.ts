@@ -3,20 +3,17 @@ import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "no
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { systemClock } from "../../client/system-clock.js";
 import { LakeError } from "../../core/errors.js";
-import { isRunning } from "../../core/running-process.js";
-import type { TimeRange } from "../../core/time.js";
+import type { Clock, TimeRange } from "../../core/time.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../lake.js";
 import { touch } from "../storage/file-clock.js";
+import { HEARTBEAT_MS, isOwnerAlive } from "./heartbeat.js";
 
 /** Folder of the leases of this lake's runs, one file for each lease. */
 const FOLDER = "leases";
 const LEASE = ".json";
-/** Time between two heartbeats of a process. */
-const HEARTBEAT_MS = 5000;
-/** A lease without a heartbeat for this time belongs to a process that has ended. */
-const STALE_MS = 60_000;
 
 /** What a request asks for. */
 export interface Subject {
@@ -54,14 +51,16 @@ export interface Lease {
 export class RequestLeases {
   readonly #folder: string;
   readonly #runId: string;
-  readonly #own = new Set<string>();
+  readonly #clock: Pick<Clock, "sleep">;
+  readonly #own = new Map<string, LeaseFile>();
   /** Leases of other runs: a file never changes, and its name is used once. */
   readonly #known = new Map<string, LeaseFile>();
   #heartbeat: NodeJS.Timeout | undefined;
 
-  constructor(lake: Lake, runId: string) {
+  constructor(lake: Lake, runId: string, clock: Pick<Clock, "sleep"> = systemClock) {
     this.#folder = join(lake.folder, FOLDER);
     this.#runId = runId;
+    this.#clock = clock;
   }
 
   /**
@@ -93,7 +92,7 @@ export class RequestLeases {
   async close(): Promise<void> {
     clearInterval(this.#heartbeat);
     this.#heartbeat = undefined;
-    for (const id of this.#own) await this.#remove(id);
+    for (const id of this.#own.keys()) await this.#remove(id);
     // The folder stays where it contains leases of another run.
     await rmdir(this.#folder).catch(() => {});
   }
@@ -108,6 +107,13 @@ export class RequestLeases {
       symbols: [...symbols],
       ...(window && { window: { start: window.start, end: window.end } }),
     };
+    await this.#put(id, content);
+    this.#own.set(id, content);
+    this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref();
+    return id;
+  }
+
+  async #put(id: string, content: LeaseFile): Promise<void> {
     const draft = join(this.#folder, `${id}.draft`);
     for (let attempt = 1; ; attempt++) {
       try {
@@ -123,13 +129,21 @@ export class RequestLeases {
         if (!isMissing(error) || attempt === 10) throw error;
       }
     }
-    this.#own.add(id);
-    this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref();
-    return id;
   }
 
   async #beat(): Promise<void> {
-    for (const id of this.#own) await touch(join(this.#folder, id + LEASE)).catch(() => {});
+    for (const [id, content] of this.#own) {
+      await touch(join(this.#folder, id + LEASE)).catch((error: unknown) =>
+        isMissing(error) ? this.#restore(id, content) : undefined,
+      );
+    }
+  }
+
+  /** Writes a lease again that another run deleted: it took this process for dead, while the request is in flight. */
+  async #restore(id: string, content: LeaseFile): Promise<void> {
+    // A lease that was released in the meantime stays deleted.
+    if (this.#own.has(id)) await this.#put(id, content).catch(() => {});
+    if (!this.#own.has(id)) await this.#remove(id);
   }
 
   async #remove(id: string): Promise<void> {
@@ -162,16 +176,16 @@ export class RequestLeases {
   }
 
   /** Whether the process of a lease is alive; deletes the lease of a process that has ended. */
-  async #isAlive(id: string, { host, pid }: LeaseFile, ownId: string): Promise<boolean> {
+  async #isAlive(id: string, owner: LeaseFile, ownId: string): Promise<boolean> {
+    const path = join(this.#folder, id + LEASE);
     const { mtimeMs: now } = await stat(join(this.#folder, ownId + LEASE));
     try {
-      const { mtimeMs } = await stat(join(this.#folder, id + LEASE));
-      if (now - mtimeMs <= STALE_MS && (host !== hostname() || isRunning(pid))) return true;
+      if (await isOwnerAlive(path, owner, now, this.#clock)) return true;
     } catch (error) {
       if (!isMissing(error)) throw error;
       return false;
     }
-    await rm(join(this.#folder, id + LEASE), { force: true });
+    await rm(path, { force: true });
     return false;
   }
 }

@@ -1,16 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { z } from "zod";
+import { systemClock } from "../../client/system-clock.js";
 import { LakeError } from "../../core/errors.js";
-import { isRunning } from "../../core/running-process.js";
+import type { Clock } from "../../core/time.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../lake.js";
 import { timeIn, touch } from "../storage/file-clock.js";
 import { STAGING, syncFolder } from "../storage/storage.js";
+import { type FileOwner, HEARTBEAT_MS, isOwnerAlive } from "./heartbeat.js";
 
 /** Folder of responses that were received and have not landed yet, one folder for each run; and its former name. */
 const FOLDER = "spool";
@@ -18,10 +20,6 @@ const EARLIER_FOLDER = "answers";
 const OWNER = "owner.json";
 const NOTE = ".json";
 const BODY = ".body";
-/** Time between two heartbeats of a run. */
-const HEARTBEAT_MS = 5000;
-/** Time without a heartbeat after which a run counts as ended. */
-const STALE_MS = 60_000;
 
 /** Folder of damaged responses, one folder for each run. */
 const SET_ASIDE = "rejects/spool";
@@ -64,10 +62,14 @@ export class ResponseSpool {
    *
    * @param runId the run that takes them over.
    */
-  static async takeOver(lake: Lake, runId: string): Promise<ResponseSpool[]> {
+  static async takeOver(
+    lake: Lake,
+    runId: string,
+    clock: Pick<Clock, "sleep"> = systemClock,
+  ): Promise<ResponseSpool[]> {
     const stores: ResponseSpool[] = [];
     for (const folder of [...(await foldersIn(lake, EARLIER_FOLDER)), ...(await foldersIn(lake, FOLDER))]) {
-      if (await isAlive(folder, join(lake.folder, STAGING))) continue;
+      if (await isAlive(folder, join(lake.folder, STAGING), clock)) continue;
       const taken = new ResponseSpool(lake, `${basename(folder).split("~")[0]}~${runId}`);
       try {
         await mkdir(dirname(taken.#folder), { recursive: true });
@@ -140,8 +142,7 @@ export class ResponseSpool {
   async close(): Promise<void> {
     if (this.#owned === undefined) return;
     await this.#owned.catch(() => undefined);
-    clearInterval(this.#heartbeat);
-    this.#owned = undefined;
+    this.#disown();
     await rm(join(this.#folder, OWNER), { force: true });
     const left = await namesIn(this.#folder);
     if (left.some((name) => name.endsWith(NOTE))) return;
@@ -149,10 +150,20 @@ export class ResponseSpool {
     await rmdir(this.#folder).catch(() => undefined);
   }
 
-  /** Makes this process the owner of the folder, once. */
+  /**
+   * Makes this process the owner of the folder, once, and again where another run took the folder over: it took this
+   * process for dead. What was in the folder is then landed by that run.
+   */
   #owning(): Promise<void> {
+    if (this.#heartbeat !== undefined && !existsSync(join(this.#folder, OWNER))) this.#disown();
     this.#owned ??= this.#own();
     return this.#owned;
+  }
+
+  #disown(): void {
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = undefined;
+    this.#owned = undefined;
   }
 
   /** A folder without an owner file counts as abandoned, so a new folder appears together with its owner file. */
@@ -202,15 +213,13 @@ async function writeDurably(
 }
 
 /** Whether the process that owns a folder is alive. @param staging a folder in which files can be created. */
-async function isAlive(folder: string, staging: string): Promise<boolean> {
+async function isAlive(folder: string, staging: string, clock: Pick<Clock, "sleep">): Promise<boolean> {
   const path = join(folder, OWNER);
   try {
-    const { mtimeMs } = await stat(path);
-    const owner = JSON.parse(await readFile(path, "utf8")) as { host?: string; pid?: number };
-    if (owner.host === hostname() && !isRunning(Number(owner.pid))) return false;
-    // Where no file can be written, the current time is unknown, and the process counts as alive.
-    const now = await timeIn(staging).catch(() => mtimeMs);
-    return now - mtimeMs <= STALE_MS;
+    const owner = JSON.parse(await readFile(path, "utf8")) as FileOwner;
+    // Where no file can be written, the current time is unknown, and a running process counts as alive.
+    const now = await timeIn(staging).catch(() => 0);
+    return await isOwnerAlive(path, owner, now, clock);
   } catch {
     return false;
   }

@@ -5,7 +5,7 @@ import { DAY_MS } from "../../../src/core/time.js";
 import { checkLake } from "../../../src/jobs/maintenance/check-lake.js";
 import { dailyScrub, scrubLake } from "../../../src/jobs/maintenance/scrub-lake.js";
 import { runDue, runSchedule, type ScheduleEvent } from "../../../src/jobs/schedule/run-schedule.js";
-import { verifiedSince } from "../../../src/lake/files/verified-files.js";
+import { verifiedFiles, verifiedSince } from "../../../src/lake/files/verified-files.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
@@ -73,6 +73,36 @@ test("damaged and missing files are named, are not recorded as verified, and are
   expect((await scrubLake(new Lake(lake.folder), {}, clock)).damaged).toEqual([
     `table bars_1d: ${path} is missing`,
   ]);
+});
+
+test("a damaged file does not keep the others from being verified", async () => {
+  const lake = await threeFiles();
+  damage(lake, 2021);
+  const clock = virtualClock(T0 + 60 * DAY_MS);
+  const intact = new Set<number>();
+  for (let night = 0; night < 25; night++) {
+    await scrubLake(new Lake(lake.folder), {}, clock);
+    clock.advance(DAY_MS);
+  }
+  const snapshot = await lake.snapshot(BARS_1D);
+  for (const [file, at] of await verifiedFiles(lake.storage, snapshot))
+    if (at > T0) intact.add(Number(file.partitionValues.year));
+  expect([...intact].sort()).toEqual([2022, 2023]);
+});
+
+test("a night with the clock years ahead does not stop the verification", async () => {
+  const lake = await threeFiles();
+  const clock = virtualClock(T0 + 3000 * DAY_MS);
+  const daily = dailyScrub(lake, clock);
+  await checkLake(lake, TABLES, { deep: true, now: clock.now() });
+  await daily.run(new AbortController().signal);
+  clock.advance(-2940 * DAY_MS);
+  for (let night = 0; night < 7; night++) {
+    expect(await daily.dueAt()).toBeLessThanOrEqual(clock.now());
+    const { files } = await daily.run(new AbortController().signal);
+    expect(files).toBe(night < 3 ? 1 : 0);
+    clock.advance(DAY_MS);
+  }
 });
 
 test("a deep check records what it has read, and a damaged record only means that all is read again", async () => {

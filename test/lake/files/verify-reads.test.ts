@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { ShellSession } from "../../../src/cli/shell/shell-session.js";
 import { LakeError } from "../../../src/core/errors.js";
+import { RowReader } from "../../../src/db/row-reader.js";
 import type { Session } from "../../../src/db/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { openReader } from "../../../src/lake/publish.js";
@@ -54,6 +56,60 @@ test("a result of a damaged file is an error, whatever way its rows leave", asyn
     await expect(reader.json(SOUND_QUERY), name).resolves.toHaveLength(1);
   }
 });
+
+test("what a statement stored of a damaged file is rolled back", async () => {
+  const lake = await damagedLake();
+  const { session } = await openReader(lake, { threads: 1 });
+  using reader = session;
+  await reader.run("CREATE TEMP TABLE sound AS SELECT 1.5::DOUBLE AS close");
+  const statements = [
+    "CREATE TEMP TABLE found AS SELECT close FROM bars_1d",
+    "INSERT INTO sound SELECT close FROM bars_1d",
+    "INSERT INTO sound SELECT close FROM bars_1d RETURNING close",
+    "UPDATE sound SET close = (SELECT max(close) FROM bars_1d)",
+    "DELETE FROM sound WHERE close < (SELECT max(close) FROM bars_1d)",
+  ];
+  const shell = new ShellSession(reader, lake, {
+    settings: { mode: "lines", limit: 1, timing: false },
+    isInteractive: false,
+  });
+  shell.print = () => {};
+  const ways: Readonly<Record<string, (sql: string) => Promise<unknown>>> = {
+    run: (sql) => reader.run(sql),
+    "run with values": (sql) => reader.run(sql, []),
+    read: (sql) => reader.read(sql),
+    result: (sql) => reader.result(sql, new Map(), 1),
+    shell: (sql) => shell.runStatement(sql),
+  };
+  for (const [name, way] of Object.entries(ways)) {
+    for (const sql of statements) {
+      const read = `${name}: ${sql}`;
+      await expect(way(sql).then(take), read).rejects.toThrow(DAMAGED);
+      await expect(reader.json("FROM found"), read).rejects.toThrow("found does not exist");
+      expect(await reader.json("FROM sound"), read).toEqual([{ close: 1.5 }]);
+    }
+    await expect(way("SET VARIABLE found = (SELECT max(close) FROM bars_1d)").then(take)).rejects.toThrow(
+      DAMAGED,
+    );
+    // A transaction of the user ends with its statement.
+    await way("BEGIN");
+    await way("INSERT INTO sound VALUES (2.5)");
+    await expect(way(statements[1] as string).then(take), name).rejects.toThrow(DAMAGED);
+    expect(await reader.json("FROM sound"), name).toEqual([{ close: 1.5 }]);
+  }
+  // Statements on sound files, and their own errors, are as without a check.
+  await expect(reader.run("INSERT INTO sound VALUES ('x')")).rejects.toThrow("Conversion Error");
+  expect(await reader.json("INSERT INTO sound SELECT 3 RETURNING close")).toEqual([{ close: 3 }]);
+  await shell.runStatement(
+    "CREATE TEMP TABLE found AS SELECT close FROM bars_1d WHERE trade_date < '2024-01-01'",
+  );
+  expect(await reader.json("FROM found")).toEqual([{ close: 10.5 }]);
+});
+
+/** Reads a result to its end. */
+async function take(result: unknown): Promise<void> {
+  if (result instanceof RowReader) await result.take(10);
+}
 
 test("batches end in the error, and are whole where nobody verifies", async () => {
   const lake = await damagedLake();

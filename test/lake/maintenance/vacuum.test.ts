@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/time.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { vacuum, vacuumStaging } from "../../../src/lake/maintenance/vacuum.js";
+import { vacuum, vacuumStaging, vacuumTime } from "../../../src/lake/maintenance/vacuum.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
@@ -142,4 +142,22 @@ test("what killed processes left outside the tables goes a day after it was writ
   expect(await names(true)).toEqual(["spill/old.parquet"]);
   expect(await names(false)).toEqual(["spill/old.parquet"]);
   expect(readdirSync(join(lake.folder, ".staging/spill"))).toEqual(["young.parquet"]);
+});
+
+test("with a clock that is ahead, what a writer is about to commit stays", async () => {
+  const lake = await changedTwice();
+  for (const name of ["region=CN/year=2026/p-writing.parquet", "../.staging/spill/writing.parquet"]) {
+    mkdirSync(join(lake.folder, "bars_1d", name, ".."), { recursive: true });
+    writeFileSync(join(lake.folder, "bars_1d", name), "x");
+  }
+  const ahead = { now: () => Date.now() + 40 * DAY_MS };
+  const now = await vacuumTime(lake, ahead);
+  const { deleted } = await vacuum(lake, BARS_1D, { now, retentionMs: 0 });
+  expect(deleted.map(({ path }) => path)).not.toContain("region=CN/year=2026/p-writing.parquet");
+  expect(await vacuumStaging(lake, { now })).toEqual([]);
+  // A clock that is behind keeps more than necessary.
+  expect(await vacuumTime(lake, { now: () => 1000 })).toBe(1000);
+  // A lake that does not exist is not created.
+  expect(await vacuumTime(new Lake(join(lake.folder, "none")), { now: () => 1000 })).toBe(1000);
+  expect(readdirSync(lake.folder)).not.toContain("none");
 });

@@ -72,12 +72,26 @@ export async function checkTable(
     rows = read.reduce((sum, { facts }) => sum + facts.rows, 0);
     if (options.now !== undefined) {
       const sound = read.map(({ file }) => file);
-      await recordVerified(lake.storage, snapshot, sound, options.now);
+      await recordVerified(lake.storage, snapshot, sound, options.now).catch((error: unknown) =>
+        findings.push(notRecorded(snapshot, error)),
+      );
     }
     if (!options.signal?.aborted) findings.push(...(await checkPartitions(lake, snapshot, read)));
   }
   const bytes = [...snapshot.files.values()].reduce((sum, { size }) => sum + size, 0);
   return { table: table.name, version: snapshot.version, files: snapshot.files.size, bytes, rows, findings };
+}
+
+/** The record serves the next checks; this one is complete without it, for example of a lake that is read-only. */
+function notRecorded({ table, version }: Snapshot, error: unknown): Finding {
+  return {
+    severity: "info",
+    table: table.name,
+    version,
+    rule: "verification_unrecorded",
+    message: `${table.name}: it is not recorded when its files were verified: ${messageOf(error)}`,
+    hint: "a later check --scrub reads these files sooner than necessary; let the check write to the lake",
+  };
 }
 
 /** The table as readers see it; undefined where it cannot be read, which the check of the log has reported. */

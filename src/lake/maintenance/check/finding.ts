@@ -26,6 +26,7 @@ export type FindingRule =
   | "null_in_required"
   | "not_sorted"
   | "duplicate_key"
+  | "verification_unrecorded"
   | "staged_leftover";
 
 /** Something about a lake's storage that is not as it should be. */
