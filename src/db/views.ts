@@ -79,7 +79,9 @@ export async function createViews(
     const [fault] = await applyViewFiles(files, (sql) => session.run(sql));
     if (fault !== undefined) throw fault;
     if (statement === undefined) await inheritComments(session);
-  }).finally(() => template && session.run("DETACH view_template"));
+  }).finally(async () => {
+    if (template !== undefined) await session.run("DETACH view_template");
+  });
 }
 
 function isEmpty({ urls, refused }: ViewedTable): boolean {

@@ -185,7 +185,7 @@ test("a claim whose heartbeat comes again after a suspend of the machine stays",
     await clock.sleep(ms);
     utimesSync(file, clock.now() / 1000, clock.now() / 1000);
   };
-  await expect(hold(folder, { clock: { now: clock.now, sleep } })).rejects.toThrow(/is in use/);
+  await expect(hold(folder, { clock: { now: () => clock.now(), sleep } })).rejects.toThrow(/is in use/);
   expect(clock.slept).toEqual([10_000]);
   expect(filesOf(folder)).toEqual([file]);
   await first.release();

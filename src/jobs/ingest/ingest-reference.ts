@@ -67,7 +67,7 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
       usable: new Set(values.map(({ symbol }) => symbol)).size,
       rejected,
       count: told,
-      isKnownEmpty: Number(count) === 0,
+      isKnownEmpty: count === 0,
     });
     const doubts = new Map(doubt === undefined ? [] : [[exchange, doubt]]);
     await land(run, INSTRUMENTS, got, rows, { subject: "exchange", whole: [exchange], doubts });
@@ -93,7 +93,7 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
     const came = new Map(got.value.values.map((universe) => [universe.id, universe]));
     const doubts = new Map<string, string>();
     for (const id of ids) {
-      const isKnownEmpty = listed.some((one) => one.id === id && Number(one.symbol_count) === 0);
+      const isKnownEmpty = listed.some((one) => one.id === id && one.symbol_count === 0);
       const doubt = await doubtAboutMembers(run, id, came.get(id), isKnownEmpty);
       if (doubt !== undefined) doubts.set(id, doubt);
     }
