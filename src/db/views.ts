@@ -59,9 +59,7 @@ export async function createViews(
   const files = statement === undefined ? own : filesNeededBy(statement, own);
   const mentioned = wordsOf([statement, ...files.map(({ sql }) => sql)].join("\n"));
   const isNeeded = (name: string): boolean => statement === undefined || mentioned.has(name);
-  if (template !== undefined) await session.run(`ATTACH ${literal(template)} AS view_template (READ_ONLY)`);
-  // One transaction: a database file is synchronised once, not after each statement.
-  await inTransaction(session, async () => {
+  const create = async (): Promise<void> => {
     if (template === undefined) await session.run("CREATE SCHEMA raw");
     else await copyTemplate(session);
     // So that a statement that mentions it after all fails, and does not find a table without rows.
@@ -79,9 +77,14 @@ export async function createViews(
     const [fault] = await applyViewFiles(files, (sql) => session.run(sql));
     if (fault !== undefined) throw fault;
     if (statement === undefined) await inheritComments(session);
-  }).finally(async () => {
+  };
+  if (template !== undefined) await session.run(`ATTACH ${literal(template)} AS view_template (READ_ONLY)`);
+  try {
+    // One transaction: a database file is synchronised once, not after each statement.
+    await inTransaction(session, create);
+  } finally {
     if (template !== undefined) await session.run("DETACH view_template");
-  });
+  }
 }
 
 function isEmpty({ urls, refused }: ViewedTable): boolean {
