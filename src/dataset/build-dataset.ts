@@ -155,7 +155,7 @@ async function writeManifest(
     spec,
     engine: ENGINE,
     createdAt: new Date().toISOString(),
-    lake: facts.lake.folder,
+    lake: facts.lake.storage.location,
     tables: Object.fromEntries(facts.snapshots.map(({ table, version }) => [table.name, version])),
     views: viewsDigest(facts.lake),
     first: dateOfEpochDay(labels.days[0] as number),

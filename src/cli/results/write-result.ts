@@ -1,5 +1,4 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
 import { extname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
@@ -69,12 +68,12 @@ async function piecesOf(
 
 /** Uses a file: DuckDB writes it with all its threads, faster than rows can be read from it. */
 async function copyToOutput(session: Session, lake: Lake, result: WrittenResult): Promise<void> {
-  const staged = await lake.storage.stagingFile(result.format);
+  const staged = await lake.work.newFile(result.format);
   try {
     await copy(session, result, staged);
     await pipeline(createReadStream(staged), process.stdout, { end: false });
   } finally {
-    await rm(staged, { force: true });
+    await lake.work.discard(staged);
   }
 }
 

@@ -9,9 +9,9 @@ import type { Lake } from "../../lake/lake.js";
 import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/land/reference-changes.js";
 import { openRejects, saveRejects } from "../../lake/land/rejects.js";
 import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
+import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
 import { publish } from "../../lake/publish.js";
 import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
-import { type FreeBytes, freeBytesOf } from "../../lake/storage/free-space.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
@@ -75,7 +75,7 @@ export async function runPipeline(
 ): Promise<RunReport> {
   const { lake, client, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
-  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  using session = await Session.open({ spillUnder: lake.work.staging });
   await openRejects(session);
   const run = new Run({
     lake,

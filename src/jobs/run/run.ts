@@ -6,9 +6,9 @@ import type { Lake } from "../../lake/lake.js";
 import type { ReferenceChange } from "../../lake/land/reference-changes.js";
 import { type RejectCount, rejectIssues } from "../../lake/land/rejects.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
+import { expectSpace, type FreeBytes } from "../../lake/local/free-space.js";
 import { RequestLeases } from "../../lake/requests/request-leases.js";
 import { ResponseSpool } from "../../lake/requests/response-spool.js";
-import { expectSpace, type FreeBytes } from "../../lake/storage/free-space.js";
 import type { Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import type { AbsenceReason } from "../../plan/absence/absence.js";
@@ -269,7 +269,7 @@ export class Run {
 
   async #expectSpace(bars: number): Promise<void> {
     try {
-      await expectSpace(this.lake.folder, bars, this.#freeBytes);
+      await expectSpace(this.lake.work.path, bars, this.#freeBytes);
     } catch (error) {
       this.diskIsFull(error);
       throw error;

@@ -44,10 +44,7 @@ export async function writeChanges(
     const files = touched.map((row) => byUrl.get(row.live_file) as DataFile);
     removed.push(...files);
     const rows = files.length === 0 ? changed : await rewritten(own, lake, next, files, changed);
-    added.set(
-      partition,
-      await writeDataFile(own, lake.storage, next, rows, values, { as: "landed", now, inOrder }),
-    );
+    added.set(partition, await writeDataFile(own, lake, next, rows, values, { as: "landed", now, inOrder }));
   };
   try {
     if (partitions.every(({ inOrder }) => inOrder)) await twoAtATime(session, partitions, write);

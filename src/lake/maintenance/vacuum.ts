@@ -1,8 +1,9 @@
 import { DAY_MS } from "../../core/time.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
+import type { LakePlaces } from "../local/work-folder.js";
 import type { Snapshot } from "../log/snapshot.js";
-import { STAGING, type StoredFile } from "../storage/storage.js";
+import type { StoredFile } from "../storage/storage.js";
 
 /** Longest time that a writer may take between writing a file and committing it. */
 const WRITING_MS = DAY_MS;
@@ -52,11 +53,11 @@ export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOpti
  * @returns the files, relative to the staging folder.
  */
 export async function vacuumStaging(
-  { storage }: Lake,
+  { work }: LakePlaces,
   { now, dryRun }: Omit<VacuumOptions, "retentionMs">,
 ): Promise<StoredFile[]> {
-  const old = (await storage.walk(STAGING)).filter((file) => file.modifiedAt < now - WRITING_MS);
-  if (dryRun !== true) for (const { path } of old) await storage.delete(`${STAGING}/${path}`);
+  const old = (await work.unfinished()).filter((file) => file.modifiedAt < now - WRITING_MS);
+  if (dryRun !== true) for (const { path } of old) await work.deleteUnfinished(path);
   return old;
 }
 

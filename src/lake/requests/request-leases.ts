@@ -7,8 +7,8 @@ import { LakeError } from "../../core/errors.js";
 import { isRunning } from "../../core/running-process.js";
 import type { TimeRange } from "../../core/time.js";
 import { writeFaultOf } from "../../db/file-fault.js";
-import type { Lake } from "../lake.js";
-import { touch } from "../storage/file-clock.js";
+import { touch } from "../local/file-clock.js";
+import type { LakePlaces } from "../local/work-folder.js";
 
 /** Folder of the leases of this lake's runs, one file for each lease. */
 const FOLDER = "leases";
@@ -59,8 +59,8 @@ export class RequestLeases {
   readonly #known = new Map<string, LeaseFile>();
   #heartbeat: NodeJS.Timeout | undefined;
 
-  constructor(lake: Lake, runId: string) {
-    this.#folder = join(lake.folder, FOLDER);
+  constructor({ work }: Pick<LakePlaces, "work">, runId: string) {
+    this.#folder = join(work.path, FOLDER);
     this.#runId = runId;
   }
 
