@@ -67,6 +67,23 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^cli\//, for: "the user's files" },
 ];
 
+/**
+ * Files that use the machine's time or its timers, and for what. Everything else is passed a `Clock`, so that it can run
+ * at the time of a test or of a replay.
+ */
+const TIME: readonly { name: RegExp; for: string }[] = [
+  { name: /^client\/system-clock\.ts$/, for: "the machine's clock" },
+  { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
+  { name: /^lake\/requests\/(response-spool|request-leases)\.ts$/, for: "heartbeats of this process" },
+  { name: /^client\/key-lock\.ts$/, for: "heartbeats of this process" },
+  { name: /^serve\/keys\/key-file\.ts$/, for: "the wait for another process, and times of files" },
+  { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
+  { name: /^serve\/read\/session-pool\.ts$/, for: "repeated interrupts of a statement" },
+  { name: /^cli\//, for: "what a person at the terminal waits for" },
+];
+const MACHINE_TIME =
+  /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|(?<![.\w])set(?:Timeout|Interval)\(|\bset(?:Timeout|Interval)\b[^}]*\} from "node:timers[^"]*"/g;
+
 const NAMELESS = /^(utils?|helpers?|common|misc|shared|stuff)(-|\.|$)/;
 const MAX_LINES = 300;
 
@@ -127,6 +144,15 @@ function strayDiskUse(file: string, imported: Import): string[] {
   return [`${file}: ${imported.specifier} is for the files that use the disk`];
 }
 
+function timesOf(source: string): readonly string[] {
+  return withoutComments(source).match(MACHINE_TIME) ?? [];
+}
+
+function strayTimes(file: string, source: string): string[] {
+  if (TIME.some(({ name }) => name.test(file))) return [];
+  return timesOf(source).map((use) => `${file}: ${use} is the machine's: a clock is passed in`);
+}
+
 function strayGlobals(file: string, source: string): string[] {
   if (file.startsWith("cli/")) return [];
   const names = withoutComments(source).match(
@@ -167,6 +193,7 @@ function violations(tree: Tree): string[] {
   const found = [...tree].flatMap(([file, source]) => [
     ...badShapes(file, source),
     ...strayGlobals(file, source),
+    ...strayTimes(file, source),
     ...importsOf(source).flatMap((one) => [
       ...brokenLayers(file, one),
       ...strayPackages(file, one),
@@ -207,10 +234,13 @@ describe("the tree", () => {
     expect(violations(tree)).toEqual([]);
   });
 
-  test("uses the disk in each place that is listed for it", () => {
-    const users = [...tree].filter(([, source]) => importsOf(source).some(isDiskImport));
-    const unused = DISK.filter(({ name }) => !users.some(([file]) => name.test(file)));
-    expect(unused).toEqual([]);
+  test("uses the disk and the machine's time in each place that is listed for it", () => {
+    const isUsed = (name: RegExp, uses: (source: string) => boolean): boolean =>
+      [...tree].some(([file, source]) => name.test(file) && uses(source));
+    const usesDisk = (source: string): boolean => importsOf(source).some(isDiskImport);
+    const usesTime = (source: string): boolean => timesOf(source).length > 0;
+    expect(DISK.filter(({ name }) => !isUsed(name, usesDisk))).toEqual([]);
+    expect(TIME.filter(({ name }) => !isUsed(name, usesTime))).toEqual([]);
   });
 });
 
@@ -260,6 +290,19 @@ describe("the rules find", () => {
     "a file system that is imported when it is needed": [
       { "jobs/a.ts": 'const fs = await import("node:fs");\n' },
       "node:fs is for the files that use the disk",
+    ],
+    "the machine's time": [
+      { "jobs/a.ts": "export const a = Date.now();\n" },
+      "jobs/a.ts: Date.now is the machine's",
+    ],
+    "the current date": [{ "plan/a.ts": "export const a = new Date();\n" }, "new Date() is the machine's"],
+    "a timer": [
+      { "serve/a.ts": "export const a = setTimeout(() => {}, 1);\n" },
+      "setTimeout( is the machine's",
+    ],
+    "a timer that is imported": [
+      { "serve/a.ts": 'import { setTimeout as delay } from "node:timers/promises";\n' },
+      "a clock is passed in",
     ],
     "argv outside cli": [
       { "jobs/a.ts": "export const a = process.argv[2];\n" },

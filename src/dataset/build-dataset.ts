@@ -154,7 +154,7 @@ async function writeManifest(
     name: spec.name,
     spec,
     engine: ENGINE,
-    createdAt: new Date().toISOString(),
+    createdAt: new Date(facts.lake.clock.now()).toISOString(),
     lake: facts.lake.storage.location,
     tables: Object.fromEntries(facts.snapshots.map(({ table, version }) => [table.name, version])),
     views: viewsDigest(facts.lake),

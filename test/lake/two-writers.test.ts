@@ -11,6 +11,7 @@ import type { Storage } from "../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { UNIVERSES } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";
+import { virtualClock } from "../faults/virtual-clock.js";
 import { SWEEP } from "../sweep.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
@@ -25,7 +26,7 @@ function interrupted(folder: string, commits: number, between: () => Promise<unk
       return own.putIfAbsent(path, text);
     },
   };
-  return new Lake(folder, { storage });
+  return new Lake(folder, { storage, clock: virtualClock(T0) });
 }
 
 async function landUniverses(

@@ -1,7 +1,5 @@
 import { randomInt } from "node:crypto";
-import { systemClock } from "../../client/system-clock.js";
 import { CommitConflict } from "../../core/errors.js";
-import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import type { TableSchema } from "../../schema/column.js";
 import { deleteDataFiles } from "../files/data-file.js";
@@ -104,14 +102,13 @@ async function retried(
   lake: Lake,
   table: TableSchema,
   land: (base: Snapshot) => Promise<LandReport | undefined>,
-  clock: Pick<Clock, "sleep"> = systemClock,
 ): Promise<LandReport> {
   for (let attempt = 1; ; attempt++) {
     const base = await lake.snapshot(table);
     const report = await land(base);
     if (report !== undefined) return report;
     if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
-    await clock.sleep(randomInt(1, Math.min(MAX_WAIT_MS, 4 * 2 ** attempt)));
+    await lake.clock.sleep(randomInt(1, Math.min(MAX_WAIT_MS, 4 * 2 ** attempt)));
   }
 }
 
