@@ -56,6 +56,7 @@ export type {
   UnexplainedWindow,
 } from "./jobs/run/completeness.js";
 export type { Failure } from "./jobs/run/request-records.js";
+export type { RequestCounts } from "./jobs/run/run-log.js";
 export {
   type RunEnvironment,
   type RunOptions,
@@ -63,7 +64,6 @@ export {
   runPipeline,
 } from "./jobs/run/run-pipeline.js";
 export type { Progress, TableProgress } from "./jobs/run/run-progress.js";
-export type { RequestCounts } from "./jobs/run/run-report.js";
 export type { Returned } from "./jobs/run/symbol-tally.js";
 export type { RowChange } from "./lake/land/changes.js";
 export type { ReferenceChange } from "./lake/land/reference-changes.js";

@@ -21,6 +21,7 @@ import {
 import { lastResponses } from "../ledger/ledger.js";
 import type { PendingResponse, Received } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
+import { landOptions } from "../run/run-context.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 
 const STAGED = "staged_versions";
@@ -31,10 +32,10 @@ const STAGED = "staged_versions";
  */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
   const lease = await leaseInTurn(run, { dataset: INSTRUMENTS.name, symbols: [] });
-  const oldest = subHours(run.clock.now(), refreshHours).getTime();
+  const oldest = subHours(run.context.clock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
-  if (!run.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
-  await run.landLedger();
+  if (!run.requests.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
+  await run.ledger.land();
   await lease.release();
 }
 
@@ -45,9 +46,9 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
   const due = listed.filter(({ exchange }) => isDue(exchange));
   run.progress.plan(INSTRUMENTS.name, due.length);
   for (const { exchange, region } of due) {
-    if (run.isHalted(INSTRUMENTS.name)) return;
+    if (run.requests.isHalted(INSTRUMENTS.name)) return;
     run.progress.doing(`instruments of ${exchange}`);
-    const got = await run.ask(
+    const got = await run.requests.ask(
       { endpoint: ENDPOINTS.exchangeInstruments, path: { exchange } },
       { dataset: INSTRUMENTS.name, symbols: [exchange] },
       async (body) => receivedRecords(await decodeRecords(body, "list", instrument)),
@@ -67,9 +68,9 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
   const batches = inBatches(due, LIMITS.universesPerRequest);
   run.progress.plan(UNIVERSE_MEMBERS.name, batches.length);
   for (const ids of batches) {
-    if (run.isHalted(UNIVERSE_MEMBERS.name)) return;
+    if (run.requests.isHalted(UNIVERSE_MEMBERS.name)) return;
     run.progress.doing("members of universes");
-    const got = await run.ask(
+    const got = await run.requests.ask(
       { endpoint: ENDPOINTS.universesBatch, body: { ids } },
       { dataset: UNIVERSE_MEMBERS.name, symbols: ids },
       async (body) => receivedRecords(await decodeRecords(body, "map", universeDetail), ids),
@@ -93,12 +94,15 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
 ): Promise<readonly T[]> {
   const isDue = await dueSince(run, table, endpoint, oldest);
   if (!isDue("")) {
-    const files = await parquetRelation(run.session, run.lake.filesOf(await run.lake.snapshot(table)));
+    const files = await parquetRelation(
+      run.context.session,
+      run.context.lake.filesOf(await run.context.lake.snapshot(table)),
+    );
     const key = subjectOf(table);
-    return run.session.json<T>(`SELECT * FROM (${files}) WHERE valid_to IS NULL ORDER BY ${key}`);
+    return run.context.session.json<T>(`SELECT * FROM (${files}) WHERE valid_to IS NULL ORDER BY ${key}`);
   }
   run.progress.plan(table.name, 1);
-  const got = await run.ask({ endpoint }, { dataset: table.name, symbols: [] }, async (body) =>
+  const got = await run.requests.ask({ endpoint }, { dataset: table.name, symbols: [] }, async (body) =>
     receivedRecords(await decodeRecords(body, "list", element)),
   );
   if (got === undefined) return [];
@@ -114,7 +118,7 @@ async function dueSince(
   oldest: number,
 ): Promise<(subject: string) => boolean> {
   const name = `${endpoint.method} ${endpoint.path}`;
-  const answered = await lastResponses(run.session, run.lake, table.name, name);
+  const answered = await lastResponses(run.context.session, run.context.lake, table.name, name);
   return (subject) => (answered.get(subject) ?? 0) <= oldest;
 }
 
@@ -127,15 +131,18 @@ async function land(
   complete: string,
 ): Promise<void> {
   const columns = table.columns.filter((c: Column) => !c.name.startsWith("valid_"));
-  await stageObjects(run.session, STAGED, columns, rows);
-  await run.session.run(
+  await stageObjects(run.context.session, STAGED, columns, rows);
+  await run.context.session.run(
     `CREATE OR REPLACE TEMP TABLE ${STAGED} AS SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${STAGED}`,
   );
-  run.landed.push(
-    await landVersions(run.session, run.lake, table, STAGED, { ...run.landOptions(), complete }),
+  run.log.landed(
+    await landVersions(run.context.session, run.context.lake, table, STAGED, {
+      ...landOptions(run.context),
+      complete,
+    }),
   );
-  run.enter(entry);
-  await run.landLedger();
+  run.ledger.enter(entry);
+  await run.ledger.land();
 }
 
 function subjectOf(table: TableSchema): string {

@@ -13,6 +13,7 @@ import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { RequestRecord } from "../ledger/ledger.js";
 import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
+import { landOptions } from "../run/run-context.js";
 
 /** Bars that are landed at once, while as many may wait: both bound the memory. */
 export const GROUP_BARS = 750_000;
@@ -52,13 +53,13 @@ export class LandingBars {
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
     const held: CachedResponse = { ...response, lease: lease?.retain() };
     const { columns } = held.value.response;
-    const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.finalEnds };
+    const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };
     const note: BarsNote = { dataset, source: held.source, finalEnds, entry: held.entry };
     const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
     try {
       await this.#run.responses.keep(held.requestId, note, body);
     } catch (error) {
-      this.#run.diskIsFull(error);
+      this.#run.log.stopIfUnwritable(error);
       await held.lease?.release();
       throw error;
     }
@@ -90,11 +91,13 @@ export class LandingBars {
     try {
       if (group.length > 0 && this.#failure === undefined) {
         run.progress.doing(`landing ${this.#table.name}`);
-        await run.exclusive(() => landResponses(run, this.#table, group.map(delivered), run.finalEnds));
+        await run.exclusive(() =>
+          landResponses(run, this.#table, group.map(delivered), run.context.finalEnds),
+        );
         await run.responses.forget(group.map(({ requestId }) => requestId));
       }
     } catch (error) {
-      run.diskIsFull(error);
+      run.log.stopIfUnwritable(error);
       this.#failure = error;
     } finally {
       for (const { value, lease } of group) {
@@ -131,16 +134,16 @@ export async function landResponses(
   if (bars.length > 0) {
     const responses = bars.map(({ source }) => source);
     const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
-    const options = { ...run.landOptions(), finalEnd: finalEnds, responses, onBroken };
-    run.landed.push(await landKlines(run.session, run.lake, table, bars, options));
+    const options = { ...landOptions(run.context), finalEnd: finalEnds, responses, onBroken };
+    run.log.landed(await landKlines(run.context.session, run.context.lake, table, bars, options));
   }
   for (const { entry, source } of group) {
     const holes = brokenDays(broken.filter((one) => one.source === source));
     for (const { symbol, window, bars: n } of holes)
-      run.completeness.setAside(table.name, { symbol, window, bars: n });
-    run.enter(holes.length > 0 ? withHoles(entry, holes) : entry);
+      run.log.completeness.setAside(table.name, { symbol, window, bars: n });
+    run.ledger.enter(holes.length > 0 ? withHoles(entry, holes) : entry);
   }
-  await run.landLedger();
+  await run.ledger.land();
 }
 
 /** Days of symbols with bars that were set aside at the landing, and how many. */

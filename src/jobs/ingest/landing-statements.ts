@@ -4,6 +4,7 @@ import { stageObjects } from "../../lake/land/stage-objects.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
+import { landOptions } from "../run/run-context.js";
 import type { StatementFields } from "./statement-fields.js";
 
 const STAGED = "staged_statements";
@@ -59,7 +60,7 @@ export class LandingStatements {
     const group = this.#held;
     this.#held = [];
     this.#rows = 0;
-    if (group.length === 0) return this.#run.exclusive(() => this.#run.landLedger());
+    if (group.length === 0) return this.#run.exclusive(() => this.#run.ledger.land());
     await this.#run.exclusive(async () => {
       this.#run.progress.doing(`landing ${this.#table.name}`);
       await landStatementNotes(
@@ -82,10 +83,12 @@ export async function landStatementNotes(
 ): Promise<void> {
   const rows = notes.flatMap((note) => note.rows);
   if (rows.length > 0) {
-    await stageObjects(run.session, STAGED, columns, rows);
-    run.landed.push(await landStatements(run.session, run.lake, table, STAGED, run.landOptions()));
-    await run.session.run(`DROP TABLE ${ident(STAGED)}`);
+    await stageObjects(run.context.session, STAGED, columns, rows);
+    run.log.landed(
+      await landStatements(run.context.session, run.context.lake, table, STAGED, landOptions(run.context)),
+    );
+    await run.context.session.run(`DROP TABLE ${ident(STAGED)}`);
   }
-  for (const { entry } of notes) run.enter(entry);
-  await run.landLedger();
+  for (const { entry } of notes) run.ledger.enter(entry);
+  await run.ledger.land();
 }
