@@ -2,6 +2,7 @@ import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { literal } from "../../db/quote.js";
+import { TempTable } from "../../db/temp-table.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { exchangeOf, isSymbol } from "../../market/symbol.js";
@@ -23,8 +24,6 @@ import type { PendingResponse, Received } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
 import { leaseInTurn } from "./ask-beside-others.js";
-
-const STAGED = "staged_versions";
 
 /**
  * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each
@@ -131,16 +130,12 @@ async function land(
   complete: string,
 ): Promise<void> {
   const columns = table.columns.filter((c: Column) => !c.name.startsWith("valid_"));
-  await stageObjects(run.context.session, STAGED, columns, rows);
-  await run.context.session.run(
-    `CREATE OR REPLACE TEMP TABLE ${STAGED} AS SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${STAGED}`,
-  );
-  run.log.landed(
-    await landVersions(run.context.session, run.context.lake, table, STAGED, {
-      ...landOptions(run.context),
-      complete,
-    }),
-  );
+  const { session, lake } = run.context;
+  await using staged = new TempTable(session, "staged_versions");
+  await stageObjects(session, staged.name, columns, rows);
+  await staged.fill(`SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${staged.name}`);
+  const options = { ...landOptions(run.context), complete };
+  run.log.landed(await landVersions(session, lake, table, staged.name, options));
   run.ledger.enter(entry);
   await run.ledger.land();
 }

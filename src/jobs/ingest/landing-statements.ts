@@ -1,4 +1,4 @@
-import { ident } from "../../db/quote.js";
+import { TempTable } from "../../db/temp-table.js";
 import { landStatements } from "../../lake/land/land-statements.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import type { Column, TableSchema } from "../../schema/column.js";
@@ -7,7 +7,6 @@ import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
 import type { StatementFields } from "./statement-fields.js";
 
-const STAGED = "staged_statements";
 /** Statements that are landed at once; this bounds the memory. */
 const GROUP_ROWS = 20_000;
 
@@ -83,11 +82,10 @@ export async function landStatementNotes(
 ): Promise<void> {
   const rows = notes.flatMap((note) => note.rows);
   if (rows.length > 0) {
-    await stageObjects(run.context.session, STAGED, columns, rows);
-    run.log.landed(
-      await landStatements(run.context.session, run.context.lake, table, STAGED, landOptions(run.context)),
-    );
-    await run.context.session.run(`DROP TABLE ${ident(STAGED)}`);
+    const { session, lake } = run.context;
+    await using staged = new TempTable(session, "staged_statements");
+    await stageObjects(session, staged.name, columns, rows);
+    run.log.landed(await landStatements(session, lake, table, staged.name, landOptions(run.context)));
   }
   for (const { entry } of notes) run.ledger.enter(entry);
   await run.ledger.land();

@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { type LandReport, upsert } from "../../lake/land/upsert.js";
@@ -72,7 +73,8 @@ export async function recordRun(
     options: JSON.stringify(options),
     month: `${new Date(run.startedAt).toISOString().slice(0, 7)}-01`,
   };
-  await stageObjects(run.session, "staged_runs", RUNS.columns, [row]);
+  await using staged = new TempTable(run.session, "staged_runs");
+  await stageObjects(run.session, staged.name, RUNS.columns, [row]);
   const { runId } = report;
-  await upsert(run.session, run.lake, RUNS, "staged_runs", landOptions({ runId, clock: run.clock }));
+  await upsert(run.session, run.lake, RUNS, staged.name, landOptions({ runId, clock: run.clock }));
 }

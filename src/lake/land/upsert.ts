@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { CommitConflict } from "../../core/errors.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { TableSchema } from "../../schema/column.js";
 import { deleteDataFiles } from "../files/data-file.js";
 import { overlappingFiles } from "../files/prune.js";
@@ -11,7 +12,7 @@ import { commitBehind, tooManyWriters } from "../log/commit-behind.js";
 import type { Action } from "../log/delta-actions.js";
 import { schemaActions } from "../log/delta-log.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { DIFF, findChanges, type RowChange } from "./changes.js";
+import { findChanges, type RowChange } from "./changes.js";
 import { evolvedColumns } from "./evolve-columns.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
 import { writeChanges } from "./write-changes.js";
@@ -137,35 +138,32 @@ async function landOn(
     const nothing = { inserted: 0, updated: 0, sample: [], filesAdded: 0 };
     return { table: table.name, ...nothing, unchanged: offered, version: base.version };
   }
-  try {
-    const columns = await evolvedColumns(session, base, staged.from);
-    const compared = overlappingFiles(base.files.values(), staged);
-    await verifyContent(lake, base, compared);
-    const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged);
-    const report = { table: table.name, ...counts };
-    if (counts.inserted + counts.updated === 0) return { ...report, filesAdded: 0, version: base.version };
-    const { adds, removed } = await writeChanges(session, lake, { ...base, columns }, rows, options.now);
-    const actions: Action[] = [
-      commitInfoAction(options, { numInsertedRows: counts.inserted, numUpdatedRows: counts.updated }),
-      ...(base.version < 0 || columns !== base.columns ? schemaActions(base, columns, options.now) : []),
-      ...(options.responses ?? []).map((response) => txnAction(response, options.now)),
-      ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
-      ...adds.map((add) => ({ add })),
-    ];
-    const landing = { base, staged, compared };
-    // Where this throws, the commit may have been made all the same, so the written files must stay.
-    const after = await commitBehind(lake, base, {
-      actions,
-      stillHolds: (newest) =>
-        newest.metaData === base.metaData && !hasLanded(newest, options) && !isTouched(landing, newest),
-      now: options.now,
-    });
-    if (after !== undefined) return { ...report, filesAdded: adds.length, version: after.version };
-    await deleteDataFiles(lake.storage, table, adds);
-    return undefined;
-  } finally {
-    await session.run(`DROP TABLE IF EXISTS ${DIFF}`);
-  }
+  await using differing = new TempTable(session, "differing_rows");
+  const columns = await evolvedColumns(session, base, staged.from);
+  const compared = overlappingFiles(base.files.values(), staged);
+  await verifyContent(lake, base, compared);
+  const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged, differing);
+  const report = { table: table.name, ...counts };
+  if (counts.inserted + counts.updated === 0) return { ...report, filesAdded: 0, version: base.version };
+  const { adds, removed } = await writeChanges(session, lake, { ...base, columns }, rows, options.now);
+  const actions: Action[] = [
+    commitInfoAction(options, { numInsertedRows: counts.inserted, numUpdatedRows: counts.updated }),
+    ...(base.version < 0 || columns !== base.columns ? schemaActions(base, columns, options.now) : []),
+    ...(options.responses ?? []).map((response) => txnAction(response, options.now)),
+    ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
+    ...adds.map((add) => ({ add })),
+  ];
+  const landing = { base, staged, compared };
+  // Where this throws, the commit may have been made all the same, so the written files must stay.
+  const after = await commitBehind(lake, base, {
+    actions,
+    stillHolds: (newest) =>
+      newest.metaData === base.metaData && !hasLanded(newest, options) && !isTouched(landing, newest),
+    now: options.now,
+  });
+  if (after !== undefined) return { ...report, filesAdded: adds.length, version: after.version };
+  await deleteDataFiles(lake.storage, table, adds);
+  return undefined;
 }
 
 /** Whether a file that could contain a key of the rows was removed or added since. */
