@@ -55,10 +55,10 @@ export function simulatedBars({
   const batches: KlineColumns[] = [];
   let candidates = traded.map((instrument) => instrument.symbol);
   for (let missing = symbols; missing > 0; missing -= symbolsPerBatch) {
-    const wanted = Math.min(symbolsPerBatch, missing);
+    const target = Math.min(symbolsPerBatch, missing);
     const whole: string[] = [];
-    while (whole.length < wanted) {
-      const group = candidates.slice(0, wanted - whole.length);
+    while (whole.length < target) {
+      const group = candidates.slice(0, target - whole.length);
       if (group.length === 0)
         throw new RangeError(`the market has fewer than ${symbols} symbols that trade each day`);
       candidates = candidates.slice(group.length);

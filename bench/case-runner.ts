@@ -104,17 +104,17 @@ export async function prepareApart(benchmark: Benchmark, size: Size): Promise<Ca
 async function nextMessage(child: ChildProcess): Promise<CaseMessage> {
   return new Promise((resolve, reject) => {
     const gone = (code: number | null, signal: string | null): void => {
-      child.off("message", told);
+      child.off("message", onMessage);
       reject(new Error(`case process ended with ${signal ?? code}`));
     };
-    const told = (message: unknown): void => {
+    const onMessage = (message: unknown): void => {
       child.off("exit", gone);
       const response = message as CaseMessage;
       if (response.kind === "failed") reject(new Error(response.reason));
       else resolve(response);
     };
     child.once("exit", gone);
-    child.once("message", told);
+    child.once("message", onMessage);
   });
 }
 

@@ -64,8 +64,8 @@ export async function measure(benchmark: Benchmark, options: HarnessOptions): Pr
     if (!benchmark.lengthy)
       for (const index of facts.names.keys()) await warmUp(runner, index, options.warmUpMs);
     const turns: Run[][] = [];
-    const wanted = options.runs ?? (benchmark.lengthy ? 1 : DEFAULT_RUNS);
-    for (let turn = 0; turn < wanted; turn++) {
+    const count = options.runs ?? (benchmark.lengthy ? 1 : DEFAULT_RUNS);
+    for (let turn = 0; turn < count; turn++) {
       const runs: Run[] = [];
       for (const index of orderOf(facts.names.length, turn)) runs[index] = await runner.run(index);
       compareResults(benchmark.name, facts, runs);

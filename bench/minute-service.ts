@@ -18,7 +18,7 @@ export interface ServiceOrder extends YearSpec {
 }
 
 /** The message of the service's process when it is ready. */
-export interface ServiceTold {
+export interface ServiceStarted {
   readonly url: string;
   /** Number of its bars. */
   readonly rows: number;
@@ -39,7 +39,7 @@ export const MINUTES = definePipeline({
 const LIMITS_LEARNED = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: { "1m": LIMITS.maxCount } };
 
 /** A service of minute bars in a separate process, whose memory does not count. */
-export interface MinuteService extends ServiceTold {
+export interface MinuteService extends ServiceStarted {
   readonly symbols: readonly string[];
   /** The first date of the last given number of months. */
   since(months: number): string;
@@ -50,12 +50,12 @@ export interface MinuteService extends ServiceTold {
 /** Starts a service with bars of the given number of symbols, from January 2025 on. */
 export async function startMinuteService(spec: YearSpec): Promise<MinuteService> {
   const child = fork(fileURLToPath(new URL("service-process.ts", import.meta.url)));
-  const told = new Promise<ServiceTold>((resolve, reject) => {
-    child.once("message", (message) => resolve(message as ServiceTold));
+  const started = new Promise<ServiceStarted>((resolve, reject) => {
+    child.once("message", (message) => resolve(message as ServiceStarted));
     child.once("exit", (code, signal) => reject(new Error(`service process ended with ${signal ?? code}`)));
   });
   child.send({ ...spec, apiKey: API_KEY, now: NOW } satisfies ServiceOrder);
-  const { url, rows } = await told;
+  const { url, rows } = await started;
   return {
     url,
     rows,

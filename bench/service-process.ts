@@ -3,7 +3,7 @@ import { Lake, rowCount } from "../src/lake/lake.js";
 import { BARS_1M } from "../src/schema/bars.js";
 import { startService } from "../src/serve/http/service.js";
 import { plainKeys } from "../src/serve/keys/key-ring.js";
-import type { ServiceOrder, ServiceTold } from "./minute-service.js";
+import type { ServiceOrder, ServiceStarted } from "./minute-service.js";
 import { temporaryFolder } from "./temporary-folder.js";
 import { writeYear } from "./year-of-minutes.js";
 
@@ -22,5 +22,5 @@ async function serve({ symbols, months, apiKey, now }: ServiceOrder): Promise<vo
   }
   const { url } = await startService(lake, { port: 0, keys: plainKeys([apiKey]), clock: { now: () => now } });
   const rows = rowCount(await lake.snapshot(BARS_1M));
-  process.send?.({ url, rows } satisfies ServiceTold);
+  process.send?.({ url, rows } satisfies ServiceStarted);
 }

@@ -29,11 +29,11 @@ export async function startWaiting(
 ): Promise<{ run(): Promise<number> }> {
   const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const next = async (wanted: string): Promise<string> => {
+  const next = async (prompt: string): Promise<string> => {
     const line = await lines.next();
     const text = line.done === true ? "" : line.value;
-    if (!text.startsWith(wanted)) throw new Error(`${args.at(-1)} ended early: ${text}`);
-    return text.slice(wanted.length);
+    if (!text.startsWith(prompt)) throw new Error(`${args.at(-1)} ended early: ${text}`);
+    return text.slice(prompt.length);
   };
   await next("ready");
   return {

@@ -42,6 +42,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/storage\/folder-/, for: "the storage of a lake in a folder" },
   { name: /^lake\/local\//, for: "unfinished work on this machine" },
   { name: /^lake\/files\/order-row-groups\.ts$/, for: "an unfinished data file" },
+  { name: /^lake\/lake-views\.ts$/, for: "the template of views, which comes with the program" },
   { name: /^lake\/publish\.ts$/, for: "lake.duckdb, for the clients of this machine" },
   {
     name: /^lake\/requests\/(response-spool|request-leases)\.ts$/,
@@ -57,6 +58,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^dataset\/store\//, for: "the folder of a dataset" },
   { name: /^dataset\/panel\/panel-spool\.ts$/, for: "spilled panels" },
   { name: /^db\/(session|file-fault)\.ts$/, for: "the folder for spilled data, and how full its disk is" },
+  { name: /^db\/view-template\.ts$/, for: "the template of views, which the build makes" },
   { name: /^db\/view-files\.ts$/, for: "views, which come with the program, and the user's" },
   {
     name: /^notebook\/(shipped-notebooks|notebook-page)\.ts$/,

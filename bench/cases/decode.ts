@@ -17,7 +17,7 @@ const NAMES = ["open", "high", "low", "close", "volume", "amount"] as const;
 /** One K-line response, from its bytes to columns. */
 export const decode: Benchmark = {
   name: "decode",
-  doc: "bytes of one K-line answer -> columns in memory",
+  doc: "bytes of one K-line response -> columns in memory",
   async prepare(size) {
     const { bytes, columns } = klineBody(size);
     const folder = temporaryFolder();

@@ -8,7 +8,7 @@ import type { BarArrays } from "../plain-duckdb.js";
 /** One K-line response, from columns to its bytes. */
 export const encode: Benchmark = {
   name: "encode",
-  doc: "columns in memory -> bytes of one K-line answer",
+  doc: "columns in memory -> bytes of one K-line response",
   async prepare(size) {
     const { columns, bytes } = klineBody(size);
     return {

@@ -28,7 +28,7 @@ const OPTIONS = {
 /** Groups of responses landed one after the other: does the memory grow with their number? */
 export const landMemory: Benchmark = {
   name: "land-memory",
-  doc: "peak memory while groups of answers are landed one after the other; ratio of the peaks",
+  doc: "peak memory while groups of responses are landed one after the other; ratio of the peaks",
   async prepare(size) {
     const group = simulatedBars(
       size === "full"

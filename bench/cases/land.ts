@@ -30,7 +30,7 @@ type Group = readonly KlineColumns[];
 /** From decoded responses to committed Parquet in a lake. */
 export const land: Benchmark = {
   name: "land",
-  doc: "columns of many answers -> committed, sorted Parquet in a lake",
+  doc: "columns of many responses -> committed, sorted Parquet in a lake",
   async prepare(size) {
     const groups =
       size === "full"
@@ -57,10 +57,10 @@ export const land: Benchmark = {
 };
 
 /** Each group has all symbols, and a window of some bars of each, as in requests. */
-function groupsOf(spec: Parameters<typeof simulatedBars>[0], barsPerAnswer: number): Group[] {
+function groupsOf(spec: Parameters<typeof simulatedBars>[0], barsPerResponse: number): Group[] {
   const groups: KlineColumns[][] = [];
   for (const columns of simulatedBars(spec)) {
-    for (const [index, response] of windowsOf(columns, barsPerAnswer).entries()) {
+    for (const [index, response] of windowsOf(columns, barsPerResponse).entries()) {
       const group = groups[index];
       if (group === undefined) groups[index] = [response];
       else group.push(response);

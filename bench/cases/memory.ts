@@ -12,7 +12,7 @@ const MANY = 50;
 /** Responses one after the other: does the memory grow with their number? */
 export const memory: Benchmark = {
   name: "memory",
-  doc: "peak memory while answers are decoded one after the other; ratio of the peaks",
+  doc: "peak memory while responses are decoded one after the other; ratio of the peaks",
   async prepare(size) {
     const { bytes, columns } = klineBody(size);
     return {

@@ -93,10 +93,10 @@ function outcomeOf(files: readonly Pick<DataFile, "size" | "stats">[]): Outcome 
   };
 }
 
-function wantedOf(adds: readonly AddFile[]): Outcome {
-  const wanted = adds.filter(({ partitionValues }) => partitionValues.month === MONTH);
+function requestedOf(adds: readonly AddFile[]): Outcome {
+  const requested = adds.filter(({ partitionValues }) => partitionValues.month === MONTH);
   return outcomeOf(
-    wanted.map(({ size, stats }) => ({ size, stats: JSON.parse(stats ?? "") as DataFile["stats"] })),
+    requested.map(({ size, stats }) => ({ size, stats: JSON.parse(stats ?? "") as DataFile["stats"] })),
   );
 }
 
@@ -106,7 +106,7 @@ function parseState(file: string): Case {
     name: "read and JSON.parse of the live files' actions",
     async run(timed) {
       const adds = await timed(async () => parsed(await readFile(file, "utf8")));
-      return wantedOf(adds);
+      return requestedOf(adds);
     },
   };
 }
@@ -122,7 +122,7 @@ function parseCommits(lake: Lake): Case {
           found.push(...parsed(await readFile(join(folder, name), "utf8")));
         return found;
       });
-      return wantedOf(adds);
+      return requestedOf(adds);
     },
   };
 }

@@ -32,7 +32,7 @@ export interface Fill {
 }
 
 /**
- * What is held of a symbol: `units` = shares / factor. A unit's value is the adjusted price, whatever splits and dividends
+ * The position in a symbol: `units` = shares / factor. A unit's value is the adjusted price, whatever splits and dividends
  * come; `units * factor` is today's number of shares, with dividends put into more of them.
  */
 interface Holding {
@@ -56,7 +56,7 @@ export class Broker {
     return [...this.#holdings.keys()];
   }
 
-  /** What is held of a symbol, times its adjusted price. */
+  /** The position in a symbol, times its adjusted price. */
   worth(symbol: string, adjustedPrice: number): number {
     return (this.#holdings.get(symbol)?.units ?? 0) * adjustedPrice;
   }

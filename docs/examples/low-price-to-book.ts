@@ -30,8 +30,8 @@ export async function lowPriceToBook(lake: Lake, cash = 10_000_000): Promise<Bac
   for (const [d, date] of dates.entries()) {
     for (let s = 0; s < symbols.length; s++) last[s] = close[cellOf(s, d)] || (last[s] as number);
     const worthOf = (s: number): number => broker.worth(symbols[s] as string, last[s] as number);
-    const held = (): number[] => symbols.flatMap((name, s) => (broker.worth(name, 1) > 0 ? [s] : []));
-    const valueNow = (): number => held().reduce((sum, s) => sum + worthOf(s), broker.cash);
+    const positions = (): number[] => symbols.flatMap((name, s) => (broker.worth(name, 1) > 0 ? [s] : []));
+    const valueNow = (): number => positions().reduce((sum, s) => sum + worthOf(s), broker.cash);
     /** A symbol's close, as traded. */
     const quoteOf = (s: number): Quote => {
       const cell = cellOf(s, d);
@@ -46,7 +46,7 @@ export async function lowPriceToBook(lake: Lake, cash = 10_000_000): Promise<Bac
 
     if (chosen !== undefined && dates[d - 1]?.slice(0, 7) !== date.slice(0, 7)) {
       const part = valueNow() / chosen.size;
-      for (const s of held()) {
+      for (const s of positions()) {
         if (!chosen.has(s)) broker.sell(symbols[s] as string, Number.POSITIVE_INFINITY, quoteOf(s));
         else if (worthOf(s) > part) broker.sell(symbols[s] as string, worthOf(s) - part, quoteOf(s));
       }

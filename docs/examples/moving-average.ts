@@ -65,11 +65,11 @@ export async function movingAverageCross(lake: Lake, cash = 1_000_000): Promise<
       for (let row = start; row < end; row++) {
         const name = nameOf(row);
         if (!Number.isNaN(at("close", row))) closes.set(name, at("close", row));
-        const isHeld = broker.worth(name, 1) > 0;
+        const hasPosition = broker.worth(name, 1) > 0;
         const isUp = at("fast", row) > at("slow", row);
         const isDown = at("fast", row) < at("slow", row);
-        if (isHeld && isDown) orders.set(name, "sell");
-        else if (!isHeld && isUp && masks.in_universe?.[row] === 1) orders.set(name, "buy");
+        if (hasPosition && isDown) orders.set(name, "sell");
+        else if (!hasPosition && isUp && masks.in_universe?.[row] === 1) orders.set(name, "buy");
         else if (isUp || isDown) orders.delete(name);
       }
       value = broker.symbols.reduce(

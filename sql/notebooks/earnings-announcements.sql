@@ -48,7 +48,7 @@ HAVING count(*) > 0;
 
 -- %% chart line x=day y=mean_abnormal_return low=low high=high percent=mean_abnormal_return,low,high rule=0 title="Mean abnormal return by day, with a band of 95 %" empty="No announcements."
 -- ## Day by day
--- Where the band contains zero, the data tell of no move on that day.
+-- Where the band contains zero, the data show no move on that day.
 WITH clusters AS (
   SELECT day, day_0, avg(abnormal_return) AS cluster_mean, count(*) AS n
   FROM windows

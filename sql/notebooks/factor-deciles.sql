@@ -74,7 +74,7 @@ HAVING count(*) > 0;
 
 -- %% chart bar x=decile y=next_month percent=next_month title="Mean return of the next month, by decile (the last has most of the factor)" empty="No ranked months."
 -- ## Deciles
--- A factor that tells something makes stairs, not only a first and a last step.
+-- A factor that predicts returns makes stairs, not only a first and a last step.
 SELECT decile, avg(month_mean) AS next_month
 FROM (SELECT decile, number, avg(next_return) AS month_mean FROM ranked GROUP BY ALL)
 GROUP BY decile
@@ -88,7 +88,7 @@ FROM (SELECT decile, number, avg(next_return) AS month_mean, avg(signal) AS sign
 GROUP BY decile
 ORDER BY decile;
 
--- %% chart line x=last_session y=growth color=decile height=300 title="One invested in the first and in the last decile, anew each month; no costs" empty="No ranked months."
+-- %% chart line x=last_session y=growth color=decile height=300 title="One invested in the first and in the last decile, chosen each month; no costs" empty="No ranked months."
 SELECT last_session, decile,
   exp(sum(ln(1 + month_mean)) OVER (PARTITION BY decile ORDER BY last_session)) AS growth
 FROM (

@@ -1,4 +1,4 @@
--- Bars of any period and adjustment, as the service answers them: adjusted first, aggregated after. Minutes aggregate
+-- Bars of any period and adjustment, as the service returns them: adjusted first, aggregated after. Minutes aggregate
 -- within the parts of the session (session_bar_end), days by calendar week, month, quarter and year.
 -- With as_of, nothing later is seen: neither bars nor ex-events, so that forward prices are those of that day's charts.
 -- In an aggregate the close of a bar without trades stands for prices that its feed set to 0 (stated_price).
@@ -88,7 +88,7 @@ WHERE CASE
     ELSE false
   END;
 
-COMMENT ON MACRO TABLE adjusted IS 'Bars of any period and adjustment, as the service answers them. One row a symbol and bar. A row may change when later data arrives: forward prices with each new ex-event (not with as_of), the newest bar of a period while it runs.
+COMMENT ON MACRO TABLE adjusted IS 'Bars of any period and adjustment, as the service returns them. One row a symbol and bar. A row may change when later data arrives: forward prices with each new ex-event (not with as_of), the newest bar of a period while it runs.
 period: 1m, 5m, 10m, 15m, 30m, 60m, 1d, 1w, 1M, 1Q or 1Y.
 adjustment: forward, backward, forward_additive, backward_additive or none.
 as_of: Nothing after this date is seen, neither bars nor ex-events; null: everything. [date]

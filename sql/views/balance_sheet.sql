@@ -10,5 +10,5 @@ QUALIFY row_number() OVER (
 
 COMMENT ON VIEW balance_sheet IS 'Balance sheets, the newest version of each period. One row a symbol and reporting period. All versions ever seen: raw.balance_sheet.';
 COMMENT ON COLUMN balance_sheet.period_end IS 'Last day of the reporting period.';
-COMMENT ON COLUMN balance_sheet.announce_date IS 'Date of publication, where the source tells it.';
+COMMENT ON COLUMN balance_sheet.announce_date IS 'Date of publication, where the source states it.';
 COMMENT ON COLUMN balance_sheet.first_seen_at IS 'When this version was first seen by this lake. [UTC]';

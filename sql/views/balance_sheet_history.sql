@@ -90,7 +90,7 @@ COMMENT ON COLUMN balance_sheet_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN balance_sheet_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
 COMMENT ON COLUMN balance_sheet_history.known_from IS 'From this date on the row holds, until the next one of the period: something that it is made of was announced, or first seen.';
 COMMENT ON COLUMN balance_sheet_history.period_end IS 'Last day of the reporting period.';
-COMMENT ON COLUMN balance_sheet_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not tell.';
+COMMENT ON COLUMN balance_sheet_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not state it.';
 COMMENT ON COLUMN balance_sheet_history.total_assets IS 'Total assets, as reported. [currency]';
 COMMENT ON COLUMN balance_sheet_history.total_liabilities IS 'Total liabilities, as reported. [currency]';
 COMMENT ON COLUMN balance_sheet_history.total_equity IS 'Total equity, as reported. [currency]';

@@ -1,4 +1,4 @@
--- Bars of any period, unadjusted, as the service answers them; minutes are anchored to the parts of the session.
+-- Bars of any period, unadjusted, as the service returns them; minutes are anchored to the parts of the session.
 -- Grain: one row a symbol and bar. Inputs: adjusted.
 CREATE OR REPLACE MACRO bars(period, as_of := NULL) AS TABLE
 SELECT *, CASE WHEN shares > 0 AND amount > 0 THEN amount / shares END AS vwap

@@ -10,5 +10,5 @@ QUALIFY row_number() OVER (
 
 COMMENT ON VIEW cash_flow IS 'Cash flow statements, the newest version of each period. One row a symbol and reporting period. All versions ever seen: raw.cash_flow.';
 COMMENT ON COLUMN cash_flow.period_end IS 'Last day of the reporting period.';
-COMMENT ON COLUMN cash_flow.announce_date IS 'Date of publication, where the source tells it.';
+COMMENT ON COLUMN cash_flow.announce_date IS 'Date of publication, where the source states it.';
 COMMENT ON COLUMN cash_flow.first_seen_at IS 'When this version was first seen by this lake. [UTC]';

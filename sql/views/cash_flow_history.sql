@@ -72,7 +72,7 @@ COMMENT ON COLUMN cash_flow_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN cash_flow_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
 COMMENT ON COLUMN cash_flow_history.known_from IS 'From this date on the row holds, until the next one of the period: something that it is made of was announced, or first seen.';
 COMMENT ON COLUMN cash_flow_history.period_end IS 'Last day of the reporting period.';
-COMMENT ON COLUMN cash_flow_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not tell.';
+COMMENT ON COLUMN cash_flow_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not state it.';
 COMMENT ON COLUMN cash_flow_history.net_operating_cash_flow IS 'Net operating cash flow, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN cash_flow_history.net_investing_cash_flow IS 'Net investing cash flow, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN cash_flow_history.net_financing_cash_flow IS 'Net financing cash flow, as reported: from the start of the year. [currency]';

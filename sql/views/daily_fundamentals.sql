@@ -69,13 +69,13 @@ COMMENT ON COLUMN daily_fundamentals.close IS 'Last price, unadjusted. [currency
 COMMENT ON COLUMN daily_fundamentals.prev_close IS 'Previous close as the exchange states it. [currency]';
 COMMENT ON COLUMN daily_fundamentals.amount IS 'Traded amount; 0 beside shares above 0: the source reports none. [currency]';
 COMMENT ON COLUMN daily_fundamentals.float_shares IS 'Shares that trade freely, as the instrument''s metadata stands now. [shares]';
-COMMENT ON COLUMN daily_fundamentals.balance_sheet_announce_date IS 'Its date of publication, where the source tells it.';
+COMMENT ON COLUMN daily_fundamentals.balance_sheet_announce_date IS 'Its date of publication, where the source states it.';
 COMMENT ON COLUMN daily_fundamentals.total_assets IS 'Total assets, as reported. [currency]';
 COMMENT ON COLUMN daily_fundamentals.total_liabilities IS 'Total liabilities, as reported. [currency]';
 COMMENT ON COLUMN daily_fundamentals.total_equity IS 'Total equity, as reported. [currency]';
 COMMENT ON COLUMN daily_fundamentals.equity_attributable IS 'Equity attributable, as reported. [currency]';
 COMMENT ON COLUMN daily_fundamentals.cash_and_equivalents IS 'Cash and equivalents, as reported. [currency]';
-COMMENT ON COLUMN daily_fundamentals.cash_flow_announce_date IS 'Its date of publication, where the source tells it.';
+COMMENT ON COLUMN daily_fundamentals.cash_flow_announce_date IS 'Its date of publication, where the source states it.';
 COMMENT ON COLUMN daily_fundamentals.net_operating_cash_flow IS 'Net operating cash flow, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN daily_fundamentals.net_investing_cash_flow IS 'Net investing cash flow, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN daily_fundamentals.net_financing_cash_flow IS 'Net financing cash flow, as reported: from the start of the year. [currency]';

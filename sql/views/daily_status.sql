@@ -1,6 +1,6 @@
 -- Whether and how each instrument could be traded on each session: suspended, at a limit, turnover.
 -- A session since an instrument's first bar on which it has none is a suspended one, as long as it was not known to be
--- delisted. The limit is the one that the day's own snapshot of the metadata tells, else the rule of the Chinese exchanges
+-- delisted. The limit is the one that the day's own snapshot of the metadata states, else the rule of the Chinese exchanges
 -- applied to prev_close, but for the ten days from a listing, in which other rules hold.
 -- Grain: one row a symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions, limit_percent.
 -- Conditions on symbol and trade_date reach the files of the bars.
@@ -25,10 +25,10 @@ known_days AS NOT MATERIALIZED (
 ),
 limited AS NOT MATERIALIZED (
   SELECT *,
-    known = 'observed' AND from_date = trade_date AND limit_up > 0 AS is_told,
-    CASE WHEN is_told THEN nullif(limit_up, 100000)
+    known = 'observed' AND from_date = trade_date AND limit_up > 0 AS is_observed,
+    CASE WHEN is_observed THEN nullif(limit_up, 100000)
       ELSE CAST(round(CAST(prev_close AS DECIMAL(18, 4)) * (100 + percent) / 100, decimals) AS DOUBLE) END AS limit_up_price,
-    CASE WHEN is_told THEN nullif(limit_down, 0)
+    CASE WHEN is_observed THEN nullif(limit_down, 0)
       ELSE CAST(round(CAST(prev_close AS DECIMAL(18, 4)) * (100 - percent) / 100, decimals) AS DOUBLE) END AS limit_down_price
   FROM known_days
   WHERE has_bar OR to_date IS NULL OR trade_date < to_date
@@ -40,7 +40,7 @@ SELECT
   volume = 0 AS suspended,
   limit_up_price,
   limit_down_price,
-  CASE WHEN is_told THEN 'observed' WHEN limit_up_price IS NOT NULL THEN 'rule' END AS limit_source,
+  CASE WHEN is_observed THEN 'observed' WHEN limit_up_price IS NOT NULL THEN 'rule' END AS limit_source,
   volume > 0 AND at_limit_up(close, limit_up_price) AS limit_up,
   volume > 0 AND at_limit_down(close, limit_down_price) AS limit_down,
   is_tradable(volume, low, high, limit_up_price, limit_down_price) AS tradable,
@@ -59,7 +59,7 @@ COMMENT ON COLUMN daily_status.has_bar IS 'Whether a bar was delivered: a suspen
 COMMENT ON COLUMN daily_status.suspended IS 'Nothing traded on the session.';
 COMMENT ON COLUMN daily_status.limit_up_price IS 'Highest price permitted that day; null where there is no limit, or none is known. [currency]';
 COMMENT ON COLUMN daily_status.limit_down_price IS 'Lowest price permitted that day. [currency]';
-COMMENT ON COLUMN daily_status.limit_source IS 'observed: told by the metadata of that very day; rule: prev_close x (1 +/- limit_percent), rounded half up to the tick.';
+COMMENT ON COLUMN daily_status.limit_source IS 'observed: stated by the metadata of that day; rule: prev_close x (1 +/- limit_percent), rounded half up to the tick.';
 COMMENT ON COLUMN daily_status.limit_up IS 'Closed at the upper limit.';
 COMMENT ON COLUMN daily_status.limit_down IS 'Closed at the lower limit.';
 COMMENT ON COLUMN daily_status.tradable IS 'Traded, and not at one limit alone all day.';

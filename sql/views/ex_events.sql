@@ -1,6 +1,6 @@
 -- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. A bar's prev_close that
--- differs from the close of the bar before, by more than binary fractions do, tells of one. A day without trades counts
--- as a bar with its close; a close of 0 tells nothing.
+-- differs from the close of the bar before, by more than binary fractions do, shows one. A day without trades counts
+-- as a bar with its close; a close of 0 says nothing.
 -- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d, is_ex_event.
 CREATE OR REPLACE VIEW ex_events AS
 SELECT

@@ -1,6 +1,6 @@
 -- What was known of each instrument, from which date to which: a version counts from the exchange's date on which this
--- lake first saw it. What the first snapshot of an exchange brought is assumed to have held before, since the listing
--- where that is told: nobody saw who had left until then.
+-- lake first saw it. The first snapshot of an exchange is assumed to be valid before it too, since the listing
+-- date where there is one: what was delisted earlier is unknown.
 -- Grain: one row a symbol and stretch of dates; the stretches of a symbol do not overlap. Inputs: raw.instruments.
 CREATE OR REPLACE VIEW instrument_versions AS
 WITH dated AS NOT MATERIALIZED (

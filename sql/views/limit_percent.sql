@@ -17,5 +17,5 @@ CREATE OR REPLACE MACRO limit_percent(symbol, trade_date, type, name) AS
 COMMENT ON MACRO limit_percent IS 'How far a day''s price may move from the previous close by the rules of the Chinese exchanges; null where there is no limit. [percent]
 symbol: Instrument symbol.
 trade_date: Trading date. [date]
-type: Kind of instrument; null: told from the code.
+type: Kind of instrument; null: derived from the code.
 name: Display name on that date: ST and *ST halve the limit of the main boards.';

@@ -1,6 +1,6 @@
 -- Sessions, and minutes within sessions, that are missing between a symbol's first bar and its last. Daily: sessions without
 -- a bar, as a suspension or a fault of the source leaves them. Minutes: sessions without any, and in CN and HK, whose feeds
--- tell minutes without trades too, days with fewer minutes than the session has.
+-- also contain minutes without trades, days with fewer minutes than the session has.
 -- Grain: one row a table, symbol and unbroken stretch of like days. Inputs: raw.bars_1d, raw.bars_1m, raw.trading_days.
 CREATE OR REPLACE VIEW quality_gaps AS
 WITH sessions AS NOT MATERIALIZED (

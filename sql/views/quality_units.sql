@@ -1,5 +1,5 @@
 -- Bars whose amount and volume do not fit their prices: amount / (volume x lot) lies outside of low to high, however volume
--- and amount were rounded. A ratio near 100 or 0.01 tells of volume in another unit, one near 1000 or 10000 of the amount.
+-- and amount were rounded. A ratio near 100 or 0.01 shows volume in another unit, one near 1000 or 10000 an amount in another unit.
 -- Grain: one row a bar. Inputs: raw.bars_1d, raw.bars_1m.
 CREATE OR REPLACE VIEW quality_units AS
 WITH bars AS NOT MATERIALIZED (

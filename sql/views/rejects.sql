@@ -7,7 +7,7 @@ COMMENT ON VIEW rejects IS 'Rows that were delivered and set aside: where each c
 COMMENT ON COLUMN rejects.run_id IS 'Run that delivered it.';
 COMMENT ON COLUMN rejects.dataset IS 'Table that it was meant for.';
 COMMENT ON COLUMN rejects.source IS 'File or request that it came from.';
-COMMENT ON COLUMN rejects.line IS 'Line of the file, or position in the answer, from 1; null where there is none.';
+COMMENT ON COLUMN rejects.line IS 'Line of the file, or position in the response, from 1; null where there is none.';
 COMMENT ON COLUMN rejects.symbol IS 'Instrument symbol, where it has one.';
 COMMENT ON COLUMN rejects."timestamp" IS 'The bar''s label, as delivered; null for other rows.';
 COMMENT ON COLUMN rejects.rule IS 'Rule that it broke.';

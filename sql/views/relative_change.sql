@@ -3,6 +3,6 @@
 CREATE OR REPLACE MACRO relative_change(now, before) AS
   CASE WHEN before <> 0 THEN (now - before) / abs(before) END;
 
-COMMENT ON MACRO relative_change IS '(now - before) / abs(before); null where that cannot be told. [ratio]
+COMMENT ON MACRO relative_change IS '(now - before) / abs(before); null where it cannot be computed. [ratio]
 now: Value.
-before: Value that it is compared with; 0 tells nothing.';
+before: Value that it is compared with; 0 gives null.';

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { UsageError } from "../core/errors.js";
-import { type Pipeline, TOLD_ENDS } from "../jobs/pipeline/definition.js";
+import { NOTIFIED_STATUSES, type Pipeline } from "../jobs/pipeline/definition.js";
 import { noticeOf, sendNotice } from "../jobs/run/notify.js";
 import type { RunOutcome } from "../jobs/run/run-outcome.js";
 import type { RunStatus } from "../schema/runs.js";
@@ -14,7 +14,7 @@ export interface NotifyOptions {
 export function notifyOption(): Option {
   return new Option(
     "--notify <url>",
-    "webhook that is told of runs that are not complete; BARLAKE_WEBHOOK keeps it out of process lists",
+    "webhook for runs that are not complete; set by BARLAKE_WEBHOOK, it stays out of process lists",
   );
 }
 
@@ -52,6 +52,6 @@ export async function announce(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (webhook === undefined || signal.aborted) return undefined;
-  const notice = noticeOf(outcome, pipeline.notify?.on ?? TOLD_ENDS, previous);
+  const notice = noticeOf(outcome, pipeline.notify?.on ?? NOTIFIED_STATUSES, previous);
   return notice === undefined ? undefined : sendNotice(webhook, notice, { signal });
 }

@@ -3,7 +3,7 @@ import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.
 import { VERSION } from "../core/version.js";
 import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
-import { tellQueryError } from "./results/query-error-text.js";
+import { formatQueryError } from "./results/query-error-text.js";
 import { StatementError } from "./results/statement-error.js";
 import { paint } from "./text/text.js";
 
@@ -28,7 +28,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/run.js")).addRun,
   },
   schedule: {
-    does: "run pipelines at their times, until it is ended",
+    does: "run pipelines at their times, until it is stopped",
     load: async () => (await import("./commands/schedule.js")).addSchedule,
   },
   pipelines: {
@@ -36,7 +36,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/pipelines.js")).addPipelines,
   },
   runs: {
-    does: "runs of pipelines, newest first: when, how each ended, what it got",
+    does: "runs of pipelines, newest first: when, how each ended, what it received",
     load: async () => (await import("./commands/runs.js")).addRuns,
   },
   plan: {
@@ -44,7 +44,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/plan.js")).addPlan,
   },
   status: {
-    does: "what the lake holds: tables, coverage, last runs",
+    does: "what is in the lake: tables, coverage, last runs",
     load: async () => (await import("./commands/status.js")).addStatus,
   },
   check: {
@@ -52,11 +52,11 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/check.js")).addCheck,
   },
   repair: {
-    does: "take lost and damaged files out of the tables, and have what was in them asked for again",
+    does: "remove lost and damaged files from the tables, and have their content requested again",
     load: async () => (await import("./commands/repair.js")).addRepair,
   },
   withdrawn: {
-    does: "bars that the service no longer has: list them, or take them out of the current version",
+    does: "bars that the service no longer has: list them, or remove them from the current version",
     load: async () => (await import("./commands/withdrawn.js")).addWithdrawn,
   },
   history: {
@@ -100,7 +100,7 @@ export async function runCli(given: readonly string[]): Promise<number> {
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted);
     if (process.stderr.isTTY)
-      process.stderr.write("\nstopping: what is under way is finished; once more to stop at once\n");
+      process.stderr.write("\nstopping after the current work; a second signal stops at once\n");
     controller.abort();
   };
   process.on("SIGINT", stop);
@@ -166,7 +166,7 @@ function exitOfError(error: unknown, signal: AbortSignal): number {
 
 function errorText(error: unknown): string {
   if (error instanceof QueryError)
-    return tellQueryError(error, error instanceof StatementError ? error.line : undefined);
+    return formatQueryError(error, error instanceof StatementError ? error.line : undefined);
   const hint = error instanceof BarlakeError && error.hint ? `\n${paint("dim", "hint:")}  ${error.hint}` : "";
   return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
 }

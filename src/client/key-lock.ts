@@ -68,7 +68,7 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
       if (share <= freeOf(others)) {
         if (claim === undefined) claim = await claims.add(owner, now);
         else if (await claims.hold(claim))
-          return held(claims, claim, await claims.sentBefore(living, now), options);
+          return keyLock(claims, claim, await claims.sentBefore(living, now), options);
         else claim = undefined;
         continue;
       }
@@ -115,7 +115,12 @@ function freeOf(claims: readonly Pick<Claim, "owner">[]): number {
   return 1 + ROUNDING - claims.reduce((sum, { owner }) => sum + owner.share, 0);
 }
 
-function held(claims: KeyClaims, claim: Claim, sentBefore: Sent, { host, clock }: KeyLockOptions): KeyLock {
+function keyLock(
+  claims: KeyClaims,
+  claim: Claim,
+  sentBefore: Sent,
+  { host, clock }: KeyLockOptions,
+): KeyLock {
   const lost = new AbortController();
   let readSent = (): Sent => ({});
   let last: Promise<void> = Promise.resolve();

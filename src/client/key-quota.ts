@@ -5,7 +5,7 @@ import type { EndpointGroup } from "../wire/endpoints.js";
 import { QuotaGate, type QuotaGateOptions, type QuotaState } from "./quota-gate.js";
 
 /** Permit to send one request. Its holder reports how the request ended; only the first report counts. */
-export interface Pass {
+export interface Permit {
   /** The service accepted the request, or its outcome is unknown. */
   passed(): void;
   /** The service refused it for the quota. @param retryAfterMs the wait that the service gave, in milliseconds. */
@@ -17,7 +17,7 @@ export type GroupOptions = Omit<QuotaGateOptions, "clock">;
 interface Waiting {
   readonly group: EndpointGroup;
   readonly turn: number;
-  readonly admit: (pass: Pass) => void;
+  readonly grant: (permit: Permit) => void;
 }
 
 /**
@@ -74,28 +74,28 @@ export class KeyQuota {
    * @param turn lower turns go first, equal ones in the order of the calls.
    * @throws the signal's reason once it aborts.
    */
-  enter(group: EndpointGroup, turn: number, signal?: AbortSignal): Promise<Pass> {
+  acquire(group: EndpointGroup, turn: number, signal?: AbortSignal): Promise<Permit> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
-      const leave = (): void => {
+      const cancel = (): void => {
         this.#queue.splice(this.#queue.indexOf(waiting), 1);
         if (this.#queue.length === 0) this.#clearAlarm();
         reject(signal?.reason as Error);
       };
-      const admit = (pass: Pass): void => {
-        signal?.removeEventListener("abort", leave);
-        resolve(pass);
+      const grant = (permit: Permit): void => {
+        signal?.removeEventListener("abort", cancel);
+        resolve(permit);
       };
-      const waiting = { group, turn, admit };
+      const waiting = { group, turn, grant };
       const after = this.#queue.findIndex((other) => other.turn > turn);
       this.#queue.splice(after < 0 ? this.#queue.length : after, 0, waiting);
-      signal?.addEventListener("abort", leave, { once: true });
-      this.#admit();
+      signal?.addEventListener("abort", cancel, { once: true });
+      this.#grant();
     });
   }
 
   /** Grants every permit that is due, and sleeps until the next one is. */
-  #admit(): void {
+  #grant(): void {
     const now = this.#clock.now();
     const blocked = new Set<EndpointGroup>();
     let wakeAt = Number.POSITIVE_INFINITY;
@@ -110,7 +110,7 @@ export class KeyQuota {
         continue;
       }
       this.#queue.splice(this.#queue.indexOf(waiting), 1);
-      waiting.admit(this.#pass(group, now));
+      waiting.grant(this.#permit(group, now));
     }
     if (this.#alarm?.at === wakeAt) return;
     this.#clearAlarm();
@@ -125,7 +125,7 @@ export class KeyQuota {
     return key === undefined ? undefined : Math.max(own, key);
   }
 
-  #pass(group: EndpointGroup, now: number): Pass {
+  #permit(group: EndpointGroup, now: number): Permit {
     const gate = this.#gate(group);
     const [own, shared] = [gate.send(now), this.#key.send(now)];
     let isOver = false;
@@ -133,7 +133,7 @@ export class KeyQuota {
       if (isOver) return;
       isOver = true;
       report();
-      this.#admit();
+      this.#grant();
     };
     return {
       passed: once(() => {
@@ -173,7 +173,7 @@ export class KeyQuota {
     await this.#clock.sleep(at - now, controller.signal).catch(() => controller.abort());
     if (controller.signal.aborted) return;
     this.#alarm = undefined;
-    this.#admit();
+    this.#grant();
   }
 
   #clearAlarm(): void {

@@ -59,7 +59,7 @@ export class QuotaGate {
   /** What was known before a burst of refusals, and the time of its first. */
   #refusal: { readonly before: Rate; readonly at: number } | undefined;
   /** The request that is sent ahead after a wait. */
-  #scout: Send | "wanted" | undefined;
+  #scout: Send | "needed" | undefined;
   /** The last request before the last step of a trial. */
   #lastStep: Send | undefined;
   #pausesWithoutHint = 0;
@@ -116,7 +116,7 @@ export class QuotaGate {
   send(now: number): Send {
     const send: Send = { sentAt: now };
     this.#sends.push(send);
-    if (this.#scout === "wanted") this.#scout = send;
+    if (this.#scout === "needed") this.#scout = send;
     return send;
   }
 
@@ -150,14 +150,14 @@ export class QuotaGate {
     const pauseMs =
       retryAfterMs ?? Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#pausesWithoutHint - 1));
     this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + Math.floor(pauseMs * CLOCK_DRIFT));
-    this.#scout = "wanted";
+    this.#scout = "needed";
     this.#learn(this.#afterRefusal(this.#refusal, send, retryAfterMs));
   }
 
   /** Waits until a time, in epoch milliseconds, that another scope was given; then one request is sent ahead. */
   pause(until: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, until);
-    this.#scout = "wanted";
+    this.#scout = "needed";
   }
 
   /** Forgets what refusals taught, and their wait: another scope explains them. */

@@ -35,7 +35,7 @@ export async function refusalError(what: string, refusal: Refusal, now: number):
       status,
       code: body.code,
       retryAfterMs: retryAfterMs(body.message, refusal.retryAfter, now),
-      told: body.message,
+      serverMessage: body.message,
     },
     { hint: hintFor(status, body.code) },
   );
@@ -85,17 +85,19 @@ const LIMIT =
  */
 export function isTooManySymbols(error: unknown): error is ServiceError {
   if (!(error instanceof ServiceError)) return false;
-  const { status, code, told = "" } = error;
+  const { status, code, serverMessage = "" } = error;
   if (status === 413 || status === 414) return true;
   return (
-    status === 400 && [code, told].some((text) => SYMBOLS.test(text)) && TOO_MANY.test(`${code} ${told}`)
+    status === 400 &&
+    [code, serverMessage].some((text) => SYMBOLS.test(text)) &&
+    TOO_MANY.test(`${code} ${serverMessage}`)
   );
 }
 
 /** The most symbols of a request that such a refusal gives; undefined where it gives none. */
 export function symbolLimitOf(error: unknown): number | undefined {
-  if (!isTooManySymbols(error) || !SYMBOLS.test(error.told ?? "")) return undefined;
-  const limit = Number(LIMIT.exec(error.told ?? "")?.[1] ?? 0);
+  if (!isTooManySymbols(error) || !SYMBOLS.test(error.serverMessage ?? "")) return undefined;
+  const limit = Number(LIMIT.exec(error.serverMessage ?? "")?.[1] ?? 0);
   return limit > 0 ? limit : undefined;
 }
 

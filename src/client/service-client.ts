@@ -5,7 +5,7 @@ import { ServiceError, UsageError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
-import { type GroupOptions, KeyQuota, type Pass } from "./key-quota.js";
+import { type GroupOptions, KeyQuota, type Permit } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
 import { canHeal, isOverQuota, refusalError, withRequest } from "./response-error.js";
 import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
@@ -124,10 +124,10 @@ export class ServiceClient {
     let [attempts, waits] = [0, 0];
     const send = async (): Promise<T> => {
       for (;;) {
-        const pass = await this.#quota.enter(ask.endpoint.group, turn, unsent);
+        const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
         onSend(++attempts);
         try {
-          return await this.#once(ask, read, pass, signal);
+          return await this.#once(ask, read, permit, signal);
         } catch (error) {
           if (!isOverQuota(error) || ++waits > MAX_WAITS) throw error;
         }
@@ -141,9 +141,9 @@ export class ServiceClient {
       shouldRetry: ({ error }) => canHeal(error) && !isOverQuota(error),
       onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
         if (retriesLeft === 0 || !canHeal(error) || isOverQuota(error)) return;
-        const told = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+        const requestedMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
         const backoff = backoffMs * 2 ** (attemptNumber - 1) * (1 + Math.random());
-        await clock.sleep(Math.max(told, Math.ceil(backoff)), unsent);
+        await clock.sleep(Math.max(requestedMs, Math.ceil(backoff)), unsent);
       },
     });
     return { value, attempts, durationMs: ticksOf(clock) - started };
@@ -167,7 +167,7 @@ export class ServiceClient {
   async #once<T>(
     ask: Ask,
     read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
-    pass: Pass,
+    permit: Permit,
     signal?: AbortSignal,
   ): Promise<T> {
     const path = pathOf(ask.endpoint, ask.path);
@@ -201,15 +201,15 @@ export class ServiceClient {
           retryAfter: header("retry-after"),
         };
         const error = await refusalError(what, { ...facts, body, encoding }, clock.now());
-        if (isOverQuota(error)) pass.refused(error.retryAfterMs);
+        if (isOverQuota(error)) permit.refused(error.retryAfterMs);
         throw error;
       }
-      pass.passed();
+      permit.passed();
       return await read(bounded(decodedBody(body, encoding), limits));
     } catch (error) {
       throw withRequest(what, error);
     } finally {
-      pass.passed();
+      permit.passed();
       // A body that was not read to its end would otherwise keep its connection open.
       open?.destroy();
     }
@@ -244,7 +244,7 @@ function parseBase(text: string): URL {
     throw new UsageError(`service address "${text}" is neither http nor https`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new UsageError("service address must not hold a user or password", {
+    throw new UsageError("service address must not contain a user or password", {
       hint: "give the key in BARLAKE_API_KEY",
     });
   }

@@ -45,18 +45,23 @@ export class ServiceError extends BarlakeError {
   /** How long the service says to wait, in milliseconds; undefined where it does not say. */
   readonly retryAfterMs: number | undefined;
   /** The error body's `message`, where there was one. */
-  readonly told: string | undefined;
+  readonly serverMessage: string | undefined;
 
   constructor(
     message: string,
-    facts: { status: number; code: string; retryAfterMs?: number | undefined; told?: string | undefined },
+    facts: {
+      status: number;
+      code: string;
+      retryAfterMs?: number | undefined;
+      serverMessage?: string | undefined;
+    },
     options: ErrorOptionsWithHint = {},
   ) {
     super(message, options);
     this.status = facts.status;
     this.code = facts.code;
     this.retryAfterMs = facts.retryAfterMs;
-    this.told = facts.told;
+    this.serverMessage = facts.serverMessage;
   }
 }
 

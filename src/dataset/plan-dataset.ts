@@ -48,7 +48,7 @@ const BYTES: Readonly<Record<DatasetFormat, readonly [value: number, mark: numbe
 /** Number of symbols in which missing values are counted. */
 const SAMPLED = 50;
 /** Share of a field's cells without a value from which on it is reported. */
-const TOLD_NULLS = 0.001;
+const REPORTED_NULLS = 0.001;
 
 /** Describes a dataset, with warnings, without writing anything. @throws as {@link openPanel} does. */
 export async function planDataset(
@@ -65,9 +65,9 @@ export async function planDataset(
   const isWide = spec.format.startsWith("wide");
   const cells = isWide ? labels.count * symbols.length : rows;
   const [value, mark] = BYTES[spec.format];
-  const told = fields.flatMap(({ name }, f) => {
+  const nullWarnings = fields.flatMap(({ name }, f) => {
     const part = nulls[f] ?? 0;
-    return part >= TOLD_NULLS
+    return part >= REPORTED_NULLS
       ? [`field ${name} has no value in ${(part * 100).toFixed(1)} % of the sampled cells with trades`]
       : [];
   });
@@ -84,7 +84,7 @@ export async function planDataset(
     fields: fields.map(({ name }, f) => ({ name, nulls: nulls[f] ?? 0 })),
     masks,
     bytes: Math.round(cells * (fields.length * value + masks.length * mark)),
-    warnings: [...(await warningsOf(reader, panel)), ...told],
+    warnings: [...(await warningsOf(reader, panel)), ...nullWarnings],
   };
 }
 

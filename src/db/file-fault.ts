@@ -20,7 +20,7 @@ const WRITE_FAULTS: readonly {
   {
     code: "EFBIG",
     words: "File too large",
-    hint: (folder) => `a limit on the size of a file was reached (ulimit -f tells it)${freeIn(folder)}`,
+    hint: (folder) => `a limit on the size of a file was reached (ulimit -f shows it)${freeIn(folder)}`,
   },
   { code: "EROFS", words: "Read-only file system", hint: () => "the file system is mounted read-only" },
   { code: "EACCES", words: "Permission denied", hint: () => "the folder is not writable for this user" },
@@ -84,11 +84,11 @@ function readFaultIn(line: string): FileFault | undefined {
   if (quoted === undefined || found === undefined) return undefined;
   const subject = `table ${found.table}: ${found.file}`;
   if (line.includes("No files found"))
-    return { message: `${subject} is missing`, hint: `${RESTORE}; barlake check tells what else is missing` };
-  const told = line.replace(quoted, basename(quoted)).replace(/^[A-Z][\w ]* Error: /, "");
+    return { message: `${subject} is missing`, hint: `${RESTORE}; barlake check shows what else is missing` };
+  const reason = line.replace(quoted, basename(quoted)).replace(/^[A-Z][\w ]* Error: /, "");
   return {
-    message: `${subject} is not readable: ${told}`,
-    hint: `${RESTORE}; barlake check --deep tells what else is damaged`,
+    message: `${subject} is not readable: ${reason}`,
+    hint: `${RESTORE}; barlake check --deep shows what else is damaged`,
   };
 }
 
@@ -101,7 +101,7 @@ function namelessFaultIn(line: string): FileFault | undefined {
   if (!NAMELESS.test(line)) return undefined;
   return {
     message: `a Parquet file is damaged: ${line.replace(/^[A-Z][\w ]* Error: /, "").trim()}`,
-    hint: "barlake check --deep tells which one it is, where it is the lake's",
+    hint: "barlake check --deep shows which one it is, where it is the lake's",
   };
 }
 

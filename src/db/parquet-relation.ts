@@ -130,11 +130,11 @@ async function groupsOf(session: Session, urls: readonly string[]): Promise<stri
 
 /** A column's values, converted to the column's type from the type in the files. */
 function valueSql({ name, type }: Column, found: string | undefined): string {
-  const [wanted, column] = [DUCKDB_TYPE[type], ident(name)];
-  if (found === undefined) return `CAST(NULL AS ${wanted}) AS ${column}`;
-  if (found === wanted || found === LONG_NAME[wanted]) return column;
+  const [target, column] = [DUCKDB_TYPE[type], ident(name)];
+  if (found === undefined) return `CAST(NULL AS ${target}) AS ${column}`;
+  if (found === target || found === LONG_NAME[target]) return column;
   if (found === "BLOB" && type === "string") return `decode(${column}) AS ${column}`;
-  if (type !== "timestamp") return `CAST(${column} AS ${wanted}) AS ${column}`;
+  if (type !== "timestamp") return `CAST(${column} AS ${target}) AS ${column}`;
   return `timezone('UTC', CAST(${column} AS TIMESTAMP)) AS ${column}`;
 }
 

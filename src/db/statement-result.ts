@@ -51,9 +51,9 @@ export async function readResult(result: DuckDBResult, limit: number): Promise<S
   });
   let rows = 0;
   for (let chunk = await result.fetchChunk(); chunk?.rowCount; chunk = await result.fetchChunk()) {
-    const wanted = Math.min(chunk.rowCount, limit - rows);
-    for (const [index, column] of wanted > 0 ? columns.entries() : []) {
-      for (const value of chunk.getColumnValues(index).slice(0, wanted)) column.values.push(plain(value));
+    const taken = Math.min(chunk.rowCount, limit - rows);
+    for (const [index, column] of taken > 0 ? columns.entries() : []) {
+      for (const value of chunk.getColumnValues(index).slice(0, taken)) column.values.push(plain(value));
     }
     rows += chunk.rowCount;
   }

@@ -19,10 +19,10 @@ export class ViewFileError extends BarlakeError {
   readonly line: number;
 
   constructor(file: ViewFile, cause: unknown) {
-    const told = messageOf(cause);
-    const line = lineOf(file.sql, told);
+    const message = messageOf(cause);
+    const line = lineOf(file.sql, message);
     // DuckDB's message without its excerpt of the line.
-    const what = told.split(/\n+LINE \d+:/)[0]?.replaceAll(/\s*\n\s*/g, " ");
+    const what = message.split(/\n+LINE \d+:/)[0]?.replaceAll(/\s*\n\s*/g, " ");
     super(`view file ${file.path}:${line}: ${what}`, {
       hint: "correct the file, then run any command that lands, or barlake sql",
       cause: cause instanceof QueryError ? cause.cause : cause,
@@ -131,8 +131,8 @@ function rootsFirst(errors: readonly ViewFileError[]): ViewFileError[] {
 
 /** The line that DuckDB names, else the first line that has the missing name outside of a comment. */
 function lineOf(sql: string, message: string): number {
-  const told = /\nLINE (\d+):/.exec(message)?.[1];
-  if (told !== undefined) return Number(told);
+  const stated = /\nLINE (\d+):/.exec(message)?.[1];
+  if (stated !== undefined) return Number(stated);
   const name = /(?:with name|column(?: with name)?) "?([\w.]+)"?/.exec(message)?.[1];
   if (name === undefined) return 1;
   const word = new RegExp(`(^|\\W)${name.replaceAll(".", "\\.")}(\\W|$)`, "i");

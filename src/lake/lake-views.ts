@@ -1,11 +1,13 @@
+import { existsSync } from "node:fs";
 import { BarlakeError, LakeError } from "../core/errors.js";
 import { literal } from "../db/quote.js";
 import type { Session } from "../db/session.js";
+import { type TemplateContent, templatePath } from "../db/view-template.js";
 import { createViews, type ViewedTable, viewFault } from "../db/views.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
-import { rejectsSql } from "./land/rejects.js";
+import { noRejectsSql, rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { viewBranches } from "./view-branches.js";
 
@@ -91,7 +93,33 @@ async function createAll(
     }),
   ];
   const extra = { rejects: await rejectsSql(lake), tables: tablesSql(snapshots) };
-  await createViews(session, views, extra, statement);
+  const template = views.every(hasColumnsOfSchema) ? viewTemplate() : undefined;
+  await createViews(session, views, { extra, statement, template });
+}
+
+/** What the views of all lakes are made of. */
+export const TEMPLATE: TemplateContent = {
+  tables: TABLES,
+  extra: { rejects: noRejectsSql(), tables: tablesSql([]) },
+};
+
+let templateFile: { readonly path: string | undefined } | undefined;
+
+/** The template of the views; undefined where it was not built. */
+function viewTemplate(): string | undefined {
+  if (templateFile === undefined) {
+    const path = templatePath(TEMPLATE);
+    templateFile = { path: existsSync(path) ? path : undefined };
+  }
+  return templateFile.path;
+}
+
+/** Whether a table has exactly the columns that this version knows: another version may have added some. */
+function hasColumnsOfSchema({ table, columns }: ViewedTable): boolean {
+  return (
+    columns.length === table.columns.length &&
+    columns.every(({ name, type }, at) => name === table.columns[at]?.name && type === table.columns[at]?.type)
+  );
 }
 
 function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {

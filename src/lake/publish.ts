@@ -79,7 +79,7 @@ export async function publish(lake: Lake): Promise<void> {
       staged,
     ) ?? { message: messageOf(cause) };
     throw new LakeError(
-      `lake.duckdb: the views could not be laid anew, while the tables are as committed: ${message}`,
+      `lake.duckdb: the views could not be created again, while the tables are as committed: ${message}`,
       {
         hint,
         cause,

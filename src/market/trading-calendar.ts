@@ -14,20 +14,20 @@ export class TradingCalendar {
 
   /**
    * @param known trading days, ascending. @default none is known
-   * @param isTold whether an unknown weekday between two of them was closed: had it been a trading day, it would be
+   * @param isKnownClosed whether the region was closed on an unknown weekday between two of them: a trading day would be
    *   known.
    *   @default all were closed
    */
   constructor(
     region: Region,
     known: readonly TradingDate[] = [],
-    isTold: (date: TradingDate) => boolean = () => true,
+    isKnownClosed: (date: TradingDate) => boolean = () => true,
   ) {
     this.region = region;
     this.#days = new Set(known);
     for (const [index, date] of known.entries()) {
       for (const one of weekdaysBetween(known[index - 1] ?? date, date))
-        if (isTold(one)) this.#closed.add(one);
+        if (isKnownClosed(one)) this.#closed.add(one);
     }
   }
 

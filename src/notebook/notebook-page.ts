@@ -109,12 +109,12 @@ function parametersHtml({ parameters }: PageContent): string {
 }
 
 function footHtml({ path, tables, asOf, madeAt, version }: PageContent): string {
-  const held = tables
+  const versions = tables
     .filter((table) => table.version >= 0)
     .map(({ name, version: at, rows }) => `${name} v${at} (${rows.toLocaleString("en-US")} rows)`);
   const heading = asOf === undefined ? "" : `<p>The lake as it stood at ${instant(asOf)}.</p>`;
   return `<footer>
-${heading}<p>${escapeHtml(held.join(" · ")) || "The lake is empty."}</p>
+${heading}<p>${escapeHtml(versions.join(" · ")) || "The lake is empty."}</p>
 <p>${escapeHtml(basename(path))} · made ${instant(madeAt)} by barlake ${escapeHtml(version)} · charts by
 <a href="https://observablehq.com/plot" rel="noopener noreferrer">Observable Plot</a> and
 <a href="https://www.tradingview.com/" rel="noopener noreferrer">TradingView Lightweight Charts™</a></p>

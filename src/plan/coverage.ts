@@ -21,7 +21,7 @@ export interface Coverage {
   readonly first: TradingDate | undefined;
   readonly last: TradingDate | undefined;
   /** Days of symbols: each symbol's trading days since the first requested one, or since it was listed. */
-  readonly wanted: number;
+  readonly expected: number;
   /** Those of them that have a response, even an empty one. */
   readonly answered: number;
   /** Largest first. */
@@ -49,12 +49,12 @@ export function measureCoverage(facts: CoverageFacts): Coverage {
   const { calendar, range, covered, listedAt, delistedAt } = facts;
   const days = calendar.daysIn(range, facts.now);
   const groups = new Map<string, { first: number; end: number; begin: number; symbols: string[] }>();
-  let [wanted, missing] = [0, 0];
+  let [expected, missing] = [0, 0];
   for (const symbol of facts.symbols) {
     const start = Math.max(range.start, listedAt.get(symbol) ?? range.start);
     const life = { start, end: Math.max(start, Math.min(range.end, delistedAt?.get(symbol) ?? range.end)) };
     const { first: begin, end: finish } = daysOverlapped(days, life);
-    wanted += finish - begin;
+    expected += finish - begin;
     for (const gap of subtractRanges(life, covered.get(symbol) ?? [])) {
       const { first, end } = daysOverlapped(days, gap);
       if (end <= first) continue;
@@ -80,8 +80,8 @@ export function measureCoverage(facts: CoverageFacts): Coverage {
     symbols: facts.symbols.length,
     first: days[0]?.date,
     last: days.at(-1)?.date,
-    wanted,
-    answered: wanted - missing,
+    expected,
+    answered: expected - missing,
     gaps: gaps.sort((a, b) => b.days * b.symbols - a.days * a.symbols),
   };
 }

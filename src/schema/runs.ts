@@ -18,7 +18,12 @@ export const RUNS: TableSchema = {
     { name: "run_id", type: "string", doc: "Identifies the run; ids sort by time." },
     { name: "pipeline", type: "string", doc: "Pipeline that ran." },
     { name: "started_at", type: "timestamp", unit: "UTC", doc: "When it began." },
-    { name: "finished_at", type: "timestamp", unit: "UTC", doc: "When it had landed what it got." },
+    {
+      name: "finished_at",
+      type: "timestamp",
+      unit: "UTC",
+      doc: "When everything that it received had landed.",
+    },
     { name: "status", type: "string", doc: `${RUN_STATUSES.join(", ")}.` },
     { name: "stopped", type: "string", nullable: true, doc: "Why it ended before its end, where it did." },
     ...counts({

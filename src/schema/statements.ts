@@ -50,7 +50,7 @@ function statement(name: string, title: string, fields: readonly string[]): Tabl
         name: "announce_date",
         type: "date",
         nullable: true,
-        doc: "Date of publication, where the source tells it.",
+        doc: "Date of publication, where the source states it.",
       },
       {
         name: "first_seen_at",

@@ -70,7 +70,7 @@ function index(id: string, size: number, part: number): UniverseRule {
     name: `模拟${size}`,
     category: "index",
     region: "CN",
-    description: `The ${size} largest stocks of the simulated CN market, chosen anew every quarter`,
+    description: `The ${size} largest stocks of the simulated CN market, chosen every quarter`,
     members: (state, date) => {
       const review = lastReview(date);
       const stocks = state.instruments.filter(

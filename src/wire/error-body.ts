@@ -52,9 +52,9 @@ const SECONDS = /\b(?:in|after|wait(?: for)?)\s+(\d+(?:\.\d+)?)\s*(?:s|secs?|sec
  * values are ignored.
  */
 export function retryAfterMs(message: string, header: string | undefined, now: number): number | undefined {
-  const told = Number(/(\d+(?:\.\d+)?)\s*ms\b/.exec(message)?.[1] ?? 0);
+  const stated = Number(/(\d+(?:\.\d+)?)\s*ms\b/.exec(message)?.[1] ?? 0);
   const seconds = Number(SECONDS.exec(message)?.[1] ?? 0);
-  const wait = told > 0 ? told : header === undefined ? seconds * 1000 : waitOfHeader(header, now);
+  const wait = stated > 0 ? stated : header === undefined ? seconds * 1000 : waitOfHeader(header, now);
   return Number.isFinite(wait) && wait > 0 ? Math.min(Math.ceil(wait), MAX_WAIT_MS) : undefined;
 }
 

@@ -161,7 +161,7 @@ describe("bars whose columns lie in the same memory", () => {
   });
 });
 
-describe("bars that others laid out", () => {
+describe("bars in the layout of other writers", () => {
   /** Rows of whole seconds, so that every unit can hold them. */
   const anySeconds = anyBars.map(
     (bars): PlainBars =>
@@ -263,7 +263,7 @@ describe("bars that others laid out", () => {
     expect(found.symbolIndex).toEqual(Int32Array.of(0, 1, 2));
   });
 
-  test("are told apart where a symbol begins or ends as the one before", () => {
+  test("are distinguished where a symbol begins or ends as the one before", () => {
     const texts = ["A.US", "A.US", "A.USX", "A.USXY", "A.USX2", "USX2", "A.U"];
     const columns = columnsOf({ "A.US": texts.map((_, timestamp) => ({ timestamp, volume: 2n })) });
     const symbol = vectorFromArray(texts, new Utf8()).data[0] as Data;

@@ -33,7 +33,7 @@ describe("barlake dataset", () => {
     const again = await run("build", "cn-daily", "--format", "qlib");
     expect(again.code).toBe(2);
     expect(again.stderr).toContain(
-      "is there already\nhint:  --append adds new days to it, --replace makes it anew",
+      "is there already\nhint:  --append adds new days to it, --replace builds it again",
     );
 
     await grow(lake, DAYS[121] as TradingDate, DAYS[125] as TradingDate);
@@ -88,7 +88,7 @@ describe("barlake dataset", () => {
       first: DAYS[50],
     });
 
-    const wrong: Record<string, [definition: object, told: RegExp]> = {
+    const wrong: Record<string, [definition: object, message: RegExp]> = {
       "no universe": [{ name: "x", from: "2025-01-01" }, /universe: /],
       "a wrong date": [{ name: "x", universe: "A", from: "2025-02-30" }, /from: must be a calendar date/],
       "an unknown member": [{ name: "x", universe: "A", from: "2025-01-01", filed: [] }, /filed/],
@@ -110,11 +110,11 @@ describe("barlake dataset", () => {
         /closs/,
       ],
     };
-    for (const [name, [definition, told]] of Object.entries(wrong)) {
+    for (const [name, [definition, message]] of Object.entries(wrong)) {
       writeFileSync(json, JSON.stringify(definition));
       const { code, stderr } = await run("plan", json);
       expect(code, `${name}: ${stderr}`).toBe(2);
-      expect(stderr, name).toMatch(told);
+      expect(stderr, name).toMatch(message);
     }
     expect((await run("plan", "nothing")).stderr).toMatch(
       /dataset "nothing" is not known\nhint: {2}use one of cn-daily, /,

@@ -99,14 +99,14 @@ function dailyAt(msAgo: number): { cron: string } {
   return { cron: `${at.getUTCMinutes()} ${at.getUTCHours()} * * *` };
 }
 
-test("runs at its times, never two at once, tells figures, health and metrics, and ends with 0 on SIGTERM", async () => {
+test("runs at its times, never two at once, reports figures, health and metrics, and ends with 0 on SIGTERM", async () => {
   pipelineFile({ cron: "* * * * * *" });
-  let underWay = 0;
+  let inFlight = 0;
   let most = 0;
   service.script = (seen, response, index) => {
-    most = Math.max(most, ++underWay);
+    most = Math.max(most, ++inFlight);
     setImmediate(() => {
-      underWay -= 1;
+      inFlight -= 1;
       right(seen, response, index);
     });
   };
@@ -225,7 +225,7 @@ async function webhook(): Promise<{ url: string; bodies: () => Record<string, un
 }
 
 test.skipIf(SWEEP === "few")(
-  "a webhook is told of a refused run and of the recovery; its address stands in no log",
+  "a webhook gets a refused run and the recovery; its address stands in no log",
   async () => {
     pipelineFile({ cron: "* * * * * *" }, { notify: { webhook: "env:MY_HOOK" } });
     const hook = await webhook();
@@ -252,7 +252,7 @@ test.skipIf(SWEEP === "few")(
   },
 );
 
-test("run tells the webhook too; one that cannot be told does not change the run", async () => {
+test("run notifies the webhook too; a failed notification does not change the run", async () => {
   pipelineFile([]);
   const hook = await webhook();
   service.script = (_, response) => json(response, 403, { code: "NO_KLINE_BATCH_PERMISSION", message: "no" });
@@ -261,10 +261,12 @@ test("run tells the webhook too; one that cannot be told does not change the run
   expect((await run(hook.url)).code).toBe(3);
   expect(hook.bodies()).toMatchObject([{ status: "refused", run_id: expect.any(String) }]);
   const gone = await startScripted((_, response) => json(response, 404, "gone"));
-  const untold = await run(`${gone.url}/secret-path`);
-  expect(untold.code).toBe(3);
-  expect(untold.stderr).toMatch(/nobody was told: webhook at 127\.0\.0\.1:\d+: answered with status 404/);
-  expect(untold.stderr + untold.stdout).not.toMatch(/secret-path/);
+  const failed = await run(`${gone.url}/secret-path`);
+  expect(failed.code).toBe(3);
+  expect(failed.stderr).toMatch(
+    /the webhook was not notified: webhook at 127\.0\.0\.1:\d+: answered with status 404/,
+  );
+  expect(failed.stderr + failed.stdout).not.toMatch(/secret-path/);
   service.script = (seen, response) => json(response, 200, { data: dailyBars(seen) });
   expect((await run(hook.url)).code).toBe(0);
   expect(hook.bodies().at(-1)).toMatchObject({ status: "complete", recovered: true });

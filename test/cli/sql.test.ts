@@ -29,7 +29,7 @@ function place(): { folder: string; sql: (...parameters: string[]) => ReturnType
 }
 
 describe("a result", () => {
-  test.skipIf(!hasTerminal())("in a file is told on a terminal", async () => {
+  test.skipIf(!hasTerminal())("in a file is named on a terminal", async () => {
     const folder = temporaryFolder();
     const file = join(folder, "x.csv");
     const { code, shown } = await runInTerminal(["sql", "SELECT 42 AS i", "-o", file], [], {
@@ -40,7 +40,7 @@ describe("a result", () => {
     expect(readFileSync(file, "utf8")).toBe("i\n42\n");
   });
 
-  test("is written as its file's name tells", async () => {
+  test("is written in the format of its file's name", async () => {
     const { folder, sql } = place();
     const written = async (file: string): Promise<Buffer> => {
       expect(await sql(THREE, "-o", file)).toMatchObject({ code: 0, stderr: "", stdout: "" });
@@ -159,7 +159,7 @@ describe("several statements", () => {
     expect(await sql("-f", "q.sql", "--format", "csv")).toMatchObject({ code: 0, stdout: "b\n;\n" });
   });
 
-  test("tell the line of a mistake", async () => {
+  test("name the line of a mistake", async () => {
     const { folder, sql } = place();
     for (const parameters of [[], ["--format", "csv"], ["--format", "arrow"]]) {
       writeFileSync(join(folder, "q.sql"), "SELECT 1;\n\nSELECT\n  clos\nFROM bars_1d -- x\n");

@@ -58,7 +58,7 @@ test.each<[string, string[], RegExp]>([
   [
     "import of a file of unknown format",
     ["import", "bars_1d", "x.xls"],
-    /ending tells no format[\s\S]*hint:/,
+    /ending names no known format[\s\S]*hint:/,
   ],
   [
     "import with a bad unit",

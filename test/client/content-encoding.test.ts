@@ -94,7 +94,7 @@ test("a refusal counts for its status, in whatever it is encoded", async () => {
   expect(service.seen).toHaveLength(2);
 });
 
-test("an answer that grows beyond the limit is left at once", async () => {
+test("a response that grows beyond the limit is left at once", async () => {
   const bomb = gzipSync(`{"data":${" ".repeat(50_000_000)}{}}`);
   const { bars } = await setUp((_, response) => {
     response.writeHead(200, { "content-encoding": "gzip" });

@@ -120,7 +120,7 @@ function filesOf(folder: string): string[] {
     .filter((path) => statSync(path).isFile());
 }
 
-test("who comes second is told who has the key since when, and what is left", async () => {
+test("the error of a second process names the owner of the key, since when, and the free share", async () => {
   const folder = temporaryFolder();
   const first = await hold(folder, { share: 0.7 });
   const error = await hold(folder).catch((caught: unknown) => caught);
@@ -151,7 +151,7 @@ test("another key, and another host, are claims of their own; neither file nor n
   expect(filesOf(folder)).toEqual([]);
 });
 
-test("a claim without a sign of life is taken over; who had it is told", async () => {
+test("a claim without a sign of life is taken over; the earlier owner is named", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const folder = temporaryFolder();
@@ -194,7 +194,7 @@ test("what was sent is known to the next process, however the last one ended", a
   expect(filesOf(folder)).toEqual([]);
 });
 
-test("a claim that cannot be read counts as the whole while it is fresh; a folder that cannot be made is told", async () => {
+test("a claim that cannot be read counts as the whole while it is fresh; a folder that cannot be created is an error", async () => {
   const folder = temporaryFolder();
   const lock = await hold(folder);
   const [file = ""] = filesOf(folder);

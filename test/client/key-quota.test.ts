@@ -34,7 +34,7 @@ const SERVICES: readonly [string, () => Counter][] = [
 function groupQuota({ clock, ...options }: GroupOptions & { readonly clock: Clock }) {
   const quota = new KeyQuota(clock, () => options);
   return {
-    enter: (turn: number, signal?: AbortSignal) => quota.enter("klines", turn, signal),
+    acquire: (turn: number, signal?: AbortSignal) => quota.acquire("klines", turn, signal),
     get state() {
       return quota.stateOf("klines");
     },
@@ -65,13 +65,13 @@ async function simulateGroups(counterOf: (group: "klines" | "reference") => Coun
   let turn = 0;
   const work = async (group: "klines" | "reference"): Promise<void> => {
     while (clock.now() < minutes * MINUTE) {
-      const pass = await quota.enter(group, turn++);
+      const permit = await quota.acquire(group, turn++);
       await clock.sleep(Math.round(5 + 100 * random()));
       const wait = counters[group](clock.now());
       counts[wait > 0 ? "refused" : group]++;
       await clock.sleep(Math.round(5 + 1000 * random()));
-      if (wait > 0) pass.refused(Math.ceil(wait));
-      else pass.passed();
+      if (wait > 0) permit.refused(Math.ceil(wait));
+      else permit.passed();
     }
   };
   await Promise.all((["klines", "reference"] as const).flatMap((group) => [work(group), work(group)]));
@@ -91,13 +91,13 @@ describe.each(SERVICES)("a service that counts by %s", (_, counter) => {
     [4, 4000],
     [16, 20_000],
   ])(
-    "gives all it permits and refuses none: %i at once, answers in up to %i ms",
-    async (workers, answerMs) => {
+    "gives all it permits and refuses none: %i at once, responses in up to %i ms",
+    async (workers, responseMs) => {
       for (const seed of [SEED, SEED + 1]) {
         const outcome = await during(30, counter(), {
           random: randoms(seed),
           workers,
-          answerMs,
+          responseMs,
           quotas: [KNOWN],
         });
         expect(outcome.refused).toEqual([]);
@@ -125,12 +125,12 @@ describe.each(SERVICES)("a service that counts by %s", (_, counter) => {
       start: (k + 0.3) * MINUTE,
       end: (k + 0.8) * MINUTE,
     }));
-    const outcome = await during(30, counter(), { quotas: [KNOWN], answerMs: 1000, idle });
+    const outcome = await during(30, counter(), { quotas: [KNOWN], responseMs: 1000, idle });
     expect(outcome.refused).toEqual([]);
     expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.95);
   });
 
-  test.each([true, false])("shows its limit by its refusals; waits told: %s", async (hints) => {
+  test.each([true, false])("shows its limit by its refusals; with stated waits: %s", async (hints) => {
     const learned: number[] = [];
     const quotas = [{ onLearned: (rpm: number) => learned.push(rpm) }];
     const outcome = await during(120, counter(), { hints, quotas });
@@ -159,7 +159,7 @@ describe("a service that refuses bursts", () => {
     expect(partUsed(outcome, 60)).toBeGreaterThanOrEqual(0.85);
   });
 
-  test.each([true, false])("shows its limit by its refusals; waits told: %s", async (hints) => {
+  test.each([true, false])("shows its limit by its refusals; with stated waits: %s", async (hints) => {
     const outcome = await during(120, tokenBucket(LIMIT, 5), { arrivalMs: 30, hints });
     expect(outcome.states[0]?.limit).toBeGreaterThanOrEqual(0.8 * LIMIT);
     expect(outcome.refused.length).toBeLessThan(LESSONS_A_MINUTE * 120);
@@ -198,24 +198,24 @@ test("what was sent before counts, and less than one a minute is kept to as well
   const clock = eventClock(1_000_000);
   const sentBefore = [930_000, 950_000, 990_000];
   const quota = groupQuota({ clock, configured: 2, sentBefore });
-  (await quota.enter(0)).passed();
+  (await quota.acquire(0)).passed();
   expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25);
   expect(quota.sentLately).toEqual([990_000, clock.now()]);
   const slow = groupQuota({ clock, configured: 0.5 });
-  for (let i = 0; i < 3; i++) (await slow.enter(i)).passed();
+  for (let i = 0; i < 3; i++) (await slow.acquire(i)).passed();
   expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25 + 2 * (2 * MINUTE + 25));
 });
 
 test("turns are kept: who was refused goes before who came later, and one goes ahead of all after a wait", async () => {
   const clock = eventClock(0);
   const quota = groupQuota({ clock });
-  const [first, second] = [await quota.enter(0), await quota.enter(1)];
+  const [first, second] = [await quota.acquire(0), await quota.acquire(1)];
   const log: string[] = [];
   const ask = async (turn: number): Promise<void> => {
-    const pass = await quota.enter(turn);
+    const permit = await quota.acquire(turn);
     log.push(`${turn}@${clock.now()}`);
     await clock.sleep(100);
-    pass.passed();
+    permit.passed();
   };
   second.refused(5000);
   expect(quota.state).toMatchObject({ limit: undefined, learned: false, waitingUntil: 5002, waits: 1 });
@@ -229,28 +229,28 @@ test("turns are kept: who was refused goes before who came later, and one goes a
 test("who gives up leaves the line, and an empty line waits for nothing", async () => {
   const clock = eventClock(0);
   const quota = groupQuota({ clock, configured: 1 });
-  (await quota.enter(0)).passed();
+  (await quota.acquire(0)).passed();
   const controller = new AbortController();
-  const givenUp = quota.enter(1, controller.signal);
-  const patient = quota.enter(2);
+  const givenUp = quota.acquire(1, controller.signal);
+  const patient = quota.acquire(2);
   controller.abort(new Error("enough"));
   await expect(givenUp).rejects.toThrow("enough");
   (await patient).passed();
   expect(clock.now()).toBe(MINUTE + 25);
   const another = new AbortController();
-  const last = quota.enter(3, another.signal);
+  const last = quota.acquire(3, another.signal);
   another.abort(new Error("enough"));
   await expect(last).rejects.toThrow("enough");
   expect(clock.sleepers).toBe(0);
-  await expect(quota.enter(4, another.signal)).rejects.toThrow("enough");
+  await expect(quota.acquire(4, another.signal)).rejects.toThrow("enough");
 });
 
 test("a clock that is set back does not stop the line", async () => {
   let now = 10_000_000;
   const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
   const quota = groupQuota({ clock, configured: 1 });
-  (await quota.enter(0)).passed();
+  (await quota.acquire(0)).passed();
   now = 5_000_000;
-  (await quota.enter(1)).passed();
+  (await quota.acquire(1)).passed();
   expect(now).toBe(5_000_000);
 });

@@ -1,4 +1,4 @@
-/** A process that claims a key when it is told to, and lets go of it, for tests that kill it. It is the built program. */
+/** A process that claims a key on request, and releases it, for tests that kill it. It is the built program. */
 import { holdKey } from "../../dist/client/key-lock.js";
 import { systemClock } from "../../dist/client/system-clock.js";
 

@@ -12,7 +12,7 @@ import { json, startScripted } from "../faults/scripted-service.js";
 import { SEED } from "../setup.js";
 import { MINUTE, slidingWindow } from "./simulated-service.js";
 
-/** A service on a real socket, with a quota of each endpoint group, whose answers take the time of a virtual clock. */
+/** A service on a real socket, with a quota of each endpoint group, whose responses take the time of a virtual clock. */
 async function setUp(
   limits: { klines: number; reference: number },
   options: Partial<ServiceClientOptions> = {},

@@ -46,7 +46,7 @@ async function recover(
     counter,
     random: randoms(SEED),
     arrivalMs: 100,
-    answerMs: Math.min(1000, 60_000 / limit),
+    responseMs: Math.min(1000, 60_000 / limit),
     ...more,
   });
   const countFrom = (times: readonly number[], start: number): number =>

@@ -2,8 +2,12 @@ import { describe, expect, test } from "vitest";
 import { isTooManySymbols, symbolLimitOf } from "../../src/client/response-error.js";
 import { ServiceError, TransportError } from "../../src/core/errors.js";
 
-function refusal(status: number, code: string, told?: string): ServiceError {
-  return new ServiceError(`GET /v1/symbols: ${code} (status ${status}): ${told}`, { status, code, told });
+function refusal(status: number, code: string, serverMessage?: string): ServiceError {
+  return new ServiceError(`GET /v1/symbols: ${code} (status ${status}): ${serverMessage}`, {
+    status,
+    code,
+    serverMessage,
+  });
 }
 
 describe("too many symbols", () => {
@@ -21,8 +25,8 @@ describe("too many symbols", () => {
     [413, "PAYLOAD_TOO_LARGE", "body is larger than 1 MiB", undefined],
     [413, "TOO_LARGE", "at most 1000 symbols", 1000],
     [414, "HTTP_414", "", undefined],
-  ])("%i %s: %s", (status, code, told, limit) => {
-    const error = refusal(status, code, told);
+  ])("%i %s: %s", (status, code, serverMessage, limit) => {
+    const error = refusal(status, code, serverMessage);
     expect(isTooManySymbols(error)).toBe(true);
     expect(symbolLimitOf(error)).toBe(limit);
   });
@@ -35,8 +39,8 @@ describe("too many symbols", () => {
     [404, "SYMBOL_NOT_FOUND", "too many symbols are unknown"],
     [429, "RATE_LIMITED", "too many symbols a minute, limit 100"],
     [500, "INTERNAL", "too many symbols"],
-  ])("is not meant by %i %s: %s", (status, code, told) => {
-    const error = refusal(status, code, told);
+  ])("is not meant by %i %s: %s", (status, code, serverMessage) => {
+    const error = refusal(status, code, serverMessage);
     expect(isTooManySymbols(error)).toBe(false);
     expect(symbolLimitOf(error)).toBeUndefined();
   });

@@ -83,7 +83,7 @@ test.each([
   expect(service.seen).toHaveLength(1);
 });
 
-test("a wait told in the message is obeyed to the millisecond and costs no retry", async () => {
+test("a wait stated in the message is obeyed to the millisecond and costs no retry", async () => {
   const { clock, bars, service } = await setUp((_, response, index) => {
     if (index < 5)
       json(response, 429, { code: "RATE_LIMITED", message: "slow down, retry in 39351ms please" });
@@ -193,7 +193,7 @@ test.each<[string, Script]>([
   ["HTML with status 200", (_, response) => html(response, 200)],
   ["a connection that breaks in the body", (_, response) => cutAfter(response, BARS, 60)],
   ["a body that ends early", (_, response) => truncated(response, BARS, 60)],
-  ["a reset before the answer", (_, response) => void response.socket?.destroy()],
+  ["a reset before the response", (_, response) => void response.socket?.destroy()],
 ])("%s heals when the service does", async (_, fault) => {
   const { service, bars } = await setUp((seen, response, index) => {
     if (index < 2) fault(seen, response, index);
@@ -254,7 +254,7 @@ test("an error body with status 200 is an error", async () => {
   await expect(bars()).rejects.toThrow(/SYMBOL_NOT_FOUND: no such/);
 });
 
-test("a service that cannot be reached, or an address that is none, is told plainly", async () => {
+test("a service that cannot be reached, or an invalid address, is a plain error", async () => {
   const clock = virtualClock(0);
   const client = new ServiceClient({ baseUrl: "http://127.0.0.1:1", apiKey: KEY, clock, retries: 0 });
   onTestFinished(() => client.close());

@@ -55,7 +55,7 @@ export interface Simulation {
   readonly random: () => number;
   /** The quotas of the processes that share the key; one where none is given. */
   readonly quotas?: readonly GroupOptions[];
-  /** Requests of a process that are under way at once. @default 4 */
+  /** Requests of a process in flight at once. @default 4 */
   readonly workers?: number;
   /** Whether a refusal tells the wait. @default true */
   readonly hints?: boolean;
@@ -65,9 +65,9 @@ export interface Simulation {
   readonly others?: readonly (Span & { readonly perMinute: number })[];
   /** Mistakes of the service: it refuses such a part of the requests, and asks for such a wait. */
   readonly strays?: readonly (Span & { readonly part: number; readonly waitMs: number })[];
-  /** Longest time that a request needs to reach the service, and a service to begin its answer, in milliseconds. */
+  /** Longest time that a request needs to reach the service, and a service to begin its response, in milliseconds. */
   readonly arrivalMs?: number;
-  readonly answerMs?: number;
+  readonly responseMs?: number;
 }
 
 /** What became of the requests, in the order in which they arrived: milliseconds from the start, and whether they passed. */
@@ -80,7 +80,7 @@ export interface Outcome {
 
 /** Callers that always want more, their quotas, and a service that counts: on a virtual clock. */
 export async function simulate(simulation: Simulation): Promise<Outcome> {
-  const { counter, random, hints = true, arrivalMs = 400, answerMs = 4000, idle = [] } = simulation;
+  const { counter, random, hints = true, arrivalMs = 400, responseMs = 4000, idle = [] } = simulation;
   const start = Date.parse("2026-11-21T00:00:17Z");
   const end = start + simulation.minutes * MINUTE;
   const clock = eventClock(start);
@@ -100,13 +100,13 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     for (let turn = 0; clock.now() < end; turn++) {
       const pause = idle.find(isIn);
       if (pause) await clock.sleep(start + pause.end - clock.now());
-      const pass = await quota.enter("klines", turn);
+      const permit = await quota.acquire("klines", turn);
       await clock.sleep(Math.round(5 + random() * arrivalMs));
       const wait = waitOf();
       if (clock.now() < end) (wait > 0 ? refused : passed).push(clock.now() - start);
-      await clock.sleep(Math.round(5 + random() * (wait > 0 ? 50 : answerMs)));
-      if (wait > 0) pass.refused(hints ? Math.ceil(wait) : undefined);
-      else pass.passed();
+      await clock.sleep(Math.round(5 + random() * (wait > 0 ? 50 : responseMs)));
+      if (wait > 0) permit.refused(hints ? Math.ceil(wait) : undefined);
+      else permit.passed();
     }
   };
   const workers = Array.from({ length: simulation.workers ?? 4 });

@@ -10,7 +10,7 @@ import {
 
 test("an error carries its own name, its facts, its hint and its cause", () => {
   const cause = new Error("below");
-  const error = new WireError("truncated", "answer ends", 42, { cause, hint: "ask again" });
+  const error = new WireError("truncated", "response ends", 42, { cause, hint: "ask again" });
   expect(error).toBeInstanceOf(BarlakeError);
   expect(error).toMatchObject({
     name: "WireError",
@@ -19,7 +19,7 @@ test("an error carries its own name, its facts, its hint and its cause", () => {
     hint: "ask again",
     cause,
   });
-  expect(error.message).toBe("answer ends (at byte 42)");
+  expect(error.message).toBe("response ends (at byte 42)");
   expect(new CommitConflict("lost").name).toBe("CommitConflict");
   expect(new QueryError("no such table", "FROM x").sql).toBe("FROM x");
 });

@@ -74,22 +74,22 @@ describe("a dataset", () => {
     options: BuildOptions = {},
   ): Promise<BuildReport> => buildDataset(lake, defineDataset(definition(changes)), options);
 
-  /** A format of each kind of file; a longer run takes them all. */
-  const formats = SWEEP === "few" ? (["qlib", "long-parquet", "symbol-csv"] as const) : DATASET_FORMATS;
+  /** A binary format and one of rows; a longer run takes them all. */
+  const formats = SWEEP === "few" ? (["qlib", "symbol-csv"] as const) : DATASET_FORMATS;
 
   test.each(formats)("%s: the same bytes twice, and again when days are appended", async (format) => {
     const folder = temporaryFolder();
-    const [grown, anew] = [join(folder, "grown"), join(folder, "anew")];
+    const [grown, rebuilt] = [join(folder, "grown"), join(folder, "rebuilt")];
     const first = await build(early, { format, output: grown });
-    const again = await build(early, { format, output: anew });
+    const again = await build(early, { format, output: rebuilt });
     expect(again.content).toBe(first.content);
-    expect(bytesOf(anew)).toEqual(bytesOf(grown));
+    expect(bytesOf(rebuilt)).toEqual(bytesOf(grown));
     expect(first.last).toBe(MIDDLE);
 
     const appended = await build(late, { format, output: grown }, { existing: "append" });
-    const whole = await build(late, { format, output: anew }, { existing: "replace" });
+    const whole = await build(late, { format, output: rebuilt }, { existing: "replace" });
     expect(appended.content).toBe(whole.content);
-    expect(bytesOf(grown)).toEqual(bytesOf(anew));
+    expect(bytesOf(grown)).toEqual(bytesOf(rebuilt));
     expect(appended.last > first.last).toBe(true);
     expect(appended.newRows).toBe(whole.rows - first.rows);
     expect(appended.newRows).toBeGreaterThan(0);
@@ -110,10 +110,10 @@ describe("a dataset", () => {
       members: { universe: UNIVERSE, format: "qlib" },
     } satisfies Record<string, Partial<DatasetDefinition>>);
     for (const [name, changes] of all.slice(0, SWEEP === "few" ? 2 : all.length)) {
-      const [grown, anew] = [join(folder, name, "grown"), join(folder, name, "anew")];
+      const [grown, rebuilt] = [join(folder, name, "grown"), join(folder, name, "rebuilt")];
       await build(early, { ...changes, output: grown });
       const appended = await build(late, { ...changes, output: grown }, { existing: "append" });
-      const whole = await build(late, { ...changes, output: anew });
+      const whole = await build(late, { ...changes, output: rebuilt });
       expect(appended.content, name).toBe(whole.content);
     }
   });
@@ -204,7 +204,7 @@ describe("a dataset", () => {
     expect(readdirSync(other)).toEqual(["precious.txt"]);
   });
 
-  test("made by two at once is one's, and the other is told", async () => {
+  test("built by two processes at once: one succeeds, the other gets an error", async () => {
     const folder = temporaryFolder();
     const output = join(folder, "out");
     const ends = await Promise.allSettled([build(early, { output }), build(early, { output })]);
@@ -260,7 +260,7 @@ describe("a dataset", () => {
       ["pb", true],
       ["tomorrow", true],
     ]);
-    const told = plan.warnings.join("\n");
+    const warnings = plan.warnings.join("\n");
     for (const words of [
       /no bar with trades/,
       /query of your own/,
@@ -268,7 +268,7 @@ describe("a dataset", () => {
       /tomorrow looks ahead/,
       /field pb has no value/,
     ])
-      expect(told).toMatch(words);
+      expect(warnings).toMatch(words);
     const { rows, bytes } = await buildDataset(early, { ...spec, output: join(temporaryFolder(), "out") });
     expect(plan.rows).toBe(rows);
     expect(plan.bytes / bytes).toBeGreaterThan(0.5);

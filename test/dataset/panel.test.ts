@@ -301,11 +301,11 @@ describe("a panel", () => {
     const counts = { tradable: 0, in_universe: 0, outside: 0 };
     for (const [key, cell] of await cellsOf(panel)) {
       const [symbol = "", day] = key.split(" ");
-      const told = status.get(key);
+      const found = status.get(key);
       expect(cell, key).toMatchObject({
-        tradable: told?.tradable ?? 0,
-        limit_up: told?.limit_up ?? 0,
-        limit_down: told?.limit_down ?? 0,
+        tradable: found?.tradable ?? 0,
+        limit_up: found?.limit_up ?? 0,
+        limit_down: found?.limit_down ?? 0,
         in_universe: Number(members.get(Number(day))?.has(symbol)),
       });
       counts.tradable += cell.tradable as number;

@@ -27,7 +27,7 @@ async function publishWith(files: Readonly<Record<string, string>>) {
   return { faults, query };
 }
 
-test("the user's views are laid over ours, in the order that they need one another", async () => {
+test("the user's views are built on ours, in the order that they need one another", async () => {
   const { faults, query } = await publishWith({
     "a_twice.sql": "-- needs later_one\nCREATE VIEW a_twice AS SELECT 2 * close AS twice FROM later_one;",
     "later_one.sql": "CREATE VIEW later_one AS SELECT close FROM adjusted('1d', 'forward');",
@@ -37,7 +37,7 @@ test("the user's views are laid over ours, in the order that they need one anoth
   expect(await query("FROM a_twice")).toEqual([{ twice: 20.5 }]);
 });
 
-test("a broken one is told with file, line and what is missing; ours and the others stand", async () => {
+test("a broken one is reported with file, line and what is missing; ours and the others stand", async () => {
   const { faults, query } = await publishWith({
     "column.sql": "-- closes\nCREATE VIEW closed AS\nSELECT symbol,\n  closing\nFROM bars_1d;",
     "fine.sql": "CREATE VIEW fine AS SELECT count(*) AS n FROM bars_1d;",
@@ -55,7 +55,7 @@ test("a broken one is told with file, line and what is missing; ours and the oth
   expect(await query("SELECT close FROM bars_1d")).toEqual([{ close: 10.25 }]);
 });
 
-test("without a folder there is nothing to lay, and a folder that is none is told", async () => {
+test("without a folder there are no views, and a path that is no folder is an error", async () => {
   const [folder, session] = [temporaryFolder(), await openSession()];
   const faults: string[] = [];
   const onFault = ({ message }: Error): void => {

@@ -148,10 +148,10 @@ function recompute({ days, fills }: Backtest, cash: number): { cash: number; val
       units.set(fill.symbol, (units.get(fill.symbol) ?? 0) + fill.shares / barAt(fill).factor);
     }
     let value = cash;
-    for (const [symbol, held] of units) {
+    for (const [symbol, position] of units) {
       const bar = bars.get(`${symbol} ${date}`);
       if (bar?.traded) closes.set(symbol, bar.close * bar.factor);
-      value += held * (closes.get(symbol) as number);
+      value += position * (closes.get(symbol) as number);
     }
     return { cash, value };
   });
@@ -159,16 +159,16 @@ function recompute({ days, fills }: Backtest, cash: number): { cash: number; val
 
 function expectReconciled(backtest: Backtest, cash: number): void {
   for (const [i, day] of recompute(backtest, cash).entries()) {
-    const told = backtest.days[i] as Backtest["days"][number];
-    expect(told.cash / day.cash, told.date).toBeCloseTo(1, 9);
-    expect(told.value / day.value, told.date).toBeCloseTo(1, 9);
-    expect(told.cash).toBeGreaterThanOrEqual(0);
+    const expected = backtest.days[i] as Backtest["days"][number];
+    expect(expected.cash / day.cash, expected.date).toBeCloseTo(1, 9);
+    expect(expected.value / day.value, expected.date).toBeCloseTo(1, 9);
+    expect(expected.cash).toBeGreaterThanOrEqual(0);
   }
 }
 
 /** What holds for every fill by the rules, of the price at which it was meant. */
 function expectLawful({ fills }: Backtest, price: "open" | "close"): void {
-  const held = new Map<string, number>();
+  const positions = new Map<string, number>();
   const fresh = new Map<string, number>();
   for (const fill of fills) {
     const bar = barAt(fill);
@@ -187,12 +187,12 @@ function expectLawful({ fills }: Backtest, price: "open" | "close"): void {
       expect(fill.price).toBeCloseTo(bar[price] * 0.9995, 8);
       expect(fill.stampDuty).toBeCloseTo(amount * 0.0005, 6);
       expect(bar[price], key).toBeGreaterThan(bar.bottom ?? 0);
-      const forSale = (held.get(fill.symbol) ?? 0) - (fresh.get(key) ?? 0);
+      const forSale = (positions.get(fill.symbol) ?? 0) - (fresh.get(key) ?? 0);
       expect(-units, `${key} is sold after the day on which it was bought`).toBeLessThanOrEqual(
         forSale * (1 + 1e-9),
       );
     }
-    held.set(fill.symbol, (held.get(fill.symbol) ?? 0) + units);
+    positions.set(fill.symbol, (positions.get(fill.symbol) ?? 0) + units);
   }
   expect(RULES.stampDuty("2023-08-27")).toBe(0.001);
 }

@@ -207,7 +207,7 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
     ]);
   });
 
-  test("ex-dividend days are told by prev_close", async () => {
+  test("ex-dividend days are seen by prev_close", async () => {
     const rows = await b.json<{ date: string }>(
       `SELECT trade_date::VARCHAR AS date FROM bars_1d WHERE symbol = '600519.SH'
        QUALIFY abs(prev_close - lag(close) OVER (ORDER BY trade_date)) > 0.005 ORDER BY date`,

@@ -8,7 +8,7 @@ import { type EventClock, eventClock, holdRequests } from "./event-clock.js";
 
 const DAY = 86_400_000;
 
-test("sleepers wake in the order of time, those of one moment in the order in which they lay down", async () => {
+test("sleepers wake in the order of time, those of the same time in the order of their calls", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(5), { minLength: 1, maxLength: 20 }), async (naps) => {
       const clock = eventClock(1000);

@@ -12,7 +12,7 @@ import type { Clock } from "../../src/core/time.js";
 export interface EventClock extends Clock {
   /** Time stands still until the returned function is called; calling it again does nothing. */
   hold(): () => void;
-  /** Sleeps on behalf of a held request: one hold does not count until then. @throws the signal's reason on abort. */
+  /** Sleeps on behalf of a request that is on hold: one hold does not count until then. @throws the signal's reason on abort. */
   delay(ms: number, signal?: AbortSignal): Promise<void>;
   /** Number of sleepers. */
   readonly sleepers: number;
@@ -53,12 +53,12 @@ export function eventClock(start: number | string): EventClock {
     void watch();
   };
   const hold = (): (() => void) => {
-    let isHeld = true;
+    let isOnHold = true;
     stir.holds++;
     sound();
     return () => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (!isOnHold) return;
+      isOnHold = false;
       stir.holds--;
       sound();
     };
@@ -106,18 +106,18 @@ export function eventClock(start: number | string): EventClock {
  * @returns a function that ends it.
  */
 export function holdRequests(clock: EventClock): () => void {
-  const held = new Map<unknown, () => void>();
-  const onCreate = (message: unknown): void => void held.set(requestOf(message), clock.hold());
+  const holds = new Map<unknown, () => void>();
+  const onCreate = (message: unknown): void => void holds.set(requestOf(message), clock.hold());
   const onEnd = (message: unknown): void => {
-    held.get(requestOf(message))?.();
-    held.delete(requestOf(message));
+    holds.get(requestOf(message))?.();
+    holds.delete(requestOf(message));
   };
   subscribe("undici:request:create", onCreate);
   for (const end of ENDS) subscribe(end, onEnd);
   return () => {
     unsubscribe("undici:request:create", onCreate);
     for (const end of ENDS) unsubscribe(end, onEnd);
-    for (const release of held.values()) release();
+    for (const release of holds.values()) release();
   };
 }
 

@@ -55,7 +55,7 @@ async function expectSound(lake: string): Promise<void> {
 }
 
 const NOT_WRITTEN =
-  /^error: the lake could not be written: File too large \(.*\/\.staging\/.*\.parquet\)\nhint: {2}a limit on the size of a file was reached \(ulimit -f tells it\), with [\d.]+ [MG]B free in .*run the command again\n$/;
+  /^error: the lake could not be written: File too large \(.*\/\.staging\/.*\.parquet\)\nhint: {2}a limit on the size of a file was reached \(ulimit -f shows it\), with [\d.]+ [MG]B free in .*run the command again\n$/;
 
 test.skipIf(noLimits)(
   "import: a data file that cannot be written leaves nothing behind, and the next import completes",
@@ -92,14 +92,14 @@ test.skipIf(noLimits)("import: a log entry that cannot be written is no commit",
 });
 
 test.skipIf(noLimits)(
-  "import: views that cannot be written are told apart from rows that landed",
+  "import: views that cannot be written are distinguished from rows that landed",
   async () => {
     const folder = temporaryFolder();
     const lake = join(folder, "lake");
     const command = ["import", "bars_1d", oneBar(folder), "--lake", lake];
     const failed = await runProcess(command, { fileLimitKib: 8 });
     expect(failed.stderr).toMatch(
-      /^error: lake\.duckdb: the views could not be laid anew, while the tables are as committed: the lake could not be written: File too large/,
+      /^error: lake\.duckdb: the views could not be created again, while the tables are as committed: the lake could not be written: File too large/,
     );
     expect(failed.code).toBe(1);
     expect([staged(lake), existsSync(join(lake, "lake.duckdb"))]).toEqual([[], false]);
@@ -138,7 +138,7 @@ test.skipIf(noLimits)(
   },
 );
 
-test.skipIf(noLimits)("run: answers that could not be kept are asked for again", async () => {
+test.skipIf(noLimits)("run: responses that could not be kept are asked for again", async () => {
   const folder = temporaryFolder();
   const served = new Lake(join(folder, "served"));
   const market = simulateMarket({ seed: 5, symbols: 12, days: 60, end: "2025-11-20" as TradingDate });
@@ -169,9 +169,9 @@ test.skipIf(noLimits)("run: answers that could not be kept are asked for again",
     const { code, stdout } = await runCli(command, { env });
     expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^${table} +[\\d,]+ +0 +0`, "m"))]);
   }
-  const wanted = ["bars_1d", "balance_sheet", "cash_flow"];
+  const expected = ["bars_1d", "balance_sheet", "cash_flow"];
   const compared = (await compareLakes(served, new Lake(target))).filter(({ table }) =>
-    wanted.includes(table),
+    expected.includes(table),
   );
   expect(compared.map(({ onlyLeft, onlyRight }) => onlyLeft + onlyRight)).toEqual([0, 0, 0]);
   expect(compared.every(({ rows }) => rows > 0)).toBe(true);
@@ -192,7 +192,7 @@ function smallDisk(kib: number): string | undefined {
   return folder;
 }
 
-test("a full disk: what is free is told, what was there stays, and room is all that the next run needs", async (context) => {
+test("a full disk: the free space is reported, what was there stays, and the next run needs nothing but free space", async (context) => {
   const disk = smallDisk(800);
   if (disk === undefined) return context.skip("a file system of its own cannot be mounted here");
   const folder = temporaryFolder();

@@ -43,8 +43,8 @@ function answer(
   const count = Math.min(Number(seen.query.get("count")), cap);
   const data: Record<string, Bars> = {};
   for (const symbol of (seen.query.get("symbols") ?? "").split(",")) {
-    const held = market[symbol];
-    if (held) data[symbol] = bars(held.filter((ms) => ms >= start && ms <= end).slice(-count));
+    const times = market[symbol];
+    if (times) data[symbol] = bars(times.filter((ms) => ms >= start && ms <= end).slice(-count));
   }
   return data;
 }
@@ -71,7 +71,7 @@ async function setUp(script: Script, start = NOW) {
 const SYMBOLS = ["600519.SH", "000001.SZ"];
 const MARKET = { "600519.SH": DAYS, "000001.SZ": DAYS.slice(2) };
 const right: Script = (seen, response) => json(response, 200, { data: answer(seen, MARKET) });
-const held = "SELECT symbol, count(*)::INT AS n FROM bars_1d GROUP BY symbol ORDER BY symbol";
+const BARS_PER_SYMBOL = "SELECT symbol, count(*)::INT AS n FROM bars_1d GROUP BY symbol ORDER BY symbol";
 const WHOLE = [
   { symbol: "000001.SZ", n: 3 },
   { symbol: "600519.SH", n: 5 },
@@ -95,7 +95,7 @@ test("a run lands what it was given, and the next one asks for nothing and chang
   const { service, lake, run, query } = await setUp(right);
   const first = await run(DAILY, { symbols: SYMBOLS });
   expect(first).toMatchObject({ status: "complete", rows: 8, requests: { sent: 1, answered: 1 } });
-  expect(await query(held)).toEqual(WHOLE);
+  expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
   expect([...(await lake.snapshot(BARS_1D)).txns.keys()]).toEqual([`${first.runId}/000001`]);
   const dataVersions = async (): Promise<number[]> =>
     (await lake.snapshots()).filter(({ table }) => table !== RUNS).map(({ version }) => version);
@@ -127,7 +127,7 @@ test("an earlier start asks for the new part alone", async () => {
     Number(seen.query.get("end_time")),
   ]);
   expect(windows[1]).toEqual([Date.parse("2023-12-31T16:00:00Z"), (DAYS[2] as number) - 1]);
-  expect(await query(held)).toEqual([{ symbol: "600519.SH", n: 5 }]);
+  expect(await query(BARS_PER_SYMBOL)).toEqual([{ symbol: "600519.SH", n: 5 }]);
 });
 
 test("the days between two windows that were asked for are no holidays: a later run asks for them", async () => {
@@ -142,7 +142,7 @@ test("the days between two windows that were asked for are no holidays: a later 
   await run(DAILY, { symbols, from: "2024-05-01" });
   expect((await run(DAILY, { symbols, from: "2024-01-08" })).status).toBe("complete");
   expect(service.seen).toHaveLength(3);
-  expect(await query(held)).toEqual(symbols.map((symbol) => ({ symbol, n: 100 })));
+  expect(await query(BARS_PER_SYMBOL)).toEqual(symbols.map((symbol) => ({ symbol, n: 100 })));
 });
 
 test("the days that are checked again begin at the midnight of each region", async () => {
@@ -218,7 +218,7 @@ test.each([10_000, 5000])(
 );
 
 test.each([
-  ["of the first answer", 3, 600],
+  ["of the first response", 3, 600],
   ["of a page", 6, 640],
   ["of a page, with its first minute alone", 7, 843],
 ])("a cut in the first day %s is seen: nothing of that day is lost", async (_, days, cap) => {
@@ -242,23 +242,23 @@ test.each([
 });
 
 test.each([
-  ["tells it", ": at most 30"],
-  ["does not tell it", ""],
-])("a service that takes fewer symbols and %s gets smaller requests, in the same run", async (_, told) => {
+  ["states it", ": at most 30"],
+  ["does not state it", ""],
+])("a service that takes fewer symbols and %s gets smaller requests, in the same run", async (_, stated) => {
   const record = { period_end: "2023-09-30", announce_date: null, total_assets: 1 };
   const many = Array.from({ length: 118 }, (__, i) => `${601_000 + i}.SH`);
   const market = { ...MARKET, ...Object.fromEntries(many.map((symbol) => [symbol, DAYS])) };
   const { service, run, query } = await setUp((seen, response) => {
     const symbols = (seen.query.get("symbols") ?? "").split(",");
     if (symbols.length > 30)
-      return json(response, 400, { code: "INVALID_PARAMETER", message: `too many symbols${told}` });
+      return json(response, 400, { code: "INVALID_PARAMETER", message: `too many symbols${stated}` });
     const isBars = seen.path === "/v1/klines/batch";
     const data = isBars ? answer(seen, market) : Object.fromEntries(symbols.map((one) => [one, [record]]));
     json(response, 200, { data });
   });
   const symbols = [...SYMBOLS, ...many];
   expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", failures: [] });
-  expect(await query(held)).toEqual([...WHOLE, ...many.map((symbol) => ({ symbol, n: 5 }))]);
+  expect(await query(BARS_PER_SYMBOL)).toEqual([...WHOLE, ...many.map((symbol) => ({ symbol, n: 5 }))]);
   const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
   expect(await run(sheets, { symbols })).toMatchObject({ status: "complete", failures: [] });
   expect(await query("SELECT count(*)::INT AS n FROM raw.balance_sheet")).toEqual([{ n: 120 }]);
@@ -330,7 +330,7 @@ test("failures in a row end the run; what failed is asked for by the next one", 
   const before = service.seen.length;
   expect((await run(DAILY, { symbols: many })).status).toBe("complete");
   expect(service.seen.length - before).toBe(31);
-  expect((await query(held)).slice(0, 2)).toEqual(WHOLE);
+  expect((await query(BARS_PER_SYMBOL)).slice(0, 2)).toEqual(WHOLE);
 });
 
 test("a connection that breaks in the body is asked again, and nothing is doubled", async () => {
@@ -341,7 +341,7 @@ test("a connection that breaks in the body is asked again, and nothing is double
   });
   expect((await run(DAILY, { symbols: SYMBOLS })).status).toBe("complete");
   expect(service.seen).toHaveLength(2);
-  expect(await query(held)).toEqual(WHOLE);
+  expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
 });
 
 test("of a delivery with defects the good part lands, and each defect is kept with its reason", async () => {
@@ -356,7 +356,7 @@ test("of a delivery with defects the good part lands, and each defect is kept wi
     (fraction.volume as unknown[])[2] = 1.5;
     const outside = bars([...DAYS, Date.parse("2025-01-01T16:00:00Z")]);
     const asked = new Set(["699999.SH", ...(seen.query.get("symbols") ?? "").split(",")]);
-    const told = Object.entries({
+    const returned = Object.entries({
       "600001.SH": nulls,
       "600002.SH": unequal,
       "600003.SH": inverted,
@@ -365,7 +365,7 @@ test("of a delivery with defects the good part lands, and each defect is kept wi
       "600006.SH": bars(DAYS),
       "699999.SH": bars(DAYS),
     });
-    json(response, 200, { data: Object.fromEntries(told.filter(([symbol]) => asked.has(symbol))) });
+    json(response, 200, { data: Object.fromEntries(returned.filter(([symbol]) => asked.has(symbol))) });
   });
   const symbols = [1, 2, 3, 4, 5, 6].map((n) => `60000${n}.SH`);
   const report = await run(DAILY, { symbols });
@@ -379,7 +379,7 @@ test("of a delivery with defects the good part lands, and each defect is kept wi
     { symbol: "600004.SH", window: week, bars: 1 },
   ]);
   expect(report.completeness[0]?.unexplained).toMatchObject([{ symbol: "600005.SH" }]);
-  expect(await query(held)).toEqual([
+  expect(await query(BARS_PER_SYMBOL)).toEqual([
     { symbol: "600001.SH", n: 4 },
     { symbol: "600003.SH", n: 4 },
     { symbol: "600004.SH", n: 4 },
@@ -399,7 +399,7 @@ test("of a delivery with defects the good part lands, and each defect is kept wi
   ]);
 });
 
-test("a symbol whose answer was unusable is not taken for one that has nothing", async () => {
+test("a symbol whose response was unusable is not taken for one that has nothing", async () => {
   let broken = true;
   const { service, run, query } = await setUp((seen, response) => {
     const data = answer(seen, MARKET);
@@ -407,11 +407,11 @@ test("a symbol whose answer was unusable is not taken for one that has nothing",
     json(response, 200, { data });
   });
   await run(DAILY, { symbols: SYMBOLS });
-  expect(await query(held)).toEqual([{ symbol: "000001.SZ", n: 3 }]);
+  expect(await query(BARS_PER_SYMBOL)).toEqual([{ symbol: "000001.SZ", n: 3 }]);
   broken = false;
   await run(DAILY, { symbols: SYMBOLS });
   expect(service.seen.at(-1)?.query.get("symbols")).toBe("600519.SH");
-  expect(await query(held)).toEqual(WHOLE);
+  expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
 });
 
 test("reference data is a dated snapshot: a change makes a version, an absence ends one", async () => {
@@ -431,20 +431,19 @@ test("reference data is a dated snapshot: a change makes a version, an absence e
     if (seen.path === "/v1/exchanges/SH/instruments") {
       const list = [
         one("600519.SH", name),
-        ...(name === "old" ? [one("600001.SH", "leaves")] : []),
-        { symbol: 5 },
+        ...(name === "old" ? [one("600001.SH", "leaves"), { symbol: 5 }] : []),
       ];
-      return json(response, 200, { count: 2, exchange: "SH", data: list });
+      return json(response, 200, { count: list.length, exchange: "SH", data: list });
     }
-    const summary = { id: "U", name: "u", category: "c", region: "CN", symbol_count: 2 };
-    if (seen.path === "/v1/universes") return json(response, 200, { data: [summary] });
     const symbols = name === "old" ? ["600519.SH", "600001.SH"] : ["600519.SH"];
+    const summary = { id: "U", name: "u", category: "c", region: "CN", symbol_count: symbols.length };
+    if (seen.path === "/v1/universes") return json(response, 200, { data: [summary] });
     return json(response, 200, { data: { U: { ...summary, symbols } } });
   });
   const first = await run({ name: "reference", kind: "reference" });
-  // One instrument cannot be read, and is set aside.
+  // One instrument cannot be read, and is set aside: the next run requests the list again.
   expect(first).toMatchObject({ status: "partial", requests: { sent: 4 } });
-  expect((await run({ name: "reference", kind: "reference" })).requests.sent).toBe(0);
+  expect((await run({ name: "reference", kind: "reference" })).requests.sent).toBe(1);
   name = "new";
   clock.advance(DAY);
   const last = await run({ name: "reference", kind: "reference" });
@@ -611,5 +610,5 @@ test("an interrupted run keeps what it has, and the next one goes on", async () 
   expect(report.status).toBe("interrupted");
   const again = await run(DAILY, { symbols: many });
   expect(again.status).toBe("complete");
-  expect(await query(held)).toEqual(WHOLE);
+  expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
 });

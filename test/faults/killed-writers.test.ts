@@ -47,15 +47,15 @@ test(`a lake outlives ${KILLS} kills of its writers: nothing is lost, nothing do
   expect(kills.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(KILLS);
 });
 
-async function outlive(lane: number, wanted: number): Promise<number> {
+async function outlive(lane: number, expected: number): Promise<number> {
   const [session, { folder }] = [await openSession(), temporaryLake()];
-  const rounds = fc.sample(anyRound, { seed: SEED + lane, numRuns: 20 * wanted });
+  const rounds = fc.sample(anyRound, { seed: SEED + lane, numRuns: 20 * expected });
   let content: Content = new Map();
   let kills = 0;
   let worker = await startLakeWorker();
   let next = startLakeWorker();
   for (const [index, round] of rounds.entries()) {
-    if (kills >= wanted) break;
+    if (kills >= expected) break;
     const order = orderOf(round, `lane-${lane}/${index}`);
     const after = round.kind === "land" ? landed(content, round.delivery).content : content;
     if (await isKilled(worker, folder, order, round.kill)) {

@@ -20,8 +20,8 @@ test("runs that are killed after any request lose nothing and double nothing; th
   const served = new Lake(join(folder, "served"));
   const market = simulateMarket({ seed: 3, symbols: 60, days: 120, end: "2025-11-20" as TradingDate });
   await fillLake(served, market, { minuteDays: 6, runId: "sim", now: systemClock.now() });
-  let onAnswered = (): void => {};
-  const logger = { info: () => onAnswered(), error: () => {} };
+  let onResponse = (): void => {};
+  const logger = { info: () => onResponse(), error: () => {} };
   const service = await startService(served, {
     port: 0,
     keys: plainKeys(["key"]),
@@ -50,7 +50,7 @@ test("runs that are killed after any request lose nothing and double nothing; th
       const { code } = await runProcess(step, {
         env,
         onStart: (child) => {
-          onAnswered = () => {
+          onResponse = () => {
             if (--left === 0) child.kill("SIGKILL");
           };
         },
@@ -59,7 +59,7 @@ test("runs that are killed after any request lose nothing and double nothing; th
       kills++;
       await new Lake(target).snapshots();
     }
-    onAnswered = () => {};
+    onResponse = () => {};
     expect([step[1], (await runCli(step, { env })).code]).toEqual([step[1], 0]);
   }
   expect(kills).toBeGreaterThanOrEqual(steps.length);

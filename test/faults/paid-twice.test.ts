@@ -23,7 +23,7 @@ const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", f
 const SYMBOLS = ["600000.SH", "600004.SH", "600009.SH"];
 
 /** Minute bars of a window: four per day are enough for a plan. */
-const answerBars = (seen: Seen): object =>
+const barsOf = (seen: Seen): object =>
   seen.query.get("period") === "1d"
     ? barsOn(DAYS, seen)
     : barsOn(
@@ -82,7 +82,7 @@ test.each([
   "two runs at once that ask for %s pay for each request once, and both are complete",
   async (_, one, two) => {
     const { service, lake, run } = await setUp((seen, response) =>
-      setImmediate(() => json(response, 200, { data: answerBars(seen) })),
+      setImmediate(() => json(response, 200, { data: barsOf(seen) })),
     );
     const reports = await Promise.all([run(MINUTE, { symbols: one }), run(MINUTE, { symbols: two })]);
     expect(reports.map(({ status }) => status)).toEqual(["complete", "complete"]);
@@ -105,8 +105,8 @@ test("what another run lands after the plan was made is not asked for", async ()
     const isFirst = other === undefined;
     // The second process begins, and ends, while the first one waits for its first response.
     other ??= run({ ...MINUTE, from: "2023-11-01" }, { symbols: SYMBOLS });
-    if (isFirst) void other.then(() => json(response, 200, { data: answerBars(seen) }));
-    else json(response, 200, { data: answerBars(seen) });
+    if (isFirst) void other.then(() => json(response, 200, { data: barsOf(seen) }));
+    else json(response, 200, { data: barsOf(seen) });
   });
   const report = await run(MINUTE, { symbols: SYMBOLS });
   expect(await other).toMatchObject({ status: "complete" });
@@ -157,7 +157,7 @@ test.runIf(process.platform === "linux")(
   "a disk that does not take a lease ends the run before anything is asked for, and says so",
   async () => {
     const { service, lake, run } = await setUp((seen, response) =>
-      json(response, 200, { data: answerBars(seen) }),
+      json(response, 200, { data: barsOf(seen) }),
     );
     await mkdir(lake.folder, { recursive: true });
     // Nobody can create a file there, whatever the user.
@@ -170,9 +170,7 @@ test.runIf(process.platform === "linux")(
 );
 
 test("nothing is asked for while the disk has no room for it, and the run ends at once", async () => {
-  const { service, lake, run } = await setUp((seen, response) =>
-    json(response, 200, { data: answerBars(seen) }),
-  );
+  const { service, lake, run } = await setUp((seen, response) => json(response, 200, { data: barsOf(seen) }));
   for (let retry = 0; retry < 3; retry++) {
     const report = await run(DAILY, { symbols: SYMBOLS }, { freeBytes: async () => 3_900_000 });
     expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });
@@ -186,7 +184,7 @@ test("nothing is asked for while the disk has no room for it, and the run ends a
 });
 
 test("a disk that fills up on the way ends the run; what was received before is not asked for again", async () => {
-  const { service, run } = await setUp((seen, response) => json(response, 200, { data: answerBars(seen) }));
+  const { service, run } = await setUp((seen, response) => json(response, 200, { data: barsOf(seen) }));
   let looks = 0;
   const report = await run(
     MINUTE,
@@ -205,16 +203,16 @@ test("what is in flight when a run fails is waited for: the next run of the same
   let hasFailed = false;
   let hasReported = false;
   // This comes some time after the error: a run that does not wait for it lands its report earlier.
-  const answerLate = async (seen: Seen, response: Parameters<Script>[1]): Promise<void> => {
+  const respondLate = async (seen: Seen, response: Parameters<Script>[1]): Promise<void> => {
     for (let turns = 0; turns < 20_000 && !hasReported; turns += hasFailed ? 1 : 0) {
       await turn();
       hasReported = existsSync(join(lake.folder, "runs"));
     }
-    json(response, 200, { data: answerBars(seen) });
+    json(response, 200, { data: barsOf(seen) });
   };
   const { service, lake, run } = await setUp((seen, response, index) => {
-    if (index === 1) void answerLate(seen, response);
-    else json(response, 200, { data: answerBars(seen) });
+    if (index === 1) void respondLate(seen, response);
+    else json(response, 200, { data: barsOf(seen) });
   });
   let looks = 0;
   const freeBytes = async (): Promise<number> => {

@@ -26,7 +26,7 @@ export async function startWorker<Order extends object, Done>(
     );
   });
   return {
-    perform: (order) => answerTo<Done>(child, order),
+    perform: (order) => responseTo<Done>(child, order),
     kill: () => void child.kill("SIGKILL"),
     close: () => {
       if (child.connected) child.disconnect();
@@ -34,7 +34,7 @@ export async function startWorker<Order extends object, Done>(
   };
 }
 
-function answerTo<Done>(child: ChildProcess, order: object): Promise<Done | undefined> {
+function responseTo<Done>(child: ChildProcess, order: object): Promise<Done | undefined> {
   return new Promise((resolve, reject) => {
     const onMessage = (response: { done?: Done; failed?: string }): void => {
       child.off("disconnect", onEnd);

@@ -10,7 +10,7 @@ import { KEY } from "../serve/served-lake.js";
 /** Attacks at the same time, at most. */
 const MOST_AT_ONCE = 24;
 const RUNS = 10;
-/** How long a request may go without an answer. */
+/** How long a request may go without a response. */
 const PATIENCE_MS = 30_000;
 /** How much the memory may grow after the first tenth of the time. */
 const MOST_GROWTH_BYTES = 150e6;
@@ -24,9 +24,9 @@ const RIGHT_REQUESTS = [
 export async function fuzzServe(minutes: number, seed: number): Promise<number> {
   const child = fork(fileURLToPath(new URL("serve-process.ts", import.meta.url)));
   try {
-    const { port } = await told<{ port: number }>(child);
+    const { port } = await messageOf<{ port: number }>(child);
     const target = { host: "127.0.0.1", port, key: KEY, patienceMs: PATIENCE_MS };
-    const expected = await Promise.all(RIGHT_REQUESTS.map((path) => rightAnswer(target, path)));
+    const expected = await Promise.all(RIGHT_REQUESTS.map((path) => rightResponse(target, path)));
     let attacks = 0;
     const property = fc.asyncProperty(
       fc.array(anyAttack(KEY), { minLength: 1, maxLength: MOST_AT_ONCE }),
@@ -36,7 +36,7 @@ export async function fuzzServe(minutes: number, seed: number): Promise<number> 
         assert.equal(child.exitCode, null, "the service's process is gone");
         for (const [k, path] of RIGHT_REQUESTS.entries())
           assert.equal(
-            await rightAnswer(target, path),
+            await rightResponse(target, path),
             expected[k],
             `a right request is answered otherwise: ${path}`,
           );
@@ -74,7 +74,7 @@ export async function fuzzServe(minutes: number, seed: number): Promise<number> 
   }
 }
 
-async function rightAnswer({ host, port, key }: Target, path: string): Promise<string> {
+async function rightResponse({ host, port, key }: Target, path: string): Promise<string> {
   const response = await fetch(`http://${host}:${port}${path}`, {
     headers: { "x-api-key": key },
     signal: AbortSignal.timeout(PATIENCE_MS),
@@ -84,12 +84,12 @@ async function rightAnswer({ host, port, key }: Target, path: string): Promise<s
 }
 
 async function memoryOf(child: ChildProcess): Promise<number> {
-  const answer = told<{ rss: number }>(child);
+  const response = messageOf<{ rss: number }>(child);
   child.send("memory");
-  return (await answer).rss;
+  return (await response).rss;
 }
 
-async function told<T>(child: ChildProcess): Promise<T> {
+async function messageOf<T>(child: ChildProcess): Promise<T> {
   const [message] = await once(child, "message");
   return message as T;
 }

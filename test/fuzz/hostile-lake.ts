@@ -7,7 +7,7 @@ import { type LandedBar, landFinancials, landReference, landRows } from "../serv
 const DAY = 86_400_000;
 const FIRST_DAY = Date.parse("2024-01-01T16:00:00Z");
 
-/** Fills a lake that hostile requests find something in: bars of 40 symbols, so that answers are not all short. */
+/** Fills a lake that hostile requests find something in: bars of 40 symbols, so that responses are not all short. */
 export async function fillHostileLake(lake: Lake): Promise<void> {
   const symbols = Array.from({ length: 40 }, (_, s) => `${600_000 + s}.SH`);
   await landRows(

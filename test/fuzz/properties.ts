@@ -9,7 +9,7 @@ import { anyBars, barsOf, columnsOf } from "../wire/any-kline-columns.js";
 import { anyKlineDocument, type KlineDocument } from "../wire/any-kline-document.js";
 import { anyCuts, cutAt, utf8 } from "../wire/chunks.js";
 import { readJson } from "../wire/decode/read-json.js";
-import { issueText, type SlowAnswer, slowKlines } from "../wire/decode/slow-klines.js";
+import { issueText, type SlowResponse, slowKlines } from "../wire/decode/slow-klines.js";
 
 /** Something that holds for all inputs. */
 export interface Property {
@@ -17,7 +17,7 @@ export interface Property {
   readonly property: fc.IAsyncProperty<[never]>;
 }
 
-/** Buffers that hold what earlier answers left in them. */
+/** Buffers that hold what earlier responses left in them. */
 const pool = new KlineBufferPool();
 
 function property<T>(
@@ -31,7 +31,7 @@ function property<T>(
   };
 }
 
-/** What must hold between bytes and columns: run in the tests for a moment, and by `npm run fuzz` for as long as told. */
+/** What must hold between bytes and columns: run briefly in the tests, and by `npm run fuzz` for a given time. */
 export const PROPERTIES: readonly Property[] = [
   property(
     "any document, however cut, is what JSON.parse reads of it",
@@ -47,12 +47,12 @@ export const PROPERTIES: readonly Property[] = [
     },
   ),
   property(
-    "any K-line answer, however cut, is what the slow reader reads of it",
+    "any K-line response, however cut, is what the slow reader reads of it",
     fc.tuple(anyKlineDocument, anyCuts),
     async ([{ text, expectation }, cuts]) => compareKlines(utf8(text), expectation, cuts),
   ),
   property(
-    "any K-line answer with changed bytes is what the slow reader reads of it, or both refuse it",
+    "any K-line response with changed bytes is what the slow reader reads of it, or both refuse it",
     fc.tuple(anyKlineDocument, anyChanges, anyCuts),
     async ([{ text, expectation }, changes, cuts]) =>
       compareKlines(changed(utf8(text), changes), expectation, cuts),
@@ -68,7 +68,7 @@ export const PROPERTIES: readonly Property[] = [
     },
   ),
   property(
-    "what is encoded of a decoded answer parses to the same bars",
+    "what is encoded of a decoded response parses to the same bars",
     anyKlineDocument,
     async ({ text, expectation }) => {
       const first = await decoded(utf8(text), expectation, []);
@@ -123,7 +123,7 @@ async function decoded(
   }
 }
 
-function plain({ columns, absent, unusable, received, issues }: DecodedKlines): SlowAnswer {
+function plain({ columns, absent, unusable, received, issues }: DecodedKlines): SlowResponse {
   return {
     bars: barsOf(columns),
     symbols: [...columns.symbols],

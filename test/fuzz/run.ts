@@ -48,7 +48,7 @@ async function main(): Promise<number> {
     }
     if (process.stdout.isTTY) process.stdout.write(`\rturn ${turn + 1}`);
   }
-  for (const [{ name }, runs] of counts) console.log(`${String(runs).padStart(9)} held: ${name}`);
+  for (const [{ name }, runs] of counts) console.log(`${String(runs).padStart(9)} passed: ${name}`);
   return 0;
 }
 

@@ -135,7 +135,7 @@ describe.skipIf(!pythonHas("qlib.workflow"))("qlib reads", () => {
   });
 
   test("statements as they were known on each date", async () => {
-    let told = 0;
+    let present = 0;
     for (const date of DATES) {
       const rows = await its.session.json<Record<string, unknown> & { symbol: string; period: number }>(
         `SELECT symbol, CAST(year(month) * 100 + quarter(month) AS INTEGER) AS period,
@@ -156,10 +156,10 @@ describe.skipIf(!pythonHas("qlib.workflow"))("qlib reads", () => {
           ),
         );
         expect(values, `${name} on ${date}`).toEqual([...newest, ...byPeriod]);
-        told += values.filter((value) => value !== null).length;
+        present += values.filter((value) => value !== null).length;
       }
     }
-    expect(told).toBeGreaterThan(500);
+    expect(present).toBeGreaterThan(500);
   });
 
   test("an instrument without statements beside its bars", () => {

@@ -51,7 +51,7 @@ const REQUEST: RequestRecord = {
   absent: [],
 };
 
-/** The rows of a file as DuckDB reads them, in the file's order, with instants and dates as hyparquet is told to give them. */
+/** The rows of a file as DuckDB reads them, in the file's order, with instants and dates as hyparquet is set to return them. */
 async function rowsByDuckDb(session: Session, file: string, columns: readonly Column[]): Promise<unknown[]> {
   const select = columns.map(({ name, type }) => {
     if (type === "timestamp") return `epoch_us(${ident(name)}) AS ${ident(name)}`;

@@ -10,14 +10,14 @@ import { TABLES } from "../../src/schema/tables.js";
 import { fillEventfulLake, ODD_SYMBOL } from "./eventful-lake.js";
 import { landAgain } from "./land-again.js";
 import { checkpointsAlone, commitsAlone, newestCheckpoint } from "./log-copies.js";
-import { comparable, type Question, questionsOf, type Reading, type Wanted } from "./readings.js";
+import { comparable, type Demand, type Question, questionsOf, type Reading } from "./readings.js";
 
 /** An engine that is too heavy for the tests. */
 export interface Engine {
   /** Its name and version. */
   readonly name: string;
   /** Reads tables that lie somewhere under the folder, as barlake does. */
-  read(folder: string, wanted: readonly Wanted[]): readonly Reading[];
+  read(folder: string, wanted: readonly Demand[]): readonly Reading[];
   /** Writes to tables of a lake, and names each commit. */
   write(lake: string): readonly string[];
 }

@@ -31,7 +31,7 @@ open_folder(days)
 universe = D.instruments(query["universe"])
 everything = D.list_instruments(D.instruments("all"), as_list=True)
 newest = [f"P($${item}_q)" for item in query["items"]]
-told = [f"PRef($${item}_q, {period})" for item in query["items"] for period in query["periods"]]
+by_period = [f"PRef($${item}_q, {period})" for item in query["items"] for period in query["periods"]]
 answer = {
     "calendar": [str(day.date()) for day in D.calendar(freq="day")],
     "features": rows(D.features(everything, query["fields"], freq="day")),
@@ -42,7 +42,7 @@ answer = {
     "statements": {
         date: {
             name: found[0][1:]
-            for name, found in rows(D.features(everything, newest + told, start_time=date, end_time=date, freq="day")).items()
+            for name, found in rows(D.features(everything, newest + by_period, start_time=date, end_time=date, freq="day")).items()
         }
         for date in query["dates"]
     },

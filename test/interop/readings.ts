@@ -20,7 +20,7 @@ export interface Reading {
 }
 
 /** What an engine is to read. */
-export interface Wanted {
+export interface Demand {
   /** Folder of the table. */
   readonly path: string;
   readonly version: number;
@@ -32,7 +32,7 @@ export interface Wanted {
 
 /** What is asked of an engine, and what barlake finds. */
 export interface Question {
-  readonly wanted: Wanted;
+  readonly wanted: Demand;
   readonly ours: Reading;
 }
 
@@ -46,7 +46,7 @@ async function readingOf(
   session: Session,
   lake: Lake,
   snapshot: Snapshot,
-  { symbol, since }: Pick<Wanted, "symbol" | "since"> = {},
+  { symbol, since }: Pick<Demand, "symbol" | "since"> = {},
 ): Promise<Reading> {
   const { version, columns } = snapshot;
   const relation = await parquetRelation(session, lake.filesOf(snapshot));
@@ -92,7 +92,7 @@ export interface QuestionOptions {
   /** The oldest version of a table that its log still tells of. @default 0 */
   readonly oldest?: (table: string) => number;
   /** Conditions on the newest daily bars, each a question of its own. @default none */
-  readonly filters?: readonly Pick<Wanted, "symbol" | "since">[];
+  readonly filters?: readonly Pick<Demand, "symbol" | "since">[];
 }
 
 /** All of few versions; of many those at both ends, around the first checkpoint, and one between. */

@@ -1,7 +1,9 @@
 import {
   appendFileSync,
   copyFileSync,
+  cpSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -10,12 +12,14 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { literal } from "../../src/db/quote.js";
-import type { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session.js";
 import { checkLake } from "../../src/jobs/maintenance/check-lake.js";
 import { Lake } from "../../src/lake/lake.js";
+import { openRejects } from "../../src/lake/land/rejects.js";
 import type { Action, AddFile } from "../../src/lake/log/delta-actions.js";
 import { commit } from "../../src/lake/log/delta-log.js";
 import { addActionOf } from "../../src/lake/log/snapshot.js";
@@ -42,14 +46,26 @@ interface Place {
 /** A lake with three versions of one partition: two bars, one of them changed, and then changed again. */
 async function threeVersions(): Promise<Place> {
   const [lake, session] = [temporaryLake(), await openSession()];
-  await land(session, lake, BARS_1D, [{ at: day(2) }, { at: day(3), symbol: "600000.SH" }], { now: T0 });
-  await land(session, lake, BARS_1D, [{ at: day(2), close: 10.25 }], { now: T0 + 1000 });
-  await land(session, lake, BARS_1D, [{ at: day(2), close: 9.5 }], { now: T0 + 2000 });
+  cpSync(template, lake.folder, { recursive: true });
   const path = (name: string): string => join(lake.folder, "bars_1d", name);
   const [file = ""] = (await lake.snapshot(BARS_1D)).files.keys();
   const entry = (version: number): string => path(`_delta_log/${String(version).padStart(20, "0")}.json`);
   return { lake, session, path, entry, file };
 }
+
+let template: string;
+
+beforeAll(async () => {
+  template = mkdtempSync(join(tmpdir(), "barlake-"));
+  const lake = new Lake(template, { hasDatabase: false });
+  using session = await Session.open({ threads: 1 });
+  await openRejects(session);
+  await land(session, lake, BARS_1D, [{ at: day(2) }, { at: day(3), symbol: "600000.SH" }], { now: T0 });
+  await land(session, lake, BARS_1D, [{ at: day(2), close: 10.25 }], { now: T0 + 1000 });
+  await land(session, lake, BARS_1D, [{ at: day(2), close: 9.5 }], { now: T0 + 2000 });
+});
+
+afterAll(() => rmSync(template, { recursive: true, force: true }));
 
 async function findings(lake: Lake, deep: boolean): Promise<readonly Finding[]> {
   return (await checkTable(new Lake(lake.folder), BARS_1D, { deep })).findings;

@@ -26,7 +26,7 @@ test("a lake's rows come as record batches, with bound values, and go on as IPC"
   ]);
 });
 
-test("a lake is read as it stood at a moment", async () => {
+test("a lake is read as of a time", async () => {
   const lake = temporaryLake();
   const session = await openSession();
   for (const close of [10.25, 10.5])
@@ -40,7 +40,7 @@ test("a lake is read as it stood at a moment", async () => {
   expect([await closeAt(0), await closeAt(1)]).toEqual([10.25, 10.5]);
 });
 
-test("whoever has seen enough may stop", async () => {
+test("a reader may stop early", async () => {
   let rows = 0;
   for await (const batch of queryArrow(temporaryLake(), "FROM range(1000000)")) {
     rows += batch.numRows;

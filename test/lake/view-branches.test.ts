@@ -85,7 +85,7 @@ test("one symbol's month out of a compacted year opens the files of that month a
   expect(new Set(files.map((file) => file.partitionValues.month)).size).toBe(12);
   expect(june.length).toBeGreaterThanOrEqual(3);
   const session = await readerOf(lake);
-  const wanted =
+  const expected =
     "SELECT count(*) AS n, min(trade_date)::VARCHAR AS day FROM bars_1m WHERE symbol = '600005.SH'";
   for (const range of [
     "trade_date BETWEEN '2025-06-01' AND '2025-06-30'",
@@ -95,12 +95,12 @@ test("one symbol's month out of a compacted year opens the files of that month a
     "timestamp BETWEEN TIMESTAMPTZ '2025-06-10 09:30:00+08' AND TIMESTAMPTZ '2025-06-10 15:00:00+08'",
     "month = '2025-06-01'",
   ]) {
-    const sql = `${wanted} AND ${range}`;
+    const sql = `${expected} AND ${range}`;
     expect(await session.json(sql), range).toEqual([{ n: 200n, day: "2025-06-10" }]);
     const cost = await costOf(session, sql);
     expect(cost, range).toEqual({ files: june.length, rowGroups: 1 });
   }
-  expect((await costOf(session, wanted)).files).toBe(files.length);
+  expect((await costOf(session, expected)).files).toBe(files.length);
 });
 
 test("of a large file, one symbol's month reads one row group or two", async () => {

@@ -5,7 +5,7 @@ import { instantOf, localDate } from "../../src/market/zone.js";
 
 const ZONES = ["Asia/Shanghai", "Asia/Hong_Kong", "America/New_York"] as const;
 
-/** What a clock in the zone shows, told by the platform: an independent reading. */
+/** What a clock in the zone shows, by the platform: an independent reading. */
 function wallClock(ms: number, zone: string): string {
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
   return format.format(ms);

@@ -59,7 +59,7 @@ SELECT d, a + 1 AS open, a + 3 AS high, a AS low, a + 2 AS close, 100 AS volume,
 SELECT 1 AS one, 'two' AS second
 `;
 
-test("a page names its lake's versions, the moment, and when and by what it was made", async () => {
+test("a page names its lake's versions, the as-of time, and when and by what it was made", async () => {
   const page = await pageOf("-- # A title\n-- %% param n = 3\n-- %%\nSELECT $n AS n");
   expect(page).toContain("<title>A title</title>");
   expect(page).toContain("<dt>n</dt><dd>3</dd>");

@@ -112,8 +112,8 @@ const written = fc.record({
 
 test("what is written as cells is read back as they are", () => {
   fc.assert(
-    fc.property(fc.array(written, { minLength: 1, maxLength: 5 }), (wanted) => {
-      const text = wanted.map(({ prose, statements, title }) => {
+    fc.property(fc.array(written, { minLength: 1, maxLength: 5 }), (expected) => {
+      const text = expected.map(({ prose, statements, title }) => {
         const option = title === undefined ? "" : ` title="${title.replaceAll('"', '""')}"`;
         return [
           `-- %% table${option}`,
@@ -123,7 +123,7 @@ test("what is written as cells is read back as they are", () => {
       });
       const { cells } = parseNotebook(text.join("\n"), "any.sql");
       expect(cells.map(({ prose, sql, view }) => ({ prose, sql, title: view.title }))).toEqual(
-        wanted.map(({ prose, statements, title }) => ({
+        expected.map(({ prose, statements, title }) => ({
           prose: prose.join("\n"),
           sql: `${statements.join(";\n")};`,
           title,

@@ -60,7 +60,7 @@ test.each<[string, TestFile[], [string, number][]]>([
     [["abc", 1]],
   ],
   ["a file a partition stays", [file("a", 1, "A", "Z", "p"), file("b", 1, "A", "Z", "q")], []],
-  ["a landed file is written anew, though it is alone", [landed("a", 40, "A", "Z")], [["a", 1]]],
+  ["a landed file is rewritten, though it is alone", [landed("a", 40, "A", "Z")], [["a", 1]]],
   ["a landed file that is large becomes several", [landed("a", 250, "A", "Z")], [["a", 3]]],
   [
     "a landed file beside one that it would not fit in comes alone",
@@ -160,7 +160,7 @@ function meet({ range: a }: TestFile, { range: b }: TestFile): boolean {
   return a === undefined || b === undefined || (a.min <= b.max && b.min <= a.max);
 }
 
-/** Files that meet, or that are held together by others that they meet; ascending. */
+/** Files that meet, or that other files connect; ascending. */
 function clustersOf(files: readonly TestFile[]): TestFile[][] {
   const clusters: TestFile[][] = [];
   for (const one of files) {

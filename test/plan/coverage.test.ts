@@ -34,7 +34,7 @@ test("what was asked for throughout has no gap, whatever holidays lie in it", ()
       symbols: 1,
       first: "2024-01-02",
       last: "2024-01-12",
-      wanted: 9,
+      expected: 9,
       answered: 9,
       gaps: [],
     },
@@ -43,13 +43,13 @@ test("what was asked for throughout has no gap, whatever holidays lie in it", ()
 
 test("gaps are at the start, in the middle or at the end; those that are alike are one; the largest comes first", () => {
   const holed = [between("2024-01-01", "2024-01-04"), between("2024-01-09", "2024-01-13")];
-  const { wanted, answered, gaps } = coverage({
+  const { expected, answered, gaps } = coverage({
     late: [between("2024-01-03", "2024-01-13")],
     first: holed,
     second: holed,
     ended: [between("2024-01-01", "2024-01-12")],
   });
-  expect({ wanted, answered }).toEqual({ wanted: 36, answered: 36 - 6 - 1 - 1 });
+  expect({ expected, answered }).toEqual({ expected: 36, answered: 36 - 6 - 1 - 1 });
   expect(gaps.map(({ first, last, days, symbols, place }) => [first, last, days, symbols, place])).toEqual([
     ["2024-01-04", "2024-01-08", 3, 2, "middle"],
     ["2024-01-02", "2024-01-02", 1, 1, "start"],
@@ -59,13 +59,13 @@ test("gaps are at the start, in the middle or at the end; those that are alike a
 });
 
 test("a symbol is not missed before it was listed", () => {
-  const { wanted, answered } = coverage(
+  const { expected, answered } = coverage(
     { young: [between("2024-01-10", "2024-01-13")] },
     { young: "2024-01-10" },
   );
-  expect({ wanted, answered }).toEqual({ wanted: 3, answered: 3 });
+  expect({ expected, answered }).toEqual({ expected: 3, answered: 3 });
 });
 
-test("nothing asked for is nothing wanted", () => {
-  expect(coverage({})).toMatchObject({ symbols: 0, wanted: 0, answered: 0, gaps: [] });
+test("nothing asked for is nothing expected", () => {
+  expect(coverage({})).toMatchObject({ symbols: 0, expected: 0, answered: 0, gaps: [] });
 });

@@ -7,15 +7,15 @@ import { encodeKlines } from "../../src/wire/encode/encode-klines.js";
 const bar = fc.record({
   close: fc.integer({ min: 1, max: 99 }),
   prevClose: fc.option(fc.integer({ min: 1, max: 99 })),
-  isWanted: fc.boolean(),
+  isKept: fc.boolean(),
 });
 
-/** An answer with the bars of a symbol, one each millisecond from 1. */
+/** A response with the bars of a symbol, one each millisecond from 1. */
 function textOf(
   symbols: Readonly<Record<string, readonly { at: number; close: number; prevClose: number | null }[]>>,
 ) {
   const some = Object.entries(symbols).filter(([, bars]) => bars.length > 0);
-  const told = some.map(([symbol, bars]) => {
+  const found = some.map(([symbol, bars]) => {
     const close = bars.map((one) => one.close);
     const prices = { open: close, high: close, low: close, close, volume: close, amount: close };
     return [
@@ -23,10 +23,10 @@ function textOf(
       { timestamp: bars.map(({ at }) => at), ...prices, prev_close: bars.map((one) => one.prevClose) },
     ];
   });
-  return JSON.stringify({ data: Object.fromEntries(told) });
+  return JSON.stringify({ data: Object.fromEntries(found) });
 }
 
-test("the bars that are wanted are those of an answer that has no others", async () => {
+test("the kept bars are those of a response that has no others", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(bar, { maxLength: 30 }), fc.array(bar, { maxLength: 30 }), async (a, b) => {
       const timed = { "600519.SH": a, "000001.SZ": b } as const;
@@ -37,21 +37,21 @@ test("the bars that are wanted are those of an answer that has no others", async
         ]),
       );
       const wanted = Object.fromEntries(
-        Object.entries(all).map(([symbol, bars]) => [symbol, bars.filter((one) => one.isWanted)]),
+        Object.entries(all).map(([symbol, bars]) => [symbol, bars.filter((one) => one.isKept)]),
       );
       const [{ columns }, expected] = [
         await decodeKlines([Buffer.from(textOf(all))], { shape: "map" }),
         await decodeKlines([Buffer.from(textOf(wanted))], { shape: "map" }),
       ];
-      const some = filteredBars(columns, (symbol, at) => all[symbol]?.[at - 1]?.isWanted === true);
+      const some = filteredBars(columns, (symbol, at) => all[symbol]?.[at - 1]?.isKept === true);
       expect(some.rows).toBe(expected.columns.rows);
-      const [told, right] = [some, expected.columns].map((one) =>
+      const [found, right] = [some, expected.columns].map((one) =>
         JSON.parse(Buffer.from(encodeKlines(one, "map")).toString()),
       );
       for (const symbol of Object.keys(all)) {
-        const { timestamp = [] } = told.data[symbol] ?? {};
+        const { timestamp = [] } = found.data[symbol] ?? {};
         expect(timestamp).toEqual(right.data[symbol]?.timestamp ?? []);
-        if (timestamp.length > 0) expect(told.data[symbol]).toEqual(right.data[symbol]);
+        if (timestamp.length > 0) expect(found.data[symbol]).toEqual(right.data[symbol]);
       }
     }),
   );

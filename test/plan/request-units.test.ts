@@ -190,10 +190,10 @@ test("no plan takes more requests than asking for each group of equal gaps by it
           end: START + (day + days) * DAY_MS,
         }));
         const rest = subtractRanges({ start: START, end: END }, holes);
-        const wanted = subtractRanges({ start: START, end: END }, rest);
+        const expected = subtractRanges({ start: START, end: END }, rest);
         const own = Array.from({ length: members }, (_, i) => `${600_000 + covered.size + i}.SH`);
         for (const symbol of own) covered.set(symbol, rest);
-        apart += windowsOfGaps(wanted, 20) * Math.ceil(members / 10);
+        apart += windowsOfGaps(expected, 20) * Math.ceil(members / 10);
       }
       const units = plan([...covered.keys()], { covered, symbolsPerRequest: 10 });
       expect(units.length).toBeLessThanOrEqual(apart);

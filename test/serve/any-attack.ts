@@ -13,7 +13,7 @@ export const nasty = fc.oneof(
     "..%2f..%2fetc%2fpasswd",
     "\u0000",
     "%00",
-    "$wanted",
+    "$requested",
     "999999999999999999999",
     "-1",
     "1e308",
@@ -138,10 +138,10 @@ const anyBody = fc.oneof(
   fc.string({ unit: "binary" }),
 );
 
-type Whole = Pick<Attack, "pieces" | "isComplete" | "mostAnswers">;
+type Whole = Pick<Attack, "pieces" | "isComplete" | "mostResponses">;
 
-function whole(text: string, { isComplete = true, mostAnswers = 1 } = {}): Whole {
-  return { pieces: [Buffer.from(text, "latin1")], isComplete, mostAnswers };
+function whole(text: string, { isComplete = true, mostResponses = 1 } = {}): Whole {
+  return { pieces: [Buffer.from(text, "latin1")], isComplete, mostResponses };
 }
 
 /** A request that is one by the rules of HTTP, whatever is in it. */
@@ -168,7 +168,7 @@ const anyRequest = (key: string): fc.Arbitrary<Whole> =>
       return {
         pieces: [Buffer.concat(pieces)],
         isComplete: method !== "BREW" && method !== "get",
-        mostAnswers: 1,
+        mostResponses: 1,
       };
     });
 
@@ -198,7 +198,7 @@ const smuggled = (key: string): fc.Arbitrary<Whole> => {
     whole(hidden.replace("host: x", "ho\u0000st: x")),
     whole(hidden.replace("HTTP/1.1", "HTTP/9.9")),
     whole(hidden.replace(" HTTP/1.1", "")),
-    whole(`${hidden}${hidden}`, { mostAnswers: 2 }),
+    whole(`${hidden}${hidden}`, { mostResponses: 2 }),
     whole("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     whole("\u0016\u0003\u0001\u0000\u00a5\u0001\u0000\u0000"),
     whole("CONNECT elsewhere:443 HTTP/1.1\r\nhost: elsewhere\r\n\r\n", { isComplete: false }),
@@ -209,7 +209,7 @@ const smuggled = (key: string): fc.Arbitrary<Whole> => {
 
 const garbage: fc.Arbitrary<Whole> = fc
   .uint8Array({ minLength: 1, maxLength: 2000 })
-  .map((bytes) => ({ pieces: [bytes], isComplete: false, mostAnswers: 1 }));
+  .map((bytes) => ({ pieces: [bytes], isComplete: false, mostResponses: 1 }));
 
 /** Anything that a hostile client may do. */
 export function anyAttack(key: string): fc.Arbitrary<Attack> {

@@ -11,8 +11,8 @@ export interface Attack {
   readonly after: "read" | "dawdle" | "leave";
   /** Whether the service must answer: the request is complete. */
   readonly isComplete: boolean;
-  /** Answers that there may be at most: more means that one request was taken for two. */
-  readonly mostAnswers: number;
+  /** Responses that there may be at most: more means that one request was taken for two. */
+  readonly mostResponses: number;
 }
 
 /** Where an attack goes to. */
@@ -20,18 +20,18 @@ export interface Target {
   readonly host: string;
   readonly port: number;
   readonly key: string;
-  /** After how long without an answer a complete request counts as unanswered. @default never */
+  /** After how long without a response a complete request counts as unanswered. @default never */
   readonly patienceMs?: number;
 }
 
-/** How long nothing may come before no more is expected: it can keep an answer too many from being seen, and no other. */
+/** How long nothing may come before no more is expected: it can keep a response too many from being seen, and no other. */
 const SILENCE_MS = 200;
 
-/** Carries an attack out. @throws {AssertionError} for an answer that breaks a rule, or for none. */
+/** Carries an attack out. @throws {AssertionError} for a response that breaks a rule, or for none. */
 export async function carryOut(attack: Attack, target: Target): Promise<void> {
   const socket = connect(target.port, target.host);
   socket.on("error", () => {});
-  // Whoever reads listens from the beginning: the connection may be over before all is sent.
+  // The reader listens from the beginning: the connection may close before all is sent.
   const reading =
     attack.after === "read"
       ? received(socket, attack.isComplete ? (target.patienceMs ?? Number.POSITIVE_INFINITY) : SILENCE_MS)
@@ -48,14 +48,14 @@ export async function carryOut(attack: Attack, target: Target): Promise<void> {
     const replies = readReplies(bytes);
     for (const reply of replies) checkReply(reply);
     if (!attack.isComplete) return;
-    assert.ok(isOver || replies.length > 0, "no answer");
-    assert.ok(replies.length <= attack.mostAnswers, `${replies.length} responses`);
+    assert.ok(isOver || replies.length > 0, "no response");
+    assert.ok(replies.length <= attack.mostResponses, `${replies.length} responses`);
   } finally {
     socket.destroy();
   }
 }
 
-/** What every answer must be like. @throws {AssertionError} */
+/** What every response must be like. @throws {AssertionError} */
 function checkReply({ status, body, isWhole }: HttpReply): void {
   if (body === "" && (!isWhole || status < 200)) return;
   const text = body.slice(0, 200);
@@ -81,7 +81,7 @@ async function dawdle(socket: Socket): Promise<void> {
 }
 
 /**
- * All that comes until the connection ends, or has been silent for some time: after the first answer, where one is
+ * All that comes until the connection ends, or has been silent for some time: after the first response, where one is
  * awaited, however long that takes.
  */
 function received(socket: Socket, patienceMs: number): Promise<{ bytes: Buffer; isOver: boolean }> {

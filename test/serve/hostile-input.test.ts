@@ -89,7 +89,7 @@ describe("hostile inputs are answered with data or a refusal, never with a fault
   });
 });
 
-test("hostile clients get answers or are cut off, and everybody else is answered as before", async () => {
+test("hostile clients get responses or are cut off, and everybody else is answered as before", async () => {
   const target = { host: "127.0.0.1", port: served.service.port, key: KEY };
   const before = await served.ask(KLINES);
   expect(before.status).toBe(200);

@@ -1,4 +1,4 @@
-/** An answer as it stands on the wire. */
+/** A response as it stands on the wire. */
 export interface HttpReply {
   readonly status: number;
   readonly body: string;
@@ -6,7 +6,7 @@ export interface HttpReply {
   readonly isWhole: boolean;
 }
 
-/** Reads the answers that a connection brought, one after the other. @throws {Error} for what is no HTTP. */
+/** Reads the responses that a connection brought, one after the other. @throws {Error} for what is no HTTP. */
 export function readReplies(bytes: Buffer): HttpReply[] {
   const replies: HttpReply[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -24,19 +24,19 @@ const KLINES = "/v1/klines/batch?symbols=600000.SH&adjust=none";
 
 describe("compression", () => {
   const raw = async (url: string, headers: Record<string, string>) => {
-    const { headers: told, body } = await request(url + KLINES, {
+    const { headers: received, body } = await request(url + KLINES, {
       headers: { "x-api-key": KEY, ...headers },
     });
-    return { told, bytes: Buffer.from(await body.arrayBuffer()) };
+    return { headers: received, bytes: Buffer.from(await body.arrayBuffer()) };
   };
 
-  test("is for clients that accept it, of bodies that are worth it; the answer is the same", async () => {
+  test("is for clients that accept it, of bodies that are worth it; the response is the same", async () => {
     const { service } = await serveForTest((lake) => landRows(lake, BARS_1D, bars("600000.SH", 100)));
     const plain = await raw(service.url, {});
-    expect(plain.told["content-encoding"]).toBeUndefined();
-    expect(plain.told.vary).toBe("accept-encoding");
+    expect(plain.headers["content-encoding"]).toBeUndefined();
+    expect(plain.headers.vary).toBe("accept-encoding");
     const packed = await raw(service.url, { "accept-encoding": "br, gzip;q=0.5" });
-    expect(packed.told["content-encoding"]).toBe("gzip");
+    expect(packed.headers["content-encoding"]).toBe("gzip");
     expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 2);
     expect(gunzipSync(packed.bytes)).toEqual(plain.bytes);
     const short = await request(`${service.url}${KLINES}&count=1`, {
@@ -63,7 +63,7 @@ describe("compression", () => {
   });
 });
 
-describe("an answer that has not changed", () => {
+describe("a response that has not changed", () => {
   test("is not sent again: until the tables that it comes from change", async () => {
     const { ask, lake } = await serveForTest((empty) => landRows(empty, BARS_1D, bars("600000.SH", 3)));
     const first = await ask(KLINES);
@@ -130,7 +130,7 @@ test("metrics count requests by endpoint and status; a path that is none has no 
   expect(text).toContain('barlake_service_requests_total{endpoint="none",status="404"} 1');
   expect(text).toContain(`barlake_service_request_duration_seconds_count{${endpoint}} 4`);
   expect(text).toMatch(/barlake_service_sent_bytes_total\{endpoint="GET \/v1\/klines\/batch"\} [1-9]/);
-  expect(text).toContain("barlake_service_requests_under_way 1");
+  expect(text).toContain("barlake_service_requests_in_flight 1");
   expect(text).not.toContain("nowhere");
   expect(text).not.toContain(KEY);
 });

@@ -1,7 +1,7 @@
 import type { Adjustment, Period } from "../../src/market/period.js";
 import type { LandedBar } from "./served-lake.js";
 
-/** Compact K-line data, as an answer has it. */
+/** Compact K-line data, as a response has it. */
 export interface Klines {
   readonly timestamp: readonly number[];
   readonly open: readonly number[];

@@ -37,7 +37,7 @@ const EXAMPLES: Readonly<Record<EndpointName, readonly (readonly [target: string
 const INTRODUCTION = `# The service, by example
 
 Every endpoint, asked on a small simulated market. The responses are those of the service, whole: a test asks for them
-anew, and compares.
+again, and compares.
 
 \`\`\`sh
 npx barlake sim --symbols 8 --days 60 --minute-days 2 --seed 4 --end 2026-11-20 --lake data/example
@@ -45,7 +45,7 @@ BARLAKE_SERVE_KEYS=k npx barlake serve --lake data/example --port 8080
 \`\`\`
 `;
 
-test("docs/service-examples.md has an example of every endpoint, with its real answer", async () => {
+test("docs/service-examples.md has an example of every endpoint, with its real response", async () => {
   const end = "2026-11-20" as TradingDate;
   const { ask } = await serveForTest(async (lake) => {
     const market = simulateMarket({ seed: 4, symbols: 8, days: 60, end });

@@ -14,7 +14,7 @@ import { fillSimulated } from "./simulated-lake.js";
 const COLUMNS = ["open", "high", "low", "close", "volume", "amount", "prev_close"] as const;
 const SYMBOLS = 24;
 
-/** Rows of `adjusted` in the form of an answer, by symbol. */
+/** Rows of `adjusted` in the form of a response, by symbol. */
 async function klines(
   reader: Session,
   call: string,
@@ -35,10 +35,10 @@ function midnightAfter(symbol: string, date: string): number {
   return dayRange(regionOf(symbol) as Region, parseTradingDate(date)).end;
 }
 
-function expectSame(found: Klines, wanted: Klines, exact: readonly string[], what: string): void {
-  expect(found.timestamp, what).toEqual(wanted.timestamp);
+function expectSame(found: Klines, expected: Klines, exact: readonly string[], what: string): void {
+  expect(found.timestamp, what).toEqual(expected.timestamp);
   for (const name of COLUMNS) {
-    const [left, right] = [found[name] ?? [], wanted[name] ?? found.timestamp.map(() => null)];
+    const [left, right] = [found[name] ?? [], expected[name] ?? found.timestamp.map(() => null)];
     if (exact.includes(name)) expect(left, `${what} ${name}`).toEqual(right);
     const far = left.filter(
       (value, i) => Math.abs((value ?? 0) - (right[i] ?? 0)) > 1e-12 * Math.abs(value ?? 0),
@@ -94,8 +94,8 @@ describe("bars of a simulated market", () => {
             bars.filter((bar) => bar.symbol === symbol && bar.timestamp < before);
           const bars = own(period.endsWith("m") ? minute : daily);
           if (bars.length === 0) continue;
-          const wanted = referenceKlines(bars, own(daily), { period, adjust, count: 1e9 });
-          expectSame(found.get(symbol) as Klines, wanted, ["volume"], `${symbol} ${call}`);
+          const expected = referenceKlines(bars, own(daily), { period, adjust, count: 1e9 });
+          expectSame(found.get(symbol) as Klines, expected, ["volume"], `${symbol} ${call}`);
         }
       }
     }
@@ -193,7 +193,7 @@ describe("a handful of bars", () => {
     });
   });
 
-  test("what is no period, or no adjustment, is told", async () => {
+  test("an unknown period or adjustment is an error", async () => {
     await withBars(BARS_1D, [bar("2026-03-02", 20)], async (reader) => {
       await expect(reader.json("FROM bars('7m')")).rejects.toThrow('period "7m" is none of 1m, 5m');
       await expect(reader.json("FROM adjusted('1d', 'up')")).rejects.toThrow(

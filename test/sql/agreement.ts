@@ -43,15 +43,15 @@ export interface Compared {
  * Expects the same bars under the keys of `found`, and none of them more. Amounts are sums, whose order is the engine's own;
  * all else must be equal to the bit.
  */
-function expectSame(found: Bars, wanted: Bars, what: string): void {
+function expectSame(found: Bars, expected: Bars, what: string): void {
   const differ = [...found].filter(([key, bar]) => {
-    const other = wanted.get(key);
+    const other = expected.get(key);
     if (other === undefined) return true;
     const [amount, otherAmount] = [bar.amount ?? 0, other.amount ?? 0];
     const isNear = Math.abs(amount - otherAmount) <= 1e-12 * Math.abs(otherAmount);
     return !isNear || COLUMNS.some((name) => name !== "amount" && bar[name] !== other[name]);
   });
-  const some = differ.slice(0, 3).map(([key, bar]) => ({ key, found: bar, wanted: wanted.get(key) }));
+  const some = differ.slice(0, 3).map(([key, bar]) => ({ key, found: bar, expected: expected.get(key) }));
   expect(some, what).toEqual([]);
 }
 
@@ -157,16 +157,16 @@ export async function expectAgreement(
     const { cells, labels, last } = found;
     // Prices of a dataset are those known on its last date.
     const known = await ofView(reader, regional, period, adjustment, last);
-    const wanted = new Map<string, Bar>();
+    const expected = new Map<string, Bar>();
     for (const key of known.traded) {
       const [symbol = "", at] = key.split(" ");
       const date = localDate(Number(at), REGIONS[region].zone);
       const called = basePeriod(period) === "1m" ? key : `${symbol} ${stretchOf(period, date)}`;
-      if (labels.has(called.split(" ")[1] as string)) wanted.set(called, known.bars.get(key) as Bar);
+      if (labels.has(called.split(" ")[1] as string)) expected.set(called, known.bars.get(key) as Bar);
     }
-    expectSame(cells, wanted, `dataset, ${what}`);
+    expectSame(cells, expected, `dataset, ${what}`);
     // The last bar of a week or longer may be of a day that is no trading day: a dataset has none of these.
-    if (BUCKETS[period].kind !== "calendar") expect(cells.size, `dataset, ${what}`).toBe(wanted.size);
+    if (BUCKETS[period].kind !== "calendar") expect(cells.size, `dataset, ${what}`).toBe(expected.size);
     inDataset += cells.size;
   }
   return { view: view.size, dataset: inDataset };

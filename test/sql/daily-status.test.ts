@@ -114,7 +114,7 @@ test("a day at one price is not tradable, one that ends at the limit is, an abse
   ]);
 });
 
-test("the limit that the day's own metadata tells goes before the rule; special treatment halves the rule", async () => {
+test("the limit that the day's own metadata states has precedence over the rule; special treatment halves the rule", async () => {
   const rows = await withLake(
     async (lake, session) => {
       await land(
@@ -123,11 +123,11 @@ test("the limit that the day's own metadata tells goes before the rule; special 
         BARS_1D,
         DAYS.slice(0, 3).map((day) => bar(day, [10, 10, 10, 10], { prevClose: 10 })),
       );
-      const tell = (day: string, more: object) =>
+      const landMetadata = (day: string, more: object) =>
         landReference(lake, INSTRUMENTS, [stock("600519.SH", { ...more })], { now: Date.parse(at(day)) });
-      await tell("2024-01-02", { limit_up: 10.7, limit_down: 9.3 });
-      await tell("2024-01-03", { limit_up: 100_000, limit_down: 0 });
-      await tell("2024-01-04", { name: "*ST Maotai" });
+      await landMetadata("2024-01-02", { limit_up: 10.7, limit_down: 9.3 });
+      await landMetadata("2024-01-03", { limit_up: 100_000, limit_down: 0 });
+      await landMetadata("2024-01-04", { name: "*ST Maotai" });
     },
     (reader) =>
       reader.json(

@@ -96,7 +96,7 @@ describe("as today moves on", () => {
     remove();
   });
 
-  test("every view is either held against later data or known to be of now", async () => {
+  test("every view is either tested against later data or known to show the present state", async () => {
     const views = await reader.json<{ name: string }>(
       "SELECT view_name AS name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal",
     );

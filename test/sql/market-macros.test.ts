@@ -53,9 +53,9 @@ test.each(Object.entries(MACROS))(
   async (name, [parameters, sql]) => {
     const text = textOf(`views/${name}.sql`);
     const statement = `CREATE OR REPLACE MACRO ${name}(${parameters}) AS\n  ${layout(sql(...parameters.split(", ")))};`;
-    const wanted = text.replace(/^CREATE OR REPLACE MACRO [^;]*;/m, () => statement);
-    expect(wanted).toContain(statement);
-    await expect(wanted).toMatchFileSnapshot(pathOf(`views/${name}.sql`));
+    const expected = text.replace(/^CREATE OR REPLACE MACRO [^;]*;/m, () => statement);
+    expect(expected).toContain(statement);
+    await expect(expected).toMatchFileSnapshot(pathOf(`views/${name}.sql`));
   },
 );
 
@@ -66,8 +66,8 @@ test("adjusted aggregates minutes and days as the service does", () => {
   const { open, high, low, close, amount, prev_close, open_interest, settlement_price } = BAR_AGGREGATES;
   const prices = [open, high, low, close].join(", ");
   const rest = [amount, prev_close, open_interest, settlement_price].join(", ");
-  const wanted = `${prices}, units_of(sum(shares), unit), ${rest}, unit`;
-  expect(sql.split(wanted)).toHaveLength(3);
+  const expected = `${prices}, units_of(sum(shares), unit), ${rest}, unit`;
+  expect(sql.split(expected)).toHaveLength(3);
 });
 
 test("adjusted knows every period and adjustment, and says so", () => {

@@ -17,11 +17,11 @@ export interface SimulatedLake {
 /** Fills a lake with the bars of all regions, reference data, statements and trading days. */
 export async function fillSimulated(
   folder: string,
-  wanted: SimulatedLake,
+  expected: SimulatedLake,
 ): Promise<{ lake: Lake; market: Market }> {
-  const { minuteDays, ...size } = wanted;
-  const fixture = { filledBy: import.meta.url, name: JSON.stringify(wanted) };
-  const end = parseTradingDate(wanted.end);
+  const { minuteDays, ...size } = expected;
+  const fixture = { filledBy: import.meta.url, name: JSON.stringify(expected) };
+  const end = parseTradingDate(expected.end);
   const market = simulateMarket({ ...size, seed: 7, end });
   const now = dayRange("US", end).end + 86_400_000;
   const lake = await fixtureLake(folder, fixture, (empty) =>

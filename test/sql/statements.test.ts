@@ -38,9 +38,12 @@ const number = (value: unknown): number | null => (typeof value === "number" ? v
 const combine = (values: readonly (number | null)[], how: (all: number[]) => number): number | null =>
   values.some((value) => value === null) ? null : how(values as number[]);
 
-function expectClose(found: unknown, wanted: number | null, what: string): void {
-  if (wanted === null) expect(found, what).toBeNull();
-  else expect(Math.abs((found as number) - wanted), what).toBeLessThanOrEqual(1e-12 * (1 + Math.abs(wanted)));
+function expectClose(found: unknown, expected: number | null, what: string): void {
+  if (expected === null) expect(found, what).toBeNull();
+  else
+    expect(Math.abs((found as number) - expected), what).toBeLessThanOrEqual(
+      1e-12 * (1 + Math.abs(expected)),
+    );
 }
 
 describe("statements of a simulated market", () => {

@@ -29,7 +29,7 @@ test("each view or macro stands in a file of its name, with purpose, grain and i
   }
 });
 
-test("docs/sql.md is what the comments in the database say; npm run docs writes it anew", async () => {
+test("docs/sql.md is what the comments in the database say; npm run docs writes it", async () => {
   expect(readFileSync(fileURLToPath(new URL("../../docs/sql.md", import.meta.url)), "utf8")).toBe(
     await sqlReference(),
   );
@@ -134,7 +134,7 @@ test("lake.duckdb opens in a client of its own, read-only, and shows tables, vie
   for (const table of TABLES) await client.json(`SELECT count(*) FROM raw.${table.name}`);
 });
 
-test("whoever has the old views open keeps them while new ones are put in their place", async () => {
+test("a reader of the old views keeps them while they are replaced", async () => {
   const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
   await publish(lake);

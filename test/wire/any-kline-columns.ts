@@ -109,7 +109,7 @@ const anyBar = fc.record({
 
 const anySymbol = fc.stringMatching(/^[A-Z0-9]{1,6}\.(SH|SZ|HK|US)$/);
 
-/** Bars in the form that a decoded answer has: sorted, without repeats, and some symbols without any. */
+/** Bars in the form that a decoded response has: sorted, without repeats, and some symbols without any. */
 export const anyBars: fc.Arbitrary<PlainBars> = fc
   .uniqueArray(
     fc.tuple(anySymbol, fc.uniqueArray(anyBar, { selector: (bar) => bar.timestamp, maxLength: 12 })),

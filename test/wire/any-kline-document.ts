@@ -3,7 +3,7 @@ import type { KlineExpectation } from "../../src/wire/decode/kline-expectation.j
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../src/wire/kline-columns.js";
 import { anyNumberText, anySpace, anyStringText, anyText } from "./any-json.js";
 
-/** A text of a K-line answer, and what was asked for. */
+/** A text of a K-line response, and what was asked for. */
 export interface KlineDocument {
   readonly text: string;
   readonly expectation: Pick<KlineExpectation, "shape" | "symbols" | "window">;
@@ -132,7 +132,7 @@ const anyWindow = fc.constantFrom(undefined, undefined, undefined, {
   last: 1_700_000_000_000 + 30 * 60_000,
 });
 
-/** K-line answers of both shapes: good ones, and such with every defect that an answer can have. */
+/** K-line responses of both shapes: good ones, and such with every defect that a response can have. */
 export const anyKlineDocument: fc.Arbitrary<KlineDocument> = fc.oneof(
   fc.record({
     text: anyRoot(fc.oneof({ weight: 20, arbitrary: anyMap }, { weight: 1, arbitrary: anyText })),

@@ -37,7 +37,7 @@ export class ValidityBuilder {
   append(validity: Validity, from: number, count: number): void {
     const rows = this.#rows + count;
     if (validity !== undefined || this.#bits !== undefined)
-      copyBits(validity, from, count, this.#room(rows), this.#rows);
+      copyBits(validity, from, count, this.#bitsFor(rows), this.#rows);
     this.#rows = rows;
   }
 
@@ -52,7 +52,7 @@ export class ValidityBuilder {
     return finished;
   }
 
-  #room(rows: number): Uint8Array {
+  #bitsFor(rows: number): Uint8Array {
     const bytes = Math.ceil(rows / 8);
     const bits = this.#bits;
     if (bits !== undefined && bits.length >= bytes) return bits;

@@ -21,9 +21,9 @@ export function barChart(bars: readonly ChartBar[], width: number): string {
   const values = bars.map(({ value }) => chartNumber(value, digits));
   const margin = Math.max(...labels.map((label) => stringWidth(label)));
   const figures = Math.max(...values.map((value) => value.length));
-  const room = Math.max(4, width - margin - figures - 3);
+  const available = Math.max(4, width - margin - figures - 3);
   const lines = bars.map(({ value }, index) => {
-    const eighths = largest === 0 ? 0 : Math.round((Math.abs(value) / largest) * room * 8);
+    const eighths = largest === 0 ? 0 : Math.round((Math.abs(value) / largest) * available * 8);
     const bar = "█".repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? "");
     const label = labels[index] ?? "";
     const blanks = " ".repeat(margin - stringWidth(label));

@@ -91,8 +91,8 @@ function candles(result: ChartedResult, x: ResultColumn | undefined, size: Chart
 }
 
 /** Merges neighbouring bars, equally many each, so that the result fits. */
-function merged(bars: readonly Candle[], room: number): Candle[] {
-  const each = Math.ceil(bars.length / room);
+function merged(bars: readonly Candle[], available: number): Candle[] {
+  const each = Math.ceil(bars.length / available);
   const groups = Array.from({ length: Math.ceil(bars.length / each) }, (_, i) =>
     bars.slice(i * each, (i + 1) * each),
   );

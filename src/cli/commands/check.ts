@@ -62,9 +62,9 @@ export function addCheck(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Changes nothing, and others may read and write meanwhile. Without --deep it looks at the log and at the names and sizes
-of the files, which takes moments. With --audits it runs queries over the rows. With --sample it spends a part of the key's quota: a service that corrects its past
-does not tell of it.
+Changes nothing; others may read and write at the same time. Without --deep it looks at the log and at the names and
+sizes of the files, which takes seconds. With --audits it runs queries over the rows. With --sample it asks the service
+again, which uses a part of the key's quota: this finds past data that the service has corrected since.
 Exit code 1: an error or a warning was found; what is only worth knowing does not count.
 
 Examples:
@@ -117,7 +117,7 @@ function forMachines({ verifiedSince, ...scrub }: ScrubReport): object {
   return { ...scrub, verified_since: since };
 }
 
-async function askSample(cli: Cli, options: Options, wanted: SampleSize): Promise<SampleReport> {
+async function askSample(cli: Cli, options: Options, sampleSize: SampleSize): Promise<SampleReport> {
   const lake = openLake(options);
   const service = await openService(options, lake, "check --sample");
   const view = options.json && process.stderr.isTTY ? undefined : progressView("sample");
@@ -130,7 +130,7 @@ async function askSample(cli: Cli, options: Options, wanted: SampleSize): Promis
         signal: AbortSignal.any([cli.signal, service.lost]),
         onProgress: (progress) => view?.update({ ...progress, unit: "requests" }),
       },
-      wanted,
+      sampleSize,
     );
   } finally {
     view?.stop();
@@ -150,7 +150,7 @@ function sampleText(sample: SampleReport): string[] {
     return ["", "nothing to ask for again: no request for bars was answered yet"];
   const lines = [
     "",
-    `asked again: ${isAsLanded(sample) ? paint("green", "the service tells what the lake has") : paint("yellow", "the service tells otherwise")}`,
+    `asked again: ${isAsLanded(sample) ? paint("green", "the service returns what the lake has") : paint("yellow", "the service returns something else")}`,
     table(
       ["table", "requests", "of", "bars", "changed", "gone", "new"],
       tables.map(({ table: name, asked, answered, bars, counts }) => [

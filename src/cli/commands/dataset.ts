@@ -76,7 +76,7 @@ function addBuild(cli: Cli, parent: Command): void {
   specOptions(parent.command("build"))
     .description("build a dataset")
     .addOption(new Option("--append", "add new days to the one that is there").conflicts("replace"))
-    .option("--replace", "build anew what is there")
+    .option("--replace", "replace an existing dataset")
     .option(
       "--no-verify",
       "do not compare the content of the lake's files with the hashes in their names first",
@@ -127,7 +127,7 @@ function addList(cli: Cli, parent: Command): void {
         const found = await listDatasets(openLake(options));
         if (options.json) printJson(found);
         else if (found.length === 0)
-          process.stdout.write("there are none yet: barlake dataset build --help tells how to make one\n");
+          process.stdout.write("there are none yet: barlake dataset build --help shows how to make one\n");
         else process.stdout.write(`${listText(found)}\n`);
         return EXIT.done;
       }),

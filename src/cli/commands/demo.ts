@@ -39,7 +39,7 @@ export function addDemo(cli: Cli): void {
   cli.program
     .command("demo")
     .addOption(
-      new Option("--lake <dir>", "folder for the demo's two lakes; made anew each time").default("data/demo"),
+      new Option("--lake <dir>", "folder for the demo's two lakes; replaced each time").default("data/demo"),
     )
     .addHelpText(
       "after",
@@ -106,7 +106,7 @@ async function fill(lake: Lake, signal: AbortSignal): Promise<{ bars: number; sy
   const end = localDate(subHours(now, 24).getTime(), "UTC");
   const { minuteDays, ...spec } = MARKET;
   const market = simulateMarket({ ...spec, end });
-  const view = progressView("sim");
+  const view = progressView("sim", "text");
   let bars = 0;
   const onStep = ({ done, steps, bars: landed, doing }: FillProgress): void => {
     bars = landed;
@@ -156,7 +156,7 @@ async function runShown(
   demand: RunOptions,
   environment: { lake: Lake; client: ServiceClient; signal: AbortSignal },
 ): Promise<RunReport> {
-  const view = progressView(pipeline.name);
+  const view = progressView(pipeline.name, "text");
   try {
     return await runPipeline(pipeline, demand, {
       ...environment,

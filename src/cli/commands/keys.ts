@@ -25,7 +25,7 @@ export function addKeys(cli: Cli): void {
   const keys = cli.program.command("keys").addHelpText("after", EXAMPLES);
   keys
     .command("add")
-    .description("make a key, and print it: nobody can tell it afterwards")
+    .description("make a key, and print it: it cannot be shown again")
     .argument("<name>", "whose key it is")
     .addOption(
       new Option(

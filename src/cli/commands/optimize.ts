@@ -34,9 +34,9 @@ export function addOptimize(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Others may read and write meanwhile. Older versions keep their files. Each partition is committed on its own: what was
-stopped goes on with the next run, and a run that finds nothing to do changes nothing.
-Exit code 1: a partition was left as it is because other writers kept replacing its files.
+Others may read and write at the same time. Older versions keep their files. Each partition is a separate commit: after
+an interruption the next run continues, and a run that finds nothing to do changes nothing.
+Exit code 1: a partition was not compacted because other writers kept replacing its files.
 
 Examples:
   barlake optimize

@@ -33,11 +33,11 @@ export function addRepair(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Reads every file of the tables in full. A file that is missing, or is not what was written (its name has the hash of its
-content), is put back from the copy. Where the copy has no such file, or there is none, a commit takes it out of the table,
-and what was in it is asked for again by the next run with --repair; rows that the copy has in other files land at once.
+Reads every file of the tables in full. A file that is missing or damaged (its name contains the hash of its content) is
+restored from the copy. If there is no copy, or the copy lacks the file, a commit removes the file from the table, and
+the next run with --repair requests its content again; rows that the copy has in other files land at once.
 Older versions that had the file stay unreadable.
-Exit code 1: something is lost that is not put back from the copy.
+Exit code 1: something is lost that was not restored from the copy.
 
 Examples:
   barlake repair --dry-run
@@ -74,7 +74,9 @@ Examples:
     );
 }
 
-/** Whether nothing of a file is lost: it was put back, or the copy had all rows and no symbol is requested again. */
+/**
+ * Whether no row of a file is lost: the file was restored, or the copy had all rows and no symbol is requested again.
+ */
 function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFile): boolean {
   return outcome === "restored" || (outcome === "copied" && copiedRows === rows && symbolsAskedAgain === 0);
 }

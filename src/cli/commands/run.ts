@@ -29,8 +29,9 @@ export function addRun(cli: Cli): void {
       "after",
       `
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
-The key is read from BARLAKE_API_KEY, and is one process's at a time unless each has a --share. What the quota is need
-not be said: it is learned, and kept in the lake for the next run. Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
+The key is read from BARLAKE_API_KEY; several processes may use it at a time if each has a --share. Its quota is learned
+if --rpm does not give it, and is kept in the lake for the next run.
+Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
 
 Examples:
   barlake run reference
@@ -64,7 +65,8 @@ Examples:
             else process.stdout.write(`${runSummary(settled.report, options.lake)}\n`);
           }
           const fault = await announce(webhook, pipeline, settled.outcome, previous?.status, cli.signal);
-          if (fault !== undefined) process.stderr.write(`${paint("yellow", "nobody was told:")} ${fault}\n`);
+          if (fault !== undefined)
+            process.stderr.write(`${paint("yellow", "the webhook was not notified:")} ${fault}\n`);
           if (settled.kind === "threw") throw settled.error;
           return exitOfRun(settled.report.status);
         } finally {

@@ -44,8 +44,8 @@ export function addSchedule(cli: Cli): void {
   cli.program
     .command("schedule")
     .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
-    .option("--once", "run what is due now, and end: for cron")
-    .option("--no-catch-up", "let go what was due, and not run, in the 24 hours before")
+    .option("--once", "run what is due now, then end: for cron")
+    .option("--no-catch-up", "skip what was due in the last 24 hours and has not run")
     .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
     .addOption(notifyOption())
     .addOption(
@@ -63,10 +63,10 @@ export function addSchedule(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Pipelines run one after the other, at their times in the zone of their exchange; on SIGTERM or Ctrl-C the one that runs
-ends, and what it received is kept. barlake pipelines shows the times. Without a terminal it writes JSON lines.
-Once a day, when nothing is due, it compares a part of the lake's files with what was written: all within four weeks.
-Exit code: 0 when it is ended; with --once that of the worst run, and 1 at least where a file is damaged.
+Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
+SIGTERM or Ctrl-C ends the current run; what it received is kept. Without a terminal, the output is JSON lines.
+Once a day, when nothing is due, a part of the lake's files is compared with what was written: all within four weeks.
+Exit code: 0 when it is stopped; with --once that of the worst run, and at least 1 if a file is damaged.
 
 Examples:
   barlake schedule
@@ -111,7 +111,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const reportLoss = (pipeline: string, fault: string | undefined): void => {
     if (fault === undefined) return;
     metrics.countLostNotice();
-    log.warn({ pipeline, fault }, "nobody was told");
+    log.warn({ pipeline, fault }, "the webhook was not notified");
   };
   const run = (pipeline: Pipeline): Promise<RunReport> => runOnce(cli, pipeline, lake, options);
   const scrub = options.scrub ? dailyScrub(lake, systemClock) : undefined;

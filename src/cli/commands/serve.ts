@@ -49,9 +49,9 @@ export function addServe(cli: Cli): void {
     .addHelpText(
       "after",
       `
-Keys are those of the file that barlake keys writes, and are taken up and let go while it runs; or those of
-BARLAKE_SERVE_KEYS, comma-separated, which may do everything. Without any, the service listens on this machine alone
-and prints a key made for this run.
+Keys are those of the file that barlake keys writes, whose changes take effect while the service runs; or those of
+BARLAKE_SERVE_KEYS, comma-separated, which may request everything. Without any key, the service listens on this machine
+only, and prints a key made for this run.
 
 Examples:
   barlake serve
@@ -64,7 +64,7 @@ Examples:
       cli.action(async () => {
         const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
         const { ring, own } = await keysOf(options, (error) => {
-          logger.error({ err: error }, "keys were not read anew: those of before hold on");
+          logger.error({ err: error }, "keys could not be read again: the earlier ones stay valid");
         });
         const service = await startService(openLake(options), {
           host: options.host,

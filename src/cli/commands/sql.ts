@@ -64,7 +64,7 @@ Views: bars_1d, bars_1m, instruments, universes, universe_members, exchanges, ba
 daily_fundamentals, daily_valuation, returns, daily_status, requests, rejects, and more: docs/sql.md; every version ever
 landed under raw. Macros: bars('5m'), adjusted('1d', 'forward', as_of := DATE), statements_asof(DATE), members('id', DATE).
 
-Notebooks that come with it, by name (docs/notebooks.md tells how to write one):
+Notebooks that come with it, by name (docs/notebooks.md shows how to write one):
 ${shippedText()}
 
 Examples:

@@ -142,7 +142,7 @@ function printEmpty({ lake, asOf }: CommonOptions & PointInTimeOptions): void {
   const text =
     asOf === undefined
       ? "holds nothing yet; begin with: barlake demo, barlake import, or barlake run reference"
-      : `held nothing at ${new Date(asOf).toISOString()}`;
+      : `was empty at ${new Date(asOf).toISOString()}`;
   process.stdout.write(`${lake} ${text}\n`);
 }
 
@@ -158,7 +158,7 @@ function coverageLines(coverage: readonly TableCoverage[]): string[] {
     count(c.symbols),
     c.first,
     c.last,
-    c.wanted === 0 ? "·" : `${(Math.floor((c.answered / c.wanted) * 10_000) / 100).toFixed(2)} %`,
+    c.expected === 0 ? "·" : `${(Math.floor((c.answered / c.expected) * 10_000) / 100).toFixed(2)} %`,
     count(c.gaps.length),
   ]);
   const lines = ["", table(["coverage", "region", "symbols", "since", "until", "answered", "gaps"], rows)];
@@ -195,11 +195,11 @@ function print(
   coverage: readonly TableCoverage[],
   runs: readonly RunRow[],
 ): void {
-  const held = tables.filter((t) => t.version >= 0n);
+  const existing = tables.filter((t) => t.version >= 0n);
   const lines = [
     table(
       ["table", "rows", "files", "size", "version", "changed", "verified since"],
-      held.map((t) => [
+      existing.map((t) => [
         t.name,
         count(Number(t.rows)),
         count(Number(t.files)),

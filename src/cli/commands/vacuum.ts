@@ -23,13 +23,13 @@ export function addVacuum(cli: Cli): void {
       new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
     )
     .option("--retention <time>", "versions newer than this stay readable, as 7d or 12h", "7d")
-    .option("--dry-run", "tell what would go, and delete nothing")
+    .option("--dry-run", "show what would be deleted, and delete nothing")
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
       "after",
       `
-Files that no version knows go a day after they were written, at the earliest: a writer may be about to commit them.
+A file that no version names is deleted a day after it was written at the earliest: a writer may be about to commit it.
 
 Examples:
   barlake vacuum --dry-run

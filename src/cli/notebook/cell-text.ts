@@ -32,8 +32,8 @@ function tableText({ columns, rows }: StatementResult, view: View): string {
   const shown = columns[0]?.values.length ?? 0;
   const lines = Array.from({ length: shown }, (_, row) => texts.map((column) => column[row]));
   const names = columns.map(({ name }) => name);
-  const told = shown < rows ? `the first ${count(shown)} of ${count(rows)} rows` : plural(rows, "row");
-  return `${table(names, lines)}\n${paint("dim", told)}`;
+  const summary = shown < rows ? `the first ${count(shown)} of ${count(rows)} rows` : plural(rows, "row");
+  return `${table(names, lines)}\n${paint("dim", summary)}`;
 }
 
 function figuresText({ columns }: StatementResult, view: View): string {

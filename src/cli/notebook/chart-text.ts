@@ -173,12 +173,14 @@ function histogram({ channels, chart }: ChartData, width: number): string {
   );
 }
 
-function barLines(names: readonly string[], column: ChartColumn, room: number): string {
+function barLines(names: readonly string[], column: ChartColumn, available: number): string {
   const numbers = column.values.map((value) => (typeof value === "number" ? value : 0));
   const most = Math.max(...numbers.map(Math.abs)) || 1;
   const texts = formatValues({ kind: "number", values: column.values }, column.isPercent);
   const rows = numbers.map((value, i): Cell[] => {
-    const bar = (value < 0 ? "▒" : "▇").repeat(Math.round((Math.abs(value) / most) * Math.max(10, room)));
+    const bar = (value < 0 ? "▒" : "▇").repeat(
+      Math.round((Math.abs(value) / most) * Math.max(10, available)),
+    );
     return [names[i] ?? "", texts[i] ?? "·", paint(value < 0 ? "red" : "cyan", bar)];
   });
   return table(["", column.name, ""], rows);

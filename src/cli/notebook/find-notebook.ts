@@ -36,6 +36,6 @@ async function readIfThere(path: string): Promise<string | undefined> {
     const { code } = error as NodeJS.ErrnoException;
     // A folder may have the name of a shipped notebook.
     if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return undefined;
-    throw new UsageError(`file ${path} cannot be read: ${code ?? "no reason told"}`, { cause: error });
+    throw new UsageError(`file ${path} cannot be read: ${code ?? "no reason given"}`, { cause: error });
   }
 }

@@ -55,7 +55,7 @@ async function showInTerminal(
   for await (const run of runCells(session, notebook, values, kept, signal)) {
     if (signal.aborted) return EXIT.interrupted;
     process.stdout.write(cellText(run, terminalWidth() ?? 100));
-    if (run.fault !== undefined) exit = tellFault(notebook, run);
+    if (run.fault !== undefined) exit = reportFault(notebook, run);
   }
   return exit;
 }
@@ -72,7 +72,7 @@ async function writePage(
   for await (const run of runCells(session, notebook, values, kept, signal)) {
     if (signal.aborted) return EXIT.interrupted;
     runs.push(run);
-    if (run.fault !== undefined) exit = tellFault(notebook, run);
+    if (run.fault !== undefined) exit = reportFault(notebook, run);
   }
   const page = await notebookPage({
     title: notebook.title,
@@ -99,7 +99,7 @@ function textsOf(values: NamedValues): [name: string, value: string][] {
   return [...values].map(([name, { value }]) => [name, value === null ? "null" : String(value)]);
 }
 
-function tellFault({ path }: Notebook, { fault }: CellRun): number {
+function reportFault({ path }: Notebook, { fault }: CellRun): number {
   if (fault === undefined) return EXIT.done;
   process.stderr.write(`${paint("red", "error:")} ${path}:${fault.line}: ${fault.message}\n`);
   if (fault.hint !== undefined) process.stderr.write(`${paint("dim", "hint:")}  ${fault.hint}\n`);

@@ -30,17 +30,17 @@ export function openLake(options: CommonOptions): Lake {
   const isOwn = existsSync(folder) && realpathSync(folder) === realpathSync(OWN_VIEWS);
   return isOwn
     ? new Lake(options.lake)
-    : new Lake(options.lake, { userViews: { folder, onFault: tellFault } });
+    : new Lake(options.lake, { userViews: { folder, onFault: reportFault } });
 }
 
 /** Reports each problem with a user's view once, although a run creates the views many times. */
-function tellFault({ message }: Error): void {
-  if (told.has(message)) return;
-  told.add(message);
+function reportFault({ message }: Error): void {
+  if (warned.has(message)) return;
+  warned.add(message);
   process.stderr.write(`${paint("yellow", "warning:")} ${message}\n`);
 }
 
-const told = new Set<string>();
+const warned = new Set<string>();
 
 /** Prints a result for machines: one JSON object on one line. An int64 is a number if it fits, otherwise text. */
 export function printJson(value: unknown): void {

@@ -24,11 +24,11 @@ const CANDIDATES = /^(?:Candidate bindings:|Did you mean) (.+?)\??$/m;
 export function queryErrorText(error: QueryError, firstLine = 1): QueryErrorText {
   const { message } = error;
   const [beforeFunctions = ""] = message.replace(PLACE, "").split(/\n\s*Candidate functions:/);
-  const told = beforeFunctions.replace(CANDIDATES, "").trim();
+  const text = beforeFunctions.replace(CANDIDATES, "").trim();
   return {
-    message: told,
+    message: text,
     place: placeOf(error, firstLine),
-    hint: error.hint ?? proposals(message) ?? adviceFor(told),
+    hint: error.hint ?? proposals(message) ?? adviceFor(text),
   };
 }
 
@@ -85,7 +85,7 @@ function adviceFor(message: string): string | undefined {
 }
 
 /** A failed query as lines for people; {@link queryErrorText} documents the parameters. */
-export function tellQueryError(error: QueryError, firstLine?: number): string {
+export function formatQueryError(error: QueryError, firstLine?: number): string {
   const { message, place, hint } = queryErrorText(error, firstLine);
   const lines = [`${paint("red", "error:")} ${message}`];
   if (place !== undefined) lines.push(...place.split("\n").map((line) => `  ${line}`));

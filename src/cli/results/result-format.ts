@@ -28,6 +28,6 @@ export function formatOfFile(file: string): ResultFormat | undefined {
 export function formatOption(): Option {
   return new Option(
     "--format <format>",
-    "of the result (default: what the output's name tells, else a table)",
+    "of the result (default: by the output's name, else a table)",
   ).choices(RESULT_FORMATS);
 }

@@ -27,9 +27,9 @@ const MISSING = "·";
 export function resultTable(
   columns: readonly ResultColumn[],
   rows: readonly (readonly PlainValue[])[],
-  { mode, width: told = Number.POSITIVE_INFINITY, advice }: TableLayout,
+  { mode, width: given = Number.POSITIVE_INFINITY, advice }: TableLayout,
 ): string {
-  const width = Math.max(told, NARROWEST);
+  const width = Math.max(given, NARROWEST);
   if (columns.length === 0) return "";
   const texts = rows.map((row) => row.map((value) => cellText(value) ?? MISSING));
   const names = columns.map(({ name }) => cellText(name) ?? "");
@@ -67,8 +67,11 @@ function columnsThatFit(widths: readonly number[], limit: number): number[] {
 function leftOut(names: readonly string[], width: number, advice: string): string {
   const count = `${names.length} more column${names.length === 1 ? "" : "s"}`;
   const hint = ` (${advice})`;
-  const room = width - stringWidth(`${count}: ${hint}`);
-  return cut(room < 8 ? `${count}${hint}` : `${count}: ${cut(names.join(", "), room)}${hint}`, width);
+  const available = width - stringWidth(`${count}: ${hint}`);
+  return cut(
+    available < 8 ? `${count}${hint}` : `${count}: ${cut(names.join(", "), available)}${hint}`,
+    width,
+  );
 }
 
 function recordLines(names: readonly string[], rows: readonly (readonly string[])[], width: number): string {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
 import { extname } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -38,7 +39,7 @@ export async function writeResult(session: Session, lake: Lake, result: WrittenR
       throw new UsageError("a Parquet file cannot be printed", { hint: "give it a name with -o FILE" });
     case "arrow":
     case "markdown":
-      return pipeline(await piecesOf(session, result), process.stdout, { end: false });
+      return print(await piecesOf(session, result));
     case "csv":
     case "json":
       return copyToOutput(session, lake, result);
@@ -66,12 +67,20 @@ async function piecesOf(
   return batchesToIpc(await session.batches(sql), isStream ? "stream" : "file");
 }
 
+/**
+ * Writes pieces to standard output, as fast as it takes them. `pipeline` would leave listeners on it after each result,
+ * of which a shell shows many.
+ */
+async function print(pieces: AsyncIterable<Uint8Array | string>): Promise<void> {
+  for await (const piece of pieces) if (!process.stdout.write(piece)) await once(process.stdout, "drain");
+}
+
 /** Uses a file: DuckDB writes it with all its threads, faster than rows can be read from it. */
 async function copyToOutput(session: Session, lake: Lake, result: WrittenResult): Promise<void> {
   const staged = await lake.work.newFile(result.format);
   try {
     await copy(session, result, staged);
-    await pipeline(createReadStream(staged), process.stdout, { end: false });
+    await print(createReadStream(staged));
   } finally {
     await lake.work.discard(staged);
   }

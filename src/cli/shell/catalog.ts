@@ -101,6 +101,6 @@ function relationOf(macro: CatalogMacro, macros: readonly CatalogMacro[]): Catal
 
 /** A relation by name; case is ignored, and `main` may be given or not. */
 export function relationNamed(catalog: Catalog, name: string): CatalogRelation | undefined {
-  const wanted = name.toLowerCase().replace(/^main\./, "");
-  return catalog.relations.find((relation) => relation.name.toLowerCase() === wanted);
+  const lowered = name.toLowerCase().replace(/^main\./, "");
+  return catalog.relations.find((relation) => relation.name.toLowerCase() === lowered);
 }

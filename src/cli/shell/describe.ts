@@ -67,8 +67,12 @@ function fitted(
   const before = head
     .slice(0, -1)
     .map((name, index) => Math.max(name.length, ...rows.map((row) => row[index]?.length ?? 0)) + 2);
-  const room = width === undefined ? Number.POSITIVE_INFINITY : width - before.reduce((sum, n) => sum + n, 0);
-  const cells = rows.map((row): Cell[] => [...row.slice(0, -1), cut(row.at(-1) ?? "", Math.max(10, room))]);
+  const available =
+    width === undefined ? Number.POSITIVE_INFINITY : width - before.reduce((sum, n) => sum + n, 0);
+  const cells = rows.map((row): Cell[] => [
+    ...row.slice(0, -1),
+    cut(row.at(-1) ?? "", Math.max(10, available)),
+  ]);
   return table(head, cells);
 }
 

@@ -2,7 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import { callbackify } from "node:util";
 import { BarlakeError, messageOf, QueryError } from "../../core/errors.js";
 import type { Session } from "../../db/session.js";
-import { tellQueryError } from "../results/query-error-text.js";
+import { formatQueryError } from "../results/query-error-text.js";
 import { paint } from "../text/text.js";
 import { type Completions, completeCommand, completeSql } from "./completion.js";
 import { commandChoices } from "./dot-commands.js";
@@ -96,15 +96,15 @@ async function runLine(
     for (const { written } of completed) keep(written);
     for (const entry of completed) if (!(await runEntry(shell, entry))) return false;
   } catch (error) {
-    const told = error instanceof QueryError ? await withProposals(session, error) : error;
-    process.stdout.write(`${errorText(told)}\n`);
+    const shown = error instanceof QueryError ? await withProposals(session, error) : error;
+    process.stdout.write(`${errorText(shown)}\n`);
   }
   return true;
 }
 
 function errorText(error: unknown): string {
   if (messageOf(error).startsWith("INTERRUPT Error")) return paint("yellow", "stopped");
-  if (error instanceof QueryError) return tellQueryError(error);
+  if (error instanceof QueryError) return formatQueryError(error);
   const hint = error instanceof BarlakeError && error.hint ? `\n${paint("dim", "hint:")}  ${error.hint}` : "";
   return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
 }
@@ -115,16 +115,16 @@ function errorText(error: unknown): string {
  * @returns a function that adds an entry.
  */
 function keepStatements(lines: Interface): (entry: string) => void {
-  let held: string[] | undefined;
+  let entries: string[] | undefined;
   lines.on("history", (history) => {
-    held = history;
+    entries = history;
     history.shift();
   });
   return (entry) => {
-    if (held === undefined) return;
-    const known = held.indexOf(entry);
-    if (known >= 0) held.splice(known, 1);
-    held.unshift(entry);
+    if (entries === undefined) return;
+    const known = entries.indexOf(entry);
+    if (known >= 0) entries.splice(known, 1);
+    entries.unshift(entry);
   };
 }
 

@@ -53,11 +53,11 @@ export async function runStatements(
       throw new StatementError(error, statement.line);
     });
   }
-  if (output !== undefined && process.stderr.isTTY) await tellWritten(output, startedAt);
+  if (output !== undefined && process.stderr.isTTY) await reportWritten(output, startedAt);
 }
 
 /** Reports what was written, if it is a file. */
-async function tellWritten(file: string, startedAt: number): Promise<void> {
+async function reportWritten(file: string, startedAt: number): Promise<void> {
   const written = await stat(file);
   if (!written.isFile()) return;
   const elapsed = duration(performance.now() - startedAt);
@@ -76,7 +76,7 @@ async function show(session: Session, sql: string, { mode, limit = ROWS }: State
   const advice = "--mode lines or --mode wide shows all";
   if (reader.kind === "rows")
     process.stdout.write(`${resultTable(reader.columns, rows, { mode, width, advice })}\n`);
-  const told =
+  const summary =
     reader.kind === "nothing"
       ? "done"
       : reader.kind === "changes"
@@ -84,7 +84,7 @@ async function show(session: Session, sql: string, { mode, limit = ROWS }: State
         : hasMore
           ? `the first ${count(rows.length)} rows; --limit shows more`
           : plural(rows.length, "row");
-  process.stdout.write(`${paint("dim", `${told} · ${elapsed}`)}\n`);
+  process.stdout.write(`${paint("dim", `${summary} · ${elapsed}`)}\n`);
 }
 
 /** Writes a result's first rows to a file, as a table of unlimited width. */

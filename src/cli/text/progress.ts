@@ -33,15 +33,20 @@ export interface ProgressView {
   stop(): void;
 }
 
-/** Time between two lines of a log. */
+/** Time between two lines where there is no terminal. */
 const LINE_EVERY_MS = 5000;
 /** Time after which the bar is drawn again without new progress, because its times change. */
 const DRAW_EVERY_MS = 1000;
 const BAR_WIDTH = 24;
 
-/** A bar with rate and time left on a terminal; JSON lines on standard error otherwise. */
-export function progressView(title: string): ProgressView {
-  return process.stderr.isTTY ? barView(title) : logView(title);
+/**
+ * A bar with rate and time left on a terminal; lines on standard error otherwise.
+ *
+ * @param lines JSON for programs, or text for people. @default "json"
+ */
+export function progressView(title: string, lines: "json" | "text" = "json"): ProgressView {
+  if (process.stderr.isTTY) return barView(title);
+  return lineView(lines === "json" ? jsonLines(title) : textLines(title));
 }
 
 function barView(title: string): ProgressView {
@@ -90,6 +95,16 @@ function barView(title: string): ProgressView {
  * @param elapsedMs time since the command began. @param now epoch milliseconds.
  */
 export function progressLine(title: string, progress: Progress, elapsedMs: number, now: number): string {
+  const bar = barText(progress.done, progress.total);
+  return `   ${title.padEnd(10)} ${bar} ${factsText(progress, elapsedMs, now)}`;
+}
+
+/** The line without a bar, for a standard error that is no terminal. Parameters as of {@link progressLine}. */
+export function plainLine(title: string, progress: Progress, elapsedMs: number, now: number): string {
+  return `   ${title.padEnd(10)} ${factsText(progress, elapsedMs, now)}`;
+}
+
+function factsText(progress: Progress, elapsedMs: number, now: number): string {
   const { done, total, unit, rows, bytes = 0, quota, doing } = progress;
   const facts = [`${count(done)}/${count(total)} ${unit}`];
   const left = timeLeft(progress, elapsedMs);
@@ -98,7 +113,7 @@ export function progressLine(title: string, progress: Progress, elapsedMs: numbe
   if (bytes > 0) facts.push(size(bytes));
   if (quota !== undefined) facts.push(quotaText(quota, now));
   facts.push(doing);
-  return `   ${title.padEnd(10)} ${barText(done, total)} ${facts.join(" · ")}`;
+  return facts.join(" · ");
 }
 
 function partLine({ name, done, total, rows }: NonNullable<Progress["parts"]>[number]): string {
@@ -126,16 +141,29 @@ function quotaText({ limit, usedLastMinute, waitingUntil }: QuotaState, now: num
   return wait > 0 ? `${used}, next in ${duration(wait)}` : used;
 }
 
-function logView(title: string): ProgressView {
-  const log = pino({ name: "barlake", base: { run: title } }, pino.destination({ dest: 2, sync: true }));
+/** Writes at most one line each {@link LINE_EVERY_MS}. */
+function lineView(write: (progress: Progress) => void): ProgressView {
   let last = performance.now();
   return {
     update: (progress) => {
       if (performance.now() - last < LINE_EVERY_MS) return;
       last = performance.now();
-      log.info(progress, "progress");
+      write(progress);
     },
     stop: () => {},
+  };
+}
+
+function jsonLines(title: string): (progress: Progress) => void {
+  const log = pino({ name: "barlake", base: { run: title } }, pino.destination({ dest: 2, sync: true }));
+  return (progress) => log.info(progress, "progress");
+}
+
+function textLines(title: string): (progress: Progress) => void {
+  const startedAt = performance.now();
+  return (progress) => {
+    const elapsedMs = performance.now() - startedAt;
+    process.stderr.write(`${plainLine(title, progress, elapsedMs, systemClock.now())}\n`);
   };
 }
 

@@ -22,7 +22,7 @@ const price = (name: string, doc: string): BarColumn => ({
   adjusted: name,
   factor: "times",
 });
-const told = (name: string, doc: string, fill: FillKind): BarColumn => ({
+const unscaled = (name: string, doc: string, fill: FillKind): BarColumn => ({
   doc,
   fill,
   raw: name,
@@ -47,25 +47,25 @@ export const BAR_COLUMNS = {
       "adjusted_price(CASE WHEN shares > 0 AND amount > 0 THEN amount / shares END, adjustment, step)",
   },
   change: {
-    ...told("change", "close / prev_close - 1.", "zero"),
+    ...unscaled("change", "close / prev_close - 1.", "zero"),
     raw: "close / prev_close - 1",
     adjusted: "close / prev_close - 1",
   },
   volume: {
-    ...told("volume", "Traded volume in the region's unit, not adjusted.", "zero"),
+    ...unscaled("volume", "Traded volume in the region's unit, not adjusted.", "zero"),
     raw: volumeSql("volume", "lot", `(${lotSql("region")})`),
   },
-  shares: { ...told("shares", "Traded volume in shares, not adjusted.", "zero"), raw: SHARES },
+  shares: { ...unscaled("shares", "Traded volume in shares, not adjusted.", "zero"), raw: SHARES },
   adjusted_volume: {
-    ...told("adjusted_volume", "shares / factor: what goes with adjusted prices.", "zero"),
+    ...unscaled("adjusted_volume", "shares / factor: what goes with adjusted prices.", "zero"),
     raw: SHARES,
     adjusted: "shares / factor",
     factor: "over",
   },
-  amount: told("amount", "Traded amount, not adjusted.", "zero"),
-  open_interest: told("open_interest", "Open contracts at the end (futures).", "last"),
+  amount: unscaled("amount", "Traded amount, not adjusted.", "zero"),
+  open_interest: unscaled("open_interest", "Open contracts at the end (futures).", "last"),
   factor: {
-    ...told("factor", "Adjusted price / price as traded; 1 where nothing is adjusted.", "last"),
+    ...unscaled("factor", "Adjusted price / price as traded; 1 where nothing is adjusted.", "last"),
     raw: "1.0",
     factor: "times",
   },

@@ -40,7 +40,7 @@ export function cellBuffers(
   hasCloses: boolean,
 ): CellBuffers {
   const most = symbols * labels.count;
-  const room = {
+  const buffers = {
     fields: fields.map(() => new Float64Array(most)),
     closes: hasCloses ? new Float64Array(most) : undefined,
     traded: new Uint8Array(most),
@@ -48,9 +48,9 @@ export function cellBuffers(
   return (count) => {
     const cells = count * labels.count;
     return {
-      fields: room.fields.map((values) => values.subarray(0, cells)),
-      closes: room.closes?.subarray(0, cells),
-      traded: room.traded.subarray(0, cells).fill(0),
+      fields: buffers.fields.map((values) => values.subarray(0, cells)),
+      closes: buffers.closes?.subarray(0, cells),
+      traded: buffers.traded.subarray(0, cells).fill(0),
     };
   };
 }

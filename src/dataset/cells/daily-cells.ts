@@ -43,11 +43,11 @@ export function dailyCells(
   names: readonly BarColumnName[],
   {
     adjustment,
-    room,
+    buffers,
     isSparse,
   }: {
     readonly adjustment: string;
-    readonly room: CellBuffers;
+    readonly buffers: CellBuffers;
     /** Whether many symbols of the lake are not in the dataset. */
     readonly isSparse: boolean;
   },
@@ -103,7 +103,7 @@ export function dailyCells(
     const state = firstFactors(range.symbols.length);
     const factors = new Float64Array(VECTOR_ROWS).fill(1);
     const target = new Int32Array(VECTOR_ROWS);
-    const cells = room(range.symbols.length);
+    const cells = buffers(range.symbols.length);
     let isInOrder = true;
     const advance = (rows: ResultRows): void => {
       if (isInOrder && isAdjusted) isInOrder = takeFactors(rows, state, factors);
@@ -148,8 +148,8 @@ export function dailyCells(
     const isTraded = rows.values(TRADED, "int32");
     for (let row = 0; row < rows.rows; row++) {
       const label = labelOfDay[(day[row] as number) - firstDay] as number;
-      const isWanted = label >= 0 && isTraded[row] === 1 && (symbol[row] as number) >= 0;
-      const cell = isWanted ? (symbol[row] as number) * labels.count + label : -1;
+      const isUsed = label >= 0 && isTraded[row] === 1 && (symbol[row] as number) >= 0;
+      const cell = isUsed ? (symbol[row] as number) * labels.count + label : -1;
       target[row] = cell;
       if (cell >= 0) traded[cell] = 1;
     }

@@ -26,7 +26,7 @@ export async function sqlCells(
   spec: DatasetSpec,
   shape: PanelShape,
   { fields, views }: { readonly fields: readonly ResolvedField[]; readonly views: NeededViews },
-  { hasCloses, room }: { readonly hasCloses: boolean; readonly room: CellBuffers },
+  { hasCloses, buffers }: { readonly hasCloses: boolean; readonly buffers: CellBuffers },
 ): Promise<CellSource> {
   const columns = [
     ...fields.map(({ source }) => (source.kind === "bar" ? `bars.${ident(source.column)}` : source.sql)),
@@ -52,7 +52,7 @@ export async function sqlCells(
         `SELECT ${select} FROM ${from} WHERE s >= ${start} AND s < ${start + symbols.length}`,
       );
       return async () => {
-        const cells = room(symbols.length);
+        const cells = buffers(symbols.length);
         const targets = [...cells.fields, ...(cells.closes ? [cells.closes] : [])];
         await visitRows(result, resultShape, (rows) => {
           const target = findTargets(rows, range, cells.traded);

@@ -85,7 +85,7 @@ function ziplineProfile(place: WriterPlace): CsvProfile {
   const texts = labelTexts(shape.labels, "UTC");
   const [ohlc, volume] = [PRICES.map((name) => fieldIndex(place, name)), fieldIndex(place, "volume")];
   let splits: Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> | undefined;
-  let isTold = false;
+  let hasWarned = false;
   return {
     folder: spec.period === "1m" ? "minute/" : "daily/",
     header: "date,open,high,low,close,volume,dividend,split\n",
@@ -98,8 +98,8 @@ function ziplineProfile(place: WriterPlace): CsvProfile {
         const cell = s * width + at;
         const prices = ohlc.map((f) => numberOr0(fields[f]?.[cell]));
         const shares = volumeOf(fields[volume]?.[cell]);
-        if (!isTold && (shares > UINT32 || prices.some((price) => price * 1000 > UINT32))) {
-          isTold = true;
+        if (!hasWarned && (shares > UINT32 || prices.some((price) => price * 1000 > UINT32))) {
+          hasWarned = true;
           warn(
             `zipline holds volumes up to ${UINT32} and prices up to ${UINT32 / 1000}: greater ones are cut to these, ${symbol} has some`,
           );

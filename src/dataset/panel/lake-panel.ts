@@ -45,12 +45,12 @@ export async function openPanel(session: Session, spec: DatasetSpec): Promise<La
   const bytes =
     axes.labels.count * (8 * (resolved.fields.length + Number(hasCloses)) + spec.masks.length + 1);
   const symbolsAtATime = Math.max(1, Math.min(axes.symbols.length, Math.floor(BLOCK_BYTES / bytes)));
-  const room = cellBuffers(shape, symbolsAtATime, hasCloses);
+  const buffers = cellBuffers(shape, symbolsAtATime, hasCloses);
   const daily = dailyColumns(spec, resolved.fields);
   const source =
     daily === undefined
-      ? await sqlCells(session, spec, shape, resolved, { hasCloses, room })
-      : dailyCells(session, shape, daily, { adjustment: spec.adjustment, room, isSparse: !isAll(spec) });
+      ? await sqlCells(session, spec, shape, resolved, { hasCloses, buffers })
+      : dailyCells(session, shape, daily, { adjustment: spec.adjustment, buffers, isSparse: !isAll(spec) });
   return {
     ...shape,
     spec,

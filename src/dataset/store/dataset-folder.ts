@@ -53,7 +53,7 @@ export async function makeFolder<T>(
 export function alreadyThere(folder: string, cause?: unknown): UsageError {
   return new UsageError(`dataset folder ${folder} is there already`, {
     cause,
-    hint: "--append adds new days to it, --replace makes it anew; or name another place with --output",
+    hint: "--append adds new days to it, --replace builds it again; or name another place with --output",
   });
 }
 

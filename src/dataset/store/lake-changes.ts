@@ -72,7 +72,7 @@ interface Part {
   /** SQL condition on the rows. */
   readonly where: string;
   /** SQL of a short text that describes a row. */
-  readonly told: string;
+  readonly label: string;
   /** SQL of the columns that are not compared unchanged. */
   readonly columns?: Readonly<Record<string, string>>;
   /** Whether the condition needs the whole table. */
@@ -85,14 +85,14 @@ function partOf({ name }: TableSchema, { spec, last }: Manifest): Part | undefin
   if (name === `bars_${basePeriod(spec.period)}` || name === "bars_1d")
     return {
       where: `${ofDataset} AND trade_date <= ${end}`,
-      told: "symbol || ' ' || trade_date",
+      label: "symbol || ' ' || trade_date",
       isWhole: false,
     };
   if (name === "trading_days")
-    return { where: `trade_date <= ${end}`, told: "region || ' ' || trade_date", isWhole: false };
+    return { where: `trade_date <= ${end}`, label: "region || ' ' || trade_date", isWhole: false };
   if (name === "balance_sheet" || name === "cash_flow") {
     const known = `known_from(announce_date, first_seen_at, region) <= ${end}`;
-    return { where: `${ofDataset} AND ${known}`, told: "symbol || ' ' || period_end", isWhole: false };
+    return { where: `${ofDataset} AND ${known}`, label: "symbol || ' ' || period_end", isWhole: false };
   }
   if (name === "instruments") return validityPart("symbol", ofDataset, end);
   if (name === "universe_members" && typeof spec.universe === "string")
@@ -105,7 +105,7 @@ function validityPart(id: string, where: string, end: string): Part {
   const isFirst = `valid_from = min(valid_from) OVER (PARTITION BY ${id})`;
   return {
     where: `${where} QUALIFY ${isFirst} OR local_date(valid_from, region) <= ${end}`,
-    told: "symbol || ' ' || local_date(valid_from, region)",
+    label: "symbol || ' ' || local_date(valid_from, region)",
     columns: { valid_to: `CASE WHEN local_date(valid_to, region) <= ${end} THEN valid_to END` },
     isWhole: true,
   };
@@ -140,10 +140,10 @@ async function compare(
     `SELECT CAST((SELECT count(*) FROM (${only(rowsBefore, rowsNow)})) AS DOUBLE) AS was,
        CAST((SELECT count(*) FROM (${only(rowsNow, rowsBefore)})) AS DOUBLE) AS is_now`,
   );
-  const examples = await session.json<{ told: string }>(
-    `SELECT DISTINCT ${part.told} AS told FROM ((${only(rowsBefore, rowsNow)}) UNION ALL (${only(rowsNow, rowsBefore)})) ORDER BY told LIMIT 3`,
+  const examples = await session.json<{ label: string }>(
+    `SELECT DISTINCT ${part.label} AS label FROM ((${only(rowsBefore, rowsNow)}) UNION ALL (${only(rowsNow, rowsBefore)})) ORDER BY label LIMIT 3`,
   );
-  return { was: counts?.was, isNow: counts?.is_now, examples: examples.map(({ told }) => told) };
+  return { was: counts?.was, isNow: counts?.is_now, examples: examples.map(({ label }) => label) };
 }
 
 /** Files of one version that are not in another; all files where there is no other version. */
@@ -160,7 +160,7 @@ export function isOfPast({ was, isNow }: TableChange): boolean {
 export function changeText({ table, from, to, was, isNow, examples, fault }: TableChange): string {
   const versions = `${table} went from version ${from} to ${to}`;
   if (was === undefined || isNow === undefined)
-    return `${versions}, and what changed cannot be told: ${fault ?? ""}`;
+    return `${versions}, and what changed cannot be determined: ${fault ?? ""}`;
   if (was === 0 && isNow === 0) return `${versions}: nothing of the dataset's days changed`;
   return `${versions}: ${was} rows of the dataset's days are no longer as they were, ${isNow} are new or otherwise (${examples.join(", ")})`;
 }

@@ -6,7 +6,7 @@ import type { DatasetSpec } from "../spec.js";
 import { changesSince, changeText, isOfPast } from "./lake-changes.js";
 import { type Manifest, readManifest } from "./manifest.js";
 
-const ANEW = "--replace builds it anew";
+const REPLACE_HINT = "--replace builds it again";
 
 /**
  * Checks that new days can be added to a dataset without changing any of its existing days.
@@ -28,17 +28,17 @@ export async function refuseChangedPast(
   }
   const changed = fieldsThatDiffer(manifest.spec, spec);
   if (changed.length > 0)
-    throw new UsageError(`${subject}: its spec had another ${changed.join(", ")}`, { hint: ANEW });
+    throw new UsageError(`${subject}: its spec had another ${changed.join(", ")}`, { hint: REPLACE_HINT });
   if (manifest.engine !== ENGINE)
     throw new UsageError(`${subject}: it was made by ${manifest.engine}, and this is ${ENGINE}`, {
-      hint: ANEW,
+      hint: REPLACE_HINT,
     });
   const past = (await changesSince(lake, manifest, pointInTime)).filter(isOfPast);
   if (past.length > 0) {
     throw new UsageError(
       `${subject}: the lake has changed its days since: ${past.map(changeText).join("; ")}`,
       {
-        hint: ANEW,
+        hint: REPLACE_HINT,
       },
     );
   }

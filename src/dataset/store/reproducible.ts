@@ -1,4 +1,3 @@
-import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import {
   barColumnOf,
@@ -103,7 +102,7 @@ function nodeFault(node: ExpressionNode, facts: readonly FunctionFact[]): string
   if (OF_THE_MOMENT.test(name) || (isUnstable && node.class !== "COLUMN_REF"))
     return `${name} is not the same when it is computed again`;
   if (!isFunction(node) || own.length === 0) return undefined;
-  if (name === "age" && node.children.length === 1) return "age of one date is that of the moment";
+  if (name === "age" && node.children.length === 1) return "age of one date depends on the current time";
   if (own.every(({ kind }) => kind === "table")) return `${name}() makes several rows of one`;
   if (own.every(({ kind }) => kind === "aggregate"))
     return `${name}() without OVER is of all rows: OVER (...) says of which`;
@@ -111,13 +110,24 @@ function nodeFault(node: ExpressionNode, facts: readonly FunctionFact[]): string
 }
 
 async function factsOf(session: Session, nodes: readonly ExpressionNode[]): Promise<FunctionFact[]> {
-  const names = nodes.flatMap((node) =>
-    isFunction(node) || isWindow(node) ? [node.function_name.toLowerCase()] : [],
+  const known = functionsOf.get(session) ?? readFunctions(session);
+  functionsOf.set(session, known);
+  const names = new Set(
+    nodes.flatMap((node) => (isFunction(node) || isWindow(node) ? [node.function_name.toLowerCase()] : [])),
   );
-  return await session.json<FunctionFact>(
+  const functions = await known;
+  return [...names].flatMap((name) => functions.get(name) ?? []);
+}
+
+/** The functions and macros of a session, by name. A session of a dataset defines none after the views of its lake. */
+const functionsOf = new WeakMap<Session, Promise<ReadonlyMap<string, readonly FunctionFact[]>>>();
+
+async function readFunctions(session: Session): Promise<ReadonlyMap<string, readonly FunctionFact[]>> {
+  const facts = await session.json<FunctionFact>(
     `SELECT DISTINCT lower(function_name) AS name, function_type AS kind, stability, macro_definition AS definition
-     FROM duckdb_functions()
-     WHERE list_contains(${literalList(names)}::VARCHAR[], lower(function_name)) AND function_type <> 'pragma'
-     ORDER BY ALL`,
+     FROM duckdb_functions() WHERE function_type <> 'pragma' ORDER BY ALL`,
   );
+  const byName = new Map<string, FunctionFact[]>();
+  for (const fact of facts) byName.set(fact.name, [...(byName.get(fact.name) ?? []), fact]);
+  return byName;
 }

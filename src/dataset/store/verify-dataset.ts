@@ -61,7 +61,7 @@ async function damageOf(folder: string, manifest: Manifest): Promise<string[]> {
   if (digests === undefined) return [`${DIGESTS} is gone`];
   const content = createHash("sha256").update(digests).digest("hex");
   if (content !== manifest.content) return [`${DIGESTS} is not as it was written`];
-  const wanted = new Map(
+  const expected = new Map(
     digests.split("\n").flatMap((line) => (line === "" ? [] : [[line.slice(66), line.slice(0, 64)]])),
   );
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -73,9 +73,9 @@ async function damageOf(folder: string, manifest: Manifest): Promise<string[]> {
         .split(sep)
         .join("/"),
     );
-  const others = found.filter((path) => !wanted.has(path) && path !== DIGESTS && path !== MANIFEST);
+  const others = found.filter((path) => !expected.has(path) && path !== DIGESTS && path !== MANIFEST);
   const faults = await pMap(
-    wanted,
+    expected,
     async ([path, sha256]) => {
       const actual = await sha256Of(join(folder, path)).catch(() => undefined);
       if (actual === undefined) return [`${path} is gone`];

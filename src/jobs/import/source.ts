@@ -40,7 +40,7 @@ export async function openSource(
 ): Promise<Source> {
   const format = FORMATS.exec(path)?.[1]?.toLowerCase();
   if (format === undefined) {
-    throw new UsageError(`file ${path}: its ending tells no format`, {
+    throw new UsageError(`file ${path}: its ending names no known format`, {
       hint: "name it .csv, .tsv, .parquet, .json, .ndjson or .jsonl; text may be .gz or .zst",
     });
   }

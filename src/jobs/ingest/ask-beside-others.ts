@@ -35,7 +35,7 @@ export class SharedAsking {
     this.#readUpTo = readUpTo;
   }
 
-  /** Reads the facts of a plan; later landings of other runs are news. */
+  /** Reads the facts of a plan. What other runs land after this call counts as new. */
   static async open(
     run: Run,
     demand: BarsDemand,

@@ -20,8 +20,8 @@ import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarReque
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 
-/** Most bars, as planned, of the requests in flight: their columns are in memory. */
-const BARS_UNDER_WAY = 2_000_000;
+/** Most planned bars of the requests in flight together: their columns are in memory. */
+const BARS_IN_FLIGHT = 2_000_000;
 
 /** Sends the requests of one demand. It is a class because a response can change the next plan. */
 export class AskingBars {
@@ -36,7 +36,7 @@ export class AskingBars {
   #hasMeasured = false;
   /** Beginnings of windows that still need a request. */
   #doubts: Doubt[] = [];
-  /** Whether a response of this plan that looks cut was examined; others wait until the plan ends. */
+  /** Whether a response that looks cut was examined in this plan; further ones wait until the plan ends. */
   #hasProbed = false;
   readonly #recent: RecentWindows;
   /** Symbols without any bars in a response. */
@@ -49,7 +49,7 @@ export class AskingBars {
   /** Responses that are known to be cut or to be whole. */
   readonly #shown = new Set<string>();
   readonly #sharing: SharedAsking;
-  /** Windows with a full response, by symbol. Windows that the plan leaves out may also have failed, or be in doubt. */
+  /** Windows with a full response, by symbol; `#facts.covered` also has windows that failed or are in doubt. */
   readonly #answered: Map<string, TimeRange[]>;
 
   constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
@@ -82,7 +82,7 @@ export class AskingBars {
     run.progress.replan(this.table.name, planned.length);
     this.#isStale = measures;
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
-    const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_UNDER_WAY / largest)));
+    const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_IN_FLIGHT / largest)));
     await askEach(run.requests, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
     await this.#lookAgain(concurrency);
     if (!this.#sharing.isElsewhere || run.requests.isHalted(this.table.name)) return this.#isStale;
@@ -171,7 +171,7 @@ export class AskingBars {
     }
   }
 
-  /** A page with too many symbols is requested again with fewer; a failed page is left to the next run. */
+  /** After an error: a page with too many symbols is requested again in parts, any other is left to the next run. */
   #giveUp(page: Page, isTooLarge: boolean): void {
     const { region, symbols, window } = page;
     if (!isTooLarge) {

@@ -99,7 +99,7 @@ export function planBarRequests(
   return units.sort((a, b) => a.window.start - b.window.start);
 }
 
-/** Most bars of a symbol that a service is planned to give: the measured cap, or the assumed one. */
+/** Most bars of a symbol that the plan expects in one response: the measured cap, or the assumed one. */
 export function plannedCap(period: LandedPeriod, cap: RowCap): number {
   return cap.known ?? ASSUMED_CAP[period];
 }
@@ -140,7 +140,8 @@ function recheckSince(
   const sinceOf = (region: Region): number => {
     const { zone } = REGIONS[region];
     const end = finalEnd(region, now);
-    // Weekends and the longest holidays leave two trading days in five days, and at most twenty days without one.
+    // Two of any five days are trading days, except for holidays, which close a region for at most twenty days in a
+    // row.
     const start = instantOf(addDays(localDate(end - 1, zone), -20 - Math.ceil(2.5 * lookbackDays)), zone);
     const days = calendars.get(region)?.daysIn({ start, end }, now) ?? [];
     return days.at(-lookbackDays)?.start ?? start;
@@ -165,9 +166,9 @@ async function readListings({
 }
 
 /**
- * When symbols left the lists of their exchanges. Services give no delisting date: known is the first snapshot of the
- * instruments without the symbol. The symbol may still have traded on that day; a symbol that is listed again is not
- * delisted.
+ * When symbols left the lists of their exchanges. Services give no delisting date, so the date is that of the first
+ * snapshot of the instruments without the symbol. The symbol may still have traded on that day. A symbol that is
+ * listed again is not delisted.
  */
 async function readDelistings({
   session,

@@ -4,14 +4,14 @@ import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { REGIONS, type Region } from "../../market/regions.js";
-import { parseSymbol, regionOf } from "../../market/symbol.js";
+import { isSymbol, parseSymbol, regionOf } from "../../market/symbol.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
 /**
  * The symbols of a run by region: the named ones, or members of universes, or the lake's instruments.
  *
  * @param types types of the lake's instruments.
- * @param options.besides extra symbols of any type, used where the lake knows them as instruments and no others were
+ * @param options.extra symbols of any type, used where the lake knows them as instruments and no others were
  *   named.
  */
 export async function chooseSymbols(
@@ -22,11 +22,11 @@ export async function chooseSymbols(
   {
     symbols,
     universes,
-    besides = [],
+    extra = [],
   }: {
     readonly symbols?: readonly string[] | undefined;
     readonly universes?: readonly string[] | undefined;
-    readonly besides?: readonly string[];
+    readonly extra?: readonly string[];
   },
 ): Promise<Map<Region, string[]>> {
   if (symbols) return byRegion(symbols.map(parseSymbol), Object.keys(REGIONS) as Region[]);
@@ -51,7 +51,7 @@ export async function chooseSymbols(
   const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(
     `SELECT symbol FROM (${instruments}) WHERE valid_to IS NULL
-       AND (type IN (SELECT unnest(${literalList(types)})) OR symbol IN (SELECT unnest(${literalList(besides)}))) ORDER BY symbol`,
+       AND (type IN (SELECT unnest(${literalList(types)})) OR symbol IN (SELECT unnest(${literalList(extra)}))) ORDER BY symbol`,
   );
   if (rows.length === 0) {
     throw new UsageError("the lake knows no instruments to ask for", {
@@ -67,7 +67,7 @@ export async function chooseSymbols(
 function byRegion(symbols: readonly string[], regions: readonly Region[]): Map<Region, string[]> {
   const groups = new Map<Region, string[]>();
   for (const symbol of symbols) {
-    const region = regionOf(symbol);
+    const region = isSymbol(symbol) ? regionOf(symbol) : undefined;
     if (region === undefined || !regions.includes(region)) continue;
     const group = groups.get(region);
     if (group) group.push(symbol);

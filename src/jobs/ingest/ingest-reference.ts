@@ -1,11 +1,13 @@
 import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
+import type { Issue, IssueLog } from "../../core/issue.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
-import { literal } from "../../db/quote.js";
+import { ident, literal, literalList } from "../../db/quote.js";
 import { TempTable } from "../../db/temp-table.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
-import { exchangeOf, isSymbol } from "../../market/symbol.js";
+import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH } from "../../market/symbol.js";
+import { type ListFacts, listDoubt } from "../../plan/absence/list-doubt.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
@@ -20,7 +22,7 @@ import {
   universeSummary,
 } from "../../wire/resources.js";
 import { lastResponses } from "../ledger/ledger.js";
-import type { PendingResponse, Received } from "../run/request-records.js";
+import { type PendingResponse, type Received, withFailed } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
 import { leaseInTurn } from "./ask-beside-others.js";
@@ -44,18 +46,31 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
   const isDue = await dueSince(run, INSTRUMENTS, ENDPOINTS.exchangeInstruments, oldest);
   const due = listed.filter(({ exchange }) => isDue(exchange));
   run.progress.plan(INSTRUMENTS.name, due.length);
-  for (const { exchange, region } of due) {
+  for (const { exchange, region, count } of due) {
     if (run.requests.isHalted(INSTRUMENTS.name)) return;
     run.progress.doing(`instruments of ${exchange}`);
     const got = await run.requests.ask(
       { endpoint: ENDPOINTS.exchangeInstruments, path: { exchange } },
       { dataset: INSTRUMENTS.name, symbols: [exchange] },
-      async (body) => receivedRecords(await decodeRecords(body, "list", instrument)),
+      async (body) => {
+        const decoded = await decodeRecords(body, "list", instrument);
+        const own = decoded.entries.filter(([, { symbol }]) =>
+          isInstrumentOf(exchange, symbol, decoded.issues),
+        );
+        return receivedRecords({ ...decoded, entries: own });
+      },
     );
     if (got === undefined) continue;
-    const own = got.value.values.filter(({ symbol }) => isSymbol(symbol) && exchangeOf(symbol) === exchange);
-    const rows = own.map((row) => ({ ...instrumentRow(row), region }));
-    await land(run, INSTRUMENTS, got, rows, `c.exchange = ${literal(exchange)}`);
+    const { values, rejected, count: told } = got.value;
+    const rows = values.map((row) => ({ ...instrumentRow(row), region }));
+    const doubt = await doubtAbout(run, INSTRUMENTS, `exchange = ${literal(exchange)}`, {
+      usable: new Set(values.map(({ symbol }) => symbol)).size,
+      rejected,
+      count: told,
+      isKnownEmpty: Number(count) === 0,
+    });
+    const doubts = new Map(doubt === undefined ? [] : [[exchange, doubt]]);
+    await land(run, INSTRUMENTS, got, rows, { subject: "exchange", whole: [exchange], doubts });
   }
 }
 
@@ -72,17 +87,63 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
     const got = await run.requests.ask(
       { endpoint: ENDPOINTS.universesBatch, body: { ids } },
       { dataset: UNIVERSE_MEMBERS.name, symbols: ids },
-      async (body) => receivedRecords(await decodeRecords(body, "map", universeDetail), ids),
+      async (body) => receivedMembers(await decodeRecords(body, "map", universeDetail), ids),
     );
     if (got === undefined) continue;
-    const told = got.value.values.map((universe) => literal(universe.id));
-    const complete = told.length > 0 ? `c.id IN (${told.join(", ")})` : "false";
-    await land(run, UNIVERSE_MEMBERS, got, got.value.values.flatMap(memberRows), complete);
+    const came = new Map(got.value.values.map((universe) => [universe.id, universe]));
+    const doubts = new Map<string, string>();
+    for (const id of ids) {
+      const isKnownEmpty = listed.some((one) => one.id === id && Number(one.symbol_count) === 0);
+      const doubt = await doubtAboutMembers(run, id, came.get(id), isKnownEmpty);
+      if (doubt !== undefined) doubts.set(id, doubt);
+    }
+    await land(run, UNIVERSE_MEMBERS, got, got.value.values.flatMap(memberRows), {
+      subject: "id",
+      whole: [...came.keys()],
+      doubts,
+    });
   }
 }
 
+/** Why a universe may have members that did not come; undefined where nothing speaks against the response. */
+async function doubtAboutMembers(
+  run: Run,
+  id: string,
+  universe: UniverseDetail | undefined,
+  isKnownEmpty: boolean,
+): Promise<string | undefined> {
+  if (universe === undefined) return isKnownEmpty ? undefined : "it did not come";
+  const usable = new Set(universe.symbols.filter(isSymbol)).size;
+  return doubtAbout(run, UNIVERSE_MEMBERS, `id = ${literal(id)}`, {
+    usable,
+    rejected: new Set(universe.symbols).size - usable,
+    count: universe.symbol_count,
+    isKnownEmpty: isKnownEmpty && universe.symbol_count === 0,
+  });
+}
+
+/** Why a list may lack elements. @param where a condition on the current rows that the list is about. */
+async function doubtAbout(
+  run: Run,
+  table: TableSchema,
+  where: string,
+  facts: Omit<ListFacts, "current">,
+): Promise<string | undefined> {
+  const current = facts.usable > 0 ? 0 : (await currentRows(run, table, where)).length;
+  return listDoubt({ ...facts, current });
+}
+
+async function currentRows<T>(run: Run, table: TableSchema, where = "true"): Promise<T[]> {
+  const { session, lake } = run.context;
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
+  return session.json<T>(
+    `SELECT * FROM (${files}) WHERE valid_to IS NULL AND ${where} ORDER BY ${subjectOf(table)}`,
+  );
+}
+
 /**
- * Requests a list and lands it, where the last one is old enough. @returns the current list; undefined where it failed.
+ * Requests a list and lands it, where the last one is old enough. @returns the current list; nothing where the request
+ * failed.
  */
 async function ingestList<T extends Readonly<Record<string, unknown>>>(
   run: Run,
@@ -92,21 +153,19 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
   oldest: number,
 ): Promise<readonly T[]> {
   const isDue = await dueSince(run, table, endpoint, oldest);
-  if (!isDue("")) {
-    const files = await parquetRelation(
-      run.context.session,
-      run.context.lake.filesOf(await run.context.lake.snapshot(table)),
+  if (isDue("")) {
+    run.progress.plan(table.name, 1);
+    const got = await run.requests.ask({ endpoint }, { dataset: table.name, symbols: [] }, async (body) =>
+      receivedRecords(await decodeRecords(body, "list", element)),
     );
-    const key = subjectOf(table);
-    return run.context.session.json<T>(`SELECT * FROM (${files}) WHERE valid_to IS NULL ORDER BY ${key}`);
+    if (got === undefined) return [];
+    const { values, rows, rejected } = got.value;
+    const facts = { usable: rows, rejected, count: undefined, isKnownEmpty: false };
+    const doubt = await doubtAbout(run, table, "true", facts);
+    const doubts = new Map(doubt === undefined ? [] : [["", doubt]]);
+    await land(run, table, got, values, { subject: undefined, whole: [""], doubts });
   }
-  run.progress.plan(table.name, 1);
-  const got = await run.requests.ask({ endpoint }, { dataset: table.name, symbols: [] }, async (body) =>
-    receivedRecords(await decodeRecords(body, "list", element)),
-  );
-  if (got === undefined) return [];
-  await land(run, table, got, got.value.values, "true");
-  return got.value.values;
+  return currentRows(run, table);
 }
 
 /** A function that says whether the last response about an id is too old; the id "" stands for the whole list. */
@@ -121,14 +180,37 @@ async function dueSince(
   return (subject) => (answered.get(subject) ?? 0) <= oldest;
 }
 
-/** Lands one snapshot and its ledger rows; current rows that match `complete` and are not in it end. */
+/** What a snapshot is about. */
+interface SnapshotParts {
+  /** The column that names its parts; undefined where the snapshot is of the whole table. */
+  readonly subject: string | undefined;
+  /** The parts that came. */
+  readonly whole: readonly string[];
+  /** Why parts may lack rows. */
+  readonly doubts: ReadonlyMap<string, string>;
+}
+
+/**
+ * Lands one snapshot and its ledger rows. Current rows of its parts that are not in it end; of a part in doubt none
+ * ends, and the next run requests it again.
+ */
 async function land(
   run: Run,
   table: TableSchema,
-  { entry }: PendingResponse<unknown>,
+  { requestId, entry }: PendingResponse<unknown>,
   rows: readonly Readonly<Record<string, unknown>>[],
-  complete: string,
+  { subject, whole, doubts }: SnapshotParts,
 ): Promise<void> {
+  const reasons = new Map<string, string>();
+  for (const [part, doubt] of doubts) {
+    const reason = `the list${part && ` of ${part}`} may lack rows: ${doubt}; nothing ends, and it is requested again`;
+    reasons.set(part, reason);
+    run.log.failure({ request: `${table.name} ${requestId}`, reason, symbols: 0 });
+  }
+  const sound = whole.filter((part) => !doubts.has(part));
+  const ofParts =
+    subject === undefined ? "true" : `c.${ident(subject)} IN (SELECT unnest(${literalList(sound)}))`;
+  const complete = sound.length > 0 ? ofParts : "false";
   const columns = table.columns.filter((c: Column) => !c.name.startsWith("valid_"));
   const { session, lake } = run.context;
   await using staged = new TempTable(session, "staged_versions");
@@ -136,7 +218,7 @@ async function land(
   await staged.fill(`SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${staged.name}`);
   const options = { ...landOptions(run.context), complete };
   run.log.landed(await landVersions(session, lake, table, staged.name, options));
-  run.ledger.enter(entry);
+  run.ledger.enter(withFailed(entry, reasons));
   await run.ledger.land();
 }
 
@@ -146,13 +228,14 @@ function subjectOf(table: TableSchema): string {
 
 /** The ledger's facts of a decoded response of rows, and the values themselves. */
 export function receivedRecords<T>(
-  { entries, issues, bytes }: DecodedRecords<T>,
+  { entries, issues, count, bytes }: DecodedRecords<T>,
   asked: readonly string[] = [],
-): Received & { readonly values: readonly T[] } {
+): Received & { readonly values: readonly T[]; readonly count: number | undefined } {
   const keys = new Set(entries.map(([key]) => key));
   const absent = asked.filter((key) => !keys.has(key));
   return {
     values: entries.map(([, value]) => value),
+    count,
     rows: entries.length,
     rejected: issues.rejected,
     bytes,
@@ -161,6 +244,38 @@ export function receivedRecords<T>(
   };
 }
 
+/** Whether a list's element is an instrument of its exchange; one that is not is an issue. */
+function isInstrumentOf(exchange: string, symbol: string, issues: IssueLog): boolean {
+  if (isSymbol(symbol) && exchangeOf(symbol) === exchange) return true;
+  if (!isSymbol(symbol)) issues.add(notASymbol(symbol, `instruments of ${exchange}`));
+  else issues.add({ rule: "not_requested", message: `${symbol} is not of ${exchange}`, symbol, rejected: 1 });
+  return false;
+}
+
+/** The requested universes of a response; a member that is not a symbol is an issue, and does not land. */
+function receivedMembers(decoded: DecodedRecords<UniverseDetail>, ids: readonly string[]) {
+  const entries = decoded.entries.filter(([key, { id }]) => {
+    const isAsked = key === id && ids.includes(id);
+    const message = `universe ${shown(id)} was not requested as ${shown(key)}`;
+    if (!isAsked) decoded.issues.add({ rule: "not_requested", message, rejected: 1 });
+    return isAsked;
+  });
+  for (const [id, { symbols }] of entries)
+    for (const symbol of new Set(symbols))
+      if (!isSymbol(symbol)) decoded.issues.add(notASymbol(symbol, `universe ${shown(id)}`));
+  return receivedRecords({ ...decoded, entries }, ids);
+}
+
+function notASymbol(text: string, where: string): Issue {
+  const message = `${where}: ${shown(text)} is not of the form <code>.<exchange suffix>`;
+  return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };
+}
+
+/** A text of a response as a message shows it. */
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 64));
+}
+
 function memberRows({ id, region, symbols }: UniverseDetail): Record<string, unknown>[] {
-  return [...new Set(symbols)].map((symbol) => ({ id, symbol, region }));
+  return [...new Set(symbols.filter(isSymbol))].map((symbol) => ({ id, symbol, region }));
 }

@@ -42,8 +42,9 @@ function holesOf({ window }: Page, { lost, abandoned }: ResponseVerdict): Absent
 }
 
 /**
- * A response without the bars that must not land: of a look, the bars that were known before it; of any other response,
- * those of symbols that are requested a second time. Bars of another period never land.
+ * A response without the bars that must not land. A look for older bars must not land the bars that were known before
+ * it; any other response must not land the bars of symbols that are requested a second time. Bars of another period
+ * never land.
  */
 function barsToLand(
   { doubts, window, again }: Page,

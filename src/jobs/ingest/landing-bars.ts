@@ -1,13 +1,13 @@
 import { klinesToIpcPieces } from "../../arrow/kline-ipc.js";
 import type { TimeRange } from "../../core/time.js";
-import { landKlines } from "../../lake/land/land-klines.js";
+import { landKlines, setAsideBroken } from "../../lake/land/land-klines.js";
 import type { Lease } from "../../lake/requests/request-leases.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { dayRange } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import type { TableSchema } from "../../schema/column.js";
-import type { BarSegment } from "../../wire/bar-segment.js";
+import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { RequestRecord } from "../ledger/ledger.js";
@@ -15,7 +15,7 @@ import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
 
-/** Bars that are landed at once, while as many may wait: both bound the memory. */
+/** Bars that are landed together. As many may wait at the same time, so this number bounds the memory. */
 export const GROUP_BARS = 750_000;
 
 /** What is kept on disk with the columns of a response until it has landed. */
@@ -34,7 +34,7 @@ interface CachedResponse extends PendingResponse<{ readonly response: DecodedKli
 export class LandingBars {
   readonly #run: Run;
   readonly #table: TableSchema;
-  #held: CachedResponse[] = [];
+  #cached: CachedResponse[] = [];
   #bars = 0;
   #landing: Promise<void> = Promise.resolve();
   #failure: unknown;
@@ -51,19 +51,19 @@ export class LandingBars {
    * @throws the error of an earlier group's landing: its responses stay on disk for the next run.
    */
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
-    const held: CachedResponse = { ...response, lease: lease?.retain() };
-    const { columns } = held.value.response;
+    const cached: CachedResponse = { ...response, lease: lease?.retain() };
+    const { columns } = cached.value.response;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };
-    const note: BarsNote = { dataset, source: held.source, finalEnds, entry: held.entry };
+    const note: BarsNote = { dataset, source: cached.source, finalEnds, entry: cached.entry };
     const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
     try {
-      await this.#run.responses.keep(held.requestId, note, body);
+      await this.#run.responses.store(cached.requestId, note, body);
     } catch (error) {
       this.#run.log.stopIfUnwritable(error);
-      await held.lease?.release();
+      await cached.lease?.release();
       throw error;
     }
-    this.#held.push(held);
+    this.#cached.push(cached);
     this.#bars += columns.rows;
     if (this.#bars >= GROUP_BARS) await this.#startLanding();
     if (this.#failure !== undefined) throw this.#failure;
@@ -78,8 +78,8 @@ export class LandingBars {
 
   /** Starts to land the collected group, once the group before has landed. */
   async #startLanding(): Promise<void> {
-    const group = this.#held;
-    this.#held = [];
+    const group = this.#cached;
+    this.#cached = [];
     this.#bars = 0;
     const before = this.#landing;
     this.#landing = before.then(() => this.#land(group));
@@ -114,8 +114,10 @@ function delivered({ value, source, entry }: CachedResponse): DeliveredResponse 
 
 /** The bars of a response that are to land, and its ledger entry. */
 export interface DeliveredResponse {
-  /** Undefined where there are none, or they have landed already. */
+  /** Undefined where there are none. */
   readonly columns: KlineColumns | undefined;
+  /** Whether the bars are in the lake, but perhaps not in the ledger. @default false */
+  readonly hasLanded?: boolean;
   readonly source: string;
   readonly entry: LedgerEntry;
 }
@@ -127,16 +129,22 @@ export async function landResponses(
   group: readonly DeliveredResponse[],
   finalEnds: Readonly<Record<Region, number>>,
 ): Promise<void> {
-  const bars = group.flatMap(({ columns, source }) =>
-    columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
-  );
+  const barsOf = (hasLanded: boolean): DeliveredBars[] =>
+    group.flatMap(({ columns, source, hasLanded: has = false }) =>
+      has === hasLanded && columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
+    );
+  const [bars, landedBars] = [barsOf(false), barsOf(true)];
   const broken: BarSegment[] = [];
+  const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
+  const options = { ...landOptions(run.context), finalEnd: finalEnds, onBroken };
   if (bars.length > 0) {
     const responses = bars.map(({ source }) => source);
-    const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
-    const options = { ...landOptions(run.context), finalEnd: finalEnds, responses, onBroken };
-    run.log.landed(await landKlines(run.context.session, run.context.lake, table, bars, options));
+    run.log.landed(
+      await landKlines(run.context.session, run.context.lake, table, bars, { ...options, responses }),
+    );
   }
+  // The commit has the good bars; what was set aside is known only once the ledger has it, too.
+  await setAsideBroken(run.context.session, table, landedBars, options);
   for (const { entry, source } of group) {
     const holes = brokenDays(broken.filter((one) => one.source === source));
     for (const { symbol, window, bars: n } of holes)
@@ -146,7 +154,7 @@ export async function landResponses(
   await run.ledger.land();
 }
 
-/** Days of symbols with bars that were set aside at the landing, and how many. */
+/** The days on which bars of a symbol were set aside at the landing, and the number of these bars. */
 function brokenDays(broken: readonly BarSegment[]) {
   const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
   for (const { symbol, columns, start, end } of broken) {

@@ -20,7 +20,7 @@ export interface StatementsNote {
   readonly entry: LedgerEntry;
 }
 
-interface Held {
+interface PendingStatements {
   readonly requestId: string;
   readonly note: StatementsNote;
 }
@@ -30,7 +30,7 @@ export class LandingStatements {
   readonly #run: Run;
   readonly #table: TableSchema;
   readonly #fields: StatementFields;
-  #held: Held[] = [];
+  #pending: PendingStatements[] = [];
   #rows = 0;
 
   constructor(run: Run, table: TableSchema, fields: StatementFields) {
@@ -48,16 +48,16 @@ export class LandingStatements {
   }: PendingResponse<{ readonly records: readonly Row[] }>): Promise<void> {
     const rows = value.records.map((record) => ({ ...record, source }));
     const note = { dataset: this.#table.name, columns: this.#fields.columns, rows, entry };
-    await this.#run.responses.keep(requestId, note);
-    this.#held.push({ requestId, note });
+    await this.#run.responses.store(requestId, note);
+    this.#pending.push({ requestId, note });
     this.#rows += rows.length;
     if (this.#rows >= GROUP_ROWS) await this.finish();
   }
 
   /** Lands the collected responses. */
   async finish(): Promise<void> {
-    const group = this.#held;
-    this.#held = [];
+    const group = this.#pending;
+    this.#pending = [];
     this.#rows = 0;
     if (group.length === 0) return this.#run.exclusive(() => this.#run.ledger.land());
     await this.#run.exclusive(async () => {
@@ -68,7 +68,7 @@ export class LandingStatements {
         this.#fields.columns,
         group.map(({ note }) => note),
       );
-      await this.#run.responses.forget(group.map((held) => held.requestId));
+      await this.#run.responses.forget(group.map(({ requestId }) => requestId));
     });
   }
 }

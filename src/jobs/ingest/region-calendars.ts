@@ -34,11 +34,11 @@ export async function regionCalendars(
     (Object.keys(REGIONS) as Region[]).map((region) => {
       const indexes = CALENDAR_SYMBOLS[region].flatMap((symbol) => [covered.get(symbol) ?? []]);
       const others = byRegion.get(region) ?? [];
-      const isTold = (date: TradingDate): boolean => {
+      const isKnownClosed = (date: TradingDate): boolean => {
         const day = dayRange(region, date);
         return indexes.some((windows) => holds(windows, day)) || mostHold(others, day);
       };
-      return [region, new TradingCalendar(region, known.get(region), isTold)];
+      return [region, new TradingCalendar(region, known.get(region), isKnownClosed)];
     }),
   );
 }

@@ -32,7 +32,7 @@ export async function askAgain(
   { runId, now, dryRun }: AskAgainOptions,
 ): Promise<Map<LostFile, number>> {
   const counts = new Map<LostFile, number>();
-  // Lost rows of the ledger are no longer covered anyway; the report of a run cannot be requested.
+  // Without its rows in the ledger a request is not covered anyway, and the report of a run cannot be requested.
   if (lost.length === 0 || table === REQUESTS || table === RUNS) return counts;
   const isBars = table === BARS_1D || table === BARS_1M;
   const asked = isBars ? await askedSymbols(session, lake, table.name) : [];

@@ -22,9 +22,10 @@ export class ClosedRanges {
     const indexes = CALENDAR_SYMBOLS[page.region];
     for (const { symbols, window } of verdict.settled) {
       const empty = symbols.filter((symbol) => page.doubts?.get(symbol)?.window.end === window.end);
-      const tells = empty.length >= FEWEST_SYMBOLS || empty.some((symbol) => indexes.includes(symbol));
+      const isEvidence = empty.length >= FEWEST_SYMBOLS || empty.some((symbol) => indexes.includes(symbol));
       const brought = verdict.shown.some(({ wasCut }) => wasCut);
-      if (tells && !brought && window.start === page.window.start) this.#ranges[page.region].push(window);
+      if (isEvidence && !brought && window.start === page.window.start)
+        this.#ranges[page.region].push(window);
     }
   }
 }

@@ -45,7 +45,7 @@ export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
   return found;
 }
 
-/** The requests for a period's bars, by region: which symbols, since when, and which windows have a response. */
+/** What was requested of a period's bars, by region: the symbols, the first time, and the windows with a response. */
 export async function coverageFacts(
   { session, lake, clock }: LakeParts,
   period: LandedPeriod,

@@ -82,7 +82,10 @@ export interface CoverageRules {
   readonly now: number;
   /** Days after which an empty window is requested again. @default 30 */
   readonly revisitDays?: number | undefined;
-  /** Requests before `askedBefore` do not count from `since` on: all epoch milliseconds. @default all count */
+  /**
+   * Requests sent before `askedBefore` do not cover the time from `since` on; epoch milliseconds. @default all
+   * requests count
+   */
   readonly recheck?:
     | { readonly since: Readonly<Record<Region, number>>; readonly askedBefore: number }
     | undefined;
@@ -135,7 +138,7 @@ export async function coveredWindows(
       starts.map((start, i): TimeRange => ({ start, end: ends[i] as number })),
     ]),
   );
-  // For symbols with a loss, each covered window counts without the ranges that were lost after its request.
+  // For symbols with a loss, the ranges that were lost after a request are subtracted from its window.
   const left = await session.json<{ symbol: string; s: number; e: number; starts: number[]; ends: number[] }>(
     `${counting},
      lost AS (

@@ -15,8 +15,8 @@ export interface GoneBars {
 }
 
 /**
- * How many bars of a symbol came for each window with a full response: where the lake has more, some were withdrawn.
- * The windows of one symbol do not overlap.
+ * The number of bars of a symbol in each window with a full response. Where the lake has more bars, the service has
+ * withdrawn some. The windows of one symbol do not overlap.
  */
 export class RecentWindows {
   readonly #since: number;

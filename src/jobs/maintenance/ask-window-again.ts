@@ -2,9 +2,10 @@ import type { ServiceClient } from "../../client/service-client.js";
 import { WireError } from "../../core/errors.js";
 import type { TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
+import { judgeAbsence } from "../../plan/absence/absent-symbols.js";
 import { symbolSpans } from "../../plan/absence/window-beginning.js";
 import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
-import { ENDPOINTS } from "../../wire/endpoints.js";
+import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { klinesQuery } from "../ingest/klines-request.js";
 
 /** Symbols and a time window that are requested again. */
@@ -12,45 +13,53 @@ export interface AskedWindow {
   readonly period: LandedPeriod;
   readonly symbols: readonly string[];
   readonly window: TimeRange;
+  /**
+   * Another symbol that should have bars in the window: if they come, the absence of the symbols counts. @default none
+   */
+  readonly control?: string | undefined;
 }
 
 /** All bars that a service has of a window now. */
 export interface WholeWindow {
   readonly responses: readonly DecodedKlines[];
-  /** Symbols whose columns did not fit together: nothing is known about them. */
+  /** Symbols with unusable columns in a response: nothing is known about their bars. */
   readonly unusable: ReadonlySet<string>;
 }
 
-/** Most requests for a symbol that does not come, or comes without a bar that came before. */
+/** Most requests for a symbol that a response lacks, or that a response gives without a bar of an earlier response. */
 const MOST_TRIES = 2;
 
 /**
  * Requests everything that a service has of a window, as an ingest does: where the lake has older bars than those that
- * came, the response may be cut, and the older bars are requested; an absent symbol is requested a second time.
+ * came, the response may be cut, and the older bars are requested; an absent symbol is requested a second time. Its
+ * absence counts as an ingest judges it: a response without any bar of a requested symbol shows nothing.
  *
  * @param oldestKnown the oldest bar that the lake has of each symbol in the window; epoch milliseconds.
  * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails, or where responses are not
- *   about the window.
+ *   about the window, or do not show whether a symbol has bars.
  */
 export async function askWindowAgain(
   client: ServiceClient,
-  { period, symbols, window }: AskedWindow,
+  { period, symbols, window, control }: AskedWindow,
   oldestKnown: ReadonlyMap<string, number>,
   signal: AbortSignal,
 ): Promise<WholeWindow> {
   const responses: DecodedKlines[] = [];
   const unusable = new Set<string>();
+  /** Symbols whose bars came, or whose absence counts. */
+  const shown = new Set<string>();
   const tries = new Map<string, number>();
   const pages: Pick<AskedWindow, "symbols" | "window">[] = [{ symbols, window }];
   for (let page = pages.shift(); page !== undefined; page = pages.shift()) {
     const { symbols: own, window: part } = page;
+    const named = control === undefined || own.length >= LIMITS.symbolsPerRequest ? own : [...own, control];
     const expectation = {
       shape: "map",
-      symbols: own,
+      symbols: named,
       window: { first: part.start, last: part.end - 1 },
     } as const;
     const { value: response } = await client.ask(
-      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(own, part, period) },
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(named, part, period) },
       (body) => decodeKlines(body, expectation),
       signal,
     );
@@ -62,6 +71,7 @@ export async function askWindowAgain(
         return [symbol, { oldest: Number(oldest), newest: Number(newest) }] as const;
       }),
     );
+    for (const symbol of shownBy(response)) shown.add(symbol);
     const next = new Map<number, string[]>();
     const ask = (symbol: string, end: number): unknown => next.set(end, [...(next.get(end) ?? []), symbol]);
     for (const symbol of own) {
@@ -70,7 +80,7 @@ export async function askWindowAgain(
       const bars = came.get(symbol);
       const isPage = part.end < window.end;
       // A page ends with a bar that came before: a response without it is not about the symbol.
-      if (bars === undefined || (isPage && bars.newest < part.end - 1)) {
+      if (bars === undefined || !shown.has(symbol) || (isPage && bars.newest < part.end - 1)) {
         const made = (tries.get(symbol) ?? 0) + 1;
         tries.set(symbol, made);
         if (made < MOST_TRIES) ask(symbol, part.end);
@@ -80,5 +90,22 @@ export async function askWindowAgain(
     }
     for (const [end, some] of next) pages.push({ symbols: some, window: { start: part.start, end } });
   }
+  const open = symbols.find(
+    (symbol) => oldestKnown.has(symbol) && !unusable.has(symbol) && !shown.has(symbol),
+  );
+  if (open !== undefined)
+    throw new WireError("wrong_shape", `${open}: no response shows whether the service has its bars`, 0, {
+      hint: "name also a symbol that has bars in this window: an empty response can be a fault of the service",
+    });
   return { responses, unusable };
+}
+
+/** The symbols about which a response shows something: those that came with bars of the window, or count as absent. */
+function shownBy({ columns, issues, received, absent }: DecodedKlines): Set<string> {
+  const hasRule = (...rules: readonly string[]) => issues.counts.filter(({ rule }) => rules.includes(rule));
+  const strayed = new Set(hasRule("outside_window").map(({ symbol }) => symbol));
+  const hasStrangers = hasRule("not_requested", "bad_symbol").length > 0;
+  const came = [...received].flatMap(([symbol, bars]) => (bars > 0 && !strayed.has(symbol) ? [symbol] : []));
+  const { believed } = judgeAbsence(absent, { present: columns.symbols.length, hasStrangers });
+  return new Set([...came, ...believed]);
 }

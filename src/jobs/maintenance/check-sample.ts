@@ -124,10 +124,10 @@ async function drawSample(
   const bound = [table.name, `${method} ${path}`];
   const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM (${requests})`, bound);
   const answered = found?.n ?? 0;
-  const wanted = "requests" in size ? size.requests : Math.ceil(answered * size.part);
+  const sampleSize = "requests" in size ? size.requests : Math.ceil(answered * size.part);
   const rows = await session.json<{ symbols: string[]; first: number; last: number }>(
     `${requests} ORDER BY random() LIMIT $3`,
-    [...bound, wanted],
+    [...bound, sampleSize],
   );
   return {
     requests: rows.map(({ symbols, first, last }) => ({

@@ -52,21 +52,21 @@ export async function compareWindow(
   const columns = KLINE_COLUMNS.map(({ name }) => ({
     name: literal(name),
     lake: `lake.${ident(name)}`,
-    told: `told.${ident(name)}`,
+    service: `service.${ident(name)}`,
   }));
-  const differs = columns.map(({ lake, told }) => `${lake} IS DISTINCT FROM ${told}`).join(" OR ");
+  const differs = columns.map(({ lake, service }) => `${lake} IS DISTINCT FROM ${service}`).join(" OR ");
   const values = columns.map(
-    ({ name, lake, told }) => `CASE WHEN ${lake} IS DISTINCT FROM ${told} THEN
-      {'column': ${name}, 'lake': coalesce(${lake}::VARCHAR, 'null'), 'service': coalesce(${told}::VARCHAR, 'null')} END`,
+    ({ name, lake, service }) => `CASE WHEN ${lake} IS DISTINCT FROM ${service} THEN
+      {'column': ${name}, 'lake': coalesce(${lake}::VARCHAR, 'null'), 'service': coalesce(${service}::VARCHAR, 'null')} END`,
   );
   try {
     await compared.fill(
       `SELECT symbol, timestamp,
-         CASE WHEN lake.close IS NULL THEN 'new' WHEN told.close IS NULL THEN 'gone' WHEN ${differs} THEN 'changed' END AS kind,
-         CASE WHEN lake.close IS NOT NULL AND told.close IS NOT NULL
+         CASE WHEN lake.close IS NULL THEN 'new' WHEN service.close IS NULL THEN 'gone' WHEN ${differs} THEN 'changed' END AS kind,
+         CASE WHEN lake.close IS NOT NULL AND service.close IS NOT NULL
            THEN list_filter([${values.join(", ")}], lambda one: one IS NOT NULL) ELSE [] END AS "values"
        FROM (FROM raw.${ident(table.name)} WHERE ${IN_WINDOW}) AS lake
-         FULL JOIN ${scan.sql} AS told USING (symbol, timestamp)`,
+         FULL JOIN ${scan.sql} AS service USING (symbol, timestamp)`,
       [JSON.stringify(usable), window.start, window.end],
     );
     const bad = new Set(broken.map(({ symbol }) => symbol));

@@ -17,13 +17,13 @@ export async function optimizeLake(
   options: OptimizeOptions,
   clock: Clock,
 ): Promise<OptimizeReport[]> {
-  const held: TableSchema[] = [];
-  for (const table of tables) if ((await lake.snapshot(table)).version >= 0) held.push(table);
-  if (held.length === 0) return [];
+  const existing: TableSchema[] = [];
+  for (const table of tables) if ((await lake.snapshot(table)).version >= 0) existing.push(table);
+  if (existing.length === 0) return [];
   const reports: OptimizeReport[] = [];
   try {
     using session = await Session.open({ spillUnder: lake.work.staging });
-    for (const table of held) {
+    for (const table of existing) {
       if (options.signal?.aborted) break;
       reports.push(await optimize(session, lake, table, options, clock));
     }

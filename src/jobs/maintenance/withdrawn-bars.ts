@@ -1,7 +1,9 @@
+import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { TempTable } from "../../db/temp-table.js";
 import { type WithdrawReport, withdrawRows } from "../../lake/land/withdraw-rows.js";
 import { openReader, publish } from "../../lake/publish.js";
+import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { newRunId } from "../run/run-pipeline.js";
@@ -44,7 +46,8 @@ export async function withdrawnBars(
   const { lake, clock } = environment;
   const { session: reader } = await openReader(lake);
   using session = reader;
-  const window: AskedWindow = { ...asked, period: table === BARS_1D ? "1d" : "1m" };
+  const period = table === BARS_1D ? "1d" : "1m";
+  const window: AskedWindow = { ...asked, period, control: await controlSymbol(session, table, asked) };
   await using sampled = new TempTable(session, "sampled_bars");
   await using gone = new TempTable(session, "withdrawn_bars");
   await compareOnce(session, sampled, environment, table, window);
@@ -80,6 +83,22 @@ async function compareOnce(
 ): Promise<void> {
   const whole = await askWindowAgain(client, window, await oldestInLake(session, table, window), signal);
   await compareWindow(session, sampled, table, window, whole, clock.now());
+}
+
+/** Another symbol of the same region, with the most bars in a window. */
+async function controlSymbol(
+  session: Session,
+  table: TableSchema,
+  { symbols, window }: Pick<AskedWindow, "symbols" | "window">,
+): Promise<string | undefined> {
+  const [found] = await session.json<{ symbol: string }>(
+    `SELECT symbol FROM raw.${ident(table.name)}
+     WHERE timestamp >= make_timestamptz($2::BIGINT * 1000) AND timestamp < make_timestamptz($3::BIGINT * 1000)
+       AND region = $4 AND symbol NOT IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
+     GROUP BY symbol ORDER BY count(*) DESC, symbol LIMIT 1`,
+    [JSON.stringify(symbols), window.start, window.end, regionOf(symbols[0] ?? "") ?? ""],
+  );
+  return found?.symbol;
 }
 
 async function symbolsIn(session: Session, { name }: TempTable): Promise<string[]> {

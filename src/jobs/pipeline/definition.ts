@@ -44,7 +44,7 @@ const quota = z.strictObject({
 });
 
 /** Run results that are reported by default. */
-export const TOLD_ENDS = ["partial", "failed", "refused"] as const;
+export const NOTIFIED_STATUSES = ["partial", "failed", "refused"] as const;
 
 const notify = z.strictObject({
   /**
@@ -53,7 +53,7 @@ const notify = z.strictObject({
    */
   webhook: z.string().refine(isWebhook, "must be env:NAME, or an http or https address"),
   /** Run results that are reported; so is a complete run after one of them. */
-  on: z.array(z.enum(["complete", "partial", "failed", "refused"])).default([...TOLD_ENDS]),
+  on: z.array(z.enum(["complete", "partial", "failed", "refused"])).default([...NOTIFIED_STATUSES]),
 });
 
 const base = {

@@ -19,7 +19,7 @@ export class CircuitBreaker {
   }
 
   /** Resolves once a request may be sent. */
-  async enter(signal: AbortSignal): Promise<void> {
+  async ready(signal: AbortSignal): Promise<void> {
     const wait = this.#closedUntil - this.#clock.now();
     if (wait > 0) await this.#clock.sleep(wait, signal);
   }

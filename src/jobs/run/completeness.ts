@@ -14,7 +14,7 @@ export interface SetAsideBars {
   readonly symbol: string;
   /** Epoch milliseconds, the end exclusive; undefined for a snapshot. */
   readonly window: TimeRange | undefined;
-  /** Undefined where that is not known. */
+  /** Undefined where the number is not known. */
   readonly bars: number | undefined;
 }
 

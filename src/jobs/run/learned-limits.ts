@@ -38,8 +38,8 @@ export class LearnedLimits {
 
   /** Records that a request had too many symbols: later ones have as many as the service says, or half. */
   learnedTooMany(group: EndpointGroup, refusal: Error, symbols: number): void {
-    const told = symbolLimitOf(refusal);
-    const fewer = told !== undefined && told < symbols ? told : Math.max(1, Math.floor(symbols / 2));
+    const stated = symbolLimitOf(refusal);
+    const fewer = stated !== undefined && stated < symbols ? stated : Math.max(1, Math.floor(symbols / 2));
     this.#symbols[group] = Math.min(fewer, this.symbolsPerRequest(group));
     this.#onLearned({ symbolsPerRequest: { [group]: this.#symbols[group] } });
   }

@@ -18,8 +18,8 @@ export interface Leftovers {
 }
 
 /**
- * Explains what is absent, and reports what is missing or was withdrawn: once everything has landed, and before the
- * leases of the windows are released.
+ * Explains what is absent, and reports what is missing or was withdrawn. Called when everything has landed, before
+ * the leases of the windows are released.
  */
 export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: Leftovers): Promise<void> {
   await enterAbsences(run, demand, leftovers);
@@ -67,7 +67,7 @@ async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftove
     for (const symbol of symbols) {
       for (const { reason, window } of holes.get(symbol) ?? []) {
         if (!INCOMPLETE.has(reason)) continue;
-        // A day that is now known as a holiday, or as before the listing, is no longer requested.
+        // A day that is now known to be a holiday, or before the listing, is no longer requested.
         const since = Math.max(start, window.start, facts.listedAt.get(symbol) ?? start);
         const asked = { start: since, end: Math.min(end, window.end) };
         if (facts.calendars.get(region)?.daysIn(asked, facts.now).length === 0) continue;

@@ -37,8 +37,7 @@ export interface Notice {
 }
 
 /**
- * The notice of a run, if it ended in one of the ways `on`, or if it is complete and the run before it (`previous`) was
- * not.
+ * The notice of a run: if its result is in `on`, or if it is complete and the previous run was not.
  */
 export function noticeOf(
   outcome: RunOutcome,

@@ -23,7 +23,7 @@ export interface Received {
   readonly bytes: number;
   readonly absent: readonly string[];
   readonly issues: readonly Issue[];
-  /** The part of the purpose with a full response; other symbols, or windows, still need a request. @default all */
+  /** The part of the purpose with a full response; the rest still needs a request. @default all */
   readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
   /** The requested part of the purpose that is missing or incomplete in the lake. @default nothing */
   readonly holes?: readonly AbsentPart[];
@@ -96,6 +96,27 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
       return { ...answered, ...nothing, status: "answered", requestId, ...part };
     }),
   ];
+}
+
+/**
+ * A ledger entry in which the parts of a request about some symbols have failed, though their rows land: the next run
+ * requests them again.
+ *
+ * @param reasons by symbol; "" stands for a request that names none.
+ */
+export function withFailed(entry: LedgerEntry, reasons: ReadonlyMap<string, string>): LedgerEntry {
+  const [record] = entry.records;
+  if (record === undefined || reasons.size === 0) return entry;
+  const failure = { status: "failed", reason: [...reasons.values()].join("; ") } as const;
+  const sound = record.symbols.filter((symbol) => !reasons.has(symbol));
+  if (sound.length === 0) return { ...entry, records: [{ ...record, ...failure }] };
+  const partOf = (symbols: readonly string[]): Pick<RequestRecord, "symbols" | "absent"> => {
+    return { symbols, absent: record.absent.filter((symbol) => symbols.includes(symbol)) };
+  };
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const own = partOf(record.symbols.filter((symbol) => reasons.has(symbol)));
+  const failed = { ...record, ...nothing, ...own, ...failure, requestId: `${record.requestId}.1` };
+  return { ...entry, records: [{ ...record, ...partOf(sound) }, failed] };
 }
 
 /**

@@ -67,7 +67,7 @@ export class RequestSender {
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<PendingResponse<T> | undefined> {
     const { client, clock, signal } = this.#context;
-    await this.#breaker.enter(this.#unsent);
+    await this.#breaker.ready(this.#unsent);
     await this.#expectSpace(purpose.bars ?? 0);
     this.#unsent.throwIfAborted();
     const asked = this.#ledger.newRequest(ask.endpoint, purpose);

@@ -6,7 +6,7 @@ import { Completeness, type TableCompleteness } from "./completeness.js";
 import type { Failure, Purpose, Received } from "./request-records.js";
 import { type Returned, SymbolTally } from "./symbol-tally.js";
 
-/** Requests of a run, by what came of them. */
+/** Requests of a run, by their result. */
 export interface RequestCounts {
   readonly sent: number;
   /** With rows, and without any. */

@@ -42,13 +42,17 @@ export interface RunOptions {
   readonly to?: string | undefined;
   /** Symbols, instead of the lake's instruments. */
   readonly symbols?: readonly string[] | undefined;
-  /** Ids of universes whose members (for intraday: which themselves) are requested. */
+  /**
+   * Ids of universes. Bars and statements are requested of their members, intraday bars of each universe as a whole.
+   */
   readonly universes?: readonly string[] | undefined;
   /** Regions, instead of the pipeline's own. */
   readonly regions?: readonly Region[] | undefined;
   /** Last days that are requested again, instead of the pipeline's own. */
   readonly lookbackDays?: number | undefined;
-  /** Whether only the gaps in earlier requests are filled, for the symbols of those. @default false */
+  /**
+   * Whether only gaps are filled: what earlier requests left open, for the symbols of these requests. @default false
+   */
   readonly repair?: boolean | undefined;
 }
 
@@ -189,9 +193,9 @@ async function barsDemands(
   const regions = options.regions ?? pipeline.regions;
   const lookback = pipeline.lookback === undefined ? 0 : Number.parseInt(pipeline.lookback, 10);
   if (!options.repair) {
-    const besides = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
-    const wanted = { ...options, besides };
-    const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, wanted);
+    const extra = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
+    const choice = { ...options, extra };
+    const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, choice);
     const lookbackDays = options.lookbackDays ?? lookback;
     return [{ period, from: options.from ?? pipeline.from, to: options.to, lookbackDays, symbols }];
   }

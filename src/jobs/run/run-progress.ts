@@ -31,14 +31,14 @@ interface Counts {
 
 /** Counts the work of a run, by table, and reports each change. */
 export class RunProgress {
-  readonly #tell: (progress: Progress) => void;
+  readonly #report: (progress: Progress) => void;
   readonly #tables = new Map<string, Counts>();
   #bytes = 0;
   #doing = "";
   #quota: (() => QuotaState) | undefined;
 
-  constructor(tell: (progress: Progress) => void) {
-    this.#tell = tell;
+  constructor(report: (progress: Progress) => void) {
+    this.#report = report;
   }
 
   /** Requests that the run plans to send, or has sent. */
@@ -82,7 +82,7 @@ export class RunProgress {
   }
 
   #changed(): void {
-    this.#tell({
+    this.#report({
       requestsDone: this.#sum("done"),
       requestsTotal: this.planned,
       rows: this.#sum("rows"),

@@ -7,7 +7,7 @@ import type { LastRun } from "../run/run-history.js";
 /** The state of a scheduled pipeline; times in epoch milliseconds. */
 export interface PipelineState {
   readonly pipeline: Pipeline;
-  /** Earlier due times were run, or will not be run. */
+  /** Due times before this one were run, or are skipped. */
   servedUntil: number;
   running: boolean;
   /** The last run; undefined where it never ran. */
@@ -51,7 +51,7 @@ function servedBefore(last: LastRun | undefined): number | undefined {
   return last.status === "interrupted" ? 0 : last.startedAt + 1;
 }
 
-/** When a pipeline is, or was, to be run: the first due time that no run has served. */
+/** The time at which a pipeline is next due, which may be in the past: the first due time that no run has served. */
 export function dueAt(state: PipelineState, isTradingDay: IsTradingDay): number | undefined {
   return nextDue(state.pipeline.schedule, state.servedUntil - 1, isTradingDay);
 }

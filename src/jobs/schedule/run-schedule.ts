@@ -52,7 +52,7 @@ export async function runSchedule(
   environment: ScheduleEnvironment,
 ): Promise<void> {
   const { clock, signal, isTradingDay, onEvent } = environment;
-  let told = "";
+  let reported = "";
   while (!signal.aborted) {
     const [due] = dueStates(states, clock.now(), isTradingDay);
     if (due !== undefined) {
@@ -62,8 +62,8 @@ export async function runSchedule(
     const scrubAt = await scrubWhenDue(environment);
     if (signal.aborted) break;
     const next = nextRuns(states, isTradingDay);
-    if (told !== JSON.stringify(next)) await onEvent({ kind: "waiting", next });
-    told = JSON.stringify(next);
+    if (reported !== JSON.stringify(next)) await onEvent({ kind: "waiting", next });
+    reported = JSON.stringify(next);
     const at = Math.min(next[0]?.at ?? Number.POSITIVE_INFINITY, scrubAt);
     await clock.sleep(Math.min(at - clock.now(), LONGEST_SLEEP_MS), signal).catch(unlessAborted(signal));
   }

@@ -7,7 +7,7 @@ import type { RequestRecord } from "../ledger/ledger.js";
 import { responsesSince } from "../ledger/ledger.js";
 import type { RunContext } from "../run/run-context.js";
 
-/** Responses to later requests that have landed: what an older response says about the same is out of date. */
+/** Landed responses to later requests: where they overlap an older response, the older one is out of date. */
 export interface LaterResponses {
   /** Whether a later response had a bar, or would have had it. @param timestamp epoch milliseconds. */
   hasBar(symbol: string, timestamp: number): boolean;

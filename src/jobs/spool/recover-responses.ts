@@ -12,9 +12,9 @@ import type { Run } from "../run/run.js";
 import { laterResponses } from "./later-responses.js";
 
 /**
- * Lands the responses that dead runs had received and not landed, because they were paid for. What later responses have
- * replaced is left out. A damaged response is set aside and reported as a failure: the ledger does not have it, so it
- * is requested again. A response that cannot be landed for another reason stays on disk, and is reported, too.
+ * Lands the responses that ended runs had received but not landed: they were paid for. Rows that later responses have
+ * replaced are left out. A damaged response is set aside and reported as a failure: the ledger does not have it, so
+ * it is requested again. A response that cannot be landed for another reason stays on disk, and is reported, too.
  */
 export async function recoverResponses(run: Run): Promise<void> {
   for (const store of await ResponseSpool.takeOver(run.context.lake, run.context.runId)) {
@@ -64,7 +64,7 @@ async function readable(
     const { note, body } = await store.read(id);
     return isBarsNote(note) ? barsOf(id, note, body) : { statements: note as StatementsNote };
   } catch (error) {
-    const hint = `it is in ${await store.setAside(id)} now, and what it held is asked for again`;
+    const hint = `it is in ${await store.setAside(id)} now, and its content is asked for again`;
     fail(run, `${messageOf(error)}; ${hint}`);
     return undefined;
   }
@@ -87,7 +87,7 @@ async function recoverBars(run: Run, store: ResponseSpool, group: readonly Recov
     const left = new Set(unlanded(await run.context.lake.snapshot(table), sources));
     const responses: RecoveredBars[] = [];
     for (const one of own) {
-      responses.push(left.has(one.source) ? await withoutReplaced(run, one) : { ...one, columns: undefined });
+      responses.push({ ...(await withoutReplaced(run, one)), hasLanded: !left.has(one.source) });
     }
     await landResponses(run, table, responses, own[0]?.note.finalEnds ?? run.context.finalEnds);
     await store.forget(own.map(({ id }) => id));

@@ -132,13 +132,13 @@ export async function deleteDataFiles(
   for (const file of files) await storage.delete(`${table.name}/${decodeURIComponent(file.path)}`);
 }
 
-function fileStats(written: CopyStats, columns: readonly Column[], wanted: readonly string[]): FileStats {
+function fileStats(written: CopyStats, columns: readonly Column[], requested: readonly string[]): FileStats {
   const minValues: Record<string, string> = {};
   const maxValues: Record<string, string> = {};
   const nullCount: Record<string, number> = {};
   for (const { key, value } of written.column_statistics) {
     const column = columns.find((c) => ident(c.name) === key);
-    if (column === undefined || !wanted.includes(column.name)) continue;
+    if (column === undefined || !requested.includes(column.name)) continue;
     const facts = new Map(value.map((fact) => [fact.key, fact.value]));
     const [min, max] = [facts.get("min"), facts.get("max")];
     if (min !== undefined && max !== undefined) {

@@ -27,7 +27,7 @@ export async function lostFiles(
   for (const [done, file] of [...snapshot.files.values()].entries()) {
     onProgress?.({ table, file: file.path, done, total: snapshot.files.size });
     const damage = await damageOf(lake, snapshot, file);
-    // It may be sound: permissions, or a mount, keep this process from it.
+    // The file may be sound: permissions or a missing mount may prevent this process from reading it.
     if (damage?.kind === "unreadable")
       throw new LakeError(`table ${table}: ${file.path} ${damage.what}; nothing of the table was changed`, {
         hint: "make the file readable for this user, then repair again",

@@ -30,7 +30,7 @@ export function statedBounds({ stats }: DataFile, column: string): TextBounds | 
 export function statedTimes(file: DataFile, column: string): TimeRange | undefined {
   const bounds = statedBounds(file, column);
   if (bounds === undefined) return undefined;
-  // Other writers truncate a maximum to whole milliseconds: one millisecond more is certainly later than all rows.
+  // Other writers truncate a maximum to whole milliseconds: with one millisecond added it is later than all rows.
   const [start, end] = [Date.parse(bounds.min), Date.parse(bounds.max) + 1];
   return Number.isNaN(start) || Number.isNaN(end) ? undefined : { start, end };
 }

@@ -16,14 +16,14 @@ export async function restoreFile(
   snapshot: Snapshot,
   file: DataFile,
 ): Promise<boolean> {
-  const named = hashInName(file.path);
-  if (named === undefined || isOutside(file.path)) return false;
+  const expected = hashInName(file.path);
+  if (expected === undefined || isOutside(file.path)) return false;
   const found = await from.read(snapshot, file).catch(() => undefined);
   if (found === undefined) return false;
   const copy = await lake.work.newFile("parquet");
   try {
     await lake.work.write(copy, found);
-    if ((await contentHash(await readPieces(copy))).hash !== named) return false;
+    if ((await contentHash(await readPieces(copy))).hash !== expected) return false;
     const path = `${snapshot.table.name}/${file.path}`;
     await lake.storage.delete(path);
     return await lake.storage.putFileIfAbsent(copy, path);

@@ -26,9 +26,9 @@ export async function damageOf(
   snapshot: Snapshot,
   file: DataFile,
 ): Promise<FileDamage | undefined> {
-  const named = hashInName(file.path);
+  const expected = hashInName(file.path);
   try {
-    if (named === undefined) {
+    if (expected === undefined) {
       const found = await lake.factsOf(snapshot, file);
       if (found === undefined) return MISSING;
       if (found.size === file.size) return undefined;
@@ -37,8 +37,8 @@ export async function damageOf(
     const pieces = await lake.read(snapshot, file);
     if (pieces === undefined) return MISSING;
     const { hash } = await contentHash(pieces);
-    if (hash === named) return undefined;
-    const what = `is not what was written: its hash is ${hash}, and its name says ${named}`;
+    if (hash === expected) return undefined;
+    const what = `is not what was written: its hash is ${hash}, and its name says ${expected}`;
     return { kind: "damaged", what };
   } catch (cause) {
     return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
@@ -61,7 +61,7 @@ export async function verifyContent(
     const damage = await damageOf(lake, snapshot, file);
     if (damage === undefined) continue;
     throw new LakeError(`table ${snapshot.table.name}: ${file.path} ${damage.what}`, {
-      hint: "restore it from a backup, or run barlake repair; barlake check --deep tells what else is damaged",
+      hint: "restore it from a backup, or run barlake repair; barlake check --deep shows what else is damaged",
       cause: damage.cause,
     });
   }

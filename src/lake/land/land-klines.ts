@@ -31,7 +31,6 @@ export async function landKlines(
 ): Promise<LandReport> {
   const unit = table.partition.includes("month") ? "month" : "year";
   const { partitions, broken, repeats } = partitionBars(deliveries, { unit, finalEnd: options.finalEnd });
-  if (broken.length > 0) options.onBroken?.(broken);
   const scans: Scan[] = [];
   const scanOf = (segments: readonly BarSegment[]): string => {
     const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
@@ -39,16 +38,47 @@ export async function landKlines(
     return scan.sql;
   };
   try {
-    if (broken.length > 0) await rejectBroken(session, options.runId, table, brokenSql(scanOf(broken)));
+    await setAside(session, table, broken, options);
     if (repeats.length > 0) await rejectRepeats(session, options.runId, table, repeatsSql(scanOf(repeats)));
     const staged = partitions.map((partition) =>
       stagedPartition(table, partition, scanOf(partition.segments)),
     );
     const from = `(${staged.map((partition) => `FROM ${partition.from}`).join(" UNION ALL ")})`;
-    const bounds = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(outermostOf)));
+    const bounds = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(endBarsOf)));
     return await upsert(session, lake, table, { from, bounds, partitions: staged }, options);
   } finally {
     for (const scan of scans) scan.release();
+  }
+}
+
+/**
+ * Sets aside the bars that break a rule, and lands nothing: for deliveries that have landed already, whose broken bars
+ * may not have been recorded.
+ */
+export async function setAsideBroken(
+  session: Session,
+  table: TableSchema,
+  deliveries: readonly DeliveredBars[],
+  options: LandBarsOptions,
+): Promise<void> {
+  const unit = table.partition.includes("month") ? "month" : "year";
+  const { broken } = partitionBars(deliveries, { unit, finalEnd: options.finalEnd });
+  await setAside(session, table, broken, options);
+}
+
+async function setAside(
+  session: Session,
+  table: TableSchema,
+  broken: readonly BarSegment[],
+  { runId, onBroken }: LandBarsOptions,
+): Promise<void> {
+  if (broken.length === 0) return;
+  onBroken?.(broken);
+  const scan = session.scan(barScan(broken, ROW_GROUP_ROWS));
+  try {
+    await rejectBroken(session, runId, table, brokenSql(scan.sql));
+  } finally {
+    scan.release();
   }
 }
 
@@ -62,7 +92,7 @@ function repeatsSql(scan: string): string {
 }
 
 /** The first and the last bar of a segment, as segments. */
-function outermostOf(segment: BarSegment): BarSegment[] {
+function endBarsOf(segment: BarSegment): BarSegment[] {
   const { start, end } = segment;
   if (end - start <= 2) return [segment];
   return [

@@ -151,10 +151,13 @@ async function dropKept(session: Session, lake: Lake): Promise<void> {
 export async function rejectsSql(lake: Lake): Promise<string> {
   const names = (await lake.storage.list(FOLDER)).filter((name) => name.endsWith(".ndjson"));
   const types = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);
-  if (names.length === 0) {
-    const nulls = Object.entries(COLUMNS).map(([name, type]) => `CAST(NULL AS ${type}) AS ${ident(name)}`);
-    return `SELECT ${nulls.join(", ")} WHERE false`;
-  }
+  if (names.length === 0) return noRejectsSql();
   const urls = names.map((name) => literal(lake.storage.urlOf(`${FOLDER}/${name}`)));
   return `SELECT * FROM read_json([${urls.join(", ")}], format = 'newline_delimited', columns = {${types.join(", ")}})`;
+}
+
+/** A query with the columns of the rejects, and without rows. */
+export function noRejectsSql(): string {
+  const nulls = Object.entries(COLUMNS).map(([name, type]) => `CAST(NULL AS ${type}) AS ${ident(name)}`);
+  return `SELECT ${nulls.join(", ")} WHERE false`;
 }

@@ -47,7 +47,10 @@ export interface LandOptions {
 
 /** Most attempts at a landing while other writers change the rows that it was compared with. */
 const MAX_TRIES = 40;
-/** Longest wait before a landing is compared again; waits are random, so that two writers do not stay in step. */
+/**
+ * Longest wait before a landing is compared again. Waits are random, so that two writers do not collide again and
+ * again.
+ */
 const MAX_WAIT_MS = 250;
 
 /**
@@ -154,7 +157,7 @@ async function landOn(
     ...adds.map((add) => ({ add })),
   ];
   const landing = { base, staged, compared };
-  // Where this throws, the commit may have been made all the same, so the written files must stay.
+  // If this throws, the commit may still have succeeded, so the written files must stay.
   const after = await commitBehind(lake, base, {
     actions,
     stillHolds: (newest) =>
@@ -183,7 +186,7 @@ function hasLanded(snapshot: Snapshot, { responses = [] }: LandOptions): boolean
   const left = unlanded(snapshot, responses);
   if (left.length === 0 || left.length === responses.length) return left.length === 0;
   throw new CommitConflict(
-    `table ${snapshot.table.name}: ${responses.length - left.length} of the responses have landed by another run meanwhile`,
+    `table ${snapshot.table.name}: ${responses.length - left.length} of the responses were landed by another run at the same time`,
     { hint: "run the command again: it lands what is left" },
   );
 }

@@ -56,7 +56,7 @@ export async function readLog(storage: Storage, known: Snapshot, range: LogRange
 
 async function readListed(storage: Storage, known: Snapshot, range: LogRange): Promise<Snapshot> {
   const { name } = known.table;
-  // Read before the log is listed: the version that it names already existed, so the list must contain it.
+  // This is read before the log is listed. So the version that it names existed already, and the list must contain it.
   const named = known.version < 0 ? await lastCheckpointVersion(storage, name) : -1;
   const log = await listLog(storage, name);
   if (log.newest < 0 && known.version >= 0)
@@ -83,7 +83,7 @@ async function readListed(storage: Storage, known: Snapshot, range: LogRange): P
 
 function lostLog(table: string, what: string): LakeError {
   return new LakeError(`table ${table}: its log ${what}`, {
-    hint: `restore ${table}/_delta_log from a backup; barlake check tells more`,
+    hint: `restore ${table}/_delta_log from a backup; barlake check shows more`,
   });
 }
 

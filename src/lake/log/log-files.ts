@@ -19,7 +19,7 @@ export interface CheckpointFiles {
 }
 
 /** What to do about a file that is damaged or gone. */
-export const RESTORE_HINT = "restore it from a backup; barlake check --deep tells what else is damaged";
+export const RESTORE_HINT = "restore it from a backup; barlake check --deep shows what else is damaged";
 
 const COMMIT = /^(\d{20})\.json$/;
 const CHECKPOINT = /^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet$/;

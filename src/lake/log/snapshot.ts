@@ -178,7 +178,7 @@ class LoggedFile implements DataFile {
       this.#stats ??= readStats(this.#table, stats);
     } catch (cause) {
       throw new LakeError(`${this.path}: its statistics in the log are not JSON`, {
-        hint: "restore the table's _delta_log from a backup; barlake check tells which entry it is",
+        hint: "restore the table's _delta_log from a backup; barlake check shows which entry it is",
         cause,
       });
     }

@@ -52,7 +52,10 @@ export interface OptimizeReport {
 
 /** Most attempts at a partition while other writers replace its files. */
 const MAX_TRIES = 4;
-/** Longest wait before a partition is tried again; the waits are random, so that two writers do not stay in step. */
+/**
+ * Longest wait before a partition is tried again. Waits are random, so that two writers do not collide again and
+ * again.
+ */
 const MAX_WAIT_MS = 500;
 
 type Outcome = "compacted" | "settled" | "skipped";
@@ -114,7 +117,7 @@ async function compactPartition(
       now: clock.now(),
     });
     if (replacement === undefined) return "settled";
-    // Where the commit throws, it may have been made all the same, so the written files must stay.
+    // If the commit throws, it may still have succeeded, so the written files must stay.
     if (await commitReplacement(lake, base, replacement, runId, clock)) return "compacted";
     await deleteDataFiles(lake.storage, table, replacement.added);
     if (attempt === MAX_TRIES) return "skipped";

@@ -87,7 +87,7 @@ export async function rewritePartition(
   }
 }
 
-/** Deletes files of a group that this rewrite itself wrote, and has rewritten since. */
+/** Deletes intermediate files: those that this rewrite wrote, and then rewrote itself. */
 async function deleteReplaced(
   lake: Lake,
   table: TableSchema,

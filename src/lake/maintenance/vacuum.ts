@@ -10,7 +10,7 @@ const WRITING_MS = DAY_MS;
 
 /** Which files may be deleted. */
 export interface VacuumOptions {
-  /** Versions that were current within this time before now stay readable. */
+  /** Versions that were the newest at some time within this period before now stay readable. */
   readonly retentionMs: number;
   /** Epoch milliseconds. */
   readonly now: number;

@@ -81,7 +81,7 @@ export class ResponseSpool {
   }
 
   /** Stores a response durably. @param body its columns, in pieces. @throws {LakeError} where it cannot be written. */
-  async keep(id: string, note: unknown, body?: AsyncIterable<Uint8Array>): Promise<void> {
+  async store(id: string, note: unknown, body?: AsyncIterable<Uint8Array>): Promise<void> {
     const path = join(this.#folder, id);
     await writing(path, async () => {
       await this.#owning();

@@ -168,7 +168,7 @@ async function readFile(
   try {
     return { file: limitsFile.parse(JSON.parse(text ?? "{}")), note: undefined };
   } catch {
-    const note = `${path} is damaged: what it held about ${host} will be learned again`;
+    const note = `${path} is damaged: what it said about ${host} will be learned again`;
     return { file: limitsFile.parse({}), note };
   }
 }

@@ -5,8 +5,8 @@ import { spaced, type Value } from "./drawing.js";
 /** As many labels as fit into the width. */
 export function thinned(labels: readonly string[], width: number): Plot.ScaleOptions {
   const longest = Math.max(...labels.map((label) => label.length), 1);
-  const room = Math.max(2, Math.floor((width - 80) / (longest * 7 + 14)));
-  const step = Math.ceil(labels.length / room);
+  const most = Math.max(2, Math.floor((width - 80) / (longest * 7 + 14)));
+  const step = Math.ceil(labels.length / most);
   return step > 1 ? { ticks: labels.filter((_, index) => index % step === 0) } : {};
 }
 

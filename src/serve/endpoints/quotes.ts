@@ -41,7 +41,7 @@ async function quotes(
   const { instruments, members } = await view.reference();
   const listed = (asked.universes ?? []).flatMap((id) => members.get(id) ?? []);
   const symbols = [...new Set([...(asked.symbols ?? []), ...listed])];
-  await view.admit(symbols.length * ROWS_OF_A_QUOTE);
+  await view.acquireMemory(symbols.length * ROWS_OF_A_QUOTE);
   const daily = await lastDailyBars(view, symbols);
   const minutes = await lastMinuteDays(view, symbols, daily);
   const dates = new Dates(now);
@@ -79,7 +79,7 @@ async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promis
 async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
   const days = await latestDays(view.version, await view.version.snapshot(BARS_1M));
   const rangeOf = (region: Region): TimeRange => days.get(region) ?? { start: 0, end: 0 };
-  const wanted = symbols.filter((symbol) => {
+  const outdated = symbols.filter((symbol) => {
     const region = regionOf(symbol);
     if (region === undefined) return false;
     const run = daily.get(symbol);
@@ -87,7 +87,7 @@ async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily:
     return Number(run.values.timestamp[run.end - 1]) < rangeOf(region).end;
   });
   const runs = await readKlines(view, {
-    symbols: wanted,
+    symbols: outdated,
     series: MINUTES_OF_A_DAY,
     adjustment: "none",
     count: 1,
@@ -140,7 +140,10 @@ interface QuoteFacts {
   readonly prevClose: number | null;
 }
 
-/** Uses the daily bar once the day is final, else the minutes. The time is that of the last minute, or the close. */
+/**
+ * Uses the daily bar once the day is final, otherwise the minutes. The quote's time is that of the last minute, or the
+ * close.
+ */
 function quoteFacts(
   symbol: string,
   daily: readonly LastBar[],

@@ -44,23 +44,23 @@ async function readRecords(
 ): Promise<Map<string, StatementRecord[]>> {
   const records = new Map<string, StatementRecord[]>();
   const snapshot = await view.version.snapshot(table);
-  const { files, wanted } = demandsOf(snapshot, symbols);
+  const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return records;
   const own = ["symbol", "period_end", "announce_date", "first_seen_at", "region"];
   const fields = snapshot.columns.map((c) => c.name).filter((name) => !own.includes(name));
   const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
     // Dates are compared as texts, so that a year outside DATE's range is no error.
-    const sql = `WITH ${requestedSql("$wanted")}
+    const sql = `WITH ${requestedSql("$requested")}
       SELECT symbol, CAST(period_end AS VARCHAR) AS period_end, CAST(announce_date AS VARCHAR) AS announce_date,
         ${fields.map(ident).join(", ")}
-      FROM (${relation}) JOIN wanted USING (symbol)
+      FROM (${relation}) JOIN requested USING (symbol)
       WHERE CAST(period_end AS VARCHAR) BETWEEN $first AND $last
       QUALIFY row_number() OVER (
         PARTITION BY symbol, period_end ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC) = 1
       ORDER BY symbol, period_end`;
     return session.json<StatementRecord & { symbol: string }>(sql, {
-      wanted: JSON.stringify(wanted),
+      requested: JSON.stringify(requested),
       first,
       last,
     });

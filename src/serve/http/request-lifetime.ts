@@ -8,8 +8,8 @@ import { MemoryBudget } from "./memory-budget.js";
 /** Responses of more rows have a budget and a queue of their own, so that they do not delay short ones. */
 const SHORT_ROWS = 50_000;
 /** Rows of the responses in flight, about 90 bytes each. The long budget fits one response of the largest size. */
-const ROOM_OF_SHORT = 500_000;
-const ROOM_OF_LONG = 1_200_000;
+const SHORT_BUDGET_ROWS = 500_000;
+const LONG_BUDGET_ROWS = 1_200_000;
 
 /** Responses of at most this many rows are sent whole, with a content length. */
 const ROWS_AT_ONCE = 16_384;
@@ -19,8 +19,8 @@ const STALLED_MS = 30_000;
 
 /** The memory budgets of a service: one for short responses, one for long ones. */
 export class MemoryBudgets {
-  readonly #short = new MemoryBudget(ROOM_OF_SHORT);
-  readonly #long = new MemoryBudget(ROOM_OF_LONG);
+  readonly #short = new MemoryBudget(SHORT_BUDGET_ROWS);
+  readonly #long = new MemoryBudget(LONG_BUDGET_ROWS);
 
   of(rows: number): MemoryBudget {
     return rows > SHORT_ROWS ? this.#long : this.#short;
@@ -38,8 +38,8 @@ export function requestLifetime(
 ): Omit<Reading, "caller"> {
   const controller = new AbortController();
   const { signal } = controller;
-  let free: (() => void) | undefined;
-  let isIn = false;
+  let release: (() => void) | undefined;
+  let hasAcquired = false;
   const timer = setTimeout(() => {
     controller.abort();
     if (raw.headersSent) raw.destroy();
@@ -47,18 +47,18 @@ export function requestLifetime(
   raw.once("close", () => {
     clearTimeout(timer);
     if (!raw.writableFinished) controller.abort();
-    free?.();
-    free = undefined;
+    release?.();
+    release = undefined;
   });
   return {
     signal,
-    async admit(rows) {
+    async acquireMemory(rows) {
       // A request acquires at most one permit: two requests that each wait for a second one would deadlock.
-      if (isIn) return;
-      isIn = true;
-      const leave = await budgets.of(rows).take(rows, signal);
-      if (raw.closed) leave();
-      else free = leave;
+      if (hasAcquired) return;
+      hasAcquired = true;
+      const permit = await budgets.of(rows).acquire(rows, signal);
+      if (raw.closed) permit();
+      else release = permit;
     },
   };
 }

@@ -25,7 +25,7 @@ import { serveBalanceSheet, serveCashFlow } from "../endpoints/statements.js";
 import { PUBLIC_PATHS } from "./public-pages.js";
 
 /** The handler of each endpoint. */
-export const ANSWERS: Readonly<Record<EndpointName, EndpointHandler>> = {
+export const ENDPOINT_HANDLERS: Readonly<Record<EndpointName, EndpointHandler>> = {
   intraday: serveIntraday,
   intradayUniverse: serveIntradayUniverse,
   intradayBatch: serveIntradayBatch,

@@ -30,7 +30,7 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
     registers,
   });
   const requestLifetime = new Gauge({
-    name: "barlake_service_requests_under_way",
+    name: "barlake_service_requests_in_flight",
     help: "Requests that are being answered.",
     registers,
   });

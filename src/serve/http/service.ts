@@ -15,7 +15,7 @@ import { RequestError, responseOf } from "./request-error.js";
 import { bodyOf, MemoryBudgets, requestLifetime } from "./request-lifetime.js";
 import { requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
-import { ANSWERS, methodsOf } from "./routes.js";
+import { ENDPOINT_HANDLERS, methodsOf } from "./routes.js";
 import { serviceMetrics } from "./service-metrics.js";
 
 /** The service's log; a pino logger fits. */
@@ -137,7 +137,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
   const budgets = new MemoryBudgets();
   addChecks(app, options, callers);
   addErrors(app, options);
-  addFarewell(app);
+  addConnectionDraining(app);
   addCompression(app);
   addPublicPages(app, serviceMetrics(app));
   for (const name of Object.keys(ENDPOINTS) as EndpointName[])
@@ -151,14 +151,14 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
         const view = reader.current({ caller, ...reading });
         const tag = await responseTag(name, request.url, caller, view.version);
         if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
-          return { tag, answer: undefined };
-        const answer = await ANSWERS[name](view, {
+          return { tag, response: undefined };
+        const response = await ENDPOINT_HANDLERS[name](view, {
           query: request.query,
           body: request.body,
           path: request.params as Record<string, string>,
           now: options.clock.now(),
         });
-        return { tag, answer };
+        return { tag, response };
       },
       { budgets, timeoutMs, logger: options.logger },
     );
@@ -172,7 +172,7 @@ type Callers = WeakMap<FastifyRequest, Caller>;
 interface TaggedResponse {
   readonly tag: string | undefined;
   /** Undefined where the client already has the response. */
-  readonly answer: KlineResponse | TextResponse | object | undefined;
+  readonly response: KlineResponse | TextResponse | object | undefined;
 }
 
 function addEndpoint(
@@ -190,13 +190,13 @@ function addEndpoint(
     method,
     url: path,
     async handler(request, reply) {
-      const { tag, answer } = await give(request, requestLifetime(reply.raw, budgets, timeoutMs));
+      const { tag, response } = await give(request, requestLifetime(reply.raw, budgets, timeoutMs));
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
-      if (answer === undefined) return reply.code(304).send();
-      if (!(answer instanceof KlineResponse || answer instanceof TextResponse)) return answer;
+      if (response === undefined) return reply.code(304).send();
+      if (!(response instanceof KlineResponse || response instanceof TextResponse)) return response;
       void reply.type("application/json; charset=utf-8");
-      if (answer instanceof TextResponse) return answer.text;
-      return bodyOf(reply, answer, (err) =>
+      if (response instanceof TextResponse) return response.text;
+      return bodyOf(reply, response, (err) =>
         logger?.error({ requestId: request.id, path, err }, "response broken off"),
       );
     },
@@ -264,7 +264,7 @@ function refuse(request: FastifyRequest, reply: FastifyReply): never {
 }
 
 /** Ends kept-alive connections after their last response: else closing would wait for the clients to close them. */
-function addFarewell(app: FastifyInstance): void {
+function addConnectionDraining(app: FastifyInstance): void {
   let isClosing = false;
   app.addHook("preClose", async () => {
     isClosing = true;

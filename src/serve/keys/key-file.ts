@@ -62,7 +62,7 @@ export async function readKeys(path: string): Promise<KeyRecord[]> {
   } catch (cause) {
     const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : messageOf(cause);
     throw new UsageError(`file ${path} is no file of keys: ${reason}`, {
-      hint: "restore it, or move it away and add the keys anew",
+      hint: "restore it, or move it away and add the keys again",
       cause,
     });
   }

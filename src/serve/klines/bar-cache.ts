@@ -39,15 +39,15 @@ export class BarCache {
    */
   find(key: string, symbol: string, range: TimeRange, count: number): BarRun | undefined {
     const name = `${key} ${symbol}`;
-    const held = this.#entries.get(name);
-    if (held === undefined) return undefined;
-    const end = firstNotBefore(held.run, range.end);
-    const first = firstNotBefore(held.run, range.start);
+    const cached = this.#entries.get(name);
+    if (cached === undefined) return undefined;
+    const end = firstNotBefore(cached.run, range.end);
+    const first = firstNotBefore(cached.run, range.start);
     const start = Math.max(first, end - count);
-    if (end - start < count && range.start < held.since) return undefined;
+    if (end - start < count && range.start < cached.since) return undefined;
     this.#entries.delete(name);
-    this.#entries.set(name, held);
-    return { ...held.run, start, end: Math.max(start, end), found: Math.max(0, end - first) };
+    this.#entries.set(name, cached);
+    return { ...cached.run, start, end: Math.max(start, end), found: Math.max(0, end - first) };
   }
 
   /**
@@ -55,7 +55,7 @@ export class BarCache {
    *
    * @param runs each with the label from which on it is complete (epoch milliseconds).
    */
-  keep(key: string, runs: readonly { readonly run: BarRun; readonly since: number }[]): void {
+  add(key: string, runs: readonly { readonly run: BarRun; readonly since: number }[]): void {
     for (const { run, since } of runs) {
       // Runs that would evict most other entries are not cached.
       if ((run.end - run.start) * runs.length * 64 > this.#mostBytes / 2) continue;
@@ -64,10 +64,10 @@ export class BarCache {
     }
   }
 
-  #put(name: string, held: CachedRun): void {
+  #put(name: string, cached: CachedRun): void {
     this.#remove(name);
-    this.#entries.set(name, held);
-    this.#bytes += held.bytes;
+    this.#entries.set(name, cached);
+    this.#bytes += cached.bytes;
     for (const oldest of this.#entries.keys()) {
       if (this.#bytes <= this.#mostBytes) return;
       this.#remove(oldest);
@@ -75,9 +75,9 @@ export class BarCache {
   }
 
   #remove(name: string): void {
-    const held = this.#entries.get(name);
-    if (held === undefined) return;
+    const cached = this.#entries.get(name);
+    if (cached === undefined) return;
     this.#entries.delete(name);
-    this.#bytes -= held.bytes;
+    this.#bytes -= cached.bytes;
   }
 }

@@ -14,19 +14,19 @@ import { demandsOf, requestedSql } from "./requested-bars.js";
 export async function readExEvents(version: LakeVersion, symbols: readonly string[]): Promise<ExEvent[][]> {
   const snapshot = await version.snapshot(BARS_1D);
   const events: ExEvent[][] = symbols.map(() => []);
-  const { files, wanted } = demandsOf(snapshot, symbols);
+  const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return events;
   const read = await version.query(async (session) => {
-    const sql = `WITH ${requestedSql("$wanted")}, closes AS (
+    const sql = `WITH ${requestedSql("$requested")}, closes AS (
         SELECT position, trade_date, prev_close,
           lag(close) OVER (PARTITION BY position ORDER BY "timestamp") AS last_close
-        FROM (${await version.relation(session, snapshot, files)}) JOIN wanted USING (symbol))
+        FROM (${await version.relation(session, snapshot, files)}) JOIN requested USING (symbol))
       SELECT position, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day,
         last_close / prev_close AS factor, last_close - prev_close AS amount
       FROM closes
       WHERE ${isExEventSql("last_close", "prev_close")}
       ORDER BY position, day`;
-    const result = await session.run(sql, { wanted: JSON.stringify(wanted) });
+    const result = await session.run(sql, { requested: JSON.stringify(requested) });
     return readColumns(result, { position: "int32", day: "int32", factor: "double", amount: "double" });
   });
   const { position, day, factor, amount } = read.columns;

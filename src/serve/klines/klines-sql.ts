@@ -29,12 +29,12 @@ export const KLINE_SHAPE = {
   settlement_price: "double",
 } as const;
 
-/** The parts of a query for bars. Its parameters: `$wanted` and, where adjusted, `$steps`, both JSON. */
+/** The parts of a query for bars. Its parameters: `$requested` and, where adjusted, `$steps`, both JSON. */
 export interface KlinesSqlParts {
   /** A SELECT over the files. */
   readonly relation: string;
   readonly bucket: Bucket;
-  /** Also `none` where no requested symbol has a step. */
+  /** `none` also where no requested symbol has an adjustment step. */
   readonly adjustment: Adjustment;
 }
 
@@ -53,7 +53,7 @@ const DAYS_SQL = `days AS (
       SELECT unnest(generate_series(
         date_trunc('day', min(range_start) AT TIME ZONE 'UTC') - INTERVAL 1 DAY,
         max(range_end) AT TIME ZONE 'UTC' + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day
-      FROM wanted)
+      FROM requested)
     CROSS JOIN (SELECT unnest(${literalList(Object.keys(REGIONS))}) AS region))`;
 
 const STEPS = '[{"position":"INTEGER","start":"INTEGER","end":"INTEGER","value":"DOUBLE"}]';
@@ -63,7 +63,7 @@ const STEPS = '[{"position":"INTEGER","start":"INTEGER","end":"INTEGER","value":
  * which are sorted: merging the bars of several files is less work than a sort.
  */
 export function klinesSql({ relation, bucket, adjustment }: KlinesSqlParts): string {
-  const ctes = [requestedSql("$wanted")];
+  const ctes = [requestedSql("$requested")];
   if (adjustment !== "none") {
     ctes.push(`steps AS (
       SELECT s.position AS step_position, s."start" AS step_start, s."end" AS step_end, s."value" AS step
@@ -87,7 +87,7 @@ function barsSql(relation: string, adjustment: Adjustment, bucket: Bucket): stri
           AND trade_date - DATE '1970-01-01' >= step_start AND trade_date - DATE '1970-01-01' < step_end`;
   return `SELECT position, unit, "timestamp", trade_date, region, label_start, label_end, ${prices.join(", ")},
       volume, lot, amount, open_interest
-    FROM (${relation}) JOIN wanted USING (symbol) ${steps}
+    FROM (${relation}) JOIN requested USING (symbol) ${steps}
     WHERE "timestamp" >= range_start AND "timestamp" < range_end`;
 }
 

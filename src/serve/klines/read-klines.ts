@@ -51,13 +51,13 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
   for (const symbol of count > 0 ? symbols : []) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
-    const held = view.barCache.find(key, symbol, rangeOf(region), count);
-    if (held === undefined) missing.push(symbol);
-    else if (held.values.timestamp.length > 0) runs.set(symbol, held);
+    const cached = view.barCache.find(key, symbol, rangeOf(region), count);
+    if (cached === undefined) missing.push(symbol);
+    else if (cached.values.timestamp.length > 0) runs.set(symbol, cached);
   }
   let rows = 0;
   for (const { start, end } of runs.values()) rows += end - start;
-  await view.admit(rows + missing.length * count);
+  await view.acquireMemory(rows + missing.length * count);
   if (missing.length > 0) {
     const range = (region: Region): string => `${rangeOf(region).start} ${rangeOf(region).end}`;
     const load = `${key} ${count} ${REGION_NAMES.map(range).join(" ")} ${missing.join()}`;
@@ -116,11 +116,14 @@ async function readRuns(
     const region = regionOf(run.symbol) as Region;
     return request.rangeOf(region).end >= Math.min(newest[region], ALL_TIME.end);
   });
-  view.barCache.keep(key, whole);
+  view.barCache.add(key, whole);
   return runs;
 }
 
-/** The oldest aggregated bar may lack its beginning: one bar more than requested shows that the others are complete. */
+/**
+ * The oldest aggregated bar may lack its beginning. So one bar more than requested is read: the others are then
+ * complete.
+ */
 function hasEnough(run: BarRun | undefined, { series, count }: KlinesRequest): boolean {
   return run !== undefined && run.found >= count + (series.bucket.kind === "landed" ? 0 : 1);
 }
@@ -194,14 +197,14 @@ async function queryBars(
   symbols: readonly string[],
   rangeOf: (symbol: string) => TimeRange,
 ): Promise<KlineRows | undefined> {
-  const { files, wanted } = demandsOf(snapshot, symbols, rangeOf, request.rangeOf);
+  const { files, requested } = demandsOf(snapshot, symbols, rangeOf, request.rangeOf);
   if (files.length === 0) return undefined;
   const steps = await stepsOf(view, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
   return view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
     const sql = klinesSql({ relation, bucket: request.series.bucket, adjustment });
-    const bound = { wanted: JSON.stringify(wanted) };
+    const bound = { requested: JSON.stringify(requested) };
     const result = await session.run(
       sql,
       adjustment === "none" ? bound : { ...bound, steps: JSON.stringify(steps) },

@@ -5,7 +5,7 @@ import { REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 
 /** A requested symbol, as it is bound to a query in JSON. */
-interface WantedSymbol {
+interface RequestedSymbol {
   readonly symbol: string;
   /** Index in the requested list: the query returns it instead of the symbol. */
   readonly position: number;
@@ -25,9 +25,9 @@ export const ALL_TIME: TimeRange = { start: -62_135_596_800_000, end: 253_402_30
 const STRUCTURE =
   '[{"symbol":"VARCHAR","position":"INTEGER","unit":"INTEGER","start":"BIGINT","end":"BIGINT","label_start":"BIGINT","label_end":"BIGINT"}]';
 
-/** The CTE `wanted`: one row for each {@link WantedSymbol} of a bound JSON text. */
+/** The CTE `requested`: one row for each {@link RequestedSymbol} of a bound JSON text. */
 export function requestedSql(parameter: string): string {
-  return `wanted AS (
+  return `requested AS (
     SELECT w.symbol, w.position, w.unit, w.label_start, w.label_end,
       make_timestamptz(w."start" * 1000) AS range_start, make_timestamptz(w."end" * 1000) AS range_end
     FROM (SELECT unnest(from_json(${parameter}, '${STRUCTURE}')) AS w))`;
@@ -38,7 +38,7 @@ export interface Demands {
   /** The files that could contain a requested bar. */
   readonly files: DataFile[];
   /** Symbols with a known exchange; the others are in no table. */
-  readonly wanted: WantedSymbol[];
+  readonly requested: RequestedSymbol[];
 }
 
 const ALWAYS = (): TimeRange => ALL_TIME;
@@ -56,18 +56,18 @@ export function demandsOf(
   labelsOf: (region: Region) => TimeRange = ALWAYS,
 ): Demands {
   const demands = new Map<string, { region: Region; symbols: string[]; range: TimeRange }>();
-  const wanted: WantedSymbol[] = [];
+  const requested: RequestedSymbol[] = [];
   for (const [position, symbol] of symbols.entries()) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
     const range = rangeOf(symbol);
     const { start: label_start, end: label_end } = labelsOf(region);
-    wanted.push({ symbol, position, unit: REGIONS[region].lot, ...range, label_start, label_end });
+    requested.push({ symbol, position, unit: REGIONS[region].lot, ...range, label_start, label_end });
     const key = `${region} ${range.start} ${range.end}`;
     const demand = demands.get(key);
     if (demand === undefined) demands.set(key, { region, symbols: [symbol], range });
     else demand.symbols.push(symbol);
   }
   for (const demand of demands.values()) demand.symbols.sort();
-  return { files: selectFiles(snapshot.files.values(), [...demands.values()]), wanted };
+  return { files: selectFiles(snapshot.files.values(), [...demands.values()]), requested };
 }

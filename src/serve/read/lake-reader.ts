@@ -25,7 +25,7 @@ export interface LakeView {
   /** Aborts when nobody waits for the response any more. */
   readonly signal: AbortSignal;
   /** Waits for memory for the rows of the response; the memory is released when the request is over. */
-  readonly admit: (rows: number) => Promise<void>;
+  readonly acquireMemory: (rows: number) => Promise<void>;
   /** What the caller may request. */
   scope(): Promise<Scope>;
   /** Instruments, universes and exchanges. */
@@ -38,19 +38,19 @@ export interface LakeView {
 const MOST_SYMBOLS = 100_000;
 
 /** Bytes of cached bars: a year of daily bars of some 5,000 symbols. */
-const HELD_BYTES = 96 * 2 ** 20;
+const CACHED_BYTES = 96 * 2 ** 20;
 
 /** What reading the lake needs from a request. */
 export interface Reading {
   readonly caller: Caller;
   /** Stops the request's statements. */
   readonly signal: AbortSignal;
-  /** Waits for memory for so many rows. */
-  readonly admit: (rows: number) => Promise<void>;
+  /** Waits until the memory budget has this number of rows. */
+  readonly acquireMemory: (rows: number) => Promise<void>;
 }
 
 /** A value derived from some tables, with their versions. */
-interface Kept<T> {
+interface Cached<T> {
   readonly versions: string;
   readonly value: T;
 }
@@ -63,10 +63,10 @@ export class LakeReader {
   readonly #pool: SessionPool;
   #newestBars = new NewestBars();
   readonly #verifier: FileVerifier | undefined;
-  #heldBars = new BarCache(HELD_BYTES);
+  #barCache = new BarCache(CACHED_BYTES);
   readonly #loads = new SingleFlight();
-  #reference: Kept<Promise<ReferenceData>> | undefined;
-  #exEvents: Kept<Map<string, readonly ExEvent[]>> | undefined;
+  #reference: Cached<Promise<ReferenceData>> | undefined;
+  #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
 
   /**
    * @param pointInTime serves the lake as of this point in time.
@@ -112,14 +112,14 @@ export class LakeReader {
   /** Drops all derived data, which may come from a damaged file. */
   #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
     this.#newestBars = new NewestBars();
-    this.#heldBars = new BarCache(HELD_BYTES);
+    this.#barCache = new BarCache(CACHED_BYTES);
     this.#reference = undefined;
     this.#exEvents = undefined;
     onDamage(error);
   }
 
   /** The lake as a request sees it that arrives now. */
-  current({ caller, signal, admit }: Reading): LakeView {
+  current({ caller, signal, acquireMemory }: Reading): LakeView {
     const version = new LakeVersion(
       this.#lake,
       (table) => this.#read(table),
@@ -131,10 +131,10 @@ export class LakeReader {
       version,
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),
       newestBars: this.#newestBars,
-      barCache: this.#heldBars,
+      barCache: this.#barCache,
       loads: this.#loads,
       signal,
-      admit,
+      acquireMemory,
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
     };
@@ -144,12 +144,12 @@ export class LakeReader {
   async #referenceOf(version: LakeVersion): Promise<ReferenceData> {
     const versions = versionsOf(await Promise.all(REFERENCE_TABLES.map((table) => version.snapshot(table))));
     if (this.#reference?.versions === versions) return this.#reference.value;
-    const kept = { versions, value: loadReferenceData(version.shared) };
-    this.#reference = kept;
+    const cached = { versions, value: loadReferenceData(version.shared) };
+    this.#reference = cached;
     try {
-      return await kept.value;
+      return await cached.value;
     } catch (error) {
-      if (this.#reference === kept) this.#reference = undefined;
+      if (this.#reference === cached) this.#reference = undefined;
       throw error;
     }
   }

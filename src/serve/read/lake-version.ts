@@ -36,7 +36,7 @@ export class LakeVersion {
     this.#snapshots = snapshots;
   }
 
-  /** The same version for work that several requests wait for: no signal stops it. */
+  /** The same version, for work that several requests share: the end of one request does not stop it. */
   get shared(): LakeVersion {
     return new LakeVersion(this.#lake, this.#read, this.#pool, this.#verifier, undefined, this.#snapshots);
   }

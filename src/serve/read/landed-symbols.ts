@@ -9,12 +9,14 @@ export async function landedSymbols(
   snapshot: Snapshot,
   symbols: readonly string[],
 ): Promise<Set<string>> {
-  const { files, wanted } = demandsOf(snapshot, symbols);
+  const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return new Set();
   const { columns } = await version.query(async (session) => {
     const relation = await version.relation(session, snapshot, files);
-    const sql = `WITH ${requestedSql("$wanted")} SELECT DISTINCT position FROM (${relation}) JOIN wanted USING (symbol)`;
-    return readColumns(await session.run(sql, { wanted: JSON.stringify(wanted) }), { position: "int32" });
+    const sql = `WITH ${requestedSql("$requested")} SELECT DISTINCT position FROM (${relation}) JOIN requested USING (symbol)`;
+    return readColumns(await session.run(sql, { requested: JSON.stringify(requested) }), {
+      position: "int32",
+    });
   });
   return new Set(Array.from(columns.position.values, (position) => symbols[position] as string));
 }

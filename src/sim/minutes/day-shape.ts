@@ -127,8 +127,8 @@ function shapeVolume(shape: DayShape, instrument: SimInstrument, prevMilli: numb
   const { key, kind, turn1Volume, turn2Volume, turn1Price, turn2Price } = shape;
   const move = Math.abs((shape.close * shape.tickMilli) / prevMilli - 1);
   const locked = shape.high === shape.low && kind !== DAY_KIND.ordinary;
-  const wanted = instrument.turnover * Math.exp(0.4 * bell(key, 38)) * (1 + 8 * move) * (locked ? 0.04 : 1);
-  const lots = Math.round((wanted * 1000) / (prevMilli * instrument.boardLot));
+  const turnover = instrument.turnover * Math.exp(0.4 * bell(key, 38)) * (1 + 8 * move) * (locked ? 0.04 : 1);
+  const lots = Math.round((turnover * 1000) / (prevMilli * instrument.boardLot));
   shape.volume = Math.min(MAX_VOLUME, Math.max(MIN_VOLUME, lots));
   // Average by volume of the straight lines through the turning points: the minutes follow it.
   const average =

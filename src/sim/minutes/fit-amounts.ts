@@ -22,24 +22,24 @@ export function fitAmounts(day: DayShape, out: MinuteBuffer, bounds: BarBounds):
   } else if (day.amount < least) {
     least -= widen(out, low, day.low, -1, least - day.amount, bounds);
   }
-  const wanted = day.amount - least;
-  const part = most > least ? wanted / (most - least) : 0;
-  let room = 0;
+  const target = day.amount - least;
+  const part = most > least ? target / (most - least) : 0;
+  let capacity = 0;
   let given = 0;
   for (let i = first; i < end; i++) {
     const lots = volume[i] as number;
     const bottom = (low[i] as number) * lots;
     const slack = (high[i] as number) * lots - bottom;
-    room += slack;
-    const upTo = Math.min(wanted, Math.floor(part * room));
+    capacity += slack;
+    const upTo = Math.min(target, Math.floor(part * capacity));
     const more = Math.min(slack, upTo - given);
     given += more;
     amount[i] = bottom + more;
   }
   // Because of rounding, the floor of the last product can be less than the whole.
-  for (let i = first; given < wanted && i < end; i++) {
+  for (let i = first; given < target && i < end; i++) {
     const more = Math.min(
-      wanted - given,
+      target - given,
       (high[i] as number) * (volume[i] as number) - (amount[i] as number),
     );
     amount[i] = (amount[i] as number) + more;

@@ -77,10 +77,10 @@ function announce(
   const key = mix(mix(instrumentKey, 70), end);
   const [least, most] = ANNOUNCE_DAYS;
   const day = end + least + integer(key, 0, most - least + 1);
-  const told = uniform(key, 1) >= NULL_ANNOUNCE;
+  const isAnnounced = uniform(key, 1) >= NULL_ANNOUNCE;
   const first = {
     symbol,
-    record: recordOf(kind, accounts, told ? day : null),
+    record: recordOf(kind, accounts, isAnnounced ? day : null),
     firstSeen: dateOfEpochDay(day),
   };
   if (uniform(key, 2) >= RESTATED) return [first];

@@ -13,6 +13,8 @@ export interface DecodedRecords<T> {
   readonly entries: readonly (readonly [key: string, value: T])[];
   /** One issue for each element that does not match. */
   readonly issues: IssueLog;
+  /** The body's `count`: the number of elements, as the service gives it. */
+  readonly count: number | undefined;
   /** Size of the body, uncompressed. */
   readonly bytes: number;
 }
@@ -29,7 +31,7 @@ export async function decodeRecords<T>(
   element: z.ZodType<T>,
 ): Promise<DecodedRecords<T>> {
   const { value, bytes } = await readJson(body);
-  const { data } = openEnvelope(shape === "list" ? listEnvelope : mapEnvelope, value, bytes);
+  const { data, count } = openEnvelope(shape === "list" ? listEnvelope : mapEnvelope, value, bytes);
   const issues = new IssueLog();
   const entries: [string, T][] = [];
   for (const [key, item] of Object.entries(data)) {
@@ -41,14 +43,14 @@ export async function decodeRecords<T>(
       issues.add({ rule: "wrong_type", message, rejected: 1, ...(symbol === undefined ? {} : { symbol }) });
     }
   }
-  return { entries, issues, bytes };
+  return { entries, issues, count: Number.isInteger(count) ? (count as number) : undefined, bytes };
 }
 
 function openEnvelope(
   schema: typeof listEnvelope | typeof mapEnvelope,
   value: unknown,
   bytes: number,
-): { data: object } {
+): { data: object; count?: unknown } {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const error = parseErrorBody(JSON.stringify(value));

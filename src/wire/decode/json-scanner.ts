@@ -188,11 +188,11 @@ export class JsonScanner {
 
   /** Passes on as many numbers as the kernel reads; returns the index after them. */
   #numbersAt(i: number, runs: NumberRuns): number {
-    const { type, room } = runs;
+    const { type, capacity } = runs;
     const values =
       type === "double"
-        ? numberKernel.scanDoubles(i, this.#end, room)
-        : numberKernel.scanIntegers(i, this.#end, room);
+        ? numberKernel.scanDoubles(i, this.#end, capacity)
+        : numberKernel.scanIntegers(i, this.#end, capacity);
     if (values.length === 0) return i;
     this.#expect = numberKernel.closed ? COMMA_OR_END : VALUE;
     const next = numberKernel.stoppedAt;
@@ -244,8 +244,8 @@ export class JsonScanner {
     this.#expect = this.#stack.length === 0 ? NOTHING : COMMA_OR_END;
   }
 
-  #fail(i: number, byte: number, wanted: string): never {
-    throw notJson(byte, wanted, this.#base + i);
+  #fail(i: number, byte: number, expected: string): never {
+    throw notJson(byte, expected, this.#base + i);
   }
 }
 

@@ -4,7 +4,7 @@ import type { NumberToken } from "./number-token.js";
 export interface NumberRuns {
   readonly type: "double" | "int64";
   /** How many more it accepts; later ones are passed one by one. */
-  readonly room: number;
+  readonly capacity: number;
   /** Receives values of the type, in the order of the array. They are valid only during the call. */
   push(values: Float64Array | BigInt64Array): void;
 }

@@ -103,7 +103,7 @@ export class SymbolBars implements NumberRuns {
     return this.#target instanceof GrowingDoubles ? "double" : "int64";
   }
 
-  get room(): number {
+  get capacity(): number {
     return this.#maxBars - (this.#target.length - this.#rows);
   }
 
@@ -179,7 +179,7 @@ export class SymbolBars implements NumberRuns {
 
   /** Whether the column accepts no more entries; counts the entries that it does not accept. */
   #isFull(offset: number): boolean {
-    if (this.room > 0) return false;
+    if (this.capacity > 0) return false;
     if (this.#left === 0) {
       const where = { symbol: this.#symbol, column: this.#column, index: this.#maxBars };
       const message = `${this.#symbol}: ${this.#column} has more than ${this.#maxBars} entries`;

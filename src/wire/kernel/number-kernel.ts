@@ -21,8 +21,8 @@ interface Exports {
   readonly CLOSED: Place;
   readonly POWER_OF_FIVE: Place;
   readonly LEAST_POWER_OF_FIVE: Place;
-  scanDoubles(from: number, end: number, room: number): number;
-  scanIntegers(from: number, end: number, room: number): number;
+  scanDoubles(from: number, end: number, maxCount: number): number;
+  scanIntegers(from: number, end: number, maxCount: number): number;
   writeDoubles(from: number, end: number): number;
   writeIntegers(from: number, end: number): number;
 }
@@ -87,20 +87,20 @@ class NumberKernel {
   }
 
   /**
-   * Reads elements of an array as doubles, from byte `from` of the input to `end`, at most `room` of them.
+   * Reads elements of an array as doubles, from byte `from` of the input to `end`, at most `maxCount` of them.
    *
    * It stops at {@link stoppedAt}: after a comma, at the bracket that closes the array (then {@link closed}), or before
    * an element that the caller must read: not a number, incomplete, or hard to round.
    */
-  scanDoubles(from: number, end: number, room: number): Float64Array {
-    const most = Math.min(room, this.most);
+  scanDoubles(from: number, end: number, maxCount: number): Float64Array {
+    const most = Math.min(maxCount, this.most);
     const count = this.#exports.scanDoubles(this.#inputAt + from, this.#inputAt + end, most);
     return this.#doubleRuns.of(count);
   }
 
   /** Like {@link scanDoubles}, for 64-bit integers; it also stops before a fraction or a larger integer. */
-  scanIntegers(from: number, end: number, room: number): BigInt64Array {
-    const most = Math.min(room, this.most);
+  scanIntegers(from: number, end: number, maxCount: number): BigInt64Array {
+    const most = Math.min(maxCount, this.most);
     const count = this.#exports.scanIntegers(this.#inputAt + from, this.#inputAt + end, most);
     return this.#integerRuns.of(count);
   }

@@ -62,16 +62,16 @@ test("segments of any length stand one behind the other, over the vectors' ends"
       fc.array(fc.tuple(fc.nat(4999), fc.integer({ min: 1, max: 3000 })), { minLength: 1, maxLength: 6 }),
       async (parts) => {
         const segments = parts.map(([start, rows]) => segment(columns, start, Math.min(5000, start + rows)));
-        const wanted = segments.flatMap(({ start, end }) =>
+        const expected = segments.flatMap(({ start, end }) =>
           Array.from({ length: end - start }, (_, k) => start + k),
         );
         const rows = await read<{ v: bigint; c: number; m: bigint }>(
           segments,
           'volume AS v, "close" AS c, epoch_ms("timestamp") // 60000 AS m',
         );
-        expect(rows.map(({ v }) => Number(v))).toEqual(wanted);
-        expect(rows.map(({ c }) => c * 8)).toEqual(wanted);
-        expect(rows.map(({ m }) => Number(m))).toEqual(wanted);
+        expect(rows.map(({ v }) => Number(v))).toEqual(expected);
+        expect(rows.map(({ c }) => c * 8)).toEqual(expected);
+        expect(rows.map(({ m }) => Number(m))).toEqual(expected);
       },
     ),
     { numRuns: 20 },

@@ -85,7 +85,7 @@ test.each([
     ["0.05", "-0.031"],
     ["0.0500", "-0.0310"],
   ],
-])("bars of %j are told as %j", (values, told) => {
+])("bars of %j are labelled %j", (values, labels) => {
   const result = {
     columns: [
       { name: "name", type: "VARCHAR" },
@@ -94,7 +94,7 @@ test.each([
     rows: values.map((value, index) => [`n${index}`, Number(value)]),
   };
   const [, ...bars] = lines(chartOfResult(result, { kind: "bar" }, SIZE));
-  expect(bars.map((bar) => /^n\d +(\S+)/.exec(bar)?.[1])).toEqual(told);
+  expect(bars.map((bar) => /^n\d +(\S+)/.exec(bar)?.[1])).toEqual(labels);
 });
 
 test.each<[ChartWish, RegExp]>([

@@ -41,7 +41,7 @@ test("a shipped notebook by name, as a page, with a parameter", async () => {
   expect(page).not.toContain(cwd);
 });
 
-test("a cell that fails is told with file and line, the others are shown, and the exit code is 1", async () => {
+test("a cell that fails is reported with file and line, the others are shown, and the exit code is 1", async () => {
   const cwd = temporaryFolder();
   writeFileSync(join(cwd, "mine.sql"), NOTEBOOK);
   const shown = await sql(["-f", "mine.sql", "--param", "n=2"], cwd);

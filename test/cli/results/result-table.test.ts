@@ -33,7 +33,7 @@ test("columns that do not fit are left out and named", () => {
   ]);
 });
 
-test("long texts are cut, unless all is wanted", () => {
+test("long texts are cut, unless all columns are requested", () => {
   const columns = [column("a"), column("b")];
   const rows = [["x".repeat(50), "end"]];
   expect(show(columns, rows, 80)).toContain(`${"x".repeat(39)}…  end`);

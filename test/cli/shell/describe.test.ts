@@ -28,20 +28,20 @@ describe("of a lake's names", () => {
     expect(() => listTables(catalog, 80, "nope")).toThrow("nothing is called nope");
   });
 
-  test("a view is told with the types, units and comments of its columns", () => {
-    const told = describeName(catalog, "BARS_1D", undefined);
-    expect(told).toMatch(/^bars_1d, view\nDaily bars/);
-    expect(told).toMatch(/^close +DOUBLE +currency +\S/m);
-    expect(told).toMatch(/^trade_date +DATE +\S/m);
-    expect(describeName(catalog, "main.bars_1d", undefined)).toBe(told);
+  test("a view is described with the types, units and comments of its columns", () => {
+    const text = describeName(catalog, "BARS_1D", undefined);
+    expect(text).toMatch(/^bars_1d, view\nDaily bars/);
+    expect(text).toMatch(/^close +DOUBLE +currency +\S/m);
+    expect(text).toMatch(/^trade_date +DATE +\S/m);
+    expect(describeName(catalog, "main.bars_1d", undefined)).toBe(text);
   });
 
-  test("a macro is told with its parameters, and the columns of one that it is made of", () => {
-    const told = describeName(catalog, "bars", undefined);
-    expect(told).toMatch(/^bars\(period, as_of\), table macro\n/);
-    expect(told).toMatch(/^as_of +date +Nothing after this date/m);
-    expect(told).toMatch(/^close +currency +Last price/m);
-    expect(told).toMatch(/^vwap +currency +\S/m);
+  test("a macro is described with its parameters, and the columns of one that it is made of", () => {
+    const text = describeName(catalog, "bars", undefined);
+    expect(text).toMatch(/^bars\(period, as_of\), table macro\n/);
+    expect(text).toMatch(/^as_of +date +Nothing after this date/m);
+    expect(text).toMatch(/^close +currency +Last price/m);
+    expect(text).toMatch(/^vwap +currency +\S/m);
   });
 
   test("a name that nothing has is refused, with names like it", () => {

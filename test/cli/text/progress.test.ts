@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Progress, progressLine } from "../../../src/cli/text/progress.js";
+import { type Progress, plainLine, progressLine } from "../../../src/cli/text/progress.js";
 
 const NOW = Date.parse("2026-11-20T10:00:00Z");
 const HALF: Progress = { done: 20, total: 40, unit: "requests", rows: 5000, bytes: 1e6, doing: "bars_1d" };
@@ -11,7 +11,13 @@ test("what a terminal shows: how much is done, time left, rate, size, what is be
   );
 });
 
-test("before the first answer and after the last no time is left to tell", () => {
+test("without a terminal: the same facts, and no bar", () => {
+  expect(plainLine("daily", HALF, 10_000, NOW)).toBe(
+    "   daily      20/40 requests · 10.0 s left · 5,000 rows · 500 rows/s · 1.0 MB · bars_1d",
+  );
+});
+
+test("before the first response and after the last no remaining time is shown", () => {
   const text = (progress: Progress): string => progressLine("daily", progress, 10_000, NOW);
   expect(text({ ...HALF, done: 0 })).not.toContain("left");
   expect(text({ ...HALF, done: 40 })).not.toContain("left");

@@ -130,16 +130,16 @@ describe("files of a dataset, read by others", () => {
       .sort();
     expect(files.every((file) => /year=\d{4}\/part-0000\.parquet$/.test(file))).toBe(true);
     const rows = (await Promise.all(files.map((file) => readParquet(join(output, file))))).flat();
-    const wanted = expectedRows();
+    const expected = expectedRows();
     const byYear = [...new Set(columns.dates.map((date) => date.slice(0, 4)))].flatMap((year) =>
-      wanted.filter(({ label }) => columns.dates[label]?.startsWith(year)),
+      expected.filter(({ label }) => columns.dates[label]?.startsWith(year)),
     );
     expect(rows).toEqual(byYear.map(asRow));
   });
 
   test("long-arrow, and the batches of the library: in order of time, then symbol", async () => {
     const output = await build("long-arrow");
-    const wanted = expectedRows().sort((a, b) => a.label - b.label || a.s - b.s);
+    const expected = expectedRows().sort((a, b) => a.label - b.label || a.s - b.s);
     const read = readArrow(join(output, "rows.arrow"));
     const rows = Array.from({ length: read.rows }, (_, row) => {
       const values = Object.fromEntries(
@@ -147,25 +147,25 @@ describe("files of a dataset, read by others", () => {
       );
       return { ...values, trade_date: Number(values.trade_date) / 86_400_000 };
     });
-    expect(rows).toEqual(wanted.map(asRow));
+    expect(rows).toEqual(expected.map(asRow));
 
     using data = await dataset(lake, DEFINITION);
     let at = 0;
     for await (const batch of data.batches()) {
       for (let row = 0; row < batch.numRows; row++, at++) {
         const { symbol, close } = (batch.get(row) as { symbol: string; close: number | null } | null) ?? {};
-        expect(symbol).toBe(wanted[at]?.symbol);
-        expect(close).toBe(orNull(cell("close", wanted[at]?.s ?? 0, wanted[at]?.label ?? 0)));
+        expect(symbol).toBe(expected[at]?.symbol);
+        expect(close).toBe(orNull(cell("close", expected[at]?.s ?? 0, expected[at]?.label ?? 0)));
       }
     }
-    expect(at).toBe(wanted.length);
+    expect(at).toBe(expected.length);
   });
 
   test("symbol-parquet and symbol-csv: a file a symbol", async () => {
-    const wanted = groupBySymbol(expectedRows());
+    const expected = groupBySymbol(expectedRows());
     const parquet = await build("symbol-parquet");
     const csv = await build("symbol-csv");
-    for (const [symbol, rows] of wanted) {
+    for (const [symbol, rows] of expected) {
       expect(await readParquet(join(parquet, `${symbol}.parquet`))).toEqual(rows.map(asRow));
       const [head, ...lines] = readFileSync(join(csv, `${symbol}.csv`), "utf8")
         .trimEnd()
@@ -180,7 +180,7 @@ describe("files of a dataset, read by others", () => {
       });
       expect(lines).toEqual(texts);
     }
-    expect(wanted.size).toBeGreaterThan(5);
+    expect(expected.size).toBeGreaterThan(5);
   });
 
   function groupBySymbol<T extends { readonly symbol: string }>(rows: readonly T[]): Map<string, T[]> {

@@ -9,7 +9,7 @@ import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { REQUESTS } from "../../../src/schema/requests.js";
 import { FOREIGN } from "./foreign-writer.js";
-import { type LakeState, none, rowsOf, tell } from "./lake-state.js";
+import { type LakeState, none, rowsOf, tableOf } from "./lake-state.js";
 import { latestRecheck } from "./lookback.js";
 import { byRegion, isIn, promiseOf } from "./promised.js";
 import { withdrawnFindings } from "./withdrawn-findings.js";
@@ -36,7 +36,7 @@ const LONGEST_REQUEST_MS = 120 * MINUTE_MS;
  * Creates tables of every bar of a market in all its versions, by period: `truth_1d`, `truth_1m`. The tables of landed
  * bars are empty: `before_1d`, `before_1m`.
  */
-export async function tellBars(
+export async function stateBars(
   state: Pick<LakeState, "session" | "lake" | "market" | "schedule">,
 ): Promise<void> {
   const { market, schedule, session } = state;
@@ -48,7 +48,7 @@ export async function tellBars(
       }),
     );
     const types = { ...BAR_TYPES, version: "INTEGER", since: "DOUBLE", until: "DOUBLE" };
-    await tell(state, `truth_${pipeline.period}`, rows, types);
+    await tableOf(state, `truth_${pipeline.period}`, rows, types);
     await session.run(
       `CREATE OR REPLACE TEMP TABLE before_${pipeline.period} (symbol VARCHAR, timestamp BIGINT)`,
     );

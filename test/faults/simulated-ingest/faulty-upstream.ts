@@ -13,7 +13,7 @@ import type { TrueDay } from "./market-shape.js";
 import { type OthersOutcome, sharedQuota } from "./other-users.js";
 import type { SymbolTime } from "./symbol-time.js";
 import type { StatementTable, TrueMarket } from "./true-market.js";
-import { inColumns, type Klines, type ToldBars, WrongResponses, wrongBars } from "./wrong-responses.js";
+import { inColumns, type Klines, type ReturnedBars, WrongResponses, wrongBars } from "./wrong-responses.js";
 
 /** The parts that the service works with. */
 export interface UpstreamParts {
@@ -29,13 +29,13 @@ export interface UpstreamParts {
 }
 
 /** The content of a K-line response. */
-interface Told {
+interface Returned {
   readonly bars: number;
   /** Number of times it was cut. */
   readonly cuts: number;
   readonly leftOut: SymbolTime | undefined;
 }
-const NOTHING: Told = { bars: 0, cuts: 0, leftOut: undefined };
+const NOTHING: Returned = { bars: 0, cuts: 0, leftOut: undefined };
 
 /** The service's decision about a request. */
 interface Decision {
@@ -68,7 +68,7 @@ class Upstream {
   readonly #wrongs: WrongResponses;
   readonly #began: number;
   /** The content of the current response. */
-  #told: Told = NOTHING;
+  #returned: Returned = NOTHING;
   /** Remaining faults for a request's content. */
   readonly #pending = new Map<string, { readonly fault: Fault; left: number }>();
 
@@ -84,9 +84,9 @@ class Upstream {
     passes("request", "before");
     await intrude(index);
     const endpoint = endpointOf(seen);
-    this.#told = NOTHING;
+    this.#returned = NOTHING;
     const { outcome, send, leftOut } = this.#decide(seen, endpoint, index);
-    const { bars, cuts } = this.#told;
+    const { bars, cuts } = this.#returned;
     chronicle.asked({ index, at: clock.now(), endpoint, seen, outcome, bars, cuts, leftOut });
     passes("request", "after");
     await clock.delay(20 + integer(this.#random, 3 * index, 1500));
@@ -104,8 +104,8 @@ class Upstream {
     if (refusal !== undefined) return refusal;
     const symbols = symbolsOf(seen);
     if (symbols.length > schedule.symbolLimit) {
-      const told = schedule.tellsLimit ? `: at most ${schedule.symbolLimit}` : "";
-      return refused("too many", 400, "INVALID_PARAMETER", `too many symbols${told}`);
+      const limit = schedule.tellsLimit ? `: at most ${schedule.symbolLimit}` : "";
+      return refused("too many", 400, "INVALID_PARAMETER", `too many symbols${limit}`);
     }
     const truth = this.#truth(seen, endpoint, index);
     const body = JSON.stringify(truth);
@@ -118,7 +118,7 @@ class Upstream {
     const endless = this.#endless(index);
     if (endless !== undefined)
       return { outcome: endless, send: (response) => sendEndlessly(response, endless, body, clock) };
-    const { leftOut } = this.#told;
+    const { leftOut } = this.#returned;
     const wrong = group === "klines" ? this.#wrongs.kindOf(seen, index) : undefined;
     if (wrong !== undefined) {
       const facts = { market, now: clock.now(), truth: (truth as { data: Klines }).data };
@@ -191,10 +191,10 @@ class Upstream {
         const members = (seen.query.get("universes") ?? "")
           .split(",")
           .flatMap((id) => market.members(id, now));
-        const told = members.map(
+        const returned = members.map(
           (symbol) => [symbol, market.bars("1m", symbol, { first, last: end, count }, now)] as const,
         );
-        return { data: inColumns(told) };
+        return { data: inColumns(returned) };
       }
       case ENDPOINTS.balanceSheet:
         return { data: this.#statements("balance_sheet", seen) };
@@ -213,8 +213,8 @@ class Upstream {
         return { data: market.universes.map((id) => this.#universe(id)) };
       case ENDPOINTS.universesBatch: {
         const { ids } = JSON.parse(seen.body) as { ids: string[] };
-        const told = ids.map((id) => [id, { ...this.#universe(id), symbols: market.members(id, now) }]);
-        return { data: Object.fromEntries(told) };
+        const returned = ids.map((id) => [id, { ...this.#universe(id), symbols: market.members(id, now) }]);
+        return { data: Object.fromEntries(returned) };
       }
       default:
         throw new TypeError(`nobody was to ask for ${seen.path}`);
@@ -222,7 +222,7 @@ class Upstream {
   }
 
   /** The requested bars, without a day that is left out. */
-  #klines(seen: Seen, period: LandedPeriod, index: number): ToldBars {
+  #klines(seen: Seen, period: LandedPeriod, index: number): ReturnedBars {
     const { market, clock } = this.#parts;
     const now = clock.now();
     // Bars are left out by the rules of the interface: without a count, the newest hundred are returned.
@@ -230,7 +230,7 @@ class Upstream {
     const [first, last] = ["start_time", "end_time"].map((name) =>
       Number(seen.query.get(name) ?? Number.NaN),
     );
-    const barsOf = (without?: SymbolTime): ToldBars =>
+    const barsOf = (without?: SymbolTime): ReturnedBars =>
       symbolsOf(seen).map((symbol) => {
         const window = { first: first as number, last: last as number, count };
         const own = symbol === without?.symbol ? { ...window, without } : window;
@@ -239,20 +239,20 @@ class Upstream {
     const whole = barsOf();
     const daysOf = (symbol: string): readonly TrueDay[] => market.daysOf(regionOf(symbol) as Region);
     const leftOut = this.#wrongs.missingDay(whole, daysOf, index);
-    const told = leftOut === undefined ? whole : barsOf(leftOut);
-    const cuts = told.filter(([, bars]) => bars.length === count);
-    this.#told = {
-      bars: told.reduce((sum, [, bars]) => sum + bars.length, 0),
+    const returned = leftOut === undefined ? whole : barsOf(leftOut);
+    const cuts = returned.filter(([, bars]) => bars.length === count);
+    this.#returned = {
+      bars: returned.reduce((sum, [, bars]) => sum + bars.length, 0),
       cuts: new Set(cuts.map(([, bars]) => bars[0]?.timestamp ?? 0)).size,
       leftOut,
     };
-    return told;
+    return returned;
   }
 
   #statements(table: StatementTable, seen: Seen): object {
     const { market, clock } = this.#parts;
-    const told = symbolsOf(seen).map((symbol) => [symbol, market.statements(table, symbol, clock.now())]);
-    return Object.fromEntries(told.filter(([, records]) => records !== undefined));
+    const returned = symbolsOf(seen).map((symbol) => [symbol, market.statements(table, symbol, clock.now())]);
+    return Object.fromEntries(returned.filter(([, records]) => records !== undefined));
   }
 
   #universe(id: string): Record<string, unknown> {

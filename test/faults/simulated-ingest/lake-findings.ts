@@ -8,7 +8,7 @@ import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../sr
 import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
 import { TABLES } from "../../../src/schema/tables.js";
 import { barFindings } from "./bar-findings.js";
-import { type LakeState, none, rowsOf, tell } from "./lake-state.js";
+import { type LakeState, none, rowsOf, tableOf } from "./lake-state.js";
 
 /** Errors of a lake: untrue content, content that it only claims to have, and content missing at the end. */
 export async function lakeFindings(state: LakeState): Promise<string[]> {
@@ -72,7 +72,7 @@ async function statementFindings(state: LakeState, table: TableSchema): Promise<
       value: record[field],
     })),
   );
-  await tell(state, "truth", rows, {
+  await tableOf(state, "truth", rows, {
     symbol: "VARCHAR",
     period_end: "DATE",
     announce_date: "DATE",
@@ -96,9 +96,9 @@ async function statementFindings(state: LakeState, table: TableSchema): Promise<
   if (!isLast) return findings;
   const newest = `SELECT ${key}, value, version FROM (${landed})
     QUALIFY row_number() OVER (PARTITION BY ${key} ORDER BY first_seen_at DESC) = 1`;
-  const told = `SELECT ${key}, value, version FROM truth`;
-  await compare("lacks what is true", `(${told}) EXCEPT (${newest})`);
-  await compare("has what is not true", `(${newest}) EXCEPT (${told})`);
+  const truth = `SELECT ${key}, value, version FROM truth`;
+  await compare("lacks what is true", `(${truth}) EXCEPT (${newest})`);
+  await compare("has what is not true", `(${newest}) EXCEPT (${truth})`);
   return findings;
 }
 
@@ -135,14 +135,19 @@ async function referenceFindings(state: LakeState): Promise<string[]> {
     [UNIVERSE_MEMBERS, members, { id: "VARCHAR", symbol: "VARCHAR" }],
   ];
   for (const [table, rows, columns] of tables) {
-    await tell(state, "truth", rows, columns);
+    await tableOf(state, "truth", rows, columns);
     const names = Object.keys(columns).join(", ");
     const all = await rowsOf(state, table);
     const current = `SELECT ${names} FROM (${all}) WHERE valid_to IS NULL`;
-    const told = `SELECT ${names} FROM truth`;
+    const truth = `SELECT ${names} FROM truth`;
     const subject = table.key.filter((name) => name !== "valid_from").join(", ");
-    await none(session, findings, `${table.name}: lacks what is true`, `(${told}) EXCEPT ALL (${current})`);
-    await none(session, findings, `${table.name}: has what is not true`, `(${current}) EXCEPT ALL (${told})`);
+    await none(session, findings, `${table.name}: lacks what is true`, `(${truth}) EXCEPT ALL (${current})`);
+    await none(
+      session,
+      findings,
+      `${table.name}: has what is not true`,
+      `(${current}) EXCEPT ALL (${truth})`,
+    );
     await none(
       session,
       findings,

@@ -26,7 +26,7 @@ export interface LakeState {
 }
 
 /** Creates a table of true values. */
-export async function tell(
+export async function tableOf(
   { session, lake }: Pick<LakeState, "session" | "lake">,
   name: string,
   rows: readonly object[],

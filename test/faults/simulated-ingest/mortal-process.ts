@@ -72,14 +72,14 @@ export async function becomeMortal(): Promise<void> {
   const handle = Object.getPrototypeOf(file) as Record<string, Work>;
   await file.close();
   for (const name of [...WRITES].filter((one) => one in promises)) intercept(promises, name, dying);
-  for (const name of READS) intercept(promises, name, held);
+  for (const name of READS) intercept(promises, name, whileAlive);
   intercept(handle, "sync", dying);
   intercept(handle, "writeFile", torn);
   // Several such processes share the machine: DuckDB gets one core.
   os.availableParallelism = () => 1;
   syncBuiltinESMExports();
   for (const name of STATEMENTS) intercept(Session.prototype as never, name, statement);
-  intercept(ResponseSpool.prototype as never, "keep", kept);
+  intercept(ResponseSpool.prototype as never, "store", kept);
 }
 
 type Around = (
@@ -97,7 +97,7 @@ function intercept(target: Record<string, Work>, name: string, around: Around): 
   };
 }
 
-async function held(_: string, work: () => Promise<unknown>): Promise<unknown> {
+async function whileAlive(_: string, work: () => Promise<unknown>): Promise<unknown> {
   const release = present?.clock.hold();
   try {
     return await work();
@@ -113,7 +113,7 @@ async function dying(
   parameters: readonly unknown[],
 ): Promise<unknown> {
   const isCommit = name === "link" && String(parameters[1]).includes("_delta_log");
-  return held(name, async () => {
+  return whileAlive(name, async () => {
     pass("file", "before");
     if (isCommit) pass("commit", "before");
     const going = work();
@@ -133,7 +133,7 @@ async function torn(
   [data]: readonly unknown[],
   self: unknown,
 ): Promise<unknown> {
-  return held(name, async () => {
+  return whileAlive(name, async () => {
     pass("file", "before");
     if (isMidway("file") && data instanceof Uint8Array) {
       fs.writeSync((self as { fd: number }).fd, data.subarray(0, data.length >> 1));
@@ -146,7 +146,7 @@ async function torn(
 }
 
 async function statement(name: string, work: () => Promise<unknown>): Promise<unknown> {
-  return held(name, async () => {
+  return whileAlive(name, async () => {
     pass("statement", "before");
     const going = work();
     if (isMidway("statement")) die(`midway ${name}`);

@@ -2,7 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Session } from "../../../src/db/session.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { tellBars } from "./bar-findings.js";
+import { stateBars } from "./bar-findings.js";
 import { readChronicle } from "./chronicle.js";
 import { scheduleOf, startOf } from "./fault-schedule.js";
 import { lakeFindings, strayFiles } from "./lake-findings.js";
@@ -39,7 +39,7 @@ export async function outlive(
   const market = new TrueMarket(schedule.market);
   const lake = (): Lake => new Lake(join(folder, "lake"));
   await mkdir(folder, { recursive: true });
-  await tellBars({ session, lake: lake(), market, schedule });
+  await stateBars({ session, lake: lake(), market, schedule });
   const findings: string[] = [];
   const met = new Map<string, number>();
   const count = (what: string, times: number): void => {
@@ -59,8 +59,8 @@ export async function outlive(
     }
     stray = left;
     const isLast = life === schedule.lives.length - 1;
-    const told = readChronicle(join(folder, "chronicle.ndjson"));
-    const state = { session, lake: lake(), market, schedule, now: before, isLast, events: told, met: count };
+    const events = readChronicle(join(folder, "chronicle.ndjson"));
+    const state = { session, lake: lake(), market, schedule, now: before, isLast, events, met: count };
     const found = await lakeFindings(state);
     findings.push(...found.map((finding) => `after life ${life}: ${finding}`));
   }

@@ -24,7 +24,7 @@ import { TrueMarket } from "./true-market.js";
 type Asked = Event & { readonly kind: "asked" };
 
 /** Maximum number of requests of a run in flight: a kill can lose these. */
-const UNDER_WAY = 4;
+const IN_FLIGHT = 4;
 /** A request younger than this is not repeated. */
 const RECHECK_MS = 12 * 3_600_000;
 /** Reference data older than this is requested again. */
@@ -67,7 +67,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
     const answered = run.asked.filter(({ outcome }) => isValid(outcome));
     const lost = answered.length - run.kept.length;
     const isKept = pipeline?.kind !== "reference";
-    if (isKept && lost > (run.ended === undefined ? UNDER_WAY : 0))
+    if (isKept && lost > (run.ended === undefined ? IN_FLIGHT : 0))
       findings.push(`${name}: ${answered.length} right responses, of which ${run.kept.length} were kept`);
     if (run.ended !== undefined && run.ended.status !== statusOf(run, run.ended.open.length > 0))
       findings.push(

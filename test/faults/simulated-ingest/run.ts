@@ -22,7 +22,7 @@ async function main(): Promise<number> {
   const counts = new Map<string, number>();
   const count = (what: string, n: number): unknown => counts.set(what, (counts.get(what) ?? 0) + n);
   const folder = await outliveMany(seeds, (one) => {
-    count(one.findings.length === 0 ? "schedules that held" : "schedules that did not hold", 1);
+    count(one.findings.length === 0 ? "schedules that passed" : "schedules that failed", 1);
     count("processes", one.lives);
     count("kills", one.kills);
     for (const [what, n] of one.met) count(what, n);

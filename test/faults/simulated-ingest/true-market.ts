@@ -94,12 +94,12 @@ export class TrueMarket {
     now: number,
   ): TrueBar[] {
     const { first, last, without } = window;
-    const told = this.#timesOf(period, symbol).filter(({ at, day }) => {
+    const known = this.#timesOf(period, symbol).filter(({ at, day }) => {
       if (at < first || at > last || beginOf(period, at, day) > now) return false;
       const isLeftOut = without !== undefined && at >= without.start && at < without.end;
       return !isLeftOut && now < this.#goneAt(period, symbol, at, day);
     });
-    return told.slice(Math.max(0, told.length - window.count)).map(({ at, day }) => {
+    return known.slice(Math.max(0, known.length - window.count)).map(({ at, day }) => {
       return this.#barAt(period, symbol, at, this.#versionOf(period, symbol, at, day, now));
     });
   }

@@ -15,7 +15,7 @@ const STRANGER = "699999.SH";
 /** Bars by symbol, as columns. */
 export type Klines = Readonly<Record<string, object>>;
 /** Bars of symbols. */
-export type ToldBars = readonly (readonly [string, readonly TrueBar[]])[];
+export type ReturnedBars = readonly (readonly [string, readonly TrueBar[]])[];
 
 /** Decides which K-line responses are valid but wrong. A class because it remembers them. */
 export class WrongResponses {
@@ -43,13 +43,13 @@ export class WrongResponses {
 
   /** A day of a symbol that a response leaves out, between two days with bars. */
   missingDay(
-    told: ToldBars,
+    returned: ReturnedBars,
     days: (symbol: string) => readonly TrueDay[],
     index: number,
   ): SymbolTime | undefined {
     const key = mixText(this.#random, `missing day ${index}`);
-    if (told.length === 0 || uniform(key, 0) >= this.#rates.missingDayRate) return undefined;
-    const [symbol, bars] = told[integer(key, 1, told.length)] as ToldBars[number];
+    if (returned.length === 0 || uniform(key, 0) >= this.#rates.missingDayRate) return undefined;
+    const [symbol, bars] = returned[integer(key, 1, returned.length)] as ReturnedBars[number];
     const own = days(symbol).filter(({ start, end }) =>
       bars.some(({ timestamp }) => timestamp >= start && timestamp < end),
     );
@@ -88,11 +88,11 @@ export function wrongBars(
 }
 
 /** Bars as the service sends them; symbols without bars are left out. */
-export function inColumns(told: ToldBars): Klines {
-  return Object.fromEntries(told.filter(([, bars]) => bars.length > 0).map(columnsOf));
+export function inColumns(returned: ReturnedBars): Klines {
+  return Object.fromEntries(returned.filter(([, bars]) => bars.length > 0).map(columnsOf));
 }
 
-function columnsOf([symbol, bars]: ToldBars[number]): [string, object] {
+function columnsOf([symbol, bars]: ReturnedBars[number]): [string, object] {
   const names = Object.keys(bars[0] ?? {}) as (keyof TrueBar)[];
   const columns = names.map((name) => [name, bars.map((bar) => bar[name])] as const);
   return [symbol, Object.fromEntries(columns.filter(([, values]) => values[0] !== undefined))];

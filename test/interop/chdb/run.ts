@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { literal } from "../../../src/db/quote.js";
 import { type Engine, proveEngine } from "../prove-engine.js";
-import type { Reading, Wanted } from "../readings.js";
+import type { Demand, Reading } from "../readings.js";
 
 const CHDB = "3.4.0";
 const WRITES = "allow_delta_lake_writes = 1, allow_experimental_delta_lake_writes = 1";
@@ -59,7 +59,7 @@ function engineOf(chdb: Chdb): Engine {
   };
 }
 
-function read(chdb: Chdb, { path, version, symbol, since }: Wanted): Reading {
+function read(chdb: Chdb, { path, version, symbol, since }: Demand): Reading {
   const [table, settings] = [
     `deltaLakeLocal(${literal(path)})`,
     `SETTINGS delta_lake_snapshot_version = ${version}`,

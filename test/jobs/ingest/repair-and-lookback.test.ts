@@ -41,7 +41,7 @@ test("repair in a lake that was never asked for anything asks for nothing", asyn
   expect(service.seen).toEqual([]);
 });
 
-test("lookback asks again for the last days: what the service corrected is merged and told", async () => {
+test("lookback asks again for the last days: what the service corrected is merged and reported", async () => {
   const { service, clock, lake, run } = await scriptedMarket(right, "2024-01-13T00:00:00Z");
   await run(DAILY, { symbols: ["600519.SH"] });
   clock.advance(13 * HOUR);

@@ -9,7 +9,7 @@ import { right, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-11" };
 
-test("a clock that is set back or ahead while a run goes on changes no duration, and is told", async () => {
+test("a clock that is set back or ahead while a run goes on changes no duration, and is reported", async () => {
   for (const [set, said] of [
     [-3_456_466, /clock was set 57 min 3\d s back during the run/],
     [7_200_000, /clock was set 1(19|20) min \d\d s ahead during the run/],

@@ -40,7 +40,7 @@ test("a finding has its severity, explanation, count and a few rows; the gravest
   expect(weekend?.explanation).toContain("Filled-up holidays");
 });
 
-test("an audit of one's own: a header that lacks something is told", async () => {
+test("an audit of one's own: a header that lacks something is reported", async () => {
   const folder = temporaryFolder();
   writeFileSync(
     join(folder, "mine.sql"),

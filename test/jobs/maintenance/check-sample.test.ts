@@ -32,7 +32,7 @@ async function ingested() {
   return { ...market, sample };
 }
 
-test("a service that tells what it told: all bars are the same, and nothing changes", async () => {
+test("a service that returns the same again: all bars are equal, and nothing changes", async () => {
   const { lake, service, sample } = await ingested();
   const versions = (await lake.snapshots()).map(({ version }) => version);
   const { tables, deviations, failures } = await sample({ part: 1 });
@@ -47,7 +47,7 @@ test("a service that tells what it told: all bars are the same, and nothing chan
   expect(second?.query.get("symbols")).toBe(first?.query.get("symbols"));
 });
 
-test("what the service tells otherwise is named: what changed, what is gone, what is new", async () => {
+test("what the service returns otherwise is named: what changed, what is gone, what is new", async () => {
   const { service, sample } = await ingested();
   service.script = (seen, response) => {
     const data = otherwise(seen, "601398.SH", (bars) => {
@@ -84,7 +84,7 @@ test("a part of what was answered is asked for: of few requests at least one", a
   expect((await sample({ part: 0.5 })).tables[0]).toMatchObject({ answered: 4, asked: 2 });
 });
 
-test("a request that fails is told and others go on; a key that is refused is not tried again", async () => {
+test("a request that fails is reported and others go on; a key that is refused is not tried again", async () => {
   const { service, run, sample } = await ingested();
   await run(DAILY, { symbols: ["600000.SH"] });
   let asked = 0;

@@ -31,8 +31,8 @@ async function withdrawnMarket(cap = 10_000) {
   const { lake, client, clock } = parts;
   const environment = { lake, client, clock, signal: new AbortController().signal };
   const sample = (): Promise<SampleReport> => checkSample(environment, { part: 1 });
-  const withdrawn = (accept: boolean): Promise<WithdrawnReport> =>
-    withdrawnBars(environment, BARS_1D, { symbols: SYMBOLS, window: WINDOW }, accept);
+  const withdrawn = (accept: boolean, symbols = SYMBOLS): Promise<WithdrawnReport> =>
+    withdrawnBars(environment, BARS_1D, { symbols, window: WINDOW }, accept);
   const bars = async (pointInTime = {}): Promise<number> => {
     const { session } = await openReader(lake, { threads: 1 }, pointInTime);
     using reader = session;
@@ -89,6 +89,44 @@ test("one empty response withdraws nothing", async () => {
   expect((await sample()).tables[0]?.counts.gone).toBe(1);
   isEmpty = true;
   expect((await withdrawn(false)).withdrawn).toMatchObject([{ symbol: "600519.SH", bars: 1 }]);
+});
+
+test.each([
+  ["no bars", {}],
+  ["bars of another symbol only", { "699999.SH": DAYS }],
+])("responses with %s withdraw nothing, however often they come", async (_, market) => {
+  const { state, service, sample, withdrawn, bars } = await withdrawnMarket();
+  state.market = market;
+  if ("699999.SH" in market)
+    service.script = (seen, response) => {
+      seen.query.set("symbols", "699999.SH");
+      json(response, 200, { data: newestBars(seen, market) });
+    };
+  await expect(withdrawn(true)).rejects.toThrow(/no response shows whether the service has its bars/);
+  expect(await bars()).toBe(ALL);
+  const { failures, tables } = await sample();
+  expect(failures).toMatchObject([expect.stringMatching(/no response shows/)]);
+  expect(tables[0]?.counts.gone).toBe(0);
+});
+
+test("responses with an older window of a symbol do not withdraw its bars", async () => {
+  const { service, withdrawn, bars } = await withdrawnMarket();
+  service.script = (seen, response) => {
+    const data = newestBars(seen, { "600519.SH": DAYS, "000001.SZ": DAYS });
+    const own: { timestamp?: number[] } = data["600519.SH"] ?? {};
+    own.timestamp = own.timestamp?.map((at) => at - 100 * DAY) ?? [];
+    json(response, 200, { data });
+  };
+  await expect(withdrawn(true)).rejects.toThrow(/600519.SH: no response shows/);
+  expect(await bars()).toBe(ALL);
+});
+
+test("a symbol whose bars are all gone is withdrawn beside one that has bars", async () => {
+  const { state, withdrawn, bars } = await withdrawnMarket();
+  state.market = { "000001.SZ": DAYS };
+  // Another symbol of the lake is requested, too, and its bars are not compared.
+  expect(await withdrawn(true, ["600519.SH"])).toMatchObject({ bars: 0, accepted: { rows: DAYS.length } });
+  expect(await bars()).toBe(DAYS.length);
 });
 
 test("a run says of the days that it asks for again which bars the service no longer has", async () => {

@@ -56,18 +56,18 @@ describe("a notice", () => {
     expect(notice).toMatchObject({ run_id: null, text: expect.stringMatching(/no instruments$/) });
   });
 
-  test.each<[RunStatus, RunStatus | undefined, "told" | "recovered" | "not told"]>([
-    ["complete", undefined, "not told"],
-    ["complete", "complete", "not told"],
-    ["complete", "interrupted", "not told"],
+  test.each<[RunStatus, RunStatus | undefined, "notified" | "recovered" | "not notified"]>([
+    ["complete", undefined, "not notified"],
+    ["complete", "complete", "not notified"],
+    ["complete", "interrupted", "not notified"],
     ["complete", "partial", "recovered"],
     ["complete", "failed", "recovered"],
-    ["partial", "partial", "told"],
-    ["refused", "complete", "told"],
-    ["interrupted", "failed", "not told"],
+    ["partial", "partial", "notified"],
+    ["refused", "complete", "notified"],
+    ["interrupted", "failed", "not notified"],
   ])("of a %s run after a %s one: %s", (status, previous, expected) => {
     const notice = noticeOf(outcome(status), ON, previous);
-    const found = notice === undefined ? "not told" : notice.recovered ? "recovered" : "told";
+    const found = notice === undefined ? "not notified" : notice.recovered ? "recovered" : "notified";
     expect(found).toBe(expected);
     if (expected === "recovered") expect(notice?.text).toMatch(/daily is complete again/);
   });
@@ -122,7 +122,7 @@ describe("sending a notice", () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test("does not wait for ever for an answer", async () => {
+  test("does not wait for ever for a response", async () => {
     let passes = (): void => {};
     const clock = { sleep: () => new Promise<void>((resolve) => (passes = resolve)) };
     const { server, webhook } = await hook(() => passes());
@@ -138,7 +138,7 @@ describe("sending a notice", () => {
     expect(fault).not.toMatch(/secret/);
   });
 
-  test("ends when it is told to", async () => {
+  test("ends when it is aborted", async () => {
     const controller = new AbortController();
     const { server, webhook } = await hook(() => controller.abort());
     const fault = await sendNotice(webhook, notice, { ...quick, signal: controller.signal });

@@ -147,7 +147,7 @@ test("an interrupted run is recorded, and is the last one only as long as there 
   expect((await lastRuns(lake, { symbols: many })).get("daily")?.status).toBe("interrupted");
 });
 
-test("a run whose views cannot be laid is recorded as failed", async () => {
+test("a run whose views cannot be created is recorded as failed", async () => {
   const { lake, run } = await scriptedMarket(right, NOW, temporaryLake({ hasDatabase: true }));
   mkdirSync(lake.databaseFile, { recursive: true });
   const report = await run(DAILY);

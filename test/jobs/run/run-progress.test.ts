@@ -10,15 +10,15 @@ const QUOTA: QuotaState = {
   waits: 0,
 };
 
-test("tells of each table and of all of them, and how the quota stands", () => {
-  const told: Progress[] = [];
-  const progress = new RunProgress((one) => told.push(one));
+test("reports each table and all of them, and how the quota stands", () => {
+  const reports: Progress[] = [];
+  const progress = new RunProgress((one) => reports.push(one));
   progress.plan("balance_sheet", 3);
   progress.sent("balance_sheet", () => QUOTA);
   progress.ended("balance_sheet", 10, 100);
   progress.plan("cash_flow", 2);
   progress.doing("cash_flow");
-  expect(told.at(-1)).toEqual({
+  expect(reports.at(-1)).toEqual({
     requestsDone: 1,
     requestsTotal: 5,
     rows: 10,

@@ -34,7 +34,7 @@ test("a schedule in New York follows its clocks", async () => {
   );
 });
 
-test("one after the other in the order of their times; what was due again meanwhile runs once", async () => {
+test("one after the other in the order of their times; what was due again in the mean time runs once", async () => {
   const { clock, begin, events, hooks } = await scheduledMarket(
     (seen, response, index) => {
       if (index === 0) clock.advance(25 * 60_000);
@@ -85,16 +85,16 @@ test("a run that fails or throws ends itself alone, and is run again when it is 
     (seen, response, index) => (broken ? html(response, 502) : right(seen, response, index)),
     { start: "2026-11-19T00:00:00Z", until: "2026-11-20T10:40:00Z" },
   );
-  const told: unknown[] = [];
+  const outcomes: unknown[] = [];
   hooks.onEvent = (event) => {
     if (event.kind !== "ended") return;
-    told.push([event.pipeline.name, event.outcome.status, event.outcome.stopped, event.previous?.status]);
-    if (told.length === 2) broken = false;
+    outcomes.push([event.pipeline.name, event.outcome.status, event.outcome.stopped, event.previous?.status]);
+    if (outcomes.length === 2) broken = false;
   };
   const lost = { name: "lost", kind: "bars", period: "1d", from: "-10d", schedule: EVENING } as const;
   await runSchedule(...(await begin([bars("daily", EVENING), lost])));
   const reason = expect.stringMatching(/knows no instruments.*run the pipeline reference first/);
-  expect(told).toEqual([
+  expect(outcomes).toEqual([
     ["daily", "failed", undefined, undefined],
     ["lost", "failed", reason, undefined],
     ["daily", "complete", undefined, "failed"],

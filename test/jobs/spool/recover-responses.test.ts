@@ -29,7 +29,7 @@ function bodyOf(days: readonly number[], close: number): object {
 }
 
 /** Sends bars of every day of the week with a given close. */
-function telling(close: number): Script {
+function returning(close: number): Script {
   return (seen, response) => {
     const [start, end] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
     const days = [0, 1, 2, 3, 4].map((n) => MONDAY + n * DAY).filter((ms) => ms >= start && ms <= end);
@@ -73,7 +73,7 @@ async function keepBars(
   const record = recordOf(id, { symbols: [symbol], window, finalEnd: FINAL.CN, rows: days });
   const entry = { records: [record], issues: [] };
   const note: BarsNote = { dataset: BARS_1D.name, source: `${DEAD}/${id}`, finalEnds: FINAL, entry };
-  await store.keep(id, note, klinesToIpcPieces(columns));
+  await store.store(id, note, klinesToIpcPieces(columns));
 }
 
 async function closes(lake: Lake): Promise<unknown[]> {
@@ -83,9 +83,9 @@ async function closes(lake: Lake): Promise<unknown[]> {
 }
 
 test.each(["json", "body"])(
-  "a damaged answer (its %s) is set aside, told, and asked for again; the others land",
+  "a damaged response (its %s) is set aside, reported, and asked for again; the others land",
   async (part) => {
-    const { service, lake, run } = await scriptedMarket(telling(11), NOW);
+    const { service, lake, run } = await scriptedMarket(returning(11), NOW);
     const store = ResponseSpool.of(lake, DEAD);
     await keepBars(store, "000001", "600519.SH", 5, 10);
     await keepBars(store, "000002", "000001.SZ", 5, 10);
@@ -108,8 +108,8 @@ test.each(["json", "body"])(
   },
 );
 
-test("an older answer replaces nothing of what a later one has told meanwhile, and adds what that left out", async () => {
-  const { service, lake, run } = await scriptedMarket(telling(11), NOW);
+test("an older response replaces nothing that a later one brought, and adds what that left out", async () => {
+  const { service, lake, run } = await scriptedMarket(returning(11), NOW);
   await run({ ...DAILY, from: "2024-01-10" }, { symbols: ["600519.SH"] });
   const store = ResponseSpool.of(lake, DEAD);
   await keepBars(store, "000001", "600519.SH", 4, 10);
@@ -122,7 +122,7 @@ test("an older answer replaces nothing of what a later one has told meanwhile, a
   expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 11, 11, 11] }]);
 });
 
-test("older statements make no version of what was told anew meanwhile", async () => {
+test("older statements make no version where newer ones have landed", async () => {
   const sheetOf = (total_assets: number) => ({ period_end: "2023-09-30", announce_date: null, total_assets });
   const { lake, run } = await scriptedMarket((seen, response) => {
     const symbols = (seen.query.get("symbols") ?? "").split(",");
@@ -141,7 +141,7 @@ test("older statements make no version of what was told anew meanwhile", async (
     { name: "line", type: "int64", doc: "" } as const,
   ];
   const entry = { records: [record], issues: [] };
-  await store.keep("000001", { dataset: BALANCE_SHEET.name, columns, rows, entry } satisfies StatementsNote);
+  await store.store("000001", { dataset: BALANCE_SHEET.name, columns, rows, entry } satisfies StatementsNote);
   await store.close();
   expect((await run(sheets, { symbols: ["600519.SH"] })).status).toBe("complete");
   const query = "SELECT symbol, total_assets FROM live ORDER BY symbol";
@@ -149,4 +149,42 @@ test("older statements make no version of what was told anew meanwhile", async (
     { symbol: "000001.SZ", total_assets: 10 },
     { symbol: "600519.SH", total_assets: 11 },
   ]);
+});
+
+test("bars that were committed before the ledger failed: what was set aside of them is still reported and requested again", async () => {
+  const badDay = MONDAY + 2 * DAY;
+  const spoilt: Script = (seen, response) => {
+    const [start, end] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
+    const days = [0, 1, 2, 3, 4].map((n) => MONDAY + n * DAY).filter((ms) => ms >= start && ms <= end);
+    const high = days.map((ms) => (ms === badDay ? 1 : 10));
+    json(response, 200, { data: { "600519.SH": { ...bodyOf(days, 10), high } } });
+  };
+  const { service, lake, run, clock } = await scriptedMarket(spoilt, NOW);
+  const { storage } = lake;
+  const { putFileIfAbsent } = storage;
+  const fullDisk: typeof putFileIfAbsent = async (localFile, path) => {
+    if (path.startsWith("requests/"))
+      throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    return putFileIfAbsent(localFile, path);
+  };
+  Object.assign(storage, { putFileIfAbsent: fullDisk });
+  const symbols = ["600519.SH"];
+  await run(DAILY, { symbols }).catch(() => {});
+  Object.assign(storage, { putFileIfAbsent });
+  expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 10, 10] }]);
+  clock.advance(60_000);
+  const window = { start: badDay, end: badDay + DAY };
+  const recovered = await run(DAILY, { symbols });
+  expect(recovered.status).toBe("partial");
+  expect(recovered.completeness[0]?.setAside[0]).toEqual({ symbol: "600519.SH", window, bars: 1 });
+  expect(recovered.rejected).toMatchObject([{ rule: "high_below_low" }, {}]);
+  const { query } = service.seen.at(-1) as (typeof service.seen)[number];
+  expect([Number(query.get("start_time")), Number(query.get("end_time"))]).toEqual([
+    window.start,
+    window.end - 1,
+  ]);
+  service.script = returning(10);
+  clock.advance(DAY);
+  expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete" });
+  expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 10, 10, 10] }]);
 });

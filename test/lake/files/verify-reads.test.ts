@@ -66,7 +66,7 @@ test("batches end in the error, and are whole where nobody verifies", async () =
   expect(await rows(false)).toBe(2);
 });
 
-test("barlake sql shows and writes nothing of a damaged file, unless it is told not to look", async () => {
+test("barlake sql shows and writes nothing of a damaged file, unless --no-verify is set", async () => {
   const lake = await damagedLake();
   const sql = (...parameters: string[]) =>
     runCli(["sql", ...parameters], { cwd: lake.folder, env: { BARLAKE_LAKE: lake.folder } });

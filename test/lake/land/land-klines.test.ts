@@ -66,7 +66,7 @@ const anyPlainBar: fc.Arbitrary<PlainBar> = fc
   })
   .map(({ spread, ...bar }) => ({ ...bar, high: bar.low === undefined ? undefined : bar.low + spread }));
 
-const anyAnswer = fc
+const anyResponse = fc
   .uniqueArray(
     fc.tuple(
       fc.constantFrom(...SYMBOLS),
@@ -151,12 +151,12 @@ async function unsortedFiles(session: Session, lake: Lake, table: TableSchema): 
 }
 
 describe("bars straight from their columns", () => {
-  test("any answers, landed in any groups, come to the same as through a table: rows, files, reports, rejects", async () => {
+  test("any responses, landed in any groups, come to the same as through a table: rows, files, reports, rejects", async () => {
     const session = await openSession();
     let rejected = 0;
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.array(anyAnswer, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 }),
+        fc.array(fc.array(anyResponse, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 }),
         fc.constantFrom(BARS_1D, BARS_1M),
         fc.record({
           CN: fc.constantFrom(...CHANGES),

@@ -109,7 +109,7 @@ test("any version and any time is read alike, with checkpoints and without", asy
   expect(withCheckpoints).toHaveLength(18);
 });
 
-test("a log whose oldest entries are gone is read from its checkpoint, and a version before it is told to be gone", async () => {
+test("a log whose oldest entries are gone is read from its checkpoint, and a version before it is reported as gone", async () => {
   const lake = temporaryLake();
   const written = await longLog(lake, 60);
   for (let n = 0; n < 50; n++) rmSync(logPath(lake, entry(n)));
@@ -167,7 +167,7 @@ test("a checkpoint that cannot be written does not hurt the commit", async () =>
   expect((await new Lake(lake.folder).snapshot(BARS_1D)).version).toBe(50);
 });
 
-test("an answer that has landed lands no second time, though newer rows have come since", async () => {
+test("a response that has landed lands no second time, though newer rows have come since", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   const bar = (close: number) => [{ at: "2026-11-02T16:00:00Z", close }];
   const first = await land(session, lake, BARS_1D, bar(10), { responses: ["run/1", "run/2"] });
@@ -178,7 +178,7 @@ test("an answer that has landed lands no second time, though newer rows have com
   });
   expect(again).toMatchObject({ inserted: 0, updated: 0, unchanged: 1, version: 1 });
   const mixed = land(session, lake, BARS_1D, bar(10), { responses: ["run/2", "run/4"] });
-  await expect(mixed).rejects.toThrow(/1 of the responses have landed by another run meanwhile/);
+  await expect(mixed).rejects.toThrow(/1 of the responses were landed by another run at the same time/);
 });
 
 /** Creates an empty file where the log names one, so that a past version counts as readable. */

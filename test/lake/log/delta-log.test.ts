@@ -45,7 +45,7 @@ test("any version can be read again, by its number or by a time", async () => {
   expect(await closes(lake, {})).toEqual([9.5, 10.25]);
 });
 
-test("a version that does not exist is told, with the newest that does", async () => {
+test("a version that does not exist is an error that names the newest one", async () => {
   const lake = await threeVersions();
   const asked = lake.snapshotAt(BARS_1D, { versions: new Map([["bars_1d", 3]]) });
   await expect(asked).rejects.toMatchObject({
@@ -74,7 +74,7 @@ test("a snapshot knows what was removed and when, and one that was read stays as
   expect(await readLog(lake.storage, newest)).toBe(newest);
 });
 
-test("history tells each version, what it did and by which run", async () => {
+test("history lists each version, what it did and by which run", async () => {
   const lake = await threeVersions();
   expect(await readHistory(lake.storage, BARS_1D)).toMatchObject([
     { version: 0, committedAt: T0, operation: "TEST", runId: "test", inserted: 1, updated: 0, filesAdded: 1 },

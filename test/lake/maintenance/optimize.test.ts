@@ -114,7 +114,7 @@ test("many files become one a partition, sorted; the rows and older versions sta
   expect(await contents(session, lake, before)).toEqual(rows);
 });
 
-test("a landed file that is alone in its partition is written anew, once: in the form that is quick to read", async () => {
+test("a landed file that is alone in its partition is rewritten, once: in the form that is quick to read", async () => {
   const { lake, session } = await scatteredLake(1);
   const before = await newest(lake);
   const rows = await contents(session, lake, before);
@@ -255,7 +255,7 @@ test("an append that comes between plan and commit stays, and the compaction is 
   expect(await keys(session, lake)).toEqual(expectedKeys([0, 1, 2, 3, 9]));
 });
 
-test("where a file was replaced meanwhile, the compaction begins again with the new one", async () => {
+test("where a file was replaced during a compaction, it begins again with the new one", async () => {
   const { lake, session } = await scatteredLake(4);
   const other = await openSession();
   const intruded = intrudedLake(lake.folder, async (commits) => {

@@ -67,13 +67,13 @@ test("the newest version's files stay, however old, and a second vacuum has noth
   expect(await vacuum(lake, BARS_1D, options)).toEqual({ table: "bars_1d", deleted: [], kept: 0 });
 });
 
-test("a dry run tells the same, and deletes nothing", async () => {
+test("a dry run reports the same, and deletes nothing", async () => {
   const lake = await changedTwice();
   const options = { now: T0 + 30 * DAY_MS, retentionMs: DAY_MS };
   const before = dataFiles(lake);
-  const told = await vacuum(lake, BARS_1D, { ...options, dryRun: true });
+  const planned = await vacuum(lake, BARS_1D, { ...options, dryRun: true });
   expect(dataFiles(lake)).toEqual(before);
-  expect(await vacuum(lake, BARS_1D, options)).toEqual(told);
+  expect(await vacuum(lake, BARS_1D, options)).toEqual(planned);
   expect(dataFiles(lake)).toHaveLength(1);
 });
 

@@ -11,7 +11,7 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
 test("what is kept is there, whole and in order, until it is forgotten; an empty store leaves no folder", async () => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
-  await Promise.all([store.keep("000002", { n: 2 }), store.keep("000001", { n: 1 }, pieces("ab", "c"))]);
+  await Promise.all([store.store("000002", { n: 2 }), store.store("000001", { n: 1 }, pieces("ab", "c"))]);
   expect(await store.ids()).toEqual(["000001", "000002"]);
   expect(await store.read("000001")).toEqual({ note: { n: 1 }, body: Buffer.from("abc") });
   expect(await store.read("000002")).toEqual({ note: { n: 2 }, body: undefined });
@@ -24,7 +24,7 @@ test("what is kept is there, whole and in order, until it is forgotten; an empty
 test("what an earlier release has left in its own folder is taken over, too", async () => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
-  await store.keep("000001", { n: 1 }, pieces("abc"));
+  await store.store("000001", { n: 1 }, pieces("abc"));
   await store.close();
   renameSync(join(lake.folder, "spool"), join(lake.folder, "answers"));
   const [taken] = await ResponseSpool.takeOver(lake, "run-2");
@@ -36,7 +36,7 @@ test("what an earlier release has left in its own folder is taken over, too", as
 test("answers of a run that lives are nobody else's; those of one that ended are taken over, once", async () => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
-  await store.keep("000001", { n: 1 });
+  await store.store("000001", { n: 1 });
   expect(await ResponseSpool.takeOver(lake, "run-2")).toEqual([]);
   await store.close();
   const taken = await Promise.all([
@@ -73,10 +73,10 @@ test.each<[string, (folder: string) => void]>([
   ["no columns", (folder) => rmSync(join(folder, "000001.body"))],
   ["columns that are cut short", (folder) => truncateSync(join(folder, "000001.body"), 2)],
   ["columns of which a bit has changed", (folder) => writeFileSync(join(folder, "000001.body"), "abb")],
-])("an answer with %s is told, and can be set aside", async (_, damage) => {
+])("a response with %s is reported, and can be set aside", async (_, damage) => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
-  await store.keep("000001", { n: 1 }, pieces("ab", "c"));
+  await store.store("000001", { n: 1 }, pieces("ab", "c"));
   damage(join(lake.folder, "spool", "run-1"));
   await expect(store.read("000001")).rejects.toThrow(/^spool\/run-1\/000001: /);
   expect(await store.setAside("000001")).toBe("rejects/spool/run-1/000001");
@@ -96,7 +96,7 @@ test("a store that is made while another run looks for those of ended runs is no
   try {
     for (let n = 0; n < 100; n++) {
       const store = ResponseSpool.of(lake, `run-${n}`);
-      await store.keep("000001", { n });
+      await store.store("000001", { n });
       expect(await store.ids()).toEqual(["000001"]);
       await store.forget(["000001"]);
       await store.close();

@@ -69,7 +69,7 @@ test.each([
   '{"requestsPerMinute":{"klines":30}}',
   '{"requestsPerMinute":{"klines":{"value":-1,"learnedAt":"2026-11-21T00:00:00Z"}}}',
   '{"rowCap":{"1m":{"value":5000,"learnedAt":"yesterday"}}}',
-])("a damaged file is told of and written anew: %j", async (text) => {
+])("a damaged file is reported and replaced: %j", async (text) => {
   const { folder, storage } = temporaryLake();
   mkdirSync(join(folder, "limits"), { recursive: true });
   writeFileSync(join(folder, limitsPath(HOST)), text);

@@ -4,25 +4,25 @@ import { freeAt, recentSends, type Send, usedInMinute } from "../../../src/plan/
 
 const MINUTE = 60_000;
 
-/** A request: how long its caller thinks first, how long it travels, and how long its answer takes after that. */
-const request = fc.record({ thinkMs: fc.nat(9000), travelMs: fc.nat(1000), answerMs: fc.nat(70_000) });
+/** A request: how long its caller thinks first, how long it travels, and how long its response takes after that. */
+const request = fc.record({ thinkMs: fc.nat(9000), travelMs: fc.nat(1000), responseMs: fc.nat(70_000) });
 
-test("who keeps to the room is never above the limit in any minute of the service, and is late by the margin at most", () => {
+test("a sender that respects the free quota is never above the limit in any minute of the service, and is late by the margin at most", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), fc.array(request, { maxLength: 60 }), (limit, requests) => {
       const sends: Send[] = [];
       const ends: number[] = [];
       const arrivals: number[] = [];
       let now = 0;
-      for (const { thinkMs, travelMs, answerMs } of requests) {
-        const wanted = now + thinkMs;
+      for (const { thinkMs, travelMs, responseMs } of requests) {
+        const expected = now + thinkMs;
         for (const [i, send] of sends.entries())
-          if ((ends[i] as number) <= wanted) send.respondedAt = ends[i] as number;
-        now = Math.max(wanted, freeAt(sends, limit));
-        if (now > wanted) expect(now - (sends.at(-limit)?.sentAt ?? 0)).toBeLessThanOrEqual(MINUTE + 1025);
+          if ((ends[i] as number) <= expected) send.respondedAt = ends[i] as number;
+        now = Math.max(expected, freeAt(sends, limit));
+        if (now > expected) expect(now - (sends.at(-limit)?.sentAt ?? 0)).toBeLessThanOrEqual(MINUTE + 1025);
         sends.push({ sentAt: now });
         arrivals.push(now + travelMs);
-        ends.push(now + travelMs + answerMs);
+        ends.push(now + travelMs + responseMs);
       }
       for (const at of arrivals)
         expect(arrivals.filter((other) => other > at - MINUTE && other <= at).length).toBeLessThanOrEqual(
@@ -32,7 +32,7 @@ test("who keeps to the room is never above the limit in any minute of the servic
   );
 });
 
-test("an answer shows that its request had arrived; what was refused does not count", () => {
+test("a response shows that its request had arrived; what was refused does not count", () => {
   expect(freeAt([{ sentAt: 0 }], 1)).toBe(MINUTE + 1025);
   expect(freeAt([{ sentAt: 0, respondedAt: 40 }], 1)).toBe(MINUTE + 65);
   expect(freeAt([{ sentAt: 0, respondedAt: 4000 }], 1)).toBe(MINUTE + 1025);

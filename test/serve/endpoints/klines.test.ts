@@ -33,7 +33,7 @@ type Batch = { data: Readonly<Record<string, Klines>> };
 
 const { lake, remove } = newLake();
 let served: Served;
-/** Asks for bars, unadjusted unless told. */
+/** Asks for bars, unadjusted by default. */
 async function batch(query: string): Promise<Batch["data"]> {
   const { status, body } = await served.ask<Batch>(`/v1/klines/batch?adjust=none&${query}`);
   expect(status).toBe(200);
@@ -232,7 +232,7 @@ test("a version that is committed while the service runs is seen by the next req
   expect(data["600001.SH"]?.open).toEqual([3]);
 });
 
-test("many requests at once each get their own answer", async () => {
+test("many requests at once each get their own response", async () => {
   const asked = Array.from({ length: 24 }, (_, n) => times(`end_time=${day(n)}&count=1`));
   expect(await Promise.all(asked)).toEqual(Array.from({ length: 24 }, (_, n) => [day(n)]));
 });

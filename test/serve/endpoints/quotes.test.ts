@@ -19,7 +19,7 @@ interface Quote {
   readonly timestamp: number;
   readonly ext: Readonly<Record<string, unknown>>;
 }
-type Answer = { readonly data: readonly Quote[] };
+type Body = { readonly data: readonly Quote[] };
 
 const cn = (text: string): number => Date.parse(`${text}+08:00`);
 const bar = (symbol: string, timestamp: number, close: number, more: Partial<LandedBar> = {}): LandedBar => ({
@@ -79,7 +79,7 @@ afterAll(async () => {
 });
 
 const quotes = async (body: object): Promise<readonly Quote[]> =>
-  (await served.post<Answer>("/v1/quotes", body)).body.data;
+  (await served.post<Body>("/v1/quotes", body)).body.data;
 
 describe("a quote", () => {
   test("of a finished day is its daily bar, timed with its last minute", async () => {
@@ -175,8 +175,7 @@ test("while the day still runs, its minutes go before its daily bar", async () =
     await landRows(own, BARS_1M, [bar("600000.SH", cn("2024-03-15T14:29"), 11)]);
   };
   const { post } = await serveForTest(fill, { clock: { now: () => now } });
-  const ask = async () =>
-    (await post<Answer>("/v1/quotes", { symbols: ["600000.SH", "600001.SH"] })).body.data;
+  const ask = async () => (await post<Body>("/v1/quotes", { symbols: ["600000.SH", "600001.SH"] })).body.data;
   expect(await ask()).toMatchObject([
     { last_price: 11, prev_close: 8, timestamp: cn("2024-03-15T14:29") },
     { last_price: 30, timestamp: now },

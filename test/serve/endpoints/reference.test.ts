@@ -110,9 +110,9 @@ describe("instruments", () => {
 
 test("symbol records say the type as symbol_type", async () => {
   const { type, ...rest } = BANK;
-  const wanted = { data: [{ ...rest, symbol_type: type }] };
-  expect((await served.ask("/v1/symbols?symbols=600000.SH,nope")).body).toEqual(wanted);
-  expect((await served.post("/v1/symbols", { symbols: ["600000.SH", "nope"] })).body).toEqual(wanted);
+  const expected = { data: [{ ...rest, symbol_type: type }] };
+  expect((await served.ask("/v1/symbols?symbols=600000.SH,nope")).body).toEqual(expected);
+  expect((await served.post("/v1/symbols", { symbols: ["600000.SH", "nope"] })).body).toEqual(expected);
   expect((await served.post("/v1/symbols", {})).status).toBe(400);
   expect((await served.ask("/v1/symbols")).status).toBe(400);
 });
@@ -154,8 +154,8 @@ test("exchanges come with their number of instruments", async () => {
 });
 
 test("an exchange's instruments come all, or of one type", async () => {
-  type Answer = { count: number; exchange: string; data: { symbol: string }[] };
-  const of = async (path: string) => (await served.ask<Answer>(`/v1/exchanges/${path}`)).body;
+  type Body = { count: number; exchange: string; data: { symbol: string }[] };
+  const of = async (path: string) => (await served.ask<Body>(`/v1/exchanges/${path}`)).body;
   const all = await of("SH/instruments");
   expect([all.count, all.exchange]).toEqual([3, "SH"]);
   expect(all.data.map((one) => one.symbol)).toEqual(["510300.SH", "600000.SH", "600001.SH"]);

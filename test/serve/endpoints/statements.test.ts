@@ -9,13 +9,13 @@ type Record_ = {
   readonly announce_date: string | null;
   readonly [field: string]: unknown;
 };
-type Answer = { readonly data: Readonly<Record<string, readonly Record_[]>> };
+type Body = { readonly data: Readonly<Record<string, readonly Record_[]>> };
 
 const { lake, remove } = newLake();
 let served: Served;
 const SHEETS = "/v1/financials/balance-sheet?symbols=";
 const periods = async (query: string): Promise<string[]> =>
-  ((await served.ask<Answer>(`${SHEETS}600000.SH${query}`)).body.data["600000.SH"] ?? []).map(
+  ((await served.ask<Body>(`${SHEETS}600000.SH${query}`)).body.data["600000.SH"] ?? []).map(
     (one) => one.period_end,
   );
 
@@ -48,7 +48,7 @@ afterAll(async () => {
 });
 
 test("the newest version of each period comes, ascending by period", async () => {
-  const { body } = await served.ask<Answer>(`${SHEETS}600000.SH`);
+  const { body } = await served.ask<Body>(`${SHEETS}600000.SH`);
   const records = (body.data["600000.SH"] ?? []).map((one) => statementRecord.parse(one));
   expect(records.map((one) => [one.period_end, one.announce_date, one.total_assets])).toEqual([
     ["2023-09-30", "2023-10-20", 90],
@@ -58,7 +58,7 @@ test("the newest version of each period comes, ascending by period", async () =>
 });
 
 test("every field is there, null where nothing is reported, and those that deliveries added", async () => {
-  const { body } = await served.ask<Answer>(`${SHEETS}AAPL.US`);
+  const { body } = await served.ask<Body>(`${SHEETS}AAPL.US`);
   const [record] = body.data["AAPL.US"] ?? [];
   expect(record).toMatchObject({ total_assets: 7.25, odd_item: 1.5, goodwill: null, announce_date: null });
   const declared = BALANCE_SHEET.columns.map((c) => c.name);
@@ -81,7 +81,7 @@ test("latest keeps each symbol's last period of those", async () => {
 });
 
 test("what is not known is left out; what has no record has an empty list", async () => {
-  const { body } = await served.ask<Answer>(
+  const { body } = await served.ask<Body>(
     `${SHEETS}600009.SH,AAPL.US,600001.SH,600000.SH&start_date=2024-01-01`,
   );
   expect(Object.entries(body.data).map(([symbol, list]) => [symbol, list.length])).toEqual([
@@ -92,7 +92,7 @@ test("what is not known is left out; what has no record has an empty list", asyn
 });
 
 test("cash flow statements are a table of their own", async () => {
-  const { body } = await served.ask<Answer>("/v1/financials/cash-flow?symbols=600000.SH,AAPL.US");
+  const { body } = await served.ask<Body>("/v1/financials/cash-flow?symbols=600000.SH,AAPL.US");
   expect(Object.keys(body.data)).toEqual(["600000.SH"]);
   expect(body.data["600000.SH"]).toMatchObject([
     { period_end: "2023-12-31", capex: -3, net_cash_change: null },

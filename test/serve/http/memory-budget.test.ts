@@ -5,44 +5,44 @@ const never = new AbortController().signal;
 /** What has happened once every promise that can settle has. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("lets in as much as there is room for, in the order of coming", async () => {
-  const room = new MemoryBudget(10);
-  const entered: string[] = [];
-  const enter = (name: string, rows: number) =>
-    room.take(rows, never).then((leave) => {
-      entered.push(name);
-      return leave;
+test("grants as many rows as the budget has, first come, first served", async () => {
+  const budget = new MemoryBudget(10);
+  const granted: string[] = [];
+  const acquire = (name: string, rows: number) =>
+    budget.acquire(rows, never).then((release) => {
+      granted.push(name);
+      return release;
     });
-  const first = enter("first", 6);
-  const second = enter("second", 6);
-  const third = enter("third", 1);
+  const first = acquire("first", 6);
+  const second = acquire("second", 6);
+  const third = acquire("third", 1);
   await settled();
-  expect(entered).toEqual(["first"]);
+  expect(granted).toEqual(["first"]);
   (await first)();
   (await second)();
   await third;
-  expect(entered).toEqual(["first", "second", "third"]);
+  expect(granted).toEqual(["first", "second", "third"]);
 });
 
-test("takes one that is larger than the room when it is alone", async () => {
-  const room = new MemoryBudget(10);
-  const leave = await room.take(1000, never);
-  const next = room.take(1, never);
+test("grants a response larger than the budget when no other is in flight", async () => {
+  const budget = new MemoryBudget(10);
+  const release = await budget.acquire(1000, never);
+  const next = budget.acquire(1, never);
   const first = await Promise.race([next, settled().then(() => "waits")]);
   expect(first).toBe("waits");
-  leave();
+  release();
   expect(await next).toBeTypeOf("function");
 });
 
-test("one that goes away while it waits keeps nobody out", async () => {
-  const room = new MemoryBudget(10);
-  const leave = await room.take(6, never);
+test("a request that is aborted while it waits does not block the others", async () => {
+  const budget = new MemoryBudget(10);
+  const release = await budget.acquire(6, never);
   const gone = new AbortController();
-  const large = room.take(9, gone.signal);
-  const small = room.take(4, never);
+  const large = budget.acquire(9, gone.signal);
+  const small = budget.acquire(4, never);
   gone.abort();
   await expect(large).rejects.toThrow("abort");
   await small;
-  leave();
-  await room.take(6, never);
+  release();
+  await budget.acquire(6, never);
 });

@@ -52,7 +52,7 @@ describe("what is not of the interface", () => {
     });
   });
 
-  test("methods are not allowed, and those that are are told", async () => {
+  test("other methods are refused, and the allowed ones are named", async () => {
     for (const [method, path, allow] of [
       ["POST", "/v1/klines/batch", "GET"],
       ["DELETE", "/v1/quotes", "POST, GET"],

@@ -95,7 +95,7 @@ test("the health check needs no key", async () => {
   expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
 });
 
-test("every answer carries a request id of its own", async () => {
+test("every response carries a request id of its own", async () => {
   const ids = new Set<string>();
   for (const path of [KLINES, "/healthz", "/nowhere", "/v1/klines/batch", "/%zz"]) {
     const { headers } = await served.ask(path, { headers: { "x-request-id": "mine", "request-id": "mine" } });
@@ -105,7 +105,7 @@ test("every answer carries a request id of its own", async () => {
   expect(ids.size).toBe(5);
 });
 
-test("a key that has used its minute up is told how long to wait", async () => {
+test("a key that has used its quota gets the time to wait", async () => {
   let now = 1_000_000;
   const options = { maxRequestsPerMinute: 2, keys: plainKeys(["a", "b"]), clock: { now: () => now } };
   const { ask } = await serveForTest(async () => {}, options);
@@ -131,7 +131,7 @@ test("a key that has used its minute up is told how long to wait", async () => {
   expect((await by("a")).status).toBe(429);
 });
 
-test("a failure tells the client nothing but the request's id, and the log its cause", async () => {
+test("a failure shows the client nothing but the request's id, and the log its cause", async () => {
   const errors: { requestId?: string; err?: Error }[] = [];
   const { ask, lake: own } = await serveForTest((empty) => landRows(empty, BARS_1D, [bar]), {
     logger: { info: () => {}, error: (facts) => void errors.push(facts) },

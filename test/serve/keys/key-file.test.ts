@@ -84,7 +84,7 @@ test("a running service takes up a new key, and lets go a revoked one, within a 
   expect([keys.callerOf(key), keys.callerOf(again)]).toEqual([undefined, { name: "alice" }]);
 });
 
-test("a file that is damaged while a service runs is told, and its keys hold on", async () => {
+test("a file that is damaged while a service runs is reported, and its keys stay valid", async () => {
   const { path, clock, faults, open } = setUp();
   const key = await addKey(path, "alice", {}, NOW);
   const keys = await open();

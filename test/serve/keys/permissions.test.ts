@@ -72,7 +72,7 @@ function requestTo(name: EndpointName, symbol: string, universe: string): [path:
 const NAMES = Object.keys(ENDPOINTS) as EndpointName[];
 
 describe("a key for groups of endpoints", () => {
-  test.each(ENDPOINT_GROUPS)("%s: may ask for these, and is told what it may not", async (group) => {
+  test.each(ENDPOINT_GROUPS)("%s: may ask for these, and is refused the others", async (group) => {
     const { ask, close } = await servedTo({ allow: [group] });
     for (const name of NAMES) {
       const { status, body } = await ask(...requestTo(name, IN, "mine"));

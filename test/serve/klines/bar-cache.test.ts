@@ -30,8 +30,8 @@ test("what is found is what a look at all the bars would find, or nothing is", (
       fc.integer({ min: 1, max: 40 }),
       (any, since, [a, b], count) => {
         const all = any.sort((x, y) => x - y);
-        const held = new BarCache(1_000_000);
-        held.keep("key", [
+        const cache = new BarCache(1_000_000);
+        cache.add("key", [
           {
             run: runOf(
               "A.US",
@@ -41,7 +41,7 @@ test("what is found is what a look at all the bars would find, or nothing is", (
           },
         ]);
         const [start, end] = [Math.min(a, b), Math.max(a, b)];
-        const run = held.find("key", "A.US", { start, end }, count);
+        const run = cache.find("key", "A.US", { start, end }, count);
         const expected = all.filter((t) => t >= start && t < end).slice(-count);
         if (run === undefined) {
           expect(start).toBeLessThan(since);
@@ -54,17 +54,17 @@ test("what is found is what a look at all the bars would find, or nothing is", (
   );
 });
 
-test("other versions are other bars, and the oldest go when there is no more room", () => {
-  const held = new BarCache(20_000);
+test("other versions are other bars, and the oldest are evicted when the cache is full", () => {
+  const cache = new BarCache(20_000);
   const all = { start: 0, end: 1000 };
-  const keep = (symbol: string): void => held.keep("key", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
+  const keep = (symbol: string): void => cache.add("key", [{ run: runOf(symbol, [1, 2, 3]), since: 0 }]);
   keep("A.US");
-  expect(held.find("other", "A.US", all, 3)).toBeUndefined();
+  expect(cache.find("other", "A.US", all, 3)).toBeUndefined();
   for (let n = 0; n < 100; n++) {
-    expect(held.find("key", "A.US", all, 3)?.end).toBe(3);
+    expect(cache.find("key", "A.US", all, 3)?.end).toBe(3);
     keep(`B${n}.US`);
-    expect(held.bytes).toBeLessThanOrEqual(20_000);
+    expect(cache.bytes).toBeLessThanOrEqual(20_000);
   }
-  expect(held.find("key", "B0.US", all, 3)).toBeUndefined();
-  expect(held.find("key", "B99.US", all, 3)?.end).toBe(3);
+  expect(cache.find("key", "B0.US", all, 3)).toBeUndefined();
+  expect(cache.find("key", "B99.US", all, 3)?.end).toBe(3);
 });

@@ -87,7 +87,7 @@ interface Minute {
   readonly volume: number;
 }
 
-/** The minutes that sessions, breaks and extended hours are told apart by come up often. */
+/** The minutes at the borders of sessions, breaks and extended hours come up often. */
 const anyMinute: fc.Arbitrary<Minute> = fc.record({
   day: fc.integer({ min: 0, max: 11 }),
   minute: fc.oneof(
@@ -135,12 +135,12 @@ function pathOf(symbols: readonly string[], { period, adjust, count, start, end 
 }
 
 /** Sums and products may be formed in another order; what is only picked or cut off must be equal. */
-function expectEqual(found: Klines, wanted: Klines, question: Question): void {
-  expect(Object.keys(found).sort()).toEqual(Object.keys(wanted).sort());
-  expect(found.timestamp).toEqual(wanted.timestamp);
-  expect(found.volume).toEqual(wanted.volume);
+function expectEqual(found: Klines, expected: Klines, question: Question): void {
+  expect(Object.keys(found).sort()).toEqual(Object.keys(expected).sort());
+  expect(found.timestamp).toEqual(expected.timestamp);
+  expect(found.volume).toEqual(expected.volume);
   const exact = question.adjust === "none";
-  for (const [name, values] of Object.entries(wanted) as [keyof Klines, (number | null)[]][]) {
+  for (const [name, values] of Object.entries(expected) as [keyof Klines, (number | null)[]][]) {
     const given = found[name] as readonly (number | null)[];
     if (exact && name !== "amount") expect(given).toEqual(values);
     expect(given).toHaveLength(values.length);
@@ -153,7 +153,7 @@ function expectEqual(found: Klines, wanted: Klines, question: Question): void {
 
 let nextCode = 100_000;
 
-describe("answers equal a slow reference over the landed bars", () => {
+describe("responses equal a slow reference over the landed bars", () => {
   test("of every period, adjustment, count and window", async () => {
     const seen = new Set<string>();
     await fc.assert(

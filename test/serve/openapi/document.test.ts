@@ -103,7 +103,7 @@ describe("the document", () => {
     ]);
   });
 
-  test.each(NAMES)("%s: a request made from it is answered in the shape that it tells", async (name) => {
+  test.each(NAMES)("%s: a request made from it is answered in the shape that it documents", async (name) => {
     const { body: document } = await served.ask<OpenApiDocument>("/openapi.json");
     const { status, body } = await served.ask(...requestOf(name, document));
     expect([name, status]).toEqual([name, 200]);

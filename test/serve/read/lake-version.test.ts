@@ -18,7 +18,7 @@ const bar = (symbol: string, at: string, close = 1): LandedBar => ({
   volume: 1,
   amount: 1,
 });
-type Answer = { data: Readonly<Record<string, Klines>> };
+type Body = { data: Readonly<Record<string, Klines>> };
 
 test("only the files that a request needs are opened", async () => {
   const { ask, lake } = await serveForTest(async (own) => {
@@ -46,7 +46,7 @@ test("only the files that a request needs are opened", async () => {
   forget("bars_1d/region=US");
   forget("bars_1m/region=CN/month=2024-01-01");
   const close = async (query: string) => {
-    const { status, body } = await ask<Answer>(`/v1/klines/batch?symbols=600000.SH&adjust=none&${query}`);
+    const { status, body } = await ask<Body>(`/v1/klines/batch?symbols=600000.SH&adjust=none&${query}`);
     return status === 200 ? body.data["600000.SH"]?.close : status;
   };
   const window = (from: string, to: string): string =>
@@ -61,12 +61,12 @@ test("only the files that a request needs are opened", async () => {
   expect(await close(`period=1m&${window("2024-02-01", "2024-03-31")}`)).toEqual([1, 1]);
 });
 
-test("a request stands on one version of a table, whatever is committed meanwhile", async () => {
+test("a request stands on one version of a table, whatever is committed at the same time", async () => {
   const { ask, lake } = await serveForTest((own) =>
     landRows(own, BARS_1D, [bar("600000.SH", "2024-01-02T00:00:00+08:00", 1)]),
   );
   const seen = async (): Promise<readonly number[]> => {
-    const { status, body } = await ask<Answer>("/v1/klines/batch?symbols=600000.SH&adjust=none");
+    const { status, body } = await ask<Body>("/v1/klines/batch?symbols=600000.SH&adjust=none");
     expect(status).toBe(200);
     return [...new Set(body.data["600000.SH"]?.close)];
   };
@@ -101,7 +101,7 @@ test("a service of a past version goes on serving it, and one that there never w
   const close = async (): Promise<unknown> => {
     const url = `${service.url}/v1/klines/batch?symbols=600000.SH&adjust=none`;
     const response = await fetch(url, { headers: { "x-api-key": KEY } });
-    return ((await response.json()) as Answer).data["600000.SH"]?.close;
+    return ((await response.json()) as Body).data["600000.SH"]?.close;
   };
   expect(await close()).toEqual([1]);
   await landRows(lake, BARS_1D, [bar("600000.SH", day, 3)]);

@@ -87,7 +87,7 @@ describe("minutes of a day", () => {
     );
   });
 
-  test("do not depend on what the buffer held before", () => {
+  test("do not depend on the earlier content of the buffer", () => {
     fc.assert(
       fc.property(anyDay, anyDay, (before, day) => {
         const used = minuteBuffer(241);

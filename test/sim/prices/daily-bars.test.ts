@@ -65,13 +65,13 @@ describe("daily bars", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("continue: prev_close is the last close but for ex-dates, whose factor is told", () => {
-    const told = new Map(MARKET.exFactors(SYMBOLS, START, END).map((e) => [`${e.symbol} ${e.date}`, e]));
+  test("continue: prev_close is the last close but for ex-dates, whose factor is stated", () => {
+    const events = new Map(MARKET.exFactors(SYMBOLS, START, END).map((e) => [`${e.symbol} ${e.date}`, e]));
     let [dividends, splits] = [0, 0];
     for (const { bar, index, list } of all) {
       const before = list[index - 1];
       if (before === undefined) continue;
-      const event = told.get(`${bar.symbol} ${dateOf(bar)}`);
+      const event = events.get(`${bar.symbol} ${dateOf(bar)}`);
       if ((bar.prevClose !== before.close) !== (event !== undefined))
         throw new Error(`jump in ${JSON.stringify(bar)}`);
       if (event === undefined) continue;
@@ -82,7 +82,7 @@ describe("daily bars", () => {
     }
     expect(dividends).toBeGreaterThan(200);
     expect(splits).toBeGreaterThan(20);
-    expect(dividends + splits).toBe(told.size);
+    expect(dividends + splits).toBe(events.size);
   });
 });
 

@@ -42,9 +42,9 @@ describe.each(KINDS)("%s", (kind) => {
       .filter(({ symbol, record }) => longListed.has(symbol) && record.period_end > "2024-01-01")
       .map(({ firstSeen, record }) => dayOf(firstSeen) - dayOf(record.period_end));
     expect([Math.min(...delays), Math.max(...delays)]).toEqual([20, 100]);
-    const told = versions[kind].filter(({ record }) => record.announce_date !== null);
-    expect(told.every(({ record, firstSeen }) => record.announce_date === firstSeen)).toBe(true);
-    expect(versions[kind].length - told.length).toBeGreaterThan(30);
+    const announced = versions[kind].filter(({ record }) => record.announce_date !== null);
+    expect(announced.every(({ record, firstSeen }) => record.announce_date === firstSeen)).toBe(true);
+    expect(versions[kind].length - announced.length).toBeGreaterThan(30);
     const corrected = [...periods.values()].filter((list) => list.length === 2);
     expect(firsts.length + corrected.length).toBe(versions[kind].length);
     expect(corrected.length).toBeGreaterThan(30);

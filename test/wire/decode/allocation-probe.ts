@@ -5,7 +5,7 @@ import { encodeKlines } from "../../../src/wire/encode/encode-klines.js";
 import { columnsOf } from "../any-kline-columns.js";
 
 /*
- * Prints how many bytes of JavaScript objects the decoding of an answer allocates, as JSON: the least of several
+ * Prints how many bytes of JavaScript objects the decoding of a response allocates, as JSON: the least of several
  * readings, as a reading in which the engine compiles something has that too. It runs in a process of its own, with one
  * thread, a young generation so large that nothing is collected between two readings, and --expose-gc.
  */

@@ -18,7 +18,7 @@ function probe(barsPerSymbol: number): Probed {
   return JSON.parse(output) as Probed;
 }
 
-/** What an answer may allocate, and each chunk of it: an object for each value would take 96 MB of a million bars. */
+/** What a response may allocate, and each chunk of it: an object for each value would take 96 MB of a million bars. */
 const ANSWER_BYTES = 1_000_000;
 const CHUNK_BYTES = 4000;
 

@@ -65,7 +65,7 @@ const opens = (response: DecodedKlines, symbol: string): unknown[] | undefined =
 const textAt = (text: string, issue: Issue | undefined, length: number): string =>
   text.slice(issue?.byteOffset, (issue?.byteOffset ?? 0) + length);
 
-describe("good answers", () => {
+describe("good responses", () => {
   test("a map of symbols", async () => {
     const response = await decode(document({ "A.US": kline(), "B.US": kline({ prev_close: [1.5, null] }) }), {
       symbols: ["A.US", "B.US", "C.US"],
@@ -237,7 +237,7 @@ describe("a bad bar is set aside, and its neighbours land", () => {
     ]);
   });
 
-  test("a bar with two defects is told twice and counted once", async () => {
+  test("a bar with two defects is reported twice and counted once", async () => {
     const response = await between(kline({ open: [null, 2], close: ["x", 2] }));
     expect(response.issues.kept.map((issue) => issue.rejected)).toEqual([1, 0]);
     expect(response.issues.rejected).toBe(1);
@@ -385,7 +385,7 @@ describe("a bad symbol is set aside whole, and the others land", () => {
   });
 });
 
-describe("answers that are none", () => {
+describe("responses that are none", () => {
   test("the error body", async () => {
     const error = await caught(
       '{"code":"INVALID_PERIOD","message":"period \\"2m\\" is unknown","details":{"data":{}}}',
@@ -404,7 +404,7 @@ describe("answers that are none", () => {
     ["an object without data", '{"ok":true}', "wrong_shape"],
     ["data that is null", '{"data":null}', "wrong_shape"],
     ["data that is an array", '{"data":[]}', "wrong_shape"],
-    ["a second answer after the first", '{"data":{}}{"data":{}}', "not_json"],
+    ["a second response after the first", '{"data":{}}{"data":{}}', "not_json"],
     ["data twice", '{"data":{},"data":{}}', "malformed"],
     ["a symbol twice", '{"data":{"A.US":{},"A.US":{}}}', "malformed"],
     ["a column twice", '{"data":{"A.US":{"open":[1],"open":[1]}}}', "malformed"],
@@ -414,7 +414,7 @@ describe("answers that are none", () => {
     expect(error).toMatchObject({ kind });
   });
 
-  test("an answer cut after any byte is truncated", async () => {
+  test("a response cut after any byte is truncated", async () => {
     const text = document({
       "A.US": kline({ open: [-1.5e-7, 2], prev_close: [null, 1] }),
       "\u00e9\n": [true, false, "\u4e2d"],
@@ -473,7 +473,7 @@ describe("limits", () => {
     expect(response.columns.rows).toBe(2);
   });
 
-  test("symbols of an answer", async () => {
+  test("symbols of a response", async () => {
     const two = { "A.US": kline(), "B.US": kline() };
     expect((await decode(document(two), { maxSymbols: 2 })).columns.rows).toBe(4);
     expect(await caught(document({ ...two, "C.US": {} }), { maxSymbols: 2 })).toMatchObject({
@@ -482,12 +482,12 @@ describe("limits", () => {
     expect((await decode('{"a":1,"b":2,"c":3,"data":{}}', { maxSymbols: 1 })).columns.rows).toBe(0);
   });
 
-  test("members of the answer", async () => {
+  test("members of the response", async () => {
     const many = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`m${i}`, i]));
     expect(await caught(JSON.stringify(many))).toMatchObject({ kind: "limit" });
   });
 
-  test("bytes of an answer", async () => {
+  test("bytes of a response", async () => {
     const limits = { ...DEFAULT_JSON_LIMITS, maxBytes: 20 };
     expect(await caught(document({ "A.US": kline() }), { limits })).toMatchObject({ kind: "limit" });
   });

@@ -70,7 +70,7 @@ describe("against JSON.parse", () => {
   });
 });
 
-describe("what is wrong is told", () => {
+describe("errors are reported", () => {
   test.each([
     ["<html><body>502</body></html>", "not_json", 0],
     ['{"a":tru}', "not_json", 8],

@@ -27,7 +27,7 @@ export function readJson(chunks: readonly Uint8Array[], limits?: JsonLimits): un
   };
   const runs: NumberRuns = {
     type: "double",
-    room: Number.MAX_SAFE_INTEGER,
+    capacity: Number.MAX_SAFE_INTEGER,
     push: (values) => values.forEach(put),
   };
   const sink: JsonSink = {

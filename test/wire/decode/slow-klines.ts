@@ -5,8 +5,8 @@ import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.
 import type { PlainBar } from "../any-kline-columns.js";
 import { depthOf, type JsonTree, jsonTree } from "./json-tokens.js";
 
-/** A decoded answer in plain values. */
-export interface SlowAnswer {
+/** A decoded response in plain values. */
+export interface SlowResponse {
   readonly bars: Readonly<Record<string, readonly PlainBar[]>>;
   readonly symbols: readonly string[];
   readonly absent: readonly string[];
@@ -43,7 +43,7 @@ export function issueText({ rule, symbol, column, index, byteOffset, rejected }:
  *
  * @returns "refused" where it must end with an error.
  */
-export function slowKlines(bytes: Uint8Array, expectation: Expectation): SlowAnswer | "refused" {
+export function slowKlines(bytes: Uint8Array, expectation: Expectation): SlowResponse | "refused" {
   let root: JsonTree;
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

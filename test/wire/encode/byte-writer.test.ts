@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ByteWriter } from "../../../src/wire/encode/byte-writer.js";
 
-/** What a writer that begins with one byte of room, and so must grow, has written. */
+/** What a writer that begins with a capacity of one byte, and so must grow, has written. */
 function written(write: (out: ByteWriter) => void): string {
   const out = new ByteWriter(1);
   write(out);

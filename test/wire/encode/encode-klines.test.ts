@@ -30,7 +30,7 @@ describe("encode and decode", () => {
     );
   });
 
-  test("an answer that was decoded encodes to a document of the same value", async () => {
+  test("a response that was decoded encodes to a document of the same value", async () => {
     const body = {
       data: {
         "600519.SH": {

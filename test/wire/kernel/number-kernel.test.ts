@@ -13,16 +13,16 @@ interface Scanned<T> {
 /** What stands after the text in the buffer: a scan must not see it. */
 const STALE = utf8("7,8,9]");
 
-function scan(type: "double", text: string, room?: number, from?: number): Scanned<number>;
-function scan(type: "int64", text: string, room?: number, from?: number): Scanned<bigint>;
-function scan(type: "double" | "int64", text: string, room = 1e6, from = 0): Scanned<number | bigint> {
+function scan(type: "double", text: string, maxCount?: number, from?: number): Scanned<number>;
+function scan(type: "int64", text: string, maxCount?: number, from?: number): Scanned<bigint>;
+function scan(type: "double" | "int64", text: string, maxCount = 1e6, from = 0): Scanned<number | bigint> {
   const bytes = utf8(text);
   numberKernel.input.set(bytes);
   numberKernel.input.set(STALE, bytes.length);
   const values =
     type === "double"
-      ? numberKernel.scanDoubles(from, bytes.length, room)
-      : numberKernel.scanIntegers(from, bytes.length, room);
+      ? numberKernel.scanDoubles(from, bytes.length, maxCount)
+      : numberKernel.scanIntegers(from, bytes.length, maxCount);
   return { values: [...values], stoppedAt: numberKernel.stoppedAt, closed: numberKernel.closed };
 }
 
@@ -264,14 +264,14 @@ describe("64-bit integers", () => {
 });
 
 describe("bounds", () => {
-  test("no more are taken than there is room for, whatever the room", () => {
+  test("no more than the limit are read, whatever the limit", () => {
     const elements = Array.from({ length: 5000 }, (_, k) => (k % 7 === 0 ? k / 4 : k));
     const text = `${elements.join(",")}]`;
-    for (const room of [0, 1, 2, 31, 32, 33, 64, 100, 2047, 2048, 2049, 2079, 2080, 1e9]) {
-      const { values, stoppedAt } = scan("double", text, room);
+    for (const maxCount of [0, 1, 2, 31, 32, 33, 64, 100, 2047, 2048, 2049, 2079, 2080, 1e9]) {
+      const { values, stoppedAt } = scan("double", text, maxCount);
       expect(values).toEqual(elements.slice(0, values.length));
-      expect(values.length).toBeGreaterThanOrEqual(Math.min(room, 2048));
-      expect(values.length).toBeLessThanOrEqual(Math.min(room, 2048));
+      expect(values.length).toBeGreaterThanOrEqual(Math.min(maxCount, 2048));
+      expect(values.length).toBeLessThanOrEqual(Math.min(maxCount, 2048));
       expect(text.slice(0, stoppedAt).split(",").length - 1).toBe(values.length);
     }
   });

@@ -130,7 +130,7 @@ function checkStatistics(file: DataFile, find: Find): void {
     return;
   }
   if (stats === undefined) {
-    const hint = "barlake optimize writes small files anew, with statistics";
+    const hint = "barlake optimize rewrites small files, with statistics";
     find("statistics_absent", "has no statistics in the log: every query opens it", hint, "info");
     return;
   }

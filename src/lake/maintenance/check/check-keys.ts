@@ -90,6 +90,6 @@ async function duplicates(
     file: places[0] as string,
     rule: "duplicate_key",
     message: `${places.join(" and ")}: ${row.keys === 1n ? "a key" : `${row.keys} keys`} (${table.key.join(", ")}) more than once: ${row.example}`,
-    hint: "every query counts these rows twice; barlake history tells which commit brought the second",
+    hint: "every query counts these rows twice; barlake history shows which commit brought the second",
   };
 }

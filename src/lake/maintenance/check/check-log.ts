@@ -81,7 +81,7 @@ class LogReader {
     try {
       commit = await readCommit(this.#storage, this.#table.name, version);
     } catch (error) {
-      this.#broken("log_entry_unreadable", file, told(error, file), version);
+      this.#broken("log_entry_unreadable", file, faultOf(error, file), version);
       return;
     }
     if (optional) this.#draft = undefined;
@@ -108,7 +108,7 @@ class LogReader {
           });
       } else this.#draft = new Draft(content);
     } catch (error) {
-      this.find("checkpoint_unreadable", file, told(error, file), { version, hint: DROP_CHECKPOINT });
+      this.find("checkpoint_unreadable", file, faultOf(error, file), { version, hint: DROP_CHECKPOINT });
     }
   }
 
@@ -185,7 +185,7 @@ class LogReader {
 
   #checkSchema({ version, metaData, protocol, columns }: Snapshot): void {
     const { name, partition, columns: declared } = this.#table;
-    const hint = "another program has written this table; write it anew, or restore it from a backup";
+    const hint = "another program has written this table; write it again, or restore it from a backup";
     const complain = (what: string): void => {
       const found = { severity: "error", table: name, version, rule: "log_schema", hint } as const;
       this.#findings.push({ ...found, message: `table ${name}: ${what}` });
@@ -207,7 +207,7 @@ class LogReader {
 }
 
 /** The part of a message that follows the file's name. */
-function told(error: unknown, file: string): string {
+function faultOf(error: unknown, file: string): string {
   const [message = ""] = messageOf(error).split("\n");
   const at = message.indexOf(file);
   return at < 0 ? `is not readable: ${message}` : message.slice(at + file.length).trim();

@@ -185,11 +185,11 @@ function compareStatistics(file: DataFile, { rows, min, max }: RowFacts, find: F
   if (stats === undefined || stats === "unreadable") return;
   if (stats.numRecords !== rows)
     find("row_count", `has ${rows} rows, and ${stats.numRecords} by the log`, RESTORE_LOG);
-  for (const [side, told, found] of [
+  for (const [side, stated, found] of [
     ["least", stats.minValues, min],
     ["greatest", stats.maxValues, max],
   ] as const) {
-    for (const [name, value] of Object.entries(told ?? {})) {
+    for (const [name, value] of Object.entries(stated ?? {})) {
       const actual = found[name];
       if (actual === undefined || typeof value !== "string" || sameValue(value, actual)) continue;
       const hides = side === "least" ? actual < value : actual > value;
@@ -205,9 +205,9 @@ function compareStatistics(file: DataFile, { rows, min, max }: RowFacts, find: F
 }
 
 /** Whether two values are the same: other writers write times with more digits, or in another zone. */
-function sameValue(told: string, actual: string): boolean {
+function sameValue(stated: string, actual: string): boolean {
   return (
-    told === actual ||
-    (/^\d{4}-\d{2}-\d{2}T/.test(actual) && Math.floor(Date.parse(told)) === Date.parse(actual))
+    stated === actual ||
+    (/^\d{4}-\d{2}-\d{2}T/.test(actual) && Math.floor(Date.parse(stated)) === Date.parse(actual))
   );
 }

@@ -136,14 +136,14 @@ async function readFile(
 ): Promise<ReadFile["facts"] | undefined> {
   const find = finder(snapshot, file, findings);
   try {
-    const named = hashInName(file.path);
-    const pieces = named === undefined ? undefined : await lake.read(snapshot, file);
+    const expected = hashInName(file.path);
+    const pieces = expected === undefined ? undefined : await lake.read(snapshot, file);
     const hash = pieces && (await contentHash(pieces)).hash;
     // A file with the wrong hash is not read further.
-    if (hash !== undefined && hash !== named) {
+    if (hash !== undefined && hash !== expected) {
       find(
         "file_content",
-        `is not what was written: its hash is ${hash}, and its name says ${named}`,
+        `is not what was written: its hash is ${hash}, and its name says ${expected}`,
         RESTORE,
       );
       return undefined;

@@ -50,7 +50,7 @@ export const RESTORE =
 
 /** What to do about an intact file that is not as this program writes files. */
 export const FOREIGN =
-  "barlake writes no such file: correct it with the program that did (barlake history tells which)";
+  "barlake writes no such file: correct it with the program that did (barlake history shows which)";
 
 /** What to do about a wrong statement about a file in the log. */
 export const RESTORE_LOG = "restore the table's _delta_log from a backup";

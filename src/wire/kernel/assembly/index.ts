@@ -20,12 +20,12 @@ export {
   VALUES,
 } from "./layout";
 
-export function scanDoubles(from: usize, end: usize, room: u32): u32 {
-  return scanNumbers<f64>(from, end, room);
+export function scanDoubles(from: usize, end: usize, maxCount: u32): u32 {
+  return scanNumbers<f64>(from, end, maxCount);
 }
 
-export function scanIntegers(from: usize, end: usize, room: u32): u32 {
-  return scanNumbers<i64>(from, end, room);
+export function scanIntegers(from: usize, end: usize, maxCount: u32): u32 {
+  return scanNumbers<i64>(from, end, maxCount);
 }
 
 export function writeDoubles(from: usize, end: usize): usize {

@@ -1,7 +1,7 @@
 /*
  * Where things stand in the kernel's memory. All of it is fixed: nothing is ever allocated.
  *
- *   0       control   what a call tells besides its result
+ *   0       control   what a call reports beside its result
  *   64      tables    filled once, by the module itself and (powers of five) by its host
  *   16384   input     bytes of JSON to read from; reads go up to 64 bytes before and after what is asked for
  *   +256 K  values    what was read, or is to be written: 8 bytes each

@@ -10,14 +10,14 @@ const CLOSE: u8 = 0x5d;
 const WINDOW: usize = 64;
 
 /**
- * Reads elements of an array that begins at `from`, each with a comma or the closing bracket after it, up to `room` of them.
+ * Reads elements of an array that begins at `from`, each with a comma or the closing bracket after it, up to `maxCount` of them.
  *
  * It stops before what is no number, or none that is exact here, and where the input ends inside of one.
  *
  * @returns how many values were stored at VALUES; where it stopped stands at STOPPED_AT.
  */
-export function scanNumbers<T>(from: usize, end: usize, room: u32): u32 {
-  const limit = VALUES + ((<usize>room) << 3);
+export function scanNumbers<T>(from: usize, end: usize, maxCount: u32): u32 {
+  const limit = VALUES + ((<usize>maxCount) << 3);
   let at = from;
   let to = VALUES;
   store<u8>(end, 0);
@@ -150,8 +150,8 @@ function runsOf16(bits: u64): u64 {
 
 /** Bits of a window's bytes that are the given one. */
 function equal(a: v128, b: v128, c: v128, d: v128, byte: u8): u64 {
-  const wanted = i8x16.splat(byte);
-  return bitmap(i8x16.eq(a, wanted), i8x16.eq(b, wanted), i8x16.eq(c, wanted), i8x16.eq(d, wanted));
+  const pattern = i8x16.splat(byte);
+  return bitmap(i8x16.eq(a, pattern), i8x16.eq(b, pattern), i8x16.eq(c, pattern), i8x16.eq(d, pattern));
 }
 
 /** Bits of a window's bytes that are 0 to 9. */

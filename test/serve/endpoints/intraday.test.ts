@@ -100,8 +100,8 @@ describe("of one symbol", () => {
 });
 
 describe("of universes", () => {
-  type Answer = { data: Readonly<Record<string, Klines>> };
-  const universe = (query: string) => served.ask<Answer>(`/v1/klines/intraday/universe?${query}`);
+  type Body = { data: Readonly<Record<string, Klines>> };
+  const universe = (query: string) => served.ask<Body>(`/v1/klines/intraday/universe?${query}`);
 
   test("are each member's newest two minutes of its region's latest day", async () => {
     const { body } = await universe("universes=mixed");

@@ -91,7 +91,7 @@ describe("GET /v1/klines/ex-factors", () => {
     { timestamp: cn("2024-03-14"), ex_factor: 5 / 4.5 },
   ];
 
-  test("tells the ratio of each event, at its ex-date's local midnight", async () => {
+  test("returns the ratio of each event, at its ex-date's local midnight", async () => {
     expect(await data("/v1/klines/ex-factors?symbols=600000.SH,00700.HK,600003.SH,600009.SH")).toEqual({
       "600000.SH": FACTORS,
       "00700.HK": [{ timestamp: hk("2024-03-13"), ex_factor: 300 / 297 }],
@@ -112,14 +112,14 @@ describe("GET /v1/klines/ex-factors", () => {
       ["none", "forward"].map((adjust) => data(`/v1/klines?symbol=600000.SH&adjust=${adjust}`)),
     );
     const { timestamp, close } = raw as { timestamp: number[]; close: number[] };
-    const wanted = close.map((price, n) =>
+    const expected = close.map((price, n) =>
       FACTORS.filter((event) => event.timestamp > (timestamp[n] as number)).reduce(
         (left, { ex_factor }) => left / ex_factor,
         price,
       ),
     );
     for (const [n, price] of (forward as { close: number[] }).close.entries())
-      expect(price).toBeCloseTo(wanted[n] as number, 12);
+      expect(price).toBeCloseTo(expected[n] as number, 12);
   });
 });
 
