@@ -17,7 +17,7 @@ async function serve({ symbols, months, apiKey, now }: ServiceOrder): Promise<vo
   const folder = temporaryFolder();
   const lake = new Lake(folder.path);
   {
-    using session = await Session.open({ spillUnder: lake.stagingFolder });
+    using session = await Session.open({ spillUnder: lake.work.staging });
     await writeYear(session, lake, { symbols, months });
   }
   const { url } = await startService(lake, { port: 0, keys: plainKeys([apiKey]), clock: { now: () => now } });

@@ -23,7 +23,7 @@ export async function writeFiles(
   const base = await lake.snapshot(table);
   const adds: AddFile[] = [];
   for (const { sql, values } of files)
-    adds.push(await writeDataFile(session, lake.storage, base, sql, values, { as: "compacted", now: 0 }));
+    adds.push(await writeDataFile(session, lake, base, sql, values, { as: "compacted", now: 0 }));
   const actions = [
     commitInfoAction(
       { operation: "BENCHMARK", runId: "benchmark", now: 0 },
@@ -32,7 +32,7 @@ export async function writeFiles(
     ...schemaActions(base, base.columns, 0),
     ...adds.map((add) => ({ add })),
   ];
-  const after = await commit(lake.storage, base, actions, 0);
+  const after = await commit(lake, base, actions, 0);
   if (after === undefined) throw new TypeError("another writer is in the benchmark's lake");
   lake.remember(after);
 }

@@ -56,6 +56,7 @@ export type {
   UnexplainedWindow,
 } from "./jobs/run/completeness.js";
 export type { Failure } from "./jobs/run/request-records.js";
+export type { RequestCounts } from "./jobs/run/run-log.js";
 export {
   type RunEnvironment,
   type RunOptions,
@@ -63,14 +64,13 @@ export {
   runPipeline,
 } from "./jobs/run/run-pipeline.js";
 export type { Progress, TableProgress } from "./jobs/run/run-progress.js";
-export type { RequestCounts } from "./jobs/run/run-report.js";
 export type { Returned } from "./jobs/run/symbol-tally.js";
 export type { RowChange } from "./lake/land/changes.js";
 export type { ReferenceChange } from "./lake/land/reference-changes.js";
 export type { RejectCount } from "./lake/land/rejects.js";
 export type { LandReport } from "./lake/land/upsert.js";
+export type { FreeBytes } from "./lake/local/free-space.js";
 export type { KnownLimits, LimitsKeeper, ServiceLimits } from "./lake/requests/service-limits.js";
-export type { FreeBytes } from "./lake/storage/free-space.js";
 export type { AbsenceReason } from "./plan/absence/absence.js";
 export type { RunStatus } from "./schema/runs.js";
 export type { Endpoint, EndpointGroup } from "./wire/endpoints.js";

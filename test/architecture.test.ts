@@ -34,6 +34,61 @@ const HOMES: readonly { name: RegExp; home: RegExp; types: boolean }[] = [
   { name: /^date-fns$/, home: /^(?!)/, types: true },
 ];
 
+/**
+ * Files that use the disk of this machine, and for what. Files of a lake are read and written through its storage only:
+ * a lake may be in an object store.
+ */
+const DISK: readonly { name: RegExp; for: string }[] = [
+  { name: /^lake\/storage\/folder-/, for: "the storage of a lake in a folder" },
+  { name: /^lake\/local\//, for: "unfinished work on this machine" },
+  { name: /^lake\/files\/order-row-groups\.ts$/, for: "an unfinished data file" },
+  { name: /^lake\/lake-views\.ts$/, for: "the template of views, which comes with the program" },
+  { name: /^lake\/publish\.ts$/, for: "lake.duckdb, for the clients of this machine" },
+  {
+    name: /^lake\/requests\/(response-spool|request-leases|heartbeat)\.ts$/,
+    for: "responses and leases, in the work folder",
+  },
+  { name: /^jobs\/pipeline\/(load-pipeline|import-definition)\.ts$/, for: "the user's pipelines" },
+  { name: /^jobs\/import\/(source|check-text-file)\.ts$/, for: "the user's files to import" },
+  { name: /^jobs\/maintenance\/audit-lake\.ts$/, for: "audits, which come with the program" },
+  { name: /^serve\/keys\/key-file\.ts$/, for: "the user's file of keys" },
+  { name: /^dataset\/build-dataset\.ts$/, for: "the folder of a dataset" },
+  { name: /^dataset\/dataset\.ts$/, for: "spilled panels" },
+  { name: /^dataset\/formats\/(wide|long)\.ts$/, for: "files of a dataset" },
+  { name: /^dataset\/store\//, for: "the folder of a dataset" },
+  { name: /^dataset\/panel\/panel-spool\.ts$/, for: "spilled panels" },
+  { name: /^db\/(session|file-fault)\.ts$/, for: "the folder for spilled data, and how full its disk is" },
+  { name: /^db\/view-template\.ts$/, for: "the template of views, which the build makes" },
+  { name: /^db\/view-files\.ts$/, for: "views, which come with the program, and the user's" },
+  {
+    name: /^notebook\/(shipped-notebooks|notebook-page)\.ts$/,
+    for: "notebooks, which come with the program",
+  },
+  { name: /^client\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
+  { name: /^core\/version\.ts$/, for: "the package's version" },
+  { name: /^cli\//, for: "the user's files" },
+];
+
+/**
+ * Files that use the machine's time or its timers, and for what. Everything else is passed a `Clock`, so that it can run
+ * at the time of a test or of a replay.
+ */
+const TIME: readonly { name: RegExp; for: string }[] = [
+  { name: /^client\/system-clock\.ts$/, for: "the machine's clock" },
+  { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
+  {
+    name: /^lake\/requests\/(response-spool|request-leases|heartbeat)\.ts$/,
+    for: "heartbeats of this process",
+  },
+  { name: /^client\/key-lock\.ts$/, for: "heartbeats of this process" },
+  { name: /^serve\/keys\/key-file\.ts$/, for: "the wait for another process, and times of files" },
+  { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
+  { name: /^serve\/read\/session-pool\.ts$/, for: "repeated interrupts of a statement" },
+  { name: /^cli\//, for: "what a person at the terminal waits for" },
+];
+const MACHINE_TIME =
+  /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|(?<![.\w])set(?:Timeout|Interval)\(|\bset(?:Timeout|Interval)\b[^}]*\} from "node:timers[^"]*"/g;
+
 const NAMELESS = /^(utils?|helpers?|common|misc|shared|stuff)(-|\.|$)/;
 const MAX_LINES = 300;
 
@@ -86,6 +141,23 @@ function strayPackages(file: string, { specifier, typeOnly }: Import): string[] 
   ).map(() => `${file}: ${specifier} has another home`);
 }
 
+const isDiskImport = ({ specifier, typeOnly }: Import): boolean =>
+  /^(node:)?fs(\/|$)/.test(specifier) && !typeOnly;
+
+function strayDiskUse(file: string, imported: Import): string[] {
+  if (!isDiskImport(imported) || DISK.some(({ name }) => name.test(file))) return [];
+  return [`${file}: ${imported.specifier} is for the files that use the disk`];
+}
+
+function timesOf(source: string): readonly string[] {
+  return withoutComments(source).match(MACHINE_TIME) ?? [];
+}
+
+function strayTimes(file: string, source: string): string[] {
+  if (TIME.some(({ name }) => name.test(file))) return [];
+  return timesOf(source).map((use) => `${file}: ${use} is the machine's: a clock is passed in`);
+}
+
 function strayGlobals(file: string, source: string): string[] {
   if (file.startsWith("cli/")) return [];
   const names = withoutComments(source).match(
@@ -126,7 +198,12 @@ function violations(tree: Tree): string[] {
   const found = [...tree].flatMap(([file, source]) => [
     ...badShapes(file, source),
     ...strayGlobals(file, source),
-    ...importsOf(source).flatMap((one) => [...brokenLayers(file, one), ...strayPackages(file, one)]),
+    ...strayTimes(file, source),
+    ...importsOf(source).flatMap((one) => [
+      ...brokenLayers(file, one),
+      ...strayPackages(file, one),
+      ...strayDiskUse(file, one),
+    ]),
   ]);
   return [...found, ...cycles(tree)];
 }
@@ -160,6 +237,15 @@ describe("the tree", () => {
 
   test("keeps its layers, homes, names and sizes, and has no cycles", () => {
     expect(violations(tree)).toEqual([]);
+  });
+
+  test("uses the disk and the machine's time in each place that is listed for it", () => {
+    const isUsed = (name: RegExp, uses: (source: string) => boolean): boolean =>
+      [...tree].some(([file, source]) => name.test(file) && uses(source));
+    const usesDisk = (source: string): boolean => importsOf(source).some(isDiskImport);
+    const usesTime = (source: string): boolean => timesOf(source).length > 0;
+    expect(DISK.filter(({ name }) => !isUsed(name, usesDisk))).toEqual([]);
+    expect(TIME.filter(({ name }) => !isUsed(name, usesTime))).toEqual([]);
   });
 });
 
@@ -202,6 +288,27 @@ describe("the rules find", () => {
       "@duckdb/node-api has another home",
     ],
     "all of date-fns": [{ "cli/a.ts": 'import { format } from "date-fns";\n' }, "date-fns has another home"],
+    "a file of the lake that is read past its storage": [
+      { "lake/log/a.ts": 'import { readFile } from "node:fs/promises";\n' },
+      "lake/log/a.ts: node:fs/promises is for the files that use the disk",
+    ],
+    "a file system that is imported when it is needed": [
+      { "jobs/a.ts": 'const fs = await import("node:fs");\n' },
+      "node:fs is for the files that use the disk",
+    ],
+    "the machine's time": [
+      { "jobs/a.ts": "export const a = Date.now();\n" },
+      "jobs/a.ts: Date.now is the machine's",
+    ],
+    "the current date": [{ "plan/a.ts": "export const a = new Date();\n" }, "new Date() is the machine's"],
+    "a timer": [
+      { "serve/a.ts": "export const a = setTimeout(() => {}, 1);\n" },
+      "setTimeout( is the machine's",
+    ],
+    "a timer that is imported": [
+      { "serve/a.ts": 'import { setTimeout as delay } from "node:timers/promises";\n' },
+      "a clock is passed in",
+    ],
     "argv outside cli": [
       { "jobs/a.ts": "export const a = process.argv[2];\n" },
       "process.argv belongs to cli",

@@ -75,7 +75,7 @@ async function writeLog(lake: Lake, commits: number): Promise<Snapshot> {
       { commitInfo: { timestamp: NOW + n } },
       ...(n === 0 ? schemaActions(newest, BARS_1M.columns, NOW) : adds),
     ];
-    newest = (await commit(lake.storage, newest, actions, NOW)) as Snapshot;
+    newest = (await commit(lake, newest, actions, NOW)) as Snapshot;
   }
   return newest;
 }

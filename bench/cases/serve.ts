@@ -51,7 +51,7 @@ export const serve: Benchmark = {
 };
 
 async function fill(lake: Lake, spec: MarketSpec): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  using session = await Session.open({ spillUnder: lake.work.staging });
   await writeMarket(session, lake, spec);
 }
 

@@ -12,11 +12,14 @@ export type TradingDate = string & { readonly __brand: "TradingDate" };
 
 export { DAY_MS, MINUTE_MS };
 
-/** The source of the current time; tests pass their own. */
+/**
+ * The source of the current time: of the machine, of a test, or of a replay. Whatever decides by the time, or stores it,
+ * asks a clock that was passed in. Times of files are compared with times of files, and not with a clock.
+ */
 export interface Clock {
-  /** Epoch milliseconds. */
+  /** The current time, epoch milliseconds. A user can set it, forwards or backwards. */
   now(): number;
-  /** Milliseconds since an arbitrary start; unlike {@link now}, nobody sets this clock. @default now */
+  /** Milliseconds since an arbitrary start, for durations; it is never set. @default now */
   monotonic?(): number;
   /** Resolves after `ms` milliseconds, or rejects at once when `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

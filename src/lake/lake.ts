@@ -1,14 +1,19 @@
-import { isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { systemClock } from "../client/system-clock.js";
 import { LakeError } from "../core/errors.js";
+import type { Clock } from "../core/time.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { hashInName } from "./files/data-file.js";
 import { isInItsFolder } from "./files/partition-folder.js";
+import { factsOfFile, readPieces, unlessMissing } from "./local/local-files.js";
+import { type LakePlaces, type WorkFolder, workFolder } from "./local/work-folder.js";
 import { hasMixedFiles, readLog } from "./log/delta-log.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
-import { localStorage, STAGING, type Storage } from "./storage/storage.js";
+import { folderStorage } from "./storage/folder-storage.js";
+import type { FileFacts, Storage } from "./storage/storage.js";
 
 /** A point in time of a lake; a table with neither `asOf` nor a version is read at its newest version. */
 export interface PointInTime {
@@ -26,26 +31,41 @@ export interface UserViews {
   readonly onFault: (error: Error) => void;
 }
 
+/** How a lake is opened. */
+export interface LakeOptions {
+  /** @default only the lake's own views */
+  readonly userViews?: UserViews;
+  /** Whether landings write `lake.duckdb`. @default true */
+  readonly hasDatabase?: boolean;
+  /** Where the tables are. @default the lake's folder */
+  readonly storage?: Storage;
+  /** Where unfinished work is. @default the lake's folder */
+  readonly work?: WorkFolder;
+  /** @default the machine's clock */
+  readonly clock?: Clock;
+}
+
 /** A lake: a folder of Delta tables, and the newest version of each that this process has seen. */
-export class Lake {
-  /** Absolute path of the lake's folder. */
+export class Lake implements LakePlaces {
+  /** Absolute path of the lake's folder on this machine. The tables are there unless a storage was given. */
   readonly folder: string;
   readonly storage: Storage;
+  readonly work: WorkFolder;
+  /** The clock of what is not given a time: waits between attempts, for example. */
+  readonly clock: Clock;
   /** Undefined where only the lake's own views are created. */
   readonly userViews: UserViews | undefined;
   /** Whether landings write `lake.duckdb`, the views for other DuckDB clients. */
   readonly hasDatabase: boolean;
   readonly #known = new Map<string, Snapshot>();
 
-  /** @param options.hasDatabase @default true */
-  constructor(
-    folder: string,
-    options: { readonly userViews?: UserViews; readonly hasDatabase?: boolean } = {},
-  ) {
+  constructor(folder: string, options: LakeOptions = {}) {
     this.folder = resolve(folder);
     this.userViews = options.userViews;
     this.hasDatabase = options.hasDatabase ?? true;
-    this.storage = localStorage(this.folder);
+    this.storage = options.storage ?? folderStorage(this.folder);
+    this.work = options.work ?? workFolder(this.folder);
+    this.clock = options.clock ?? systemClock;
   }
 
   /** The newest version of a table; commits that were read before are not read again. @throws {LakeError} */
@@ -136,14 +156,26 @@ export class Lake {
     return this.storage.urlOf(`${snapshot.table.name}/${file.path}`);
   }
 
-  /** The database of views that any DuckDB client can open. */
-  get databaseFile(): string {
-    return join(this.folder, "lake.duckdb");
+  /** Size, time and tag of a data file; undefined where there is none. */
+  async factsOf(snapshot: Snapshot, file: DataFile): Promise<FileFacts | undefined> {
+    if (isOutside(file.path)) return factsOfFile(this.urlOf(snapshot, file));
+    return this.storage.factsOf(`${snapshot.table.name}/${file.path}`);
   }
 
-  /** The folder of spilled and staged data, outside every table. */
+  /** Opens a data file as {@link Storage.read} does. @returns undefined where there is none. */
+  async read(snapshot: Snapshot, file: DataFile): Promise<AsyncIterable<Uint8Array> | undefined> {
+    if (isOutside(file.path)) return unlessMissing(() => readPieces(this.urlOf(snapshot, file)));
+    return this.storage.read(`${snapshot.table.name}/${file.path}`);
+  }
+
+  /** The database of views that any DuckDB client of this machine can open. */
+  get databaseFile(): string {
+    return this.work.databaseFile;
+  }
+
+  /** The folder of spilled and unfinished data, outside every table. */
   get stagingFolder(): string {
-    return join(this.folder, STAGING);
+    return this.work.staging;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TradingDate } from "../core/time.js";
 import { Session } from "../db/session.js";
+import { TempTable } from "../db/temp-table.js";
 import type { Lake } from "../lake/lake.js";
 import { landKlines } from "../lake/land/land-klines.js";
 import { landVersions } from "../lake/land/land-versions.js";
@@ -49,7 +50,6 @@ export interface FillOptions {
 const BARS_A_LANDING = 4_000_000;
 /** Bars of one record batch. */
 const BARS_A_BATCH = 500_000;
-const STAGED = "staged_market";
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
 /** One landing of the fill. */
@@ -65,7 +65,7 @@ interface Step {
  * changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  using session = await Session.open({ spillUnder: lake.work.staging });
   await openRejects(session);
   const steps = planFill(lake, market, options);
   let bars = 0;
@@ -154,8 +154,13 @@ async function fillReference(
       table: TableSchema,
       rows: readonly Readonly<Record<string, unknown>>[],
     ): Promise<void> => {
-      await stageObjects(session, STAGED, withoutValidity(table), rows);
-      await landVersions(session, lake, table, STAGED, { ...landOptions(options), now, complete: "true" });
+      await using staged = new TempTable(session, "staged_versions");
+      await stageObjects(session, staged.name, withoutValidity(table), rows);
+      await landVersions(session, lake, table, staged.name, {
+        ...landOptions(options),
+        now,
+        complete: "true",
+      });
     };
     const universes = market.universesAsOf(date);
     await land(EXCHANGES, market.exchangesAsOf(date));
@@ -183,8 +188,9 @@ async function fillStatements(
       const region = regions.get(symbol) as Region;
       return { ...record, symbol, region, first_seen_at: instantOf(firstSeen, REGIONS[region].zone, 8 * 60) };
     });
-    await stageObjects(session, STAGED, table.columns, rows);
-    await upsert(session, lake, table, STAGED, landOptions(options));
+    await using staged = new TempTable(session, "staged_statements");
+    await stageObjects(session, staged.name, table.columns, rows);
+    await upsert(session, lake, table, staged.name, landOptions(options));
   }
 }
 

@@ -51,7 +51,7 @@ export async function grow(
   to: TradingDate,
   { minuteDays = 0, reference = true }: Growth = {},
 ): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  using session = await Session.open({ spillUnder: lake.work.staging });
   await openRejects(session);
   const symbols = MARKET.instruments.map(({ symbol }) => symbol);
   const now = dayRange("US", to).end + 86_400_000;

@@ -22,7 +22,7 @@ const KILLS = cases({ few: 10, more: 60, all: 300 });
 /** Number of lakes that are used in parallel. */
 const LANES = 2;
 
-/** The work, and when its process dies: at a call of its storage, or after a number of milliseconds. */
+/** The work, and when its process dies: at a call of its storage or work folder, or after a number of milliseconds. */
 interface Round {
   readonly kind: Order["kind"];
   readonly delivery: readonly ModelBar[];

@@ -7,9 +7,11 @@ import { Session } from "../../dist/db/session.js";
 import { Lake } from "../../dist/lake/lake.js";
 import { landBars, stageBars } from "../../dist/lake/land/land-bars.js";
 import { openRejects } from "../../dist/lake/land/rejects.js";
+import { workFolder } from "../../dist/lake/local/work-folder.js";
 import { writeCheckpoint } from "../../dist/lake/log/checkpoint.js";
 import { optimize } from "../../dist/lake/maintenance/optimize.js";
 import { vacuum } from "../../dist/lake/maintenance/vacuum.js";
+import { folderStorage } from "../../dist/lake/storage/folder-storage.js";
 import { BARS_1D } from "../../dist/schema/bars.js";
 
 const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };
@@ -26,7 +28,7 @@ process.on("disconnect", () => process.exit());
 process.send({ ready: true });
 
 async function perform({ kind, folder, kill, ...order }) {
-  const lake = kill === undefined ? new Lake(folder) : mortal(new Lake(folder), kill);
+  const lake = new Lake(folder, kill === undefined ? {} : mortal(folder, kill));
   switch (kind) {
     case "land":
       return land(lake, order);
@@ -37,7 +39,7 @@ async function perform({ kind, folder, kill, ...order }) {
     default: {
       const snapshot = await lake.snapshot(BARS_1D);
       // Before the first landing there is nothing to write a checkpoint of.
-      return snapshot.version < 0 ? undefined : writeCheckpoint(lake.storage, snapshot, Date.now());
+      return snapshot.version < 0 ? undefined : writeCheckpoint(lake, snapshot, Date.now());
     }
   }
 }
@@ -55,20 +57,24 @@ async function land(lake, { bars, responses }) {
   return landBars(session, lake, BARS_1D, "staged", options);
 }
 
-/** A lake whose process is killed at the n-th call of its storage: before it, or once it is done. */
-function mortal(lake, { call, isDone }) {
+/** Reads of data files: they change nothing. */
+const READS = new Set(["urlOf", "read", "factsOf"]);
+
+/** Places of a lake whose process is killed at the n-th call of storage or work folder: before it, or once it is done. */
+function mortal(folder, { call, isDone }) {
   let calls = 0;
-  const storage = new Proxy(lake.storage, {
-    get: (target, name) => {
-      if (name === "urlOf") return target[name];
-      return async (...parameters) => {
-        const isLast = calls++ === call;
-        if (isLast && !isDone) process.kill(process.pid, "SIGKILL");
-        const result = await target[name](...parameters);
-        if (isLast) process.kill(process.pid, "SIGKILL");
-        return result;
-      };
-    },
-  });
-  return Object.assign(lake, { storage });
+  const killing = (port) =>
+    new Proxy(port, {
+      get: (target, name) => {
+        if (typeof target[name] !== "function" || READS.has(name)) return target[name];
+        return async (...parameters) => {
+          const isLast = calls++ === call;
+          if (isLast && !isDone) process.kill(process.pid, "SIGKILL");
+          const result = await target[name](...parameters);
+          if (isLast) process.kill(process.pid, "SIGKILL");
+          return result;
+        };
+      },
+    });
+  return { storage: killing(folderStorage(folder)), work: killing(workFolder(folder)) };
 }

@@ -15,7 +15,7 @@ export type Order =
   | { readonly kind: "vacuum" }
   | { readonly kind: "checkpoint" };
 
-/** The call of the storage at which a worker dies, from 0: before it, or when it is done. */
+/** The call of the storage, or of the work folder, at which a worker dies, from 0: before it, or when it is done. */
 export interface Kill {
   readonly call: number;
   readonly isDone: boolean;

@@ -20,7 +20,7 @@ export async function checkpointsAlone(lake: Lake, folder: string, now: number):
   for (const table of TABLES) {
     const log = logOf(copy, table.name);
     if (!readdirSync(log).some(isCheckpoint)) {
-      await writeCheckpoint(copy.storage, await copy.snapshot(table), now);
+      await writeCheckpoint(copy, await copy.snapshot(table), now);
     }
     const names = readdirSync(log).sort();
     const newest = names.findLast((name) => name.endsWith(".checkpoint.parquet")) as string;

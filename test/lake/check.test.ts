@@ -102,7 +102,7 @@ async function addForeign(
     dataChange: true,
     ...more,
   };
-  await commit(lake.storage, await lake.snapshot(BARS_1D), [{ commitInfo: { timestamp: T0 } }, { add }], T0);
+  await commit(lake, await lake.snapshot(BARS_1D), [{ commitInfo: { timestamp: T0 } }, { add }], T0);
 }
 
 /** Rows that no other file has. */
@@ -380,7 +380,7 @@ test("a checkpoint must be what the log comes to; one that stands for lost entri
   let newest = await lake.snapshot(BARS_1D);
   for (let version = 3; version <= 52; version++) {
     const actions: Action[] = [{ commitInfo: { timestamp: T0 + version } }];
-    newest = (await commit(lake.storage, newest, actions, T0)) as typeof newest;
+    newest = (await commit(lake, newest, actions, T0)) as typeof newest;
   }
   expect(await found(lake, true)).toEqual([]);
   const text = readFileSync(entry(50), "utf8");

@@ -13,8 +13,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { contentHash, hashInName } from "../../src/lake/files/data-file.js";
+import { contentHash } from "../../src/lake/files/content-hash.js";
+import { hashInName } from "../../src/lake/files/data-file.js";
 import { Lake } from "../../src/lake/lake.js";
+import { readPieces } from "../../src/lake/local/local-files.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Folder for lakes that are the same in every run. */
@@ -63,7 +65,7 @@ const whole = new Set<string>();
 /** @throws if a test has changed a file that other lakes share. */
 async function expectWhole(path: string): Promise<void> {
   if (whole.has(path)) return;
-  if ((await contentHash(path)) !== hashInName(path))
+  if ((await contentHash(await readPieces(path))).hash !== hashInName(path))
     throw new Error(`a test has changed ${path}, which lakes of other tests share: delete ${CACHE}`);
   whole.add(path);
 }

@@ -58,7 +58,7 @@ async function addForeign(
 }
 
 async function commitTo(lake: Lake, base: Snapshot, actions: readonly Action[]): Promise<void> {
-  expect(await commit(lake.storage, base, actions, T0)).toBeDefined();
+  expect(await commit(lake, base, actions, T0)).toBeDefined();
 }
 
 async function oneBar(): Promise<[Lake, Session]> {

@@ -21,7 +21,7 @@ async function goFarAhead(session: Session, lake: Lake, { keep = 13 } = {}): Pro
   const other = new Lake(lake.folder);
   const { version } = await other.snapshot(BARS_1D);
   for (let n = version + 1; n <= 13; n++) await land(session, other, BARS_1D, [{ at: day(n + 1) }]);
-  await writeCheckpoint(other.storage, await other.snapshot(BARS_1D), T0);
+  await writeCheckpoint(other, await other.snapshot(BARS_1D), T0);
   clean(lake, keep);
 }
 
@@ -59,8 +59,8 @@ describe("a lake that is open while another engine goes ahead and cleans the log
     const base = await lake.snapshot(BARS_1D);
     await goFarAhead(session, lake);
     const actions: Action[] = [{ commitInfo: { timestamp: T0 } }];
-    expect(await commit(lake.storage, base, actions, T0)).toBeUndefined();
-    expect(await commit(lake.storage, emptySnapshot(BARS_1D), actions, T0)).toBeUndefined();
+    expect(await commit(lake, base, actions, T0)).toBeUndefined();
+    expect(await commit(lake, emptySnapshot(BARS_1D), actions, T0)).toBeUndefined();
     expect(readdirSync(logOf(lake))).not.toContain(entry(1));
     expect(readdirSync(logOf(lake))).not.toContain(entry(0));
   });
@@ -91,7 +91,7 @@ describe("a lake that is open while another engine goes ahead and cleans the log
     for (const n of [1, 2, 3]) await land(session, other, BARS_1D, [{ at: day(n) }]);
     expect((await lake.snapshot(BARS_1D)).version).toBe(2);
     await land(session, other, BARS_1D, [{ at: day(4) }]);
-    await writeCheckpoint(other.storage, await other.snapshot(BARS_1D), T0);
+    await writeCheckpoint(other, await other.snapshot(BARS_1D), T0);
     clean(lake, 3);
     expect((await lake.snapshot(BARS_1D)).version).toBe(3);
     expect((await land(session, lake, BARS_1D, [{ at: day(5) }])).version).toBe(4);

@@ -4,9 +4,10 @@ import { LakeError } from "../../src/core/errors.js";
 import type { Clock } from "../../src/core/time.js";
 import type { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
+import { workFolder } from "../../src/lake/local/work-folder.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
-import type { Storage } from "../../src/lake/storage/storage.js";
+import { folderStorage } from "../../src/lake/storage/folder-storage.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { cases } from "../sweep.js";
 import {
@@ -139,20 +140,27 @@ async function checkVersions(
 /** The process ended here. */
 class Crash extends Error {}
 
-/** A lake of a process that ends before its n-th call of the storage: this call and all later ones do nothing. */
+/** Reads of data files: they change nothing, so a process that ends before one is as one that ends before the next call. */
+const READS = new Set(["urlOf", "read", "factsOf"]);
+
+/**
+ * A lake of a process that ends before its n-th call of the storage or of the work folder: this call and all later ones
+ * do nothing.
+ */
 function mortal(folder: string, crashAfter: number): Lake {
-  const lake = new Lake(folder);
   let calls = 0;
-  const storage = new Proxy(lake.storage, {
-    get(target, name: keyof Storage) {
-      const method = target[name] as (...args: unknown[]) => unknown;
-      return (...args: unknown[]) => {
-        if (name !== "urlOf" && calls++ >= crashAfter) throw new Crash();
-        return method(...args);
-      };
-    },
-  });
-  return Object.assign(lake, { storage });
+  const ending = <Port extends object>(port: Port): Port =>
+    new Proxy(port, {
+      get(target, name) {
+        const member = Reflect.get(target, name) as unknown;
+        if (typeof member !== "function" || READS.has(String(name))) return member;
+        return (...args: unknown[]): unknown => {
+          if (calls++ >= crashAfter) throw new Crash();
+          return member(...args);
+        };
+      },
+    });
+  return new Lake(folder, { storage: ending(folderStorage(folder)), work: ending(workFolder(folder)) });
 }
 
 function clockAt(now: number): Clock {

@@ -6,25 +6,27 @@ import { landVersions } from "../../src/lake/land/land-versions.js";
 import { openRejects } from "../../src/lake/land/rejects.js";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
+import { folderStorage } from "../../src/lake/storage/folder-storage.js";
+import type { Storage } from "../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { UNIVERSES } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";
+import { virtualClock } from "../faults/virtual-clock.js";
 import { SWEEP } from "../sweep.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
 /** The lake of a process; another process intervenes just before its n-th commit. */
 function interrupted(folder: string, commits: number, between: () => Promise<unknown>): Lake {
-  const lake = new Lake(folder);
-  const own = lake.storage;
+  const own = folderStorage(folder);
   let left = commits;
-  const storage = {
+  const storage: Storage = {
     ...own,
-    putIfAbsent: async (path: string, text: string) => {
+    putIfAbsent: async (path, text) => {
       if (left-- > 0) await between();
       return own.putIfAbsent(path, text);
     },
   };
-  return Object.assign(lake, { storage });
+  return new Lake(folder, { storage, clock: virtualClock(T0) });
 }
 
 async function landUniverses(
@@ -97,13 +99,15 @@ test("an append follows another append with the files that it has; one that meet
   const landings = [[{ at: day(20), symbol: "000001.SZ" }], [{ at: day(5), close: 10.7 }, { at: day(6) }]];
   for (const [index, bars] of landings.entries()) {
     const written: string[] = [];
-    const lake = interrupted(folder, 1, () => land(b, other, BARS_1D, bars));
-    const { storage } = lake;
-    const moveIn: typeof storage.moveIn = (staged, path) => {
-      if (path.endsWith(".parquet")) written.push(path);
-      return storage.moveIn(staged, path);
+    const { storage } = interrupted(folder, 1, () => land(b, other, BARS_1D, bars));
+    const noting: Storage = {
+      ...storage,
+      putFileIfAbsent: (localFile, path) => {
+        if (path.endsWith(".parquet")) written.push(path);
+        return storage.putFileIfAbsent(localFile, path);
+      },
     };
-    const report = await land(a, Object.assign(lake, { storage: { ...storage, moveIn } }), BARS_1D, [
+    const report = await land(a, new Lake(folder, { storage: noting }), BARS_1D, [
       { at: day(5), close: 10.6 },
       { at: day(7 + index) },
     ]);

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
 import { extname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
@@ -78,12 +77,12 @@ async function print(pieces: AsyncIterable<Uint8Array | string>): Promise<void> 
 
 /** Uses a file: DuckDB writes it with all its threads, faster than rows can be read from it. */
 async function copyToOutput(session: Session, lake: Lake, result: WrittenResult): Promise<void> {
-  const staged = await lake.storage.stagingFile(result.format);
+  const staged = await lake.work.newFile(result.format);
   try {
     await copy(session, result, staged);
     await print(createReadStream(staged));
   } finally {
-    await rm(staged, { force: true });
+    await lake.work.discard(staged);
   }
 }
 

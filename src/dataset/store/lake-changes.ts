@@ -2,6 +2,7 @@ import { messageOf } from "../../core/errors.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";
@@ -130,15 +131,17 @@ async function compare(
     const relation = await parquetRelation(session, lake.filesOf(snapshot, files));
     return `SELECT ${columns.join(", ")} FROM (${relation}) WHERE ${part.where}`;
   };
-  await session.run(`CREATE OR REPLACE TEMP TABLE rows_before AS ${await rows(before ?? now, was)}`);
-  await session.run(`CREATE OR REPLACE TEMP TABLE rows_now AS ${await rows(now, isNow)}`);
-  const only = (one: string, other: string): string => `FROM rows_${one} EXCEPT ALL FROM rows_${other}`;
+  await using rowsBefore = new TempTable(session, "rows_before");
+  await using rowsNow = new TempTable(session, "rows_now");
+  await rowsBefore.fill(await rows(before ?? now, was));
+  await rowsNow.fill(await rows(now, isNow));
+  const only = (one: TempTable, other: TempTable): string => `FROM ${one.name} EXCEPT ALL FROM ${other.name}`;
   const [counts] = await session.json<{ was: number; is_now: number }>(
-    `SELECT CAST((SELECT count(*) FROM (${only("before", "now")})) AS DOUBLE) AS was,
-       CAST((SELECT count(*) FROM (${only("now", "before")})) AS DOUBLE) AS is_now`,
+    `SELECT CAST((SELECT count(*) FROM (${only(rowsBefore, rowsNow)})) AS DOUBLE) AS was,
+       CAST((SELECT count(*) FROM (${only(rowsNow, rowsBefore)})) AS DOUBLE) AS is_now`,
   );
   const examples = await session.json<{ label: string }>(
-    `SELECT DISTINCT ${part.label} AS label FROM ((${only("before", "now")}) UNION ALL (${only("now", "before")})) ORDER BY label LIMIT 3`,
+    `SELECT DISTINCT ${part.label} AS label FROM ((${only(rowsBefore, rowsNow)}) UNION ALL (${only(rowsNow, rowsBefore)})) ORDER BY label LIMIT 3`,
   );
   return { was: counts?.was, isNow: counts?.is_now, examples: examples.map(({ label }) => label) };
 }

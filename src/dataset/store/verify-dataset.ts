@@ -44,7 +44,7 @@ export async function verifyDataset(
   const otherwise = [
     ...(manifest.engine === ENGINE ? [] : [`it was made by ${manifest.engine}, and this is ${ENGINE}`]),
     ...(manifest.views === viewsDigest(lake) ? [] : ["the SQL of views is another"]),
-    ...(manifest.lake === lake.folder ? [] : [`it was made of the lake ${manifest.lake}`]),
+    ...(manifest.lake === lake.storage.location ? [] : [`it was made of the lake ${manifest.lake}`]),
   ];
   return {
     folder,

@@ -3,6 +3,7 @@ import { perRegion, regionSql } from "../../db/market/region-sql.js";
 import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import { rejectRows } from "../../lake/land/rejects.js";
 import { canonicalSymbol, isSymbol } from "../../market/symbol.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
@@ -40,8 +41,8 @@ export async function readBars(
   const timestamp =
     options.barLabel === "start" && table.name === "bars_1m" ? `instant + ${MINUTE}` : "instant";
   const parsed = numbers.map((c) => `${numberSql(c.name, c.type === "int64")} AS ${ident(`n_${c.name}`)}`);
-  await session.run(`CREATE OR REPLACE TEMP TABLE parsed_bars AS
-    SELECT *, ${ruleSql(numbers.map((c) => c.name))}
+  await using bars = new TempTable(session, "parsed_bars");
+  await bars.fill(`SELECT *, ${ruleSql(numbers.map((c) => c.name))}
     FROM (
       SELECT *, ${instantSql("timestamp", "region")} AS instant, ${parsed.join(", ")}
       FROM (SELECT *, ${regionSql("symbol")} AS region
@@ -56,7 +57,7 @@ export async function readBars(
     options.runId,
     table.name,
     `SELECT ${literal(source.path)} AS source, line, symbol, timestamp, verdict[1] AS rule, verdict[2] AS reason,
-       to_json(struct_pack(${members.join(", ")})) AS row FROM parsed_bars WHERE verdict IS NOT NULL`,
+       to_json(struct_pack(${members.join(", ")})) AS row FROM ${bars.name} WHERE verdict IS NOT NULL`,
   );
   const values = KLINE_COLUMNS.map((c) => {
     if (c.name === "amount") return `coalesce(${column("amount") ? "n_amount" : "NULL"}, 0) AS amount`;
@@ -66,9 +67,9 @@ export async function readBars(
   await session.run(
     `INSERT INTO ${ident(staged)} BY NAME SELECT symbol, ${timestamp} AS timestamp, ${values.join(", ")},
        coalesce(${lot}, 1) AS lot, ${literal(source.path)} AS source, line
-     FROM parsed_bars WHERE verdict IS NULL`,
+     FROM ${bars.name} WHERE verdict IS NULL`,
   );
-  return remarks(session, source, column("amount") !== undefined, options);
+  return await remarks(session, bars, source, column("amount") !== undefined, options);
 }
 
 /** The symbol of a row: that of its column, else that of the file's name. */
@@ -126,13 +127,14 @@ function ruleSql(names: readonly string[]): string {
 
 async function remarks(
   session: Session,
+  bars: TempTable,
   source: Source,
   hasAmount: boolean,
   options: ImportOptions,
 ): Promise<string[]> {
   if (!hasAmount) return [`${source.path}: no amount; landed as 0`];
   const [unit] = await session.json<{ ratio: number | null }>(
-    `SELECT median(n_amount / n_volume / n_close) AS ratio FROM parsed_bars
+    `SELECT median(n_amount / n_volume / n_close) AS ratio FROM ${bars.name}
      WHERE verdict IS NULL AND n_volume > 0 AND n_close > 0 AND n_amount > 0`,
   );
   const ratio = unit?.ratio ?? 1;

@@ -3,6 +3,7 @@ import { regionSql } from "../../db/market/region-sql.js";
 import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import { rejectRows } from "../../lake/land/rejects.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { INSTRUMENT_EXT } from "../../schema/reference.js";
@@ -32,8 +33,8 @@ export async function readInstruments(
     const fallback = derived[c.name];
     return `${fallback ? `coalesce(${given}, ${fallback})` : given} AS ${ident(c.name)}`;
   });
-  await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
-    SELECT *, CASE
+  await using parsed = new TempTable(session, "parsed_rows");
+  await parsed.fill(`SELECT *, CASE
         WHEN symbol IS NULL OR NOT ${isSymbolSql("symbol")} THEN 'bad_symbol'
         WHEN region IS NULL THEN 'unknown_exchange'
         WHEN row_number() OVER (PARTITION BY symbol ORDER BY line) > 1 THEN 'duplicate_key' END AS rule
@@ -48,13 +49,13 @@ export async function readInstruments(
        CASE rule WHEN 'duplicate_key' THEN symbol || ' stands more than once in this file; the first was kept'
          WHEN 'unknown_exchange' THEN 'symbol ' || symbol || ' has an unknown exchange suffix'
          ELSE '"' || coalesce(symbol, '') || '" is not of the form <code>.<exchange suffix>' END AS reason, NULL AS row
-     FROM parsed_rows WHERE rule IS NOT NULL`,
+     FROM ${parsed.name} WHERE rule IS NOT NULL`,
   );
   await session.run(
-    `DELETE FROM ${ident(staged)} WHERE symbol IN (SELECT symbol FROM parsed_rows WHERE rule IS NULL)`,
+    `DELETE FROM ${ident(staged)} WHERE symbol IN (SELECT symbol FROM ${parsed.name} WHERE rule IS NULL)`,
   );
   await session.run(
-    `INSERT INTO ${ident(staged)} BY NAME SELECT * EXCLUDE (line, rule) FROM parsed_rows WHERE rule IS NULL`,
+    `INSERT INTO ${ident(staged)} BY NAME SELECT * EXCLUDE (line, rule) FROM ${parsed.name} WHERE rule IS NULL`,
   );
   const used = new Set(columns.map((c) => column(c.name)).concat(column("symbol")));
   const unused = source.columns.filter((name) => !used.has(name));
@@ -88,8 +89,8 @@ export async function readStatements(
   const fields = numeric.map(
     (name) => `TRY_CAST(${textSql(name)} AS DOUBLE) AS ${ident(renamed.get(name) ?? name)}`,
   );
-  await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
-    SELECT *, CASE WHEN symbol IS NULL OR NOT ${isSymbolSql("symbol")} THEN 'bad_symbol'
+  await using parsed = new TempTable(session, "parsed_rows");
+  await parsed.fill(`SELECT *, CASE WHEN symbol IS NULL OR NOT ${isSymbolSql("symbol")} THEN 'bad_symbol'
       WHEN period_end IS NULL THEN 'unparsable' END AS rule
     FROM (SELECT line, ${literal(source.path)} AS source, ${canonicalSymbolSql(textSql(column("symbol")))} AS symbol,
       ${dateSql(textSql(column("period_end")))} AS period_end,
@@ -102,7 +103,7 @@ export async function readStatements(
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, rule,
        CASE rule WHEN 'bad_symbol' THEN '"' || coalesce(symbol, '') || '" is not of the form <code>.<exchange suffix>'
          ELSE 'period_end is no date' END AS reason, NULL AS row
-     FROM parsed_rows WHERE rule IS NOT NULL`,
+     FROM ${parsed.name} WHERE rule IS NOT NULL`,
   );
   await addMissingColumns(
     session,
@@ -110,7 +111,7 @@ export async function readStatements(
     numeric.map((name) => renamed.get(name) ?? name),
   );
   await session.run(
-    `INSERT INTO ${ident(staged)} BY NAME SELECT * EXCLUDE (rule) FROM parsed_rows WHERE rule IS NULL`,
+    `INSERT INTO ${ident(staged)} BY NAME SELECT * EXCLUDE (rule) FROM ${parsed.name} WHERE rule IS NULL`,
   );
   const dropped = others.filter((name) => !numeric.includes(name));
   return dropped.length > 0 ? [`${source.path}: columns that are not numbers: ${dropped.join(", ")}`] : [];
@@ -130,8 +131,8 @@ export async function readUniverses(
   if (list === undefined && single === undefined) throw missingColumn(source, "symbols");
   const symbols = list ? `unnest(${ident(list)})` : textSql(single);
   const text = (name: string): string => textSql(column(name));
-  await session.run(`CREATE OR REPLACE TEMP TABLE parsed_rows AS
-    SELECT * REPLACE (${canonicalSymbolSql("symbol")} AS symbol),
+  await using parsed = new TempTable(session, "parsed_rows");
+  await parsed.fill(`SELECT * REPLACE (${canonicalSymbolSql("symbol")} AS symbol),
       CASE WHEN ${isSymbolSql("symbol")} THEN ${regionSql("symbol")} END AS symbol_region
     FROM (SELECT line, ${text("id")} AS id, ${text("name")} AS name, ${text("category")} AS category,
       ${text("region")} AS region, ${text("description")} AS description, ${symbols} AS symbol FROM (${source.sql}))`);
@@ -141,15 +142,15 @@ export async function readUniverses(
     "universe_members",
     `SELECT ${literal(source.path)} AS source, line, symbol, NULL AS timestamp, 'bad_symbol' AS rule,
        '"' || coalesce(symbol, '') || '" is not a symbol of a known exchange' AS reason, NULL AS row
-     FROM parsed_rows WHERE symbol_region IS NULL`,
+     FROM ${parsed.name} WHERE symbol_region IS NULL`,
   );
   await session.run(`INSERT INTO ${ident(staged.universes)} BY NAME
     SELECT id, coalesce(any_value(name), id) AS name, coalesce(any_value(category), 'imported') AS category,
       coalesce(any_value(region), mode(symbol_region)) AS region, count(DISTINCT symbol) AS symbol_count,
       any_value(description) AS description
-    FROM parsed_rows WHERE symbol_region IS NOT NULL GROUP BY id`);
+    FROM ${parsed.name} WHERE symbol_region IS NOT NULL GROUP BY id`);
   await session.run(`INSERT INTO ${ident(staged.members)} BY NAME
-    SELECT DISTINCT m.id, m.symbol, u.region FROM parsed_rows m JOIN ${ident(staged.universes)} u USING (id)
+    SELECT DISTINCT m.id, m.symbol, u.region FROM ${parsed.name} m JOIN ${ident(staged.universes)} u USING (id)
     WHERE m.symbol_region IS NOT NULL`);
   return [];
 }

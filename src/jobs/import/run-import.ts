@@ -65,7 +65,7 @@ export async function runImport(
 ): Promise<ImportReport> {
   const table = tableNamed(name) as TableSchema;
   checkMap(table, options.map);
-  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  using session = await Session.open({ spillUnder: lake.work.staging });
   await openRejects(session);
   await stage(session, table);
   const remarks: string[] = [];

@@ -40,8 +40,8 @@ export class SharedAsking {
     run: Run,
     demand: BarsDemand,
   ): Promise<{ readonly facts: PlanFacts; readonly sharing: SharedAsking }> {
-    const version = await ledgerVersion(run.lake);
-    const facts = await run.exclusive(() => readPlanFacts(run, demand));
+    const version = await ledgerVersion(run.context.lake);
+    const facts = await run.exclusive(() => readPlanFacts(run.context, demand));
     return { facts, sharing: new SharedAsking(run, demand, facts, version) };
   }
 
@@ -109,7 +109,7 @@ export class SharedAsking {
   async waitForOthers(): Promise<void> {
     const run = this.#run;
     run.progress.doing("waiting for another run, which asks for the same");
-    await run.clock.sleep(randomInt(...LOOK_AGAIN_MS), run.signal);
+    await run.context.clock.sleep(randomInt(...LOOK_AGAIN_MS), run.context.signal);
     await recoverResponses(run);
     await this.#readNews();
   }
@@ -123,12 +123,12 @@ export class SharedAsking {
   /** Reads the ledger again where other runs have landed in it since. */
   async #readLedger(): Promise<void> {
     const run = this.#run;
-    const version = await ledgerVersion(run.lake);
+    const version = await ledgerVersion(run.context.lake);
     let isNew = false;
-    for (let one = this.#readUpTo + 1; one <= version; one++) isNew ||= !run.ownLedgerVersions.has(one);
+    for (let one = this.#readUpTo + 1; one <= version; one++) isNew ||= !run.ledger.isOwn(one);
     if (isNew) {
       const before = this.#covered();
-      const { covered } = await run.exclusive(() => readPlanFacts(run, this.#demand));
+      const { covered } = await run.exclusive(() => readPlanFacts(run.context, this.#demand));
       // Windows that this run counts as requested stay so: they may have failed, or wait to be landed.
       for (const [symbol, windows] of covered) {
         const known = this.#facts.covered.get(symbol) ?? [];
@@ -154,6 +154,6 @@ export async function leaseInTurn(run: Run, subject: Subject): Promise<Lease> {
     const lease = await run.leases.take(subject);
     if (lease !== undefined) return lease;
     run.progress.doing(`waiting for another run, which asks for ${subject.dataset}`);
-    await run.clock.sleep(randomInt(...LOOK_AGAIN_MS), run.signal);
+    await run.context.clock.sleep(randomInt(...LOOK_AGAIN_MS), run.context.signal);
   }
 }

@@ -1,12 +1,15 @@
 import pMap from "p-map";
-import type { Run } from "../run/run.js";
+import type { RequestSender } from "../run/request-sender.js";
+
+/** Most requests in flight. */
+export const CONCURRENCY = 4;
 
 /**
  * Runs several requests at once. After the first error nothing more is sent. Requests in flight are awaited, because
  * they are paid for: their responses are kept while the run still owns them. Then the error is thrown.
  */
 export async function askEach<T>(
-  run: Pick<Run, "stopSending">,
+  requests: Pick<RequestSender, "stop">,
   subjects: Iterable<T>,
   ask: (subject: T) => Promise<void>,
   concurrency: number,
@@ -18,7 +21,7 @@ export async function askEach<T>(
       await ask(subject);
     } catch (error) {
       errors.push(error);
-      run.stopSending();
+      requests.stop();
     }
   };
   await pMap(subjects, askOne, { concurrency });

@@ -13,9 +13,9 @@ import type { KlineColumns } from "../../wire/kline-columns.js";
 import { ClosedRanges } from "../ledger/closed-ranges.js";
 import { RecentWindows } from "../ledger/recent-windows.js";
 import { enterAbsences, type Leftovers } from "../run/leftovers.js";
-import { CONCURRENCY, type Run } from "../run/run.js";
+import type { Run } from "../run/run.js";
 import type { SharedAsking } from "./ask-beside-others.js";
-import { askEach } from "./ask-each.js";
+import { askEach, CONCURRENCY } from "./ask-each.js";
 import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarRequests } from "./bars-demand.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
@@ -60,8 +60,8 @@ export class AskingBars {
     this.#run = run;
     this.#demand = demand;
     this.#facts = facts;
-    this.#cap = run.limits.rowCap(demand.period);
-    this.#recent = new RecentWindows(lookbackStart(run.startedAt, demand.lookbackDays));
+    this.#cap = run.context.limits.rowCap(demand.period);
+    this.#recent = new RecentWindows(lookbackStart(run.context.startedAt, demand.lookbackDays));
   }
 
   /** Plans, and sends requests until the plan is done or stale. @returns whether there may be more. */
@@ -70,7 +70,7 @@ export class AskingBars {
     this.#sharing.planned();
     const planned = planBarRequests(this.#demand, this.#facts, {
       rowCap: this.#cap.known ?? LIMITS.maxCount,
-      symbolsPerRequest: run.limits.symbolsPerRequest("klines"),
+      symbolsPerRequest: run.context.limits.symbolsPerRequest("klines"),
     });
     // One response shows whether the service keeps to the documented cap: the other requests wait for it.
     const measures =
@@ -83,9 +83,9 @@ export class AskingBars {
     this.#isStale = measures;
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_IN_FLIGHT / largest)));
-    await askEach(run, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
+    await askEach(run.requests, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
     await this.#lookAgain(concurrency);
-    if (!this.#sharing.isElsewhere || run.isHalted(this.table.name)) return this.#isStale;
+    if (!this.#sharing.isElsewhere || run.requests.isHalted(this.table.name)) return this.#isStale;
     // Another run may wait for these leases: the ledger must have the requests before they are released.
     await this.landing.finish();
     await enterAbsences(run, this.#demand, this.leftovers);
@@ -98,7 +98,7 @@ export class AskingBars {
   *#untilStale(units: readonly RequestUnit[]): Generator<RequestUnit> {
     const measuring = this.#isStale;
     for (const unit of units) {
-      if (this.#run.isHalted(this.table.name) || (this.#isStale && !measuring)) return;
+      if (this.#run.requests.isHalted(this.table.name) || (this.#isStale && !measuring)) return;
       yield unit;
     }
   }
@@ -119,24 +119,24 @@ export class AskingBars {
     const urgent = this.#doubts.filter((doubt) => doubt.isUrgent && !this.#closed.explains(doubt));
     if (this.#hasProbed || this.#isStale || urgent.length === 0) return;
     this.#hasProbed = true;
-    const { looks } = nextLooks(urgent, run.limits.symbolsPerRequest("klines"));
+    const { looks } = nextLooks(urgent, run.context.limits.symbolsPerRequest("klines"));
     await this.#look(looks[0] as Page);
   }
 
   /** Requests older bars and absent symbols until no beginning and no absence is in doubt. */
   async #lookAgain(concurrency: number): Promise<void> {
     const run = this.#run;
-    while ((this.#doubts.length > 0 || !this.#absent.isEmpty) && !run.isHalted(this.table.name)) {
+    while ((this.#doubts.length > 0 || !this.#absent.isEmpty) && !run.requests.isHalted(this.table.name)) {
       this.#settleClosed();
-      const size = run.limits.symbolsPerRequest("klines");
+      const size = run.context.limits.symbolsPerRequest("klines");
       const isProbed = (region: Region): boolean => this.#mayLackMinutes(region);
       const looks = [...nextLooks(this.#doubts, size).looks, ...this.#absent.takeLooks(size, isProbed)];
-      await askEach(run, looks, (look) => this.#look(look), concurrency);
+      await askEach(run.requests, looks, (look) => this.#look(look), concurrency);
     }
   }
 
   async #look(look: Page): Promise<void> {
-    if (this.#run.isHalted(this.table.name)) return;
+    if (this.#run.requests.isHalted(this.table.name)) return;
     this.#doubts = this.#doubts.filter((doubt) => look.doubts?.get(doubt.symbol) !== doubt);
     this.#run.progress.plan(this.table.name, 1);
     await this.#askPage(look, this.#sharing.kept);
@@ -147,13 +147,13 @@ export class AskingBars {
     const { symbols, window, region } = page;
     const [{ period }, run] = [this.#demand, this.#run];
     let isTooLarge = false;
-    const got = await run.ask(
+    const got = await run.requests.ask(
       { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
       {
         dataset: this.table.name,
         symbols,
         window,
-        finalEnd: run.finalEnds[region],
+        finalEnd: run.context.finalEnds[region],
         bars: this.#days(page) * symbols.length * barsPerDay(region, period),
       },
       async (body, source) => {
@@ -166,7 +166,7 @@ export class AskingBars {
     else {
       const { response, verdict } = got.value;
       this.#takeVerdict(page, verdict, response.columns);
-      this.#run.completeness.received(this.table.name, response.columns.rows);
+      this.#run.log.completeness.received(this.table.name, response.columns.rows);
       await this.landing.take(got, lease);
     }
   }
@@ -195,7 +195,7 @@ export class AskingBars {
     this.#takeAbsence(page, verdict);
     this.#countAsked(page, verdict.sessions);
     if (this.#demand.lookbackDays) this.#recent.add(verdict, columns);
-    this.#run.completeness.judged(this.table.name, page, verdict);
+    this.#run.log.completeness.judged(this.table.name, page, verdict);
     if (verdict.present.length > 0) this.#withMinutes.add(region);
   }
 
@@ -227,7 +227,7 @@ export class AskingBars {
     if (doubts !== undefined || again !== undefined) return;
     const days = this.#days({ region, window });
     const total = symbols.reduce((sum, symbol) => sum + (sessions?.get(symbol) ?? days), 0);
-    this.#run.completeness.asked(this.table.name, symbols, total);
+    this.#run.log.completeness.asked(this.table.name, symbols, total);
   }
 
   /** Trading days of a page's window. */
@@ -269,7 +269,7 @@ export class AskingBars {
     }
     if (this.#cap.known !== undefined && this.#cap.known !== before) {
       this.#isStale = true;
-      this.#run.limits.learnedCap(this.#demand.period, this.#cap.known);
+      this.#run.context.limits.learnedCap(this.#demand.period, this.#cap.known);
     }
     this.#closed.learn(page, verdict);
   }
@@ -280,19 +280,19 @@ export class AskingBars {
     this.#doubts = this.#doubts.filter((doubt) => !this.#closed.explains(doubt));
     for (const { region, symbols, window } of nextLooks(settled, Number.POSITIVE_INFINITY).looks) {
       this.#settle(symbols, window);
-      this.#run.enterSettled({
+      this.#run.ledger.enterSettled({
         endpoint: ENDPOINTS.klinesBatch,
         dataset: this.table.name,
         symbols,
         window,
-        finalEnd: this.#run.finalEnds[region],
+        finalEnd: this.#run.context.finalEnds[region],
       });
     }
   }
 
   #takesFewer(error: Error, symbols: number): boolean {
     if (symbols <= 1) return false;
-    this.#run.limits.learnedTooMany("klines", error, symbols);
+    this.#run.context.limits.learnedTooMany("klines", error, symbols);
     this.#isStale = true;
     this.#hasMeasured = false;
     return true;

@@ -1,4 +1,4 @@
-import { DAY_MS, parseTradingDate, type TimeRange, unionRanges } from "../../core/time.js";
+import { type Clock, DAY_MS, parseTradingDate, type TimeRange, unionRanges } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
@@ -12,7 +12,7 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { coveredWindows } from "../ledger/ledger.js";
-import type { Run } from "../run/run.js";
+import type { RunContext } from "../run/run-context.js";
 import { regionCalendars } from "./region-calendars.js";
 
 /** Windows that were requested within this time are not checked again. */
@@ -53,11 +53,11 @@ export function barsTable(period: LandedPeriod): TableSchema {
 
 /** Reads the facts of a plan. */
 export async function readPlanFacts(
-  run: Pick<Run, "session" | "lake"> & { readonly clock: Pick<Run["clock"], "now"> },
+  context: Pick<RunContext, "session" | "lake"> & { readonly clock: Pick<Clock, "now"> },
   demand: Pick<BarsDemand, "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting">,
 ): Promise<PlanFacts> {
-  const { session, lake } = run;
-  const now = run.clock.now();
+  const { session, lake, clock } = context;
+  const now = clock.now();
   const calendars = await regionCalendars(session, lake, now);
   const recheck = demand.lookbackDays
     ? { since: recheckSince(demand.lookbackDays, calendars, now), askedBefore: now - RECHECK_AFTER_MS }
@@ -67,7 +67,7 @@ export async function readPlanFacts(
     recheck,
     holes: demand.allHoles ? "all" : "due",
   });
-  const delistedAt = await readDelistings(run);
+  const delistedAt = await readDelistings(context);
   if (demand.endsAtDelisting) {
     for (const [symbol, start] of delistedAt)
       covered.set(
@@ -75,7 +75,7 @@ export async function readPlanFacts(
         unionRanges([...(covered.get(symbol) ?? []), { start, end: Number.MAX_SAFE_INTEGER }]),
       );
   }
-  return { now, calendars, covered, listedAt: await readListings(run), delistedAt };
+  return { now, calendars, covered, listedAt: await readListings(context), delistedAt };
 }
 
 /** The requests that a demand needs, ordered by their windows. */
@@ -149,7 +149,10 @@ function recheckSince(
   return { CN: sinceOf("CN"), HK: sinceOf("HK"), US: sinceOf("US") };
 }
 
-async function readListings({ session, lake }: Pick<Run, "session" | "lake">): Promise<Map<string, number>> {
+async function readListings({
+  session,
+  lake,
+}: Pick<RunContext, "session" | "lake">): Promise<Map<string, number>> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string; date: string }>(
     `SELECT symbol, CAST(listing_date AS VARCHAR) AS date FROM (${files}) WHERE valid_to IS NULL AND listing_date IS NOT NULL`,
@@ -170,7 +173,7 @@ async function readListings({ session, lake }: Pick<Run, "session" | "lake">): P
 async function readDelistings({
   session,
   lake,
-}: Pick<Run, "session" | "lake">): Promise<Map<string, number>> {
+}: Pick<RunContext, "session" | "lake">): Promise<Map<string, number>> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string; at: number }>(
     `SELECT symbol, epoch_ms(max(valid_to))::DOUBLE AS at FROM (${files}) GROUP BY symbol

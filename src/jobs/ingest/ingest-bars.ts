@@ -2,6 +2,7 @@ import { landTradingDays } from "../../lake/land/trading-days.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { explainLeftovers } from "../run/leftovers.js";
 import type { Run } from "../run/run.js";
+import { landOptions } from "../run/run-context.js";
 import { SharedAsking } from "./ask-beside-others.js";
 import { AskingBars } from "./asking-bars.js";
 import type { BarsDemand } from "./bars-demand.js";
@@ -15,13 +16,15 @@ export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   const { facts, sharing } = await SharedAsking.open(run, demand);
   const asking = new AskingBars(run, demand, facts, sharing);
   try {
-    while (!run.isHalted(asking.table.name) && (await asking.askPlanned()));
+    while (!run.requests.isHalted(asking.table.name) && (await asking.askPlanned()));
     await asking.landing.finish();
     await explainLeftovers(run, demand, asking.leftovers);
   } finally {
     await sharing.release();
     await asking.landing.finish();
   }
-  const hasLanded = run.landed.some(({ table, inserted }) => table === BARS_1D.name && inserted > 0);
-  if (hasLanded) run.landed.push(await landTradingDays(run.session, run.lake, run.landOptions()));
+  const { landed } = run.log.facts();
+  const hasLanded = landed.some(({ table, inserted }) => table === BARS_1D.name && inserted > 0);
+  if (hasLanded)
+    run.log.landed(await landTradingDays(run.context.session, run.context.lake, landOptions(run.context)));
 }

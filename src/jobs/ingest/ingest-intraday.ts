@@ -9,6 +9,7 @@ import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { lastResponses } from "../ledger/ledger.js";
 import type { PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
+import type { RunContext } from "../run/run-context.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
@@ -18,20 +19,20 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   const endpoint = ENDPOINTS.intradayUniverse;
   const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
   const answered = await lastResponses(
-    run.session,
-    run.lake,
+    run.context.session,
+    run.context.lake,
     BARS_1M.name,
     `${endpoint.method} ${endpoint.path}`,
   );
-  const due = universes.filter((id) => isDue(answered.get(id), run.clock.now()));
+  const due = universes.filter((id) => isDue(answered.get(id), run.context.clock.now()));
   run.progress.plan(BARS_1M.name, due.length);
-  const known = new Set((await knownUniverses(run)).map(({ id }) => id));
+  const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
   const landing = new LandingBars(run, BARS_1M);
   try {
     for (const id of due) {
-      if (run.isHalted(BARS_1M.name)) break;
+      if (run.requests.isHalted(BARS_1M.name)) break;
       run.progress.doing(`minutes of ${id}`);
-      const got = await run.ask(
+      const got = await run.requests.ask(
         { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
         { dataset: BARS_1M.name, symbols: [id] },
         async (body) => {
@@ -49,11 +50,11 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   } finally {
     await landing.finish();
   }
-  await run.landLedger();
+  await run.ledger.land();
   await lease.release();
 }
 
-async function knownUniverses({ session, lake }: Run): Promise<readonly { readonly id: string }[]> {
+async function knownUniverses({ session, lake }: RunContext): Promise<readonly { readonly id: string }[]> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSES)));
   return session.json(`SELECT id FROM (${files}) WHERE valid_to IS NULL`);
 }
@@ -61,15 +62,15 @@ async function knownUniverses({ session, lake }: Run): Promise<readonly { readon
 /** A universe that neither the lake nor the service knows: its request fails, so that the next run reports it too. */
 function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse<unknown>): void {
   const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
-  run.failures.push({ request: `${BARS_1M.name} ${requestId}`, reason, symbols: 0 });
-  run.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
+  run.log.failure({ request: `${BARS_1M.name} ${requestId}`, reason, symbols: 0 });
+  run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
 }
 
 /** A universe whose day was cut: its bars land, and its request has failed, so that the run is not complete. */
 function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>): PendingResponse<T> {
   const since = new Date(cut.since).toISOString();
   const reason = `universe ${id}: ${cut.symbols} symbols have ${cut.bars} bars each, and none before ${since}: the service seems to cut them; the pipeline minute asks for whole days`;
-  run.failures.push({ request: `${BARS_1M.name} ${got.requestId}`, reason, symbols: cut.symbols });
+  run.log.failure({ request: `${BARS_1M.name} ${got.requestId}`, reason, symbols: cut.symbols });
   const records = got.entry.records.map((one) => ({ ...one, status: "failed" as const, reason }));
   return { ...got, entry: { ...got.entry, records } };
 }

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { Issue, IssueLog } from "../../core/issue.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal, literalList } from "../../db/quote.js";
+import { TempTable } from "../../db/temp-table.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH } from "../../market/symbol.js";
@@ -23,9 +24,8 @@ import {
 import { lastResponses } from "../ledger/ledger.js";
 import { type PendingResponse, type Received, withFailed } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
+import { landOptions } from "../run/run-context.js";
 import { leaseInTurn } from "./ask-beside-others.js";
-
-const STAGED = "staged_versions";
 
 /**
  * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each
@@ -33,10 +33,10 @@ const STAGED = "staged_versions";
  */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
   const lease = await leaseInTurn(run, { dataset: INSTRUMENTS.name, symbols: [] });
-  const oldest = subHours(run.clock.now(), refreshHours).getTime();
+  const oldest = subHours(run.context.clock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
-  if (!run.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
-  await run.landLedger();
+  if (!run.requests.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
+  await run.ledger.land();
   await lease.release();
 }
 
@@ -47,9 +47,9 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
   const due = listed.filter(({ exchange }) => isDue(exchange));
   run.progress.plan(INSTRUMENTS.name, due.length);
   for (const { exchange, region, count } of due) {
-    if (run.isHalted(INSTRUMENTS.name)) return;
+    if (run.requests.isHalted(INSTRUMENTS.name)) return;
     run.progress.doing(`instruments of ${exchange}`);
-    const got = await run.ask(
+    const got = await run.requests.ask(
       { endpoint: ENDPOINTS.exchangeInstruments, path: { exchange } },
       { dataset: INSTRUMENTS.name, symbols: [exchange] },
       async (body) => {
@@ -82,9 +82,9 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
   const batches = inBatches(due, LIMITS.universesPerRequest);
   run.progress.plan(UNIVERSE_MEMBERS.name, batches.length);
   for (const ids of batches) {
-    if (run.isHalted(UNIVERSE_MEMBERS.name)) return;
+    if (run.requests.isHalted(UNIVERSE_MEMBERS.name)) return;
     run.progress.doing("members of universes");
-    const got = await run.ask(
+    const got = await run.requests.ask(
       { endpoint: ENDPOINTS.universesBatch, body: { ids } },
       { dataset: UNIVERSE_MEMBERS.name, symbols: ids },
       async (body) => receivedMembers(await decodeRecords(body, "map", universeDetail), ids),
@@ -133,7 +133,8 @@ async function doubtAbout(
   return listDoubt({ ...facts, current });
 }
 
-async function currentRows<T>({ session, lake }: Run, table: TableSchema, where = "true"): Promise<T[]> {
+async function currentRows<T>(run: Run, table: TableSchema, where = "true"): Promise<T[]> {
+  const { session, lake } = run.context;
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
   return session.json<T>(
     `SELECT * FROM (${files}) WHERE valid_to IS NULL AND ${where} ORDER BY ${subjectOf(table)}`,
@@ -154,7 +155,7 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
   const isDue = await dueSince(run, table, endpoint, oldest);
   if (isDue("")) {
     run.progress.plan(table.name, 1);
-    const got = await run.ask({ endpoint }, { dataset: table.name, symbols: [] }, async (body) =>
+    const got = await run.requests.ask({ endpoint }, { dataset: table.name, symbols: [] }, async (body) =>
       receivedRecords(await decodeRecords(body, "list", element)),
     );
     if (got === undefined) return [];
@@ -175,7 +176,7 @@ async function dueSince(
   oldest: number,
 ): Promise<(subject: string) => boolean> {
   const name = `${endpoint.method} ${endpoint.path}`;
-  const answered = await lastResponses(run.session, run.lake, table.name, name);
+  const answered = await lastResponses(run.context.session, run.context.lake, table.name, name);
   return (subject) => (answered.get(subject) ?? 0) <= oldest;
 }
 
@@ -204,22 +205,21 @@ async function land(
   for (const [part, doubt] of doubts) {
     const reason = `the list${part && ` of ${part}`} may lack rows: ${doubt}; nothing ends, and it is requested again`;
     reasons.set(part, reason);
-    run.failures.push({ request: `${table.name} ${requestId}`, reason, symbols: 0 });
+    run.log.failure({ request: `${table.name} ${requestId}`, reason, symbols: 0 });
   }
   const sound = whole.filter((part) => !doubts.has(part));
   const ofParts =
     subject === undefined ? "true" : `c.${ident(subject)} IN (SELECT unnest(${literalList(sound)}))`;
   const complete = sound.length > 0 ? ofParts : "false";
   const columns = table.columns.filter((c: Column) => !c.name.startsWith("valid_"));
-  await stageObjects(run.session, STAGED, columns, rows);
-  await run.session.run(
-    `CREATE OR REPLACE TEMP TABLE ${STAGED} AS SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${STAGED}`,
-  );
-  run.landed.push(
-    await landVersions(run.session, run.lake, table, STAGED, { ...run.landOptions(), complete }),
-  );
-  run.enter(withFailed(entry, reasons));
-  await run.landLedger();
+  const { session, lake } = run.context;
+  await using staged = new TempTable(session, "staged_versions");
+  await stageObjects(session, staged.name, columns, rows);
+  await staged.fill(`SELECT DISTINCT ON (${subjectOf(table)}) * FROM ${staged.name}`);
+  const options = { ...landOptions(run.context), complete };
+  run.log.landed(await landVersions(session, lake, table, staged.name, options));
+  run.ledger.enter(withFailed(entry, reasons));
+  await run.ledger.land();
 }
 
 function subjectOf(table: TableSchema): string {

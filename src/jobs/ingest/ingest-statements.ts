@@ -9,9 +9,9 @@ import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-rec
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type StatementRecord, statementRecord } from "../../wire/resources.js";
 import { lastResponses } from "../ledger/ledger.js";
-import { CONCURRENCY, type Run } from "../run/run.js";
+import type { Run } from "../run/run.js";
 import { leaseInTurn } from "./ask-beside-others.js";
-import { askEach } from "./ask-each.js";
+import { askEach, CONCURRENCY } from "./ask-each.js";
 import { receivedRecords } from "./ingest-reference.js";
 import { LandingStatements } from "./landing-statements.js";
 import { StatementFields } from "./statement-fields.js";
@@ -31,25 +31,25 @@ export interface StatementsDemand {
 
 /** Requests the statements of every symbol, and keeps each version that was not seen before. */
 export async function ingestStatements(run: Run, demand: StatementsDemand): Promise<void> {
-  const oldest = subHours(run.clock.now(), demand.refreshHours).getTime();
+  const oldest = subHours(run.context.clock.now(), demand.refreshHours).getTime();
   const symbols = [...demand.symbols.values()].flat().sort();
   for (const name of demand.tables) {
     const { table, endpoint } = STATEMENTS[name];
     const lease = await leaseInTurn(run, { dataset: table.name, symbols });
     const answered = await lastResponses(
-      run.session,
-      run.lake,
+      run.context.session,
+      run.context.lake,
       table.name,
       `${endpoint.method} ${endpoint.path}`,
     );
     const due = symbols.filter((symbol) => (answered.get(symbol) ?? 0) <= oldest);
     run.progress.doing(table.name);
-    const { columns } = await run.lake.snapshot(table);
+    const { columns } = await run.context.lake.snapshot(table);
     const fields = new StatementFields(table, columns);
     const landing = new LandingStatements(run, table, fields);
     try {
       await askInBatches(run, due, table.name, async (batch, heals) => {
-        const got = await run.ask(
+        const got = await run.requests.ask(
           { endpoint, query: { symbols: batch.join(",") } },
           { dataset: table.name, symbols: batch },
           async (body) =>
@@ -73,19 +73,19 @@ async function askInBatches(
   ask: (batch: readonly string[], heals: (error: ServiceError) => boolean) => Promise<void>,
 ): Promise<void> {
   const left: string[] = [];
-  const batches = inBatches(symbols, run.limits.symbolsPerRequest("financials"));
+  const batches = inBatches(symbols, run.context.limits.symbolsPerRequest("financials"));
   run.progress.replan(dataset, batches.length);
   const askOne = async (batch: readonly string[]): Promise<void> => {
-    if (run.isHalted(dataset)) return;
+    if (run.requests.isHalted(dataset)) return;
     if (left.length > 0) return void left.push(...batch);
     await ask(batch, (error) => {
       if (batch.length === 1 || !isTooManySymbols(error)) return false;
-      run.limits.learnedTooMany("financials", error, batch.length);
+      run.context.limits.learnedTooMany("financials", error, batch.length);
       left.push(...batch);
       return true;
     });
   };
-  await askEach(run, batches, askOne, CONCURRENCY);
+  await askEach(run.requests, batches, askOne, CONCURRENCY);
   if (left.length > 0) await askInBatches(run, left.sort(), dataset, ask);
 }
 

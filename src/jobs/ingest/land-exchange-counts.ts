@@ -1,5 +1,6 @@
 import { parquetRelation } from "../../db/parquet-relation.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
@@ -14,7 +15,9 @@ export async function landExchangeCounts(
   options: LandOptions,
 ): Promise<LandReport> {
   const live = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
-  await session.run(`CREATE OR REPLACE TEMP TABLE staged_exchanges AS
-    SELECT exchange, region, count(*) AS "count" FROM (${live}) WHERE valid_to IS NULL GROUP BY ALL`);
-  return landVersions(session, lake, exchanges, "staged_exchanges", options);
+  await using counts = new TempTable(session, "exchange_counts");
+  await counts.fill(
+    `SELECT exchange, region, count(*) AS "count" FROM (${live}) WHERE valid_to IS NULL GROUP BY ALL`,
+  );
+  return await landVersions(session, lake, exchanges, counts.name, options);
 }

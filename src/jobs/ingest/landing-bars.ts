@@ -13,6 +13,7 @@ import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { RequestRecord } from "../ledger/ledger.js";
 import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
+import { landOptions } from "../run/run-context.js";
 
 /** Bars that are landed together. As many may wait at the same time, so this number bounds the memory. */
 export const GROUP_BARS = 750_000;
@@ -52,13 +53,13 @@ export class LandingBars {
   async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
     const cached: CachedResponse = { ...response, lease: lease?.retain() };
     const { columns } = cached.value.response;
-    const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.finalEnds };
+    const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };
     const note: BarsNote = { dataset, source: cached.source, finalEnds, entry: cached.entry };
     const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
     try {
       await this.#run.responses.store(cached.requestId, note, body);
     } catch (error) {
-      this.#run.diskIsFull(error);
+      this.#run.log.stopIfUnwritable(error);
       await cached.lease?.release();
       throw error;
     }
@@ -90,11 +91,13 @@ export class LandingBars {
     try {
       if (group.length > 0 && this.#failure === undefined) {
         run.progress.doing(`landing ${this.#table.name}`);
-        await run.exclusive(() => landResponses(run, this.#table, group.map(delivered), run.finalEnds));
+        await run.exclusive(() =>
+          landResponses(run, this.#table, group.map(delivered), run.context.finalEnds),
+        );
         await run.responses.forget(group.map(({ requestId }) => requestId));
       }
     } catch (error) {
-      run.diskIsFull(error);
+      run.log.stopIfUnwritable(error);
       this.#failure = error;
     } finally {
       for (const { value, lease } of group) {
@@ -133,20 +136,22 @@ export async function landResponses(
   const [bars, landedBars] = [barsOf(false), barsOf(true)];
   const broken: BarSegment[] = [];
   const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
-  const options = { ...run.landOptions(), finalEnd: finalEnds, onBroken };
+  const options = { ...landOptions(run.context), finalEnd: finalEnds, onBroken };
   if (bars.length > 0) {
     const responses = bars.map(({ source }) => source);
-    run.landed.push(await landKlines(run.session, run.lake, table, bars, { ...options, responses }));
+    run.log.landed(
+      await landKlines(run.context.session, run.context.lake, table, bars, { ...options, responses }),
+    );
   }
   // The commit has the good bars; what was set aside is known only once the ledger has it, too.
-  await setAsideBroken(run.session, table, landedBars, options);
+  await setAsideBroken(run.context.session, table, landedBars, options);
   for (const { entry, source } of group) {
     const holes = brokenDays(broken.filter((one) => one.source === source));
     for (const { symbol, window, bars: n } of holes)
-      run.completeness.setAside(table.name, { symbol, window, bars: n });
-    run.enter(holes.length > 0 ? withHoles(entry, holes) : entry);
+      run.log.completeness.setAside(table.name, { symbol, window, bars: n });
+    run.ledger.enter(holes.length > 0 ? withHoles(entry, holes) : entry);
   }
-  await run.landLedger();
+  await run.ledger.land();
 }
 
 /** The days on which bars of a symbol were set aside at the landing, and the number of these bars. */

@@ -1,12 +1,12 @@
-import { ident } from "../../db/quote.js";
+import { TempTable } from "../../db/temp-table.js";
 import { landStatements } from "../../lake/land/land-statements.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import type { LedgerEntry, PendingResponse } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
+import { landOptions } from "../run/run-context.js";
 import type { StatementFields } from "./statement-fields.js";
 
-const STAGED = "staged_statements";
 /** Statements that are landed at once; this bounds the memory. */
 const GROUP_ROWS = 20_000;
 
@@ -59,7 +59,7 @@ export class LandingStatements {
     const group = this.#pending;
     this.#pending = [];
     this.#rows = 0;
-    if (group.length === 0) return this.#run.exclusive(() => this.#run.landLedger());
+    if (group.length === 0) return this.#run.exclusive(() => this.#run.ledger.land());
     await this.#run.exclusive(async () => {
       this.#run.progress.doing(`landing ${this.#table.name}`);
       await landStatementNotes(
@@ -82,10 +82,11 @@ export async function landStatementNotes(
 ): Promise<void> {
   const rows = notes.flatMap((note) => note.rows);
   if (rows.length > 0) {
-    await stageObjects(run.session, STAGED, columns, rows);
-    run.landed.push(await landStatements(run.session, run.lake, table, STAGED, run.landOptions()));
-    await run.session.run(`DROP TABLE ${ident(STAGED)}`);
+    const { session, lake } = run.context;
+    await using staged = new TempTable(session, "staged_statements");
+    await stageObjects(session, staged.name, columns, rows);
+    run.log.landed(await landStatements(session, lake, table, staged.name, landOptions(run.context)));
   }
-  for (const { entry } of notes) run.enter(entry);
-  await run.landLedger();
+  for (const { entry } of notes) run.ledger.enter(entry);
+  await run.ledger.land();
 }

@@ -2,6 +2,7 @@ import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/
 import { perRegion, regionSql } from "../../db/market/region-sql.js";
 import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { type LandOptions, upsert } from "../../lake/land/upsert.js";
@@ -65,8 +66,9 @@ export async function landRequests(
     reason: r.reason,
     month: `${new Date(r.askedAt).toISOString().slice(0, 7)}-01`,
   }));
-  await stageObjects(session, "staged_requests", REQUESTS.columns, rows);
-  return (await upsert(session, lake, REQUESTS, "staged_requests", options)).version;
+  await using staged = new TempTable(session, "staged_requests");
+  await stageObjects(session, staged.name, REQUESTS.columns, rows);
+  return (await upsert(session, lake, REQUESTS, staged.name, options)).version;
 }
 
 /** The newest version of the ledger. */

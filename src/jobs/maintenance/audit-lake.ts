@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../../core/errors.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Severity } from "../../lake/maintenance/check/finding.js";
 import { openReader } from "../../lake/publish.js";
@@ -10,7 +11,6 @@ import { openReader } from "../../lake/publish.js";
 /** The audits that come with barlake, one per file. */
 const AUDITS = fileURLToPath(new URL("../../../sql/audits", import.meta.url));
 const EXAMPLES = 3;
-const FOUND = "audit_findings";
 
 /** A query over a lake's views that returns offending rows, and must return none. */
 export interface Audit {
@@ -87,10 +87,11 @@ export async function auditLake(
 }
 
 async function runAudit(session: Session, { sql, ...audit }: Audit): Promise<AuditFinding | undefined> {
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${FOUND} AS ${sql}`);
-  const [counted] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM ${FOUND}`);
+  await using found = new TempTable(session, "audit_findings");
+  await found.fill(sql);
+  const [counted] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM ${found.name}`);
   const rows = Number(counted?.n ?? 0);
   if (rows === 0) return undefined;
-  const { names, rows: examples } = await session.preview(`FROM ${FOUND}`, EXAMPLES);
+  const { names, rows: examples } = await session.preview(`FROM ${found.name}`, EXAMPLES);
   return { ...audit, rows, columns: names, examples };
 }

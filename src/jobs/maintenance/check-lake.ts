@@ -1,7 +1,7 @@
 import type { Lake } from "../../lake/lake.js";
+import { STAGING } from "../../lake/local/work-folder.js";
 import { type CheckOptions, checkTable, type TableCheck } from "../../lake/maintenance/check/check-table.js";
 import type { Finding } from "../../lake/maintenance/check/finding.js";
-import { STAGING } from "../../lake/storage/storage.js";
 import type { TableSchema } from "../../schema/column.js";
 
 /** What was checked in a lake, and what was found. */
@@ -32,7 +32,7 @@ export async function checkLake(
 
 /** Files in staging: a command is running, or was stopped. */
 async function stagedLeftovers(lake: Lake): Promise<Finding[]> {
-  const staged = await lake.storage.walk(STAGING);
+  const staged = await lake.work.unfinished();
   const bytes = staged.reduce((sum, { size }) => sum + size, 0);
   if (staged.length === 0) return [];
   return [

@@ -3,6 +3,7 @@ import { messageOf, ServiceError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
 import type { LandedPeriod } from "../../market/period.js";
@@ -11,7 +12,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { isServiceFault } from "../run/request-records.js";
 import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
-import { compareWindow, oldestInLake, SAMPLED } from "./compare-window.js";
+import { compareWindow, oldestInLake } from "./compare-window.js";
 
 /** Size of the sample: a part of the requests in the ledger, or a number of requests. */
 export type SampleSize = { readonly part: number } | { readonly requests: number };
@@ -57,8 +58,6 @@ export interface SampleEnvironment {
   readonly onProgress?: (progress: { done: number; total: number; rows: number; doing: string }) => void;
 }
 
-/** The bars that were compared so far. */
-const SEEN = "sample_seen";
 /** Deviating bars that are reported one by one for each request. */
 const SHOWN_A_REQUEST = 20;
 const PERIODS: readonly (readonly [LandedPeriod, TableSchema])[] = [
@@ -81,9 +80,9 @@ export async function checkSample(environment: SampleEnvironment, size: SampleSi
   const tables: TableSample[] = [];
   const deviations: DeviatingBar[] = [];
   const failures: string[] = [];
-  await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${SEEN} ("table" VARCHAR, symbol VARCHAR, timestamp TIMESTAMPTZ)`,
-  );
+  // The bars that were compared so far.
+  await using seen = new TempTable(session, "seen_bars");
+  await seen.define('"table" VARCHAR, symbol VARCHAR, timestamp TIMESTAMPTZ');
   const samples: { readonly requests: SampledRequest[]; readonly sample: TableSample }[] = [];
   for (const [period, table] of PERIODS) samples.push(await drawSample(session, period, table, size));
   const total = samples.reduce((sum, { requests }) => sum + requests.length, 0);
@@ -96,7 +95,7 @@ export async function checkSample(environment: SampleEnvironment, size: SampleSi
       environment.onProgress?.({ done, total, rows, doing: `${sample.table} again` });
       try {
         asked += 1;
-        const compared = await compareRequest(session, environment, request);
+        const compared = await compareRequest(session, seen, environment, request);
         bars += compared.bars;
         for (const kind of ["changed", "gone", "new"] as const) counts[kind] += compared.counts[kind];
         deviations.push(...compared.deviations);
@@ -149,25 +148,29 @@ interface Comparison {
 
 async function compareRequest(
   session: Session,
+  seen: TempTable,
   { client, clock, signal }: SampleEnvironment,
   request: SampledRequest,
 ): Promise<Comparison> {
   const { table } = request;
   const known = await oldestInLake(session, table, request);
   const whole = await askWindowAgain(client, request, known, signal);
-  await compareWindow(session, table, request, whole, clock.now());
+  await using sampled = new TempTable(session, "sampled_bars");
+  await compareWindow(session, sampled, table, request, whole, clock.now());
   // Requests overlap, mostly those of a lookback: a bar counts once.
-  const key = `"table" = ${literal(table.name)} AND seen.symbol = ${SAMPLED}.symbol AND seen.timestamp = ${SAMPLED}.timestamp`;
-  await session.run(`DELETE FROM ${SAMPLED} WHERE EXISTS (FROM ${SEEN} seen WHERE ${key})`);
-  await session.run(`INSERT INTO ${SEEN} SELECT ${literal(table.name)}, symbol, timestamp FROM ${SAMPLED}`);
+  const key = `"table" = ${literal(table.name)} AND seen.symbol = ${sampled.name}.symbol AND seen.timestamp = ${sampled.name}.timestamp`;
+  await session.run(`DELETE FROM ${sampled.name} WHERE EXISTS (FROM ${seen.name} seen WHERE ${key})`);
+  await session.run(
+    `INSERT INTO ${seen.name} SELECT ${literal(table.name)}, symbol, timestamp FROM ${sampled.name}`,
+  );
   const [counted] = await session.json<{ bars: number } & Record<Deviation, number>>(
     `SELECT count(*)::DOUBLE AS bars, count(*) FILTER (kind = 'changed')::DOUBLE AS changed,
-       count(*) FILTER (kind = 'gone')::DOUBLE AS gone, count(*) FILTER (kind = 'new')::DOUBLE AS new FROM ${SAMPLED}`,
+       count(*) FILTER (kind = 'gone')::DOUBLE AS gone, count(*) FILTER (kind = 'new')::DOUBLE AS new FROM ${sampled.name}`,
   );
   const { bars: compared = 0, ...counts } = counted ?? { changed: 0, gone: 0, new: 0 };
   const shown = await session.json<Omit<DeviatingBar, "table">>(
     `SELECT symbol, strftime(timestamp, '%Y-%m-%dT%H:%M:%S.%gZ') AS timestamp, kind, "values"
-     FROM ${SAMPLED} WHERE kind IS NOT NULL ORDER BY symbol, ${SAMPLED}.timestamp LIMIT ${SHOWN_A_REQUEST}`,
+     FROM ${sampled.name} WHERE kind IS NOT NULL ORDER BY symbol, ${sampled.name}.timestamp LIMIT ${SHOWN_A_REQUEST}`,
   );
   return { bars: compared, counts, deviations: shown.map((one) => ({ table: table.name, ...one })) };
 }

@@ -3,6 +3,7 @@ import { lotSql } from "../../db/market/region-sql.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
 import { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
@@ -40,7 +41,7 @@ const OWN_TO_A_LAKE = new Set([
  * and the current rows of dated tables. The service's responses contain no more than that.
  */
 export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
-  using session = await Session.open({ spillUnder: right.stagingFolder });
+  using session = await Session.open({ spillUnder: right.work.staging });
   const results: TableComparison[] = [];
   for (const table of TABLES) {
     if (GROWN_BY_ITSELF.has(table.name)) continue;
@@ -48,12 +49,14 @@ export async function compareLakes(left: Lake, right: Lake): Promise<TableCompar
     const columns = a.columns.map((c) => c.name).filter((name) => b.columns.some((c) => c.name === name));
     const sql = async (lake: Lake, snapshot: Snapshot): Promise<string> =>
       contentSql(table, columns, await parquetRelation(session, lake.filesOf(snapshot)));
-    await session.run(`CREATE OR REPLACE TEMP TABLE left_rows AS ${await sql(left, a)}`);
-    await session.run(`CREATE OR REPLACE TEMP TABLE right_rows AS ${await sql(right, b)}`);
+    await using leftRows = new TempTable(session, "left_rows");
+    await using rightRows = new TempTable(session, "right_rows");
+    await leftRows.fill(await sql(left, a));
+    await rightRows.fill(await sql(right, b));
     const [found] = await session.json<{ rows: bigint; only_left: bigint; only_right: bigint }>(
-      `SELECT (SELECT count(*) FROM left_rows) AS rows,
-         (SELECT count(*) FROM (FROM left_rows EXCEPT ALL FROM right_rows)) AS only_left,
-         (SELECT count(*) FROM (FROM right_rows EXCEPT ALL FROM left_rows)) AS only_right`,
+      `SELECT (SELECT count(*) FROM ${leftRows.name}) AS rows,
+         (SELECT count(*) FROM (FROM ${leftRows.name} EXCEPT ALL FROM ${rightRows.name})) AS only_left,
+         (SELECT count(*) FROM (FROM ${rightRows.name} EXCEPT ALL FROM ${leftRows.name})) AS only_right`,
     );
     results.push({
       table: table.name,

@@ -1,6 +1,7 @@
 import { barScan } from "../../arrow/scan/bar-scan.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import type { TempTable } from "../../db/temp-table.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/data-file.js";
 import { isLoss } from "../../lake/land/rejects.js";
 import { finalEnd } from "../../market/sessions.js";
@@ -9,8 +10,6 @@ import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { AskedWindow, WholeWindow } from "./ask-window-again.js";
 
-/** The bars of a window that were compared: `symbol`, `timestamp`, `kind` (null where both are alike) and `values`. */
-export const SAMPLED = "sampled";
 const IN_WINDOW = `symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
   AND timestamp >= make_timestamptz($2::BIGINT * 1000) AND timestamp < make_timestamptz($3::BIGINT * 1000)`;
 
@@ -28,14 +27,16 @@ export async function oldestInLake(
 }
 
 /**
- * Compares a service's bars of a window by key with the bars that the lake would land, into the table {@link SAMPLED};
- * symbols with unusable columns are left out. Where bars of a symbol were set aside, none of the symbol counts as gone:
+ * Compares a service's bars of a window by key with the bars that the lake would land; symbols with
+ * unusable columns are left out. Where bars of a symbol were set aside, none of the symbol counts as gone:
  * the service has these bars, but in a bad state.
  *
+ * @param compared receives the bars: `symbol`, `timestamp`, `kind` (null where both are alike) and `values`.
  * @param now epoch milliseconds.
  */
 export async function compareWindow(
   session: Session,
+  compared: TempTable,
   table: TableSchema,
   { symbols, window }: AskedWindow,
   { responses, unusable }: WholeWindow,
@@ -59,9 +60,8 @@ export async function compareWindow(
       {'column': ${name}, 'lake': coalesce(${lake}::VARCHAR, 'null'), 'service': coalesce(${service}::VARCHAR, 'null')} END`,
   );
   try {
-    await session.run(
-      `CREATE OR REPLACE TEMP TABLE ${SAMPLED} AS
-       SELECT symbol, timestamp,
+    await compared.fill(
+      `SELECT symbol, timestamp,
          CASE WHEN lake.close IS NULL THEN 'new' WHEN service.close IS NULL THEN 'gone' WHEN ${differs} THEN 'changed' END AS kind,
          CASE WHEN lake.close IS NOT NULL AND service.close IS NOT NULL
            THEN list_filter([${values.join(", ")}], lambda one: one IS NOT NULL) ELSE [] END AS "values"
@@ -74,7 +74,7 @@ export async function compareWindow(
       for (const { rule, symbol, rejected } of issues.counts)
         if (symbol !== undefined && isLoss({ rule, rows: rejected })) bad.add(symbol);
     await session.run(
-      `DELETE FROM ${SAMPLED} WHERE kind = 'gone' AND symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))`,
+      `DELETE FROM ${compared.name} WHERE kind = 'gone' AND symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))`,
       [JSON.stringify([...bad])],
     );
   } finally {

@@ -64,7 +64,7 @@ export async function repairLake(
   options: RepairOptions,
   clock: Pick<Clock, "now">,
 ): Promise<RepairReport[]> {
-  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  using session = await Session.open({ spillUnder: lake.work.staging });
   const reports: RepairReport[] = [];
   // The ledger comes first: the other tables need it.
   const ordered = [...tables.filter((one) => one === REQUESTS), ...tables.filter((one) => one !== REQUESTS)];

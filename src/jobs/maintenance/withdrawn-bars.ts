@@ -1,5 +1,6 @@
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import { type WithdrawReport, withdrawRows } from "../../lake/land/withdraw-rows.js";
 import { openReader, publish } from "../../lake/publish.js";
 import { regionOf } from "../../market/symbol.js";
@@ -8,7 +9,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { newRunId } from "../run/run-pipeline.js";
 import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
 import type { SampleEnvironment } from "./check-sample.js";
-import { compareWindow, oldestInLake, SAMPLED } from "./compare-window.js";
+import { compareWindow, oldestInLake } from "./compare-window.js";
 
 /** Bars of one symbol that a service no longer has. */
 export interface WithdrawnBars {
@@ -30,8 +31,6 @@ export interface WithdrawnReport {
   readonly accepted: WithdrawReport | undefined;
 }
 
-const WITHDRAWN = "withdrawn_bars";
-
 /**
  * Finds final bars of a lake that a service no longer has: it is requested twice, and bars missing both times count.
  *
@@ -49,25 +48,27 @@ export async function withdrawnBars(
   using session = reader;
   const period = table === BARS_1D ? "1d" : "1m";
   const window: AskedWindow = { ...asked, period, control: await controlSymbol(session, table, asked) };
-  await compareOnce(session, environment, table, window);
-  const found = `SELECT symbol, timestamp FROM ${SAMPLED} WHERE kind = 'gone'`;
+  await using sampled = new TempTable(session, "sampled_bars");
+  await using gone = new TempTable(session, "withdrawn_bars");
+  await compareOnce(session, sampled, environment, table, window);
+  const found = `SELECT symbol, timestamp FROM ${sampled.name} WHERE kind = 'gone'`;
   const [both] = await session.json<{ n: number }>(
-    `SELECT count(*) FILTER (kind IS NULL OR kind = 'changed')::DOUBLE AS n FROM ${SAMPLED}`,
+    `SELECT count(*) FILTER (kind IS NULL OR kind = 'changed')::DOUBLE AS n FROM ${sampled.name}`,
   );
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${WITHDRAWN} AS ${found}`);
-  const symbols = await goneSymbols(session);
+  await gone.fill(found);
+  const symbols = await symbolsIn(session, gone);
   if (symbols.length > 0) {
-    await compareOnce(session, environment, table, { ...window, symbols });
-    await session.run(`DELETE FROM ${WITHDRAWN} WHERE (symbol, timestamp) NOT IN (${found})`);
+    await compareOnce(session, sampled, environment, table, { ...window, symbols });
+    await session.run(`DELETE FROM ${gone.name} WHERE (symbol, timestamp) NOT IN (${found})`);
   }
   const withdrawn = await session.json<WithdrawnBars>(
     `SELECT symbol, count(*)::INT AS bars, ${isoSql("min(timestamp)")} AS first, ${isoSql("max(timestamp)")} AS last
-     FROM ${WITHDRAWN} GROUP BY symbol ORDER BY symbol`,
+     FROM ${gone.name} GROUP BY symbol ORDER BY symbol`,
   );
   const now = clock.now();
   const accepted =
     accept && withdrawn.length > 0
-      ? await withdrawRows(session, lake, table, WITHDRAWN, { runId: newRunId(now), now })
+      ? await withdrawRows(session, lake, table, gone.name, { runId: newRunId(now), now })
       : undefined;
   if (accepted !== undefined) await publish(lake);
   return { table: table.name, bars: both?.n ?? 0, withdrawn, accepted };
@@ -75,12 +76,13 @@ export async function withdrawnBars(
 
 async function compareOnce(
   session: Session,
+  sampled: TempTable,
   { client, clock, signal }: SampleEnvironment,
   table: TableSchema,
   window: AskedWindow,
 ): Promise<void> {
   const whole = await askWindowAgain(client, window, await oldestInLake(session, table, window), signal);
-  await compareWindow(session, table, window, whole, clock.now());
+  await compareWindow(session, sampled, table, window, whole, clock.now());
 }
 
 /** Another symbol of the same region, with the most bars in a window. */
@@ -99,10 +101,8 @@ async function controlSymbol(
   return found?.symbol;
 }
 
-async function goneSymbols(session: Session): Promise<string[]> {
-  const rows = await session.json<{ symbol: string }>(
-    `SELECT DISTINCT symbol FROM ${WITHDRAWN} ORDER BY symbol`,
-  );
+async function symbolsIn(session: Session, { name }: TempTable): Promise<string[]> {
+  const rows = await session.json<{ symbol: string }>(`SELECT DISTINCT symbol FROM ${name} ORDER BY symbol`);
   return rows.map(({ symbol }) => symbol);
 }
 

@@ -33,26 +33,26 @@ export async function enterAbsences(
   { period }: BarsDemand,
   { table, facts, absent }: Leftovers,
 ): Promise<void> {
-  const { session, lake } = run;
-  if (run.isHalted(table.name)) return;
+  const { session, lake } = run.context;
+  if (run.requests.isHalted(table.name)) return;
   const { calendars, listedAt, now } = facts;
   const parts = { session, lake, table, period, calendars, listedAt, now };
   const explained = await run.exclusive(() => explainAbsences(parts, absent.takeUnseen()));
   for (const { region, window, symbols, reason, days } of explained) {
-    const finalEnd = run.finalEnds[region];
-    run.enterSettled(
+    const finalEnd = run.context.finalEnds[region];
+    run.ledger.enterSettled(
       { endpoint: ENDPOINTS.klinesBatch, dataset: table.name, symbols, window, finalEnd },
       reason,
     );
-    if (!INCOMPLETE.has(reason)) run.completeness.absent(table.name, reason, symbols, days);
+    if (!INCOMPLETE.has(reason)) run.log.completeness.absent(table.name, reason, symbols, days);
   }
-  await run.exclusive(() => run.landLedger());
+  await run.exclusive(() => run.ledger.land());
 }
 
 /** Reports bars of recent days that the service no longer has. */
 async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<void> {
-  for (const gone of await run.exclusive(() => recent.gone(run.session, run.lake, table)))
-    run.completeness.withdrawn(table.name, gone);
+  for (const gone of await run.exclusive(() => recent.gone(run.context.session, run.context.lake, table)))
+    run.log.completeness.withdrawn(table.name, gone);
 }
 
 /**
@@ -61,9 +61,9 @@ async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<vo
  */
 async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftovers): Promise<void> {
   const dataset = table.name;
-  const holes = await run.exclusive(() => readHoles(run.session, run.lake, dataset));
+  const holes = await run.exclusive(() => readHoles(run.context.session, run.context.lake, dataset));
   for (const [region, symbols] of demand.symbols) {
-    const { start, end } = rangeOf(region, demand, run.clock.now());
+    const { start, end } = rangeOf(region, demand, run.context.clock.now());
     for (const symbol of symbols) {
       for (const { reason, window } of holes.get(symbol) ?? []) {
         if (!INCOMPLETE.has(reason)) continue;
@@ -71,9 +71,9 @@ async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftove
         const since = Math.max(start, window.start, facts.listedAt.get(symbol) ?? start);
         const asked = { start: since, end: Math.min(end, window.end) };
         if (facts.calendars.get(region)?.daysIn(asked, facts.now).length === 0) continue;
-        if (reason === "unexplained") run.completeness.unexplained(dataset, { symbol, ...window });
-        else if (!run.completeness.hasSetAside(dataset, symbol, window))
-          run.completeness.setAside(dataset, { symbol, window, bars: undefined });
+        if (reason === "unexplained") run.log.completeness.unexplained(dataset, { symbol, ...window });
+        else if (!run.log.completeness.hasSetAside(dataset, symbol, window))
+          run.log.completeness.setAside(dataset, { symbol, window, bars: undefined });
       }
     }
   }

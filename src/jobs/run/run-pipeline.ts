@@ -9,9 +9,10 @@ import type { Lake } from "../../lake/lake.js";
 import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/land/reference-changes.js";
 import { openRejects, saveRejects } from "../../lake/land/rejects.js";
 import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
+import type { LandReport } from "../../lake/land/upsert.js";
+import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
 import { publish } from "../../lake/publish.js";
 import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
-import { type FreeBytes, freeBytesOf } from "../../lake/storage/free-space.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
@@ -25,7 +26,8 @@ import { coverageFacts } from "../ledger/lake-coverage.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import { recoverResponses } from "../spool/recover-responses.js";
 import { LearnedLimits } from "./learned-limits.js";
-import { Run } from "./run.js";
+import { closeRun, openRun, type Run } from "./run.js";
+import type { RunContext } from "./run-context.js";
 import type { Progress } from "./run-progress.js";
 import { recordRun } from "./run-record.js";
 import { type RunReport, reportOf } from "./run-report.js";
@@ -79,9 +81,9 @@ export async function runPipeline(
 ): Promise<RunReport> {
   const { lake, client, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
-  using session = await Session.open({ spillUnder: lake.stagingFolder });
+  using session = await Session.open({ spillUnder: lake.work.staging });
   await openRejects(session);
-  const run = new Run({
+  const parts = {
     lake,
     session,
     client,
@@ -89,12 +91,14 @@ export async function runPipeline(
     runId: newRunId(clock.now()),
     pipeline: pipeline.name,
     signal,
-    onProgress: environment.onProgress ?? (() => {}),
     limits: new LearnedLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
     freeBytes: environment.freeBytes ?? freeBytesOf,
-  });
+  };
+  const run = openRun(parts, environment.onProgress ?? (() => {}));
+  const { context, log } = run;
   let failed: unknown;
-  const record = (): Promise<void> => recordRun(run, reportOf(run, failed), options, client.host);
+  const report = (): RunReport => reportOf(context, log.facts(), run.progress.planned, failed);
+  const record = (): Promise<void> => recordRun(context, report(), options, client.host);
   try {
     await recoverResponses(run);
     await execute(run, pipeline, demandOf(pipeline, options));
@@ -106,13 +110,14 @@ export async function runPipeline(
     if (!signal.aborted) failed = error;
   }
   try {
-    await run.exclusive(() => run.landLedger());
-    run.rejects = await saveRejects(session, lake, run.runId);
+    await run.exclusive(() => run.ledger.land());
+    log.rejected(await saveRejects(session, lake, context.runId));
     await record();
-    if (run.landed.some((one) => one.inserted + one.updated > 0) || run.requests.sent > 0) {
+    const { landed, requests } = log.facts();
+    if (landed.some((one) => one.inserted + one.updated > 0) || requests.sent > 0) {
       run.progress.doing("views");
       await publish(lake);
-      run.changes = await changesOf(run);
+      log.changed(await changesOf(context, landed));
     }
   } catch (error) {
     failed ??= error;
@@ -120,16 +125,7 @@ export async function runPipeline(
   }
   await closeRun(run);
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
-  return reportOf(run, failed);
-}
-
-/** Closes the spool and the leases. Otherwise, in a long process such as a schedule, the run would count as alive. */
-async function closeRun({ responses, leases }: Run): Promise<void> {
-  try {
-    await responses.close();
-  } finally {
-    await leases.close();
-  }
+  return report();
 }
 
 /** Plans a pipeline of bars without a request; undefined for other kinds, whose requests depend on responses. */
@@ -169,15 +165,15 @@ async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promi
     case "reference":
       return ingestReference(run, pipeline.refreshHours);
     case "bars":
-      for (const demand of await barsDemands(run, pipeline, options)) await ingestBars(run, demand);
+      for (const demand of await barsDemands(run.context, pipeline, options)) await ingestBars(run, demand);
       return;
     case "intraday":
       return ingestIntraday(run, options.universes ?? pipeline.universes);
     case "statements": {
       const { tables, refreshHours } = pipeline;
       const symbols = await chooseSymbols(
-        run.session,
-        run.lake,
+        run.context.session,
+        run.context.lake,
         options.regions ?? pipeline.regions,
         ["stock"],
         options,
@@ -189,7 +185,7 @@ async function execute(run: Run, pipeline: Pipeline, options: RunOptions): Promi
 
 /** The demands of a pipeline of bars: one; or, to repair, one for each region. */
 async function barsDemands(
-  parts: Pick<Run, "session" | "lake" | "clock">,
+  parts: Pick<RunContext, "session" | "lake" | "clock">,
   pipeline: Pipeline & { readonly kind: "bars" },
   options: RunOptions,
 ): Promise<BarsDemand[]> {
@@ -217,9 +213,12 @@ async function barsDemands(
 }
 
 /** What the run's snapshots have changed. */
-async function changesOf(run: Run): Promise<readonly ReferenceChange[]> {
-  const hasChanged = run.landed.some(
+async function changesOf(
+  { lake, clock, startedAt }: RunContext,
+  landed: readonly LandReport[],
+): Promise<readonly ReferenceChange[]> {
+  const hasChanged = landed.some(
     ({ table, inserted, updated }) => WITH_CHANGES.has(table) && inserted + updated > 0,
   );
-  return hasChanged ? changesOfLake(run.lake, { since: run.startedAt, until: run.clock.now() }) : [];
+  return hasChanged ? changesOfLake(lake, { since: startedAt, until: clock.now() }) : [];
 }

@@ -1,9 +1,12 @@
+import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
-import { type LandOptions, type LandReport, upsert } from "../../lake/land/upsert.js";
+import { type LandReport, upsert } from "../../lake/land/upsert.js";
 import { ENGINE } from "../../lake/log/commit-actions.js";
 import { RUNS, type RunStatus } from "../../schema/runs.js";
+import { landOptions } from "./run-context.js";
 
 /** The run that is recorded. */
 interface RecordedRun {
@@ -11,8 +14,7 @@ interface RecordedRun {
   readonly session: Session;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  readonly elapsedMs: number;
-  landOptions(): LandOptions;
+  readonly clock: Pick<Clock, "now">;
 }
 
 /** The result of the run. */
@@ -26,6 +28,7 @@ interface RecordedReport {
   >;
   readonly rows: number;
   readonly bytes: number;
+  readonly durationMs: number;
   readonly landed: readonly LandReport[];
   readonly rejected: readonly { readonly rows: number }[];
 }
@@ -50,7 +53,7 @@ export async function recordRun(
     run_id: report.runId,
     pipeline: report.pipeline,
     started_at: run.startedAt,
-    finished_at: run.startedAt + Math.round(run.elapsedMs),
+    finished_at: run.startedAt + Math.round(report.durationMs),
     status: report.status,
     stopped: report.stopped,
     requests_planned: requests.planned,
@@ -70,6 +73,8 @@ export async function recordRun(
     options: JSON.stringify(options),
     month: `${new Date(run.startedAt).toISOString().slice(0, 7)}-01`,
   };
-  await stageObjects(run.session, "staged_runs", RUNS.columns, [row]);
-  await upsert(run.session, run.lake, RUNS, "staged_runs", run.landOptions());
+  await using staged = new TempTable(run.session, "staged_runs");
+  await stageObjects(run.session, staged.name, RUNS.columns, [row]);
+  const { runId } = report;
+  await upsert(run.session, run.lake, RUNS, staged.name, landOptions({ runId, clock: run.clock }));
 }

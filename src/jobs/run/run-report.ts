@@ -5,19 +5,9 @@ import type { LandReport } from "../../lake/land/upsert.js";
 import type { RunStatus } from "../../schema/runs.js";
 import type { TableCompleteness } from "./completeness.js";
 import type { Failure } from "./request-records.js";
-import type { Run } from "./run.js";
+import { clockShiftMs, elapsedMs, type RunContext } from "./run-context.js";
+import type { RequestCounts, RunFacts } from "./run-log.js";
 import type { Returned } from "./symbol-tally.js";
-
-/** Requests of a run, by their result. */
-export interface RequestCounts {
-  readonly sent: number;
-  /** With rows, and without any. */
-  readonly answered: number;
-  readonly empty: number;
-  /** The service refused them; they failed on the way, or the response was not valid. */
-  readonly refused: number;
-  readonly failed: number;
-}
 
 /** What a run requested, received, landed and left out. */
 export interface RunReport {
@@ -45,40 +35,54 @@ export interface RunReport {
   readonly stopped: string | undefined;
 }
 
-/** The report of a run. @param failed the error that ended it, if any. */
-export function reportOf(run: Run, failed: unknown): RunReport {
-  const { answered, empty, refused } = run.requests;
-  const completeness = run.completeness.tables();
-  const lacks =
-    run.rejects.some(isLoss) || completeness.some((one) => one.unexplained.length + one.setAside.length > 0);
-  const bad = run.failures.length > 0 || run.stopped !== undefined || lacks;
-  let status: RunStatus = bad ? "partial" : "complete";
-  if (bad && !lacks && answered + empty === 0) status = refused > run.healed ? "refused" : "failed";
-  if (failed !== undefined) status = "failed";
-  if (run.signal.aborted) status = "interrupted";
+/**
+ * The report of a run.
+ *
+ * @param planned requests that the run has sent, or planned to send.
+ * @param failed the error that ended the run, if any.
+ */
+export function reportOf(
+  context: Pick<RunContext, "runId" | "pipeline" | "signal" | "clock" | "startedAt" | "startedTicks">,
+  facts: RunFacts,
+  planned: number,
+  failed: unknown,
+): RunReport {
   return {
-    runId: run.runId,
-    pipeline: run.pipeline,
-    status,
-    requests: { planned: run.progress.planned, ...run.requests },
-    rows: run.rows,
-    bytes: run.bytes,
-    durationMs: run.elapsedMs,
-    clockShiftMs: run.clockShiftMs,
-    landed: totals(run.landed),
-    changes: run.changes,
-    rejected: run.rejects,
-    failures: run.failures,
-    symbols: run.symbols.counts(),
-    completeness,
-    stopped: failed === undefined ? (run.stopped ?? refusals(run)) : reasonOf(failed),
+    runId: context.runId,
+    pipeline: context.pipeline,
+    status: statusOf(facts, failed, context.signal.aborted),
+    requests: { planned, ...facts.requests },
+    rows: facts.rows,
+    bytes: facts.bytes,
+    durationMs: elapsedMs(context),
+    clockShiftMs: clockShiftMs(context),
+    landed: totals(facts.landed),
+    changes: facts.changes,
+    rejected: facts.rejected,
+    failures: facts.failures,
+    symbols: facts.symbols,
+    completeness: facts.completeness,
+    stopped: failed === undefined ? (facts.stopped ?? refusals(facts)) : reasonOf(failed),
   };
 }
 
+function statusOf(facts: RunFacts, failed: unknown, isInterrupted: boolean): RunStatus {
+  if (isInterrupted) return "interrupted";
+  if (failed !== undefined) return "failed";
+  const { answered, empty, refused } = facts.requests;
+  const lacks =
+    facts.rejected.some(isLoss) ||
+    facts.completeness.some((one) => one.unexplained.length + one.setAside.length > 0);
+  if (lacks) return "partial";
+  if (facts.failures.length === 0 && facts.stopped === undefined) return "complete";
+  if (answered + empty > 0) return "partial";
+  return refused > facts.healed ? "refused" : "failed";
+}
+
 /** Why datasets were left out, where the key does not permit them. */
-function refusals({ refused }: Run): string | undefined {
-  if (refused.size === 0) return undefined;
-  return [...refused].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
+function refusals({ forbidden }: RunFacts): string | undefined {
+  if (forbidden.size === 0) return undefined;
+  return [...forbidden].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
 }
 
 function reasonOf(error: unknown): string {

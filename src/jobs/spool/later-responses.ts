@@ -5,7 +5,7 @@ import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestRecord } from "../ledger/ledger.js";
 import { responsesSince } from "../ledger/ledger.js";
-import type { Run } from "../run/run.js";
+import type { RunContext } from "../run/run-context.js";
 
 /** Landed responses to later requests: where they overlap an older response, the older one is out of date. */
 export interface LaterResponses {
@@ -17,10 +17,10 @@ export interface LaterResponses {
 
 /** Reads the ledger's responses to requests that were sent after an older one; undefined where there are none. */
 export async function laterResponses(
-  run: Pick<Run, "session" | "lake">,
+  { session, lake }: Pick<RunContext, "session" | "lake">,
   { dataset, askedAt, endpoint, symbols }: RequestRecord,
 ): Promise<LaterResponses | undefined> {
-  const later = await responsesSince(run.session, run.lake, dataset, askedAt);
+  const later = await responsesSince(session, lake, dataset, askedAt);
   if (later.length === 0) return undefined;
   const windows = new Map<string, TimeRange[]>();
   const snapshots: number[] = [];

@@ -17,7 +17,8 @@ import { laterResponses } from "./later-responses.js";
  * it is requested again. A response that cannot be landed for another reason stays on disk, and is reported, too.
  */
 export async function recoverResponses(run: Run): Promise<void> {
-  for (const store of await ResponseSpool.takeOver(run.lake, run.runId, run.clock)) {
+  const { lake, runId, clock } = run.context;
+  for (const store of await ResponseSpool.takeOver(lake, runId, clock)) {
     try {
       run.progress.doing("landing what an earlier run had received");
       await recoverStore(run, store);
@@ -84,25 +85,25 @@ async function recoverBars(run: Run, store: ResponseSpool, group: readonly Recov
     const table = tableOf(dataset);
     const own = group.filter(({ note }) => note.dataset === dataset);
     const sources = own.map(({ source }) => source);
-    const left = new Set(unlanded(await run.lake.snapshot(table), sources));
+    const left = new Set(unlanded(await run.context.lake.snapshot(table), sources));
     const responses: RecoveredBars[] = [];
     for (const one of own) {
       responses.push({ ...(await withoutReplaced(run, one)), hasLanded: !left.has(one.source) });
     }
-    await landResponses(run, table, responses, own[0]?.note.finalEnds ?? run.finalEnds);
+    await landResponses(run, table, responses, own[0]?.note.finalEnds ?? run.context.finalEnds);
     await store.forget(own.map(({ id }) => id));
   }
 }
 
 async function withoutReplaced(run: Run, response: RecoveredBars): Promise<RecoveredBars> {
-  const later = await laterResponses(run, recordOf(response));
+  const later = await laterResponses(run.context, recordOf(response));
   if (later === undefined || response.columns === undefined) return response;
   const columns = filteredBars(response.columns, (symbol, timestamp) => !later.hasBar(symbol, timestamp));
   return { ...response, columns };
 }
 
 async function recoverStatements(run: Run, note: StatementsNote): Promise<void> {
-  const later = await laterResponses(run, recordOf(note));
+  const later = await laterResponses(run.context, recordOf(note));
   const rows = note.rows.filter(({ symbol }) => later?.hasSymbol(String(symbol)) !== true);
   await landStatementNotes(run, tableOf(note.dataset), note.columns, [{ ...note, rows }]);
 }
@@ -112,7 +113,7 @@ function recordOf({ entry }: Pick<StatementsNote, "entry">): RequestRecord {
 }
 
 function fail(run: Run, reason: string): void {
-  run.failures.push({ request: "responses of an earlier run", reason, symbols: 0 });
+  run.log.failure({ request: "responses of an earlier run", reason, symbols: 0 });
 }
 
 function tableOf(name: string): TableSchema {

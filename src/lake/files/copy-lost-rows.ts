@@ -1,15 +1,13 @@
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import { upsert } from "../land/upsert.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import type { LostFile } from "./lost-files.js";
 import { damageOf } from "./verify-content.js";
-
-/** Temporary table of the copy's rows that the lost file may have contained. */
-const COPIED = "copied_rows";
 
 /**
  * Lands rows from a copy of the lake to replace a lost file that is no longer in the table: the rows of its partition,
@@ -37,17 +35,12 @@ export async function copyLostRows(
   const copied = await parquetRelation(session, from.filesOf(copy, files));
   const live = await parquetRelation(session, lake.filesOf(current));
   const bounds = boundsOf(current, lost).map((test) => `AND ${test}`);
-  await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${COPIED} AS
-     SELECT * FROM (${copied}) WHERE true ${bounds.join(" ")}`,
-  );
-  try {
-    await session.run(`DELETE FROM ${COPIED} WHERE (${key}) IN (SELECT (${key}) FROM (${live}))`);
-    const { inserted } = await upsert(session, lake, table, COPIED, { operation: "REPAIR", ...options });
-    return inserted;
-  } finally {
-    await session.run(`DROP TABLE IF EXISTS ${COPIED}`);
-  }
+  // The copy's rows that the lost file may have contained.
+  await using rows = new TempTable(session, "copied_rows");
+  await rows.fill(`SELECT * FROM (${copied}) WHERE true ${bounds.join(" ")}`);
+  await session.run(`DELETE FROM ${rows.name} WHERE (${key}) IN (SELECT (${key}) FROM (${live}))`);
+  const { inserted } = await upsert(session, lake, table, rows.name, { operation: "REPAIR", ...options });
+  return inserted;
 }
 
 function isSamePartition(a: DataFile, b: DataFile): boolean {

@@ -1,12 +1,14 @@
-import { createHash, randomBytes } from "node:crypto";
-import { open, stat } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
 import { LakeError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Column, ColumnType, TableSchema } from "../../schema/column.js";
+import { readPieces } from "../local/local-files.js";
+import type { LakePlaces } from "../local/work-folder.js";
 import type { AddFile, FileStats } from "../log/delta-actions.js";
 import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
+import { contentHash } from "./content-hash.js";
 import { orderRowGroups } from "./order-row-groups.js";
 
 /** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minute bars is in one or two groups. */
@@ -21,9 +23,6 @@ const FORMS = {
   landed: { letter: "p", encoding: "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096" },
   compacted: { letter: "c", encoding: "COMPRESSION lz4_raw" },
 } as const;
-
-/** Bytes that are read and hashed in one step. */
-const HASHED_BYTES = 2 ** 20;
 
 const OWN_NAME = /(?:^|\/)([pc])-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
 
@@ -48,14 +47,14 @@ interface CopyStats {
 }
 
 /**
- * Writes the rows of a query as one sorted, compressed Parquet file and moves it into the table's folder, durably.
+ * Writes the rows of a query as one sorted, compressed Parquet file of the table, durably.
  * Readers do not see it until a commit adds it.
  *
  * @param rowsSql a SELECT of all the table's columns, of one partition only.
  */
 export async function writeDataFile(
   session: Session,
-  storage: Storage,
+  { storage, work }: LakePlaces,
   snapshot: Pick<Snapshot, "table" | "columns">,
   rowsSql: string,
   partitionValues: PartitionValues,
@@ -63,24 +62,24 @@ export async function writeDataFile(
 ): Promise<AddFile> {
   const { table } = snapshot;
   const columns = snapshot.columns.filter((column) => !table.partition.includes(column.name));
-  const staged = await storage.stagingFile("parquet");
+  const staged = await work.newFile("parquet");
   try {
     const select = `SELECT ${columns.map((c) => ident(c.name)).join(", ")} FROM (${rowsSql})`;
     const written =
       (inOrder ? await copyAsItComes(session, select, staged, as, table) : undefined) ??
       (await copy(session, `${select} ORDER BY ${table.sort.map(ident).join(", ")}`, staged, as));
-    const { size } = await stat(staged);
+    const { hash, bytes: size } = await contentHash(await readPieces(staged));
     const folder = table.partition
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
       .join("/");
-    const path = `${folder}/${FORMS[as].letter}-${await contentHash(staged)}-${randomBytes(4).toString("hex")}.parquet`;
-    const isNew = await storage.moveIn(staged, `${table.name}/${path}`);
+    const path = `${folder}/${FORMS[as].letter}-${hash}-${randomBytes(4).toString("hex")}.parquet`;
+    const isNew = await storage.putFileIfAbsent(staged, `${table.name}/${path}`);
     if (!isNew)
       throw new LakeError(`table ${table.name}: ${path} is there already, and a name is never used again`);
     const stats = JSON.stringify(fileStats(written, columns, table.stats));
     return { path: encodePath(path), partitionValues, size, modificationTime: now, dataChange: true, stats };
   } finally {
-    await storage.discard(staged);
+    await work.discard(staged);
   }
 }
 
@@ -131,21 +130,6 @@ export async function deleteDataFiles(
   files: readonly AddFile[],
 ): Promise<void> {
   for (const file of files) await storage.delete(`${table.name}/${decodeURIComponent(file.path)}`);
-}
-
-/** The first 64 bits of the SHA-256 of a file, as 16 hexadecimal digits: part of its name. */
-export async function contentHash(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  const file = await open(path, "r");
-  try {
-    const buffer = Buffer.allocUnsafe(HASHED_BYTES);
-    for (let read = await file.read(buffer); read.bytesRead > 0; read = await file.read(buffer)) {
-      hash.update(buffer.subarray(0, read.bytesRead));
-    }
-  } finally {
-    await file.close();
-  }
-  return hash.digest("hex").slice(0, 16);
 }
 
 function fileStats(written: CopyStats, columns: readonly Column[], requested: readonly string[]): FileStats {

@@ -1,7 +1,8 @@
-import { copyFile, stat } from "node:fs/promises";
 import { isOutside, type Lake } from "../lake.js";
+import { readPieces } from "../local/local-files.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { contentHash, hashInName } from "./data-file.js";
+import { contentHash } from "./content-hash.js";
+import { hashInName } from "./data-file.js";
 
 /**
  * Restores a lost file from a copy of the lake: the copy's file of the same name, if its content matches the hash in
@@ -17,17 +18,16 @@ export async function restoreFile(
 ): Promise<boolean> {
   const expected = hashInName(file.path);
   if (expected === undefined || isOutside(file.path)) return false;
-  const source = from.urlOf(snapshot, file);
-  const found = await stat(source).catch(() => undefined);
-  if (!found?.isFile()) return false;
-  const staged = await lake.storage.stagingFile("parquet");
+  const found = await from.read(snapshot, file).catch(() => undefined);
+  if (found === undefined) return false;
+  const copy = await lake.work.newFile("parquet");
   try {
-    await copyFile(source, staged);
-    if ((await contentHash(staged)) !== expected) return false;
+    await lake.work.write(copy, found);
+    if ((await contentHash(await readPieces(copy))).hash !== expected) return false;
     const path = `${snapshot.table.name}/${file.path}`;
     await lake.storage.delete(path);
-    return await lake.storage.moveIn(staged, path);
+    return await lake.storage.putFileIfAbsent(copy, path);
   } finally {
-    await lake.storage.discard(staged);
+    await lake.work.discard(copy);
   }
 }

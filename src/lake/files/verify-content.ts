@@ -1,8 +1,8 @@
-import { stat } from "node:fs/promises";
 import { LakeError, messageOf } from "../../core/errors.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { contentHash, hashInName } from "./data-file.js";
+import { contentHash } from "./content-hash.js";
+import { hashInName } from "./data-file.js";
 
 /** What is wrong with a live file. */
 export interface FileDamage {
@@ -12,6 +12,8 @@ export interface FileDamage {
   readonly what: string;
   readonly cause?: unknown;
 }
+
+const MISSING: FileDamage = { kind: "missing", what: "is missing" };
 
 /**
  * Compares a live file with what was written: its content with the hash in its name, or, for another program's file,
@@ -24,21 +26,21 @@ export async function damageOf(
   snapshot: Snapshot,
   file: DataFile,
 ): Promise<FileDamage | undefined> {
-  const url = lake.urlOf(snapshot, file);
   const expected = hashInName(file.path);
   try {
     if (expected === undefined) {
-      const { size } = await stat(url);
-      if (size === file.size) return undefined;
-      return { kind: "damaged", what: `has ${size} bytes, and ${file.size} by the log` };
+      const found = await lake.factsOf(snapshot, file);
+      if (found === undefined) return MISSING;
+      if (found.size === file.size) return undefined;
+      return { kind: "damaged", what: `has ${found.size} bytes, and ${file.size} by the log` };
     }
-    const hash = await contentHash(url);
+    const pieces = await lake.read(snapshot, file);
+    if (pieces === undefined) return MISSING;
+    const { hash } = await contentHash(pieces);
     if (hash === expected) return undefined;
     const what = `is not what was written: its hash is ${hash}, and its name says ${expected}`;
     return { kind: "damaged", what };
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT")
-      return { kind: "missing", what: "is missing", cause };
     return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
   }
 }

@@ -1,14 +1,12 @@
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import type { TempTable } from "../../db/temp-table.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { rangesOverlap } from "../files/overlapping-ranges.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
-
-/** Temporary table of the staged rows that differ from the lake, with the live file of the older row. */
-export const DIFF = "upsert_diff";
 
 /** Most updated rows that a report shows. */
 const SAMPLE_ROWS = 5;
@@ -20,10 +18,17 @@ export interface RowChange {
   readonly changed: Readonly<Record<string, { readonly from: string | null; readonly to: string | null }>>;
 }
 
-/** Staged rows that differ from the table: a table of them, and how many of each kind. */
+/**
+ * Rows that a landing writes: `new`, all staged rows, none of whose keys the table has; or `differing`, a table of the
+ * staged rows that are new or have other content, whose `live_file` is the file of the older row.
+ */
+export interface ChangedRows extends StagedRows {
+  readonly kind: "new" | "differing";
+}
+
+/** Staged rows that differ from the table, and how many of each kind. */
 export interface Changes {
-  /** Either all staged rows, or those of {@link DIFF}, whose `live_file` is the file of the older row. */
-  readonly rows: StagedRows;
+  readonly rows: ChangedRows;
   readonly inserted: number;
   readonly updated: number;
   readonly unchanged: number;
@@ -36,6 +41,7 @@ export interface Changes {
  *
  * @param live the live files that could contain one of the keys.
  * @param columns the table's columns once the rows have landed.
+ * @param differing receives the rows that differ, where some could.
  */
 export async function findChanges(
   session: Session,
@@ -44,10 +50,11 @@ export async function findChanges(
   live: readonly DataFile[],
   columns: readonly Column[],
   staged: StagedRows,
+  differing: TempTable,
 ): Promise<Changes> {
   const offered = rowsOf(staged);
   if (live.length === 0 || !(await rangesOverlap(session, lake, base, live, staged)))
-    return { rows: staged, inserted: offered, updated: 0, unchanged: 0, sample: [] };
+    return { rows: { ...staged, kind: "new" }, inserted: offered, updated: 0, unchanged: 0, sample: [] };
   const { table } = base;
   const stagedRows = await selectAs(session, columns, staged.from);
   const liveRows = await parquetRelation(session, lake.filesOf(base, live), { withFile: true });
@@ -57,18 +64,24 @@ export async function findChanges(
       ? `s.${ident(column.name)} IS DISTINCT FROM l.${ident(column.name)}`
       : `s.${ident(column.name)} IS NOT NULL`,
   );
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${DIFF} AS
-    SELECT s.*, l.live_file
+  await differing.fill(`SELECT s.*, l.live_file
     FROM (${stagedRows}) s LEFT JOIN (${liveRows}) l ON ${sameKey(table, "s", "l")}
     WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`);
   const [counts] = await session.json<{ inserted: bigint; updated: bigint }>(
-    `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated FROM ${DIFF}`,
+    `SELECT count(*) FILTER (live_file IS NULL) AS inserted, count(live_file) AS updated FROM ${differing.name}`,
   );
   const inserted = Number(counts?.inserted);
   const updated = Number(counts?.updated);
-  const sample = updated === 0 ? [] : await sampleOf(session, table, liveRows, content, base.columns);
-  const rows = await stagedTable(session, table, DIFF);
-  return { rows, inserted, updated, unchanged: offered - inserted - updated, sample };
+  const sample =
+    updated === 0 ? [] : await sampleOf(session, table, differing.name, liveRows, content, base.columns);
+  const rows = await stagedTable(session, table, differing.name);
+  return {
+    rows: { ...rows, kind: "differing" },
+    inserted,
+    updated,
+    unchanged: offered - inserted - updated,
+    sample,
+  };
 }
 
 /** A SELECT of the given columns from a table expression, cast to their types; a missing column is null. */
@@ -92,6 +105,7 @@ export function sameKey(table: TableSchema, a: string, b: string): string {
 async function sampleOf(
   session: Session,
   table: TableSchema,
+  differing: string,
   liveRows: string,
   content: readonly Column[],
   known: readonly Column[],
@@ -103,7 +117,7 @@ async function sampleOf(
   ]);
   const rows = await session.json<Record<string, string | null>>(
     `SELECT ${[...keys, ...values].join(", ")}
-     FROM (SELECT * FROM ${DIFF} WHERE live_file IS NOT NULL ORDER BY ${table.sort.map(ident).join(", ")} LIMIT ${SAMPLE_ROWS}) d
+     FROM (SELECT * FROM ${differing} WHERE live_file IS NOT NULL ORDER BY ${table.sort.map(ident).join(", ")} LIMIT ${SAMPLE_ROWS}) d
      JOIN (${liveRows}) l ON ${sameKey(table, "d", "l")}
      ORDER BY ${table.sort.map((name) => `d.${ident(name)}`).join(", ")}`,
   );

@@ -2,6 +2,7 @@ import { MINUTE_MS } from "../../core/time.js";
 import { perRegion, regionSql, tradeDateSql } from "../../db/market/region-sql.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Region } from "../../market/regions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -33,11 +34,8 @@ export async function stageBars(session: Session, name: string): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(name)} (${STAGED_BARS})`);
 }
 
-const LANDING = "landing_bars";
-
 const QUARTER_US = 15 * MINUTE_MS * 1000;
 const QUARTER = `CAST(floor(epoch_us(timestamp) / ${QUARTER_US}) AS BIGINT)`;
-const LOCAL_DATES = "local_dates";
 
 /**
  * Lands staged bars: derives region, trade date and finality, sets aside what breaks a rule, and merges the rest.
@@ -58,51 +56,54 @@ export async function landBars(
     "region",
     ({ region }) => `make_timestamptz(${options.finalEnd[region] * 1000}::BIGINT)`,
   );
-  await makeLocalDates(session, staged);
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${LANDING} AS
-    SELECT * EXCLUDE (quarter), ${partition}, timestamp < ${finalEnd} AS is_final, ${BROKEN_RULE} AS rule
+  await using landing = new TempTable(session, "landing_bars");
+  await using dates = new TempTable(session, "local_dates");
+  await dates.fill(localDatesSql(staged));
+  await landing.fill(`SELECT * EXCLUDE (quarter), ${partition}, timestamp < ${finalEnd} AS is_final, ${BROKEN_RULE} AS rule
     FROM (SELECT *, ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})
-      LEFT JOIN ${LOCAL_DATES} USING (region, quarter)`);
-  await session.run(`DROP TABLE ${LOCAL_DATES}`);
+      LEFT JOIN ${dates.name} USING (region, quarter)`);
+  await dates.drop();
   await session.run(`DROP TABLE ${ident(staged)}`);
-  try {
-    await setAsideBroken(session, table, options.runId);
-    await setAsideRepeats(session, table, options.runId);
-    return await upsert(session, lake, table, LANDING, options);
-  } finally {
-    await session.run(`DROP TABLE IF EXISTS ${LANDING}`);
-  }
+  await setAsideBroken(session, table, landing.name, options.runId);
+  await setAsideRepeats(session, table, landing.name, options.runId);
+  return await upsert(session, lake, table, landing.name, options);
 }
 
 /**
- * Creates a table of the trade date of each quarter of an hour in the bars. Conversion of a time is slow, and a zone's
- * offset changes only at quarters of an hour, so each quarter is converted once.
+ * SQL of the trade date of each quarter of an hour in the bars. Conversion of a time is slow, and a zone's offset changes
+ * only at quarters of an hour, so each quarter is converted once.
  */
-async function makeLocalDates(session: Session, staged: string): Promise<void> {
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${LOCAL_DATES} AS
-    SELECT region, quarter, ${tradeDateSql(`make_timestamptz(quarter * ${QUARTER_US})`, "region")} AS trade_date
-    FROM (SELECT DISTINCT ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})`);
+function localDatesSql(staged: string): string {
+  return `SELECT region, quarter, ${tradeDateSql(`make_timestamptz(quarter * ${QUARTER_US})`, "region")} AS trade_date
+    FROM (SELECT DISTINCT ${regionSql("symbol")} AS region, ${QUARTER} AS quarter FROM ${ident(staged)})`;
 }
 
-async function setAsideBroken(session: Session, table: TableSchema, runId: string): Promise<void> {
-  const [found] = await session.json<{ broken: bigint }>(`SELECT count(rule) AS broken FROM ${LANDING}`);
+async function setAsideBroken(
+  session: Session,
+  table: TableSchema,
+  landing: string,
+  runId: string,
+): Promise<void> {
+  const [found] = await session.json<{ broken: bigint }>(`SELECT count(rule) AS broken FROM ${landing}`);
   if (found?.broken === 0n) return;
-  await rejectBroken(session, runId, table, `${LANDING} WHERE rule IS NOT NULL`);
-  await session.run(`DELETE FROM ${LANDING} WHERE rule IS NOT NULL`);
+  await rejectBroken(session, runId, table, `${landing} WHERE rule IS NOT NULL`);
+  await session.run(`DELETE FROM ${landing} WHERE rule IS NOT NULL`);
 }
 
 /** Sets aside all but the first of the bars with the same key in one delivery. */
-async function setAsideRepeats(session: Session, table: TableSchema, runId: string): Promise<void> {
-  await session.run(`CREATE OR REPLACE TEMP TABLE repeated AS
-    SELECT symbol, timestamp FROM ${LANDING} GROUP BY ALL HAVING count(*) > 1`);
-  const [found] = await session.json<{ keys: bigint }>("SELECT count(*) AS keys FROM repeated");
-  if (found?.keys !== 0n) {
-    await session.run(`CREATE OR REPLACE TEMP TABLE repeats AS
-      SELECT b.rowid AS id, b.* FROM ${LANDING} b SEMI JOIN repeated USING (symbol, timestamp)
-      QUALIFY row_number() OVER (PARTITION BY symbol, timestamp ORDER BY source, line, b.rowid) > 1`);
-    await rejectRepeats(session, runId, table, "repeats");
-    await session.run(`DELETE FROM ${LANDING} WHERE rowid IN (SELECT id FROM repeats)`);
-    await session.run("DROP TABLE repeats");
-  }
-  await session.run("DROP TABLE repeated");
+async function setAsideRepeats(
+  session: Session,
+  table: TableSchema,
+  landing: string,
+  runId: string,
+): Promise<void> {
+  await using keys = new TempTable(session, "repeated_keys");
+  await keys.fill(`SELECT symbol, timestamp FROM ${landing} GROUP BY ALL HAVING count(*) > 1`);
+  const [found] = await session.json<{ keys: bigint }>(`SELECT count(*) AS keys FROM ${keys.name}`);
+  if (found?.keys === 0n) return;
+  await using repeats = new TempTable(session, "repeats");
+  await repeats.fill(`SELECT b.rowid AS id, b.* FROM ${landing} b SEMI JOIN ${keys.name} USING (symbol, timestamp)
+    QUALIFY row_number() OVER (PARTITION BY symbol, timestamp ORDER BY source, line, b.rowid) > 1`);
+  await rejectRepeats(session, runId, table, repeats.name);
+  await session.run(`DELETE FROM ${landing} WHERE rowid IN (SELECT id FROM ${repeats.name})`);
 }

@@ -2,6 +2,7 @@ import { regionSql } from "../../db/market/region-sql.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
@@ -9,8 +10,6 @@ import { evolvedColumns } from "./evolve-columns.js";
 import { rejectRows } from "./rejects.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
-const JUDGED = "judged_statements";
-const VERSIONS = "versions";
 /** Additional columns of staged statements, with names that no field can have. */
 const RULE = '"its rule"';
 const OCCURRENCE = '"its occurrence"';
@@ -36,8 +35,9 @@ export async function landStatements(
   const fields = names.filter(
     (name) => !["symbol", "period_end", "announce_date", "source", "line"].includes(name),
   );
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${JUDGED} AS
-    SELECT *, CASE WHEN region IS NULL THEN 'unknown_exchange' WHEN ${OCCURRENCE} > 1 THEN 'duplicate_key' END AS ${RULE}
+  await using judged = new TempTable(session, "judged_statements");
+  await using versions = new TempTable(session, "versions");
+  await judged.fill(`SELECT *, CASE WHEN region IS NULL THEN 'unknown_exchange' WHEN ${OCCURRENCE} > 1 THEN 'duplicate_key' END AS ${RULE}
     FROM (SELECT *, ${regionSql("symbol")} AS region,
       row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY source, line) AS ${OCCURRENCE}
       FROM ${ident(staged)})`);
@@ -48,7 +48,7 @@ export async function landStatements(
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, ${RULE} AS rule,
        CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' stands more than once in this delivery; the first was kept'
          ELSE 'symbol ' || symbol || ' has an unknown exchange suffix' END AS reason, NULL AS row
-     FROM ${JUDGED} WHERE ${RULE} IS NOT NULL`,
+     FROM ${judged.name} WHERE ${RULE} IS NOT NULL`,
   );
   const make = async (newest: Snapshot): Promise<string> => {
     const live = await parquetRelation(session, lake.filesOf(newest));
@@ -56,25 +56,19 @@ export async function landStatements(
     const differs = fields.map((name) =>
       known.has(name) ? `s.${ident(name)} IS DISTINCT FROM l.${ident(name)}` : `s.${ident(name)} IS NOT NULL`,
     );
-    await session.run(`CREATE OR REPLACE TEMP TABLE ${VERSIONS} AS
-      WITH l AS (
+    await versions.fill(`WITH l AS (
         SELECT * FROM (${live})
         QUALIFY row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY first_seen_at DESC) = 1)
       SELECT s.* EXCLUDE (source, line, ${OCCURRENCE}, ${RULE}), make_timestamptz(${options.now * 1000}::BIGINT) AS first_seen_at
-      FROM ${JUDGED} s
+      FROM ${judged.name} s
       LEFT JOIN l ON s.symbol = l.symbol AND s.period_end = l.period_end
         AND s.announce_date IS NOT DISTINCT FROM l.announce_date
       WHERE s.${RULE} IS NULL AND (l.symbol IS NULL ${differs.map((test) => `OR ${test}`).join(" ")})`);
-    return VERSIONS;
+    return versions.name;
   };
-  try {
-    const report = await upsertDerived(session, lake, table, make, options);
-    const [counts] = await session.json<{ offered: bigint }>(
-      `SELECT count(*) AS offered FROM ${JUDGED} WHERE ${RULE} IS NULL`,
-    );
-    return { ...report, unchanged: Number(counts?.offered) - report.inserted - report.updated };
-  } finally {
-    await session.run(`DROP TABLE IF EXISTS ${VERSIONS}`);
-    await session.run(`DROP TABLE IF EXISTS ${JUDGED}`);
-  }
+  const report = await upsertDerived(session, lake, table, make, options);
+  const [counts] = await session.json<{ offered: bigint }>(
+    `SELECT count(*) AS offered FROM ${judged.name} WHERE ${RULE} IS NULL`,
+  );
+  return { ...report, unchanged: Number(counts?.offered) - report.inserted - report.updated };
 }

@@ -1,12 +1,11 @@
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
-
-const VERSIONS = "versions";
 
 /**
  * Lands a snapshot in a table of dated versions: new content begins a version at `now` and ends the version that it
@@ -27,6 +26,7 @@ export async function landVersions(
   const subject = table.key.filter((name) => name !== "valid_from");
   const now = `make_timestamptz(${options.now * 1000}::BIGINT)`;
   const same = subject.map((name) => `s.${ident(name)} = c.${ident(name)}`).join(" AND ");
+  await using versions = new TempTable(session, "versions");
   const make = async (base: Snapshot): Promise<string> => {
     const live = await parquetRelation(session, lake.filesOf(base));
     const content = base.columns
@@ -36,18 +36,13 @@ export async function landVersions(
     const differs = content.map((name) => `s.${ident(name)} IS DISTINCT FROM c.${ident(name)}`).join(" OR ");
     const ended = [`(s.${ident(subject[0] as string)} IS NOT NULL AND (${differs}))`];
     if (options.complete) ended.push(`(s.${ident(subject[0] as string)} IS NULL AND (${options.complete}))`);
-    await session.run(`CREATE OR REPLACE TEMP TABLE ${VERSIONS} AS
-      WITH c AS (SELECT * FROM (${live}) WHERE valid_to IS NULL), s AS (SELECT ${list} FROM ${ident(staged)})
+    await versions.fill(`WITH c AS (SELECT * FROM (${live}) WHERE valid_to IS NULL), s AS (SELECT ${list} FROM ${ident(staged)})
       SELECT ${content.map((name) => `s.${ident(name)}`).join(", ")}, ${now} AS valid_from, CAST(NULL AS TIMESTAMPTZ) AS valid_to
       FROM s LEFT JOIN c ON ${same} WHERE c.valid_from IS NULL OR ${differs}
       UNION ALL
       SELECT ${content.map((name) => `c.${ident(name)}`).join(", ")}, c.valid_from, ${now} AS valid_to
       FROM c LEFT JOIN s ON ${same} WHERE c.valid_from < ${now} AND (${ended.join(" OR ")})`);
-    return VERSIONS;
+    return versions.name;
   };
-  try {
-    return await upsertDerived(session, lake, table, make, options);
-  } finally {
-    await session.run(`DROP TABLE IF EXISTS ${VERSIONS}`);
-  }
+  return await upsertDerived(session, lake, table, make, options);
 }

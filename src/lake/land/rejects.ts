@@ -2,6 +2,7 @@ import type { Issue } from "../../core/issue.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../lake.js";
+import type { LakePlaces } from "../local/work-folder.js";
 
 /** The folder of the lake for rejects. */
 const FOLDER = "rejects";
@@ -115,15 +116,23 @@ export async function saveRejects(
   if (isNew && counts.length > 0) await dropKept(session, lake);
   const [left] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${TABLE}`);
   if ((left?.n ?? 0) > 0) {
-    const staged = await lake.storage.stagingFile("ndjson");
-    const columns = Object.keys(COLUMNS).map(ident).join(", ");
-    await session.run(
-      `COPY (SELECT ${columns} FROM ${TABLE} ORDER BY dataset, source, line) TO ${literal(staged)} (FORMAT json)`,
-    );
-    await lake.storage.moveIn(staged, `${FOLDER}/${runId}.ndjson`);
+    await writeRejects(session, lake, `${FOLDER}/${runId}.ndjson`);
     await openRejects(session);
   }
   return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
+}
+
+async function writeRejects(session: Session, { storage, work }: LakePlaces, path: string): Promise<void> {
+  const written = await work.newFile("ndjson");
+  const columns = Object.keys(COLUMNS).map(ident).join(", ");
+  try {
+    await session.run(
+      `COPY (SELECT ${columns} FROM ${TABLE} ORDER BY dataset, source, line) TO ${literal(written)} (FORMAT json)`,
+    );
+    await storage.putFileIfAbsent(written, path);
+  } finally {
+    await work.discard(written);
+  }
 }
 
 /**
@@ -140,7 +149,7 @@ async function dropKept(session: Session, lake: Lake): Promise<void> {
 
 /** A query of all rejects of a lake; it has no rows where there are none. */
 export async function rejectsSql(lake: Lake): Promise<string> {
-  const names = (await lake.storage.list(FOLDER)).filter((name) => name.endsWith(".ndjson")).sort();
+  const names = (await lake.storage.list(FOLDER)).filter((name) => name.endsWith(".ndjson"));
   const types = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);
   if (names.length === 0) return noRejectsSql();
   const urls = names.map((name) => literal(lake.storage.urlOf(`${FOLDER}/${name}`)));

@@ -2,6 +2,7 @@ import type { TradingDate } from "../../core/time.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";
@@ -18,7 +19,6 @@ export const CALENDAR_SYMBOLS: Readonly<Record<Region, readonly string[]>> = {
 };
 /** Fewest symbols whose bars together show on which days a region traded. */
 export const FEWEST_SYMBOLS = 10;
-const STAGED = "staged_trading_days";
 
 /** The trading days that the lake knows, by region, ascending. */
 export async function readTradingDays(session: Session, lake: Lake): Promise<Map<Region, TradingDate[]>> {
@@ -45,8 +45,8 @@ export async function landTradingDays(
     const symbols = CALENDAR_SYMBOLS[region].map(literal).join(", ");
     return `(${literal(region)}, [${symbols}], DATE ${literal(last)})`;
   });
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${STAGED} AS
-    WITH regions(region, indexes, last_final) AS (VALUES ${regions.join(", ")}),
+  await using days = new TempTable(session, "trading_days");
+  await days.fill(`WITH regions(region, indexes, last_final) AS (VALUES ${regions.join(", ")}),
     traded AS (
       SELECT b.region, b.symbol, b.trade_date, list_contains(r.indexes, b.symbol) AS is_index
       FROM (${bars}) b JOIN regions r USING (region) WHERE b.volume > 0 AND b.trade_date <= r.last_final),
@@ -66,9 +66,5 @@ export async function landTradingDays(
     SELECT b.region, b.trade_date, 'majority' AS source
     FROM busy b LEFT JOIN index_spans i ON b.region = i.region AND b.trade_date BETWEEN i.first AND i.last
     WHERE i.region IS NULL`);
-  try {
-    return await upsert(session, lake, TRADING_DAYS, STAGED, options);
-  } finally {
-    await session.run(`DROP TABLE ${STAGED}`);
-  }
+  return await upsert(session, lake, TRADING_DAYS, days.name, options);
 }

@@ -1,8 +1,7 @@
 import { randomInt } from "node:crypto";
-import { systemClock } from "../../client/system-clock.js";
 import { CommitConflict } from "../../core/errors.js";
-import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { TableSchema } from "../../schema/column.js";
 import { deleteDataFiles } from "../files/data-file.js";
 import { overlappingFiles } from "../files/prune.js";
@@ -13,7 +12,7 @@ import { commitBehind, tooManyWriters } from "../log/commit-behind.js";
 import type { Action } from "../log/delta-actions.js";
 import { schemaActions } from "../log/delta-log.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { DIFF, findChanges, type RowChange } from "./changes.js";
+import { findChanges, type RowChange } from "./changes.js";
 import { evolvedColumns } from "./evolve-columns.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
 import { writeChanges } from "./write-changes.js";
@@ -107,14 +106,13 @@ async function retried(
   lake: Lake,
   table: TableSchema,
   land: (base: Snapshot) => Promise<LandReport | undefined>,
-  clock: Pick<Clock, "sleep"> = systemClock,
 ): Promise<LandReport> {
   for (let attempt = 1; ; attempt++) {
     const base = await lake.snapshot(table);
     const report = await land(base);
     if (report !== undefined) return report;
     if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
-    await clock.sleep(randomInt(1, Math.min(MAX_WAIT_MS, 4 * 2 ** attempt)));
+    await lake.clock.sleep(randomInt(1, Math.min(MAX_WAIT_MS, 4 * 2 ** attempt)));
   }
 }
 
@@ -143,35 +141,32 @@ async function landOn(
     const nothing = { inserted: 0, updated: 0, sample: [], filesAdded: 0 };
     return { table: table.name, ...nothing, unchanged: offered, version: base.version };
   }
-  try {
-    const columns = await evolvedColumns(session, base, staged.from);
-    const compared = overlappingFiles(base.files.values(), staged);
-    await verifyContent(lake, base, compared);
-    const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged);
-    const report = { table: table.name, ...counts };
-    if (counts.inserted + counts.updated === 0) return { ...report, filesAdded: 0, version: base.version };
-    const { adds, removed } = await writeChanges(session, lake, { ...base, columns }, rows, options.now);
-    const actions: Action[] = [
-      commitInfoAction(options, { numInsertedRows: counts.inserted, numUpdatedRows: counts.updated }),
-      ...(base.version < 0 || columns !== base.columns ? schemaActions(base, columns, options.now) : []),
-      ...(options.responses ?? []).map((response) => txnAction(response, options.now)),
-      ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
-      ...adds.map((add) => ({ add })),
-    ];
-    const landing = { base, staged, compared };
-    // If this throws, the commit may still have succeeded, so the written files must stay.
-    const after = await commitBehind(lake, base, {
-      actions,
-      stillHolds: (newest) =>
-        newest.metaData === base.metaData && !hasLanded(newest, options) && !isTouched(landing, newest),
-      now: options.now,
-    });
-    if (after !== undefined) return { ...report, filesAdded: adds.length, version: after.version };
-    await deleteDataFiles(lake.storage, table, adds);
-    return undefined;
-  } finally {
-    await session.run(`DROP TABLE IF EXISTS ${DIFF}`);
-  }
+  await using differing = new TempTable(session, "differing_rows");
+  const columns = await evolvedColumns(session, base, staged.from);
+  const compared = overlappingFiles(base.files.values(), staged);
+  await verifyContent(lake, base, compared);
+  const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged, differing);
+  const report = { table: table.name, ...counts };
+  if (counts.inserted + counts.updated === 0) return { ...report, filesAdded: 0, version: base.version };
+  const { adds, removed } = await writeChanges(session, lake, { ...base, columns }, rows, options.now);
+  const actions: Action[] = [
+    commitInfoAction(options, { numInsertedRows: counts.inserted, numUpdatedRows: counts.updated }),
+    ...(base.version < 0 || columns !== base.columns ? schemaActions(base, columns, options.now) : []),
+    ...(options.responses ?? []).map((response) => txnAction(response, options.now)),
+    ...removed.map((file) => removeAction(file, { now: options.now, dataChange: true })),
+    ...adds.map((add) => ({ add })),
+  ];
+  const landing = { base, staged, compared };
+  // If this throws, the commit may still have succeeded, so the written files must stay.
+  const after = await commitBehind(lake, base, {
+    actions,
+    stillHolds: (newest) =>
+      newest.metaData === base.metaData && !hasLanded(newest, options) && !isTouched(landing, newest),
+    now: options.now,
+  });
+  if (after !== undefined) return { ...report, filesAdded: adds.length, version: after.version };
+  await deleteDataFiles(lake.storage, table, adds);
+  return undefined;
 }
 
 /** Whether a file that could contain a key of the rows was removed or added since. */

@@ -71,7 +71,7 @@ async function withdrawFrom(
     const values = Object.fromEntries(
       Object.entries(file.partitionValues).map(([name, value]) => [name, value ?? ""]),
     );
-    adds.push(await writeDataFile(session, lake.storage, base, left, values, { as, now }));
+    adds.push(await writeDataFile(session, lake, base, left, values, { as, now }));
   }
   const after = await commitBehind(lake, base, {
     actions: [

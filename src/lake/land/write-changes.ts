@@ -1,12 +1,11 @@
 import { parquetRelation } from "../../db/parquet-relation.js";
-import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { deleteDataFiles, writeDataFile } from "../files/data-file.js";
 import type { Lake } from "../lake.js";
 import type { AddFile } from "../log/delta-actions.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { DIFF, sameKey, selectAs } from "./changes.js";
-import type { StagedPartition, StagedRows } from "./staged-rows.js";
+import { type ChangedRows, sameKey, selectAs } from "./changes.js";
+import type { StagedPartition } from "./staged-rows.js";
 
 /** Files that a landing adds to a table, and the files that they replace. */
 export interface WrittenChanges {
@@ -18,36 +17,33 @@ export interface WrittenChanges {
  * Writes changed rows as one file for each partition, together with all other rows of the live files that have an older
  * row. Nothing is committed.
  *
- * @param changes staged rows, or those of {@link DIFF}.
  * @param now epoch milliseconds.
  */
 export async function writeChanges(
   session: Session,
   lake: Lake,
   next: Snapshot,
-  changes: StagedRows,
+  changes: ChangedRows,
   now: number,
 ): Promise<WrittenChanges> {
   const { partitions } = changes;
   const byUrl = new Map([...next.files.values()].map((file) => [lake.urlOf(next, file), file]));
-  const isDiff = changes.from === ident(DIFF);
   const added = new Map<StagedPartition, AddFile>();
   const removed: DataFile[] = [];
   const write = async (own: Session, partition: StagedPartition): Promise<void> => {
     const { from, values, inOrder } = partition;
     const changed = await selectAs(own, next.columns, from);
-    const touched = isDiff
-      ? await own.json<{ live_file: string }>(
-          `SELECT DISTINCT live_file FROM ${from} WHERE live_file IS NOT NULL`,
-        )
-      : [];
+    const touched =
+      changes.kind === "differing"
+        ? await own.json<{ live_file: string }>(
+            `SELECT DISTINCT live_file FROM ${from} WHERE live_file IS NOT NULL`,
+          )
+        : [];
     const files = touched.map((row) => byUrl.get(row.live_file) as DataFile);
     removed.push(...files);
-    const rows = files.length === 0 ? changed : await rewritten(own, lake, next, files, changed);
-    added.set(
-      partition,
-      await writeDataFile(own, lake.storage, next, rows, values, { as: "landed", now, inOrder }),
-    );
+    const rows =
+      files.length === 0 ? changed : await rewritten(own, lake, next, files, { changed, keys: changes.from });
+    added.set(partition, await writeDataFile(own, lake, next, rows, values, { as: "landed", now, inOrder }));
   };
   try {
     if (partitions.every(({ inOrder }) => inOrder)) await twoAtATime(session, partitions, write);
@@ -82,14 +78,19 @@ async function twoAtATime(
   if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
 }
 
-/** The rows of live files, in which changed rows replace the older ones. */
+/**
+ * The rows of live files, in which changed rows replace the older ones.
+ *
+ * @param rows.changed a SELECT of the changed rows of the files' partition.
+ * @param rows.keys a table expression with the keys of all changed rows.
+ */
 async function rewritten(
   session: Session,
   lake: Lake,
   next: Snapshot,
   files: readonly DataFile[],
-  changed: string,
+  { changed, keys }: { readonly changed: string; readonly keys: string },
 ): Promise<string> {
   const live = await parquetRelation(session, lake.filesOf(next, files));
-  return `SELECT l.* FROM (${live}) l ANTI JOIN ${DIFF} d ON ${sameKey(next.table, "d", "l")} UNION ALL ${changed}`;
+  return `SELECT l.* FROM (${live}) l ANTI JOIN ${keys} d ON ${sameKey(next.table, "d", "l")} UNION ALL ${changed}`;
 }

@@ -1,8 +1,8 @@
-import { rm, writeFile } from "node:fs/promises";
 import { LakeError, messageOf } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import { Session } from "../../db/session.js";
+import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
 import type { Action } from "./delta-actions.js";
 import { type CheckpointFiles, checkpointFile, lastCheckpointFile, RESTORE_HINT } from "./log-files.js";
@@ -33,12 +33,16 @@ const COLUMNS = {
  *
  * @param now epoch milliseconds; files removed and responses landed long before are left out.
  */
-export async function writeCheckpoint(storage: Storage, snapshot: Snapshot, now: number): Promise<void> {
+export async function writeCheckpoint(
+  { storage, work }: LakePlaces,
+  snapshot: Snapshot,
+  now: number,
+): Promise<void> {
   const { table, version } = snapshot;
-  const [actions, staged] = [await storage.stagingFile("ndjson"), await storage.stagingFile("parquet")];
+  const [actions, staged] = [await work.newFile("ndjson"), await work.newFile("parquet")];
   try {
     const lines = actionsOf(snapshot, now).map((action) => `${JSON.stringify(action)}\n`);
-    await writeFile(actions, lines);
+    await work.write(actions, lines);
     const columns = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);
     using session = await openSession();
     await session.run(
@@ -46,11 +50,11 @@ export async function writeCheckpoint(storage: Storage, snapshot: Snapshot, now:
        TO ${literal(staged)} (FORMAT parquet, COMPRESSION zstd)`,
     );
     // If another process wrote it first, the content is the same.
-    await storage.moveIn(staged, checkpointFile(table.name, version));
+    await storage.putFileIfAbsent(staged, checkpointFile(table.name, version));
     await storage.put(lastCheckpointFile(table.name), `${JSON.stringify({ version, size: lines.length })}\n`);
   } finally {
-    await rm(actions, { force: true });
-    await storage.discard(staged);
+    await work.discard(actions);
+    await work.discard(staged);
   }
 }
 

@@ -30,7 +30,7 @@ export async function commitBehind(
 ): Promise<Snapshot | undefined> {
   let newest = base;
   for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
-    const after = await commit(lake.storage, newest, actions, now);
+    const after = await commit(lake, newest, actions, now);
     if (after !== undefined) {
       lake.remember(after);
       return after;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { LakeError, messageOf } from "../../core/errors.js";
 import type { Column } from "../../schema/column.js";
+import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
 import { CHECKPOINT_INTERVAL, readCheckpoint, writeCheckpoint } from "./checkpoint.js";
 import { parseActions } from "./commit-text.js";
@@ -103,11 +104,12 @@ export async function* commitsOf(storage: Storage, table: string, start: number)
  * @throws {LakeError} for a table whose own rules forbid the commit, or cannot be checked by this version.
  */
 export async function commit(
-  storage: Storage,
+  places: LakePlaces,
   base: Snapshot,
   actions: readonly Action[],
   now: number,
 ): Promise<Snapshot | undefined> {
+  const { storage } = places;
   const { name } = base.table;
   checkWritable(name, base.metaData, actions);
   const version = base.version + 1;
@@ -120,7 +122,7 @@ export async function commit(
   const after = draft.finish();
   // A failed checkpoint does not affect the commit: the log is complete without it.
   if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
-    await writeCheckpoint(storage, after, now).catch(() => undefined);
+    await writeCheckpoint(places, after, now).catch(() => undefined);
   return after;
 }
 

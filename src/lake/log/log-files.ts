@@ -51,8 +51,7 @@ export async function listLog(storage: Storage, table: string): Promise<LogFiles
   const known = KNOWN_LISTS.get(names);
   if (known !== undefined) return known;
   const commits = names.filter((name) => COMMIT.test(name)).map((name) => Number.parseInt(name, 10));
-  commits.sort((a, b) => a - b);
-  const others = names.filter((name) => CHECKPOINT.test(name)).sort();
+  const others = names.filter((name) => CHECKPOINT.test(name));
   const newest = Math.max(commits.at(-1) ?? -1, Number.parseInt(others.at(-1) ?? "-1", 10));
   const log = { commits, checkpoints: checkpointsIn(table, others), newest };
   KNOWN_LISTS.set(names, log);

@@ -1,5 +1,4 @@
 import { randomInt } from "node:crypto";
-import { systemClock } from "../../client/system-clock.js";
 import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import { planCompaction } from "../../plan/compaction.js";
@@ -76,7 +75,7 @@ export async function optimize(
   lake: Lake,
   table: TableSchema,
   options: OptimizeOptions,
-  clock: Clock = systemClock,
+  clock: Clock = lake.clock,
 ): Promise<OptimizeReport> {
   const before = await lake.snapshot(table);
   const plans = planCompaction(candidatesOf(before), options.targetBytes ?? TARGET_BYTES);

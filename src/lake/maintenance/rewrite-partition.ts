@@ -64,7 +64,7 @@ export async function rewritePartition(
       await verifyContent(lake, base, originals);
       const outputs: Candidate[] = [];
       for (const rows of await outputsOf(session, lake, base, group)) {
-        const add = await writeDataFile(session, lake.storage, base, rows, values, {
+        const add = await writeDataFile(session, lake, base, rows, values, {
           as: "compacted",
           now: options.now,
         });

@@ -1,10 +1,10 @@
-import { existsSync } from "node:fs";
 import { type Clock, DAY_MS } from "../../core/time.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
+import { timeOf } from "../local/file-clock.js";
+import type { LakePlaces } from "../local/work-folder.js";
 import type { Snapshot } from "../log/snapshot.js";
-import { timeIn } from "../storage/file-clock.js";
-import { STAGING, type StoredFile } from "../storage/storage.js";
+import type { StoredFile } from "../storage/storage.js";
 
 /** Longest time that a writer may take between writing a file and committing it. */
 const WRITING_MS = DAY_MS;
@@ -32,10 +32,11 @@ export interface VacuumReport {
  * The current time for a vacuum, in epoch milliseconds: the earlier of this machine's time and the file system's, which
  * dates the files. With a clock that is a day ahead, a file that a writer is about to commit would count as abandoned.
  */
-export async function vacuumTime(lake: Lake, clock: Pick<Clock, "now">): Promise<number> {
-  const now = clock.now();
-  if (!existsSync(lake.folder)) return now;
-  return Math.min(now, await timeIn(lake.stagingFolder));
+export async function vacuumTime(
+  { work }: Pick<LakePlaces, "work">,
+  clock: Pick<Clock, "now">,
+): Promise<number> {
+  return Math.min(clock.now(), (await timeOf(work)) ?? Number.POSITIVE_INFINITY);
 }
 
 /**
@@ -64,11 +65,11 @@ export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOpti
  * @returns the files, relative to the staging folder.
  */
 export async function vacuumStaging(
-  { storage }: Lake,
+  { work }: LakePlaces,
   { now, dryRun }: Omit<VacuumOptions, "retentionMs">,
 ): Promise<StoredFile[]> {
-  const old = (await storage.walk(STAGING)).filter((file) => file.modifiedAt < now - WRITING_MS);
-  if (dryRun !== true) for (const { path } of old) await storage.delete(`${STAGING}/${path}`);
+  const old = (await work.unfinished()).filter((file) => file.modifiedAt < now - WRITING_MS);
+  if (dryRun !== true) for (const { path } of old) await work.deleteUnfinished(path);
   return old;
 }
 

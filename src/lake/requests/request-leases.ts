@@ -7,8 +7,8 @@ import { systemClock } from "../../client/system-clock.js";
 import { LakeError } from "../../core/errors.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { writeFaultOf } from "../../db/file-fault.js";
-import type { Lake } from "../lake.js";
-import { touch } from "../storage/file-clock.js";
+import { touch } from "../local/file-clock.js";
+import type { LakePlaces } from "../local/work-folder.js";
 import { HEARTBEAT_MS, isOwnerAlive } from "./heartbeat.js";
 
 /** Folder of the leases of this lake's runs, one file for each lease. */
@@ -57,8 +57,8 @@ export class RequestLeases {
   readonly #known = new Map<string, LeaseFile>();
   #heartbeat: NodeJS.Timeout | undefined;
 
-  constructor(lake: Lake, runId: string, clock: Pick<Clock, "sleep"> = systemClock) {
-    this.#folder = join(lake.folder, FOLDER);
+  constructor({ work }: Pick<LakePlaces, "work">, runId: string, clock: Pick<Clock, "sleep"> = systemClock) {
+    this.#folder = join(work.path, FOLDER);
     this.#runId = runId;
     this.#clock = clock;
   }

@@ -8,10 +8,9 @@ import { z } from "zod";
 import { systemClock } from "../../client/system-clock.js";
 import { LakeError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
-import { writeFaultOf } from "../../db/file-fault.js";
-import type { Lake } from "../lake.js";
-import { timeIn, touch } from "../storage/file-clock.js";
-import { STAGING, syncFolder } from "../storage/storage.js";
+import { syncFolder, writing } from "../local/durable-file.js";
+import { timeIn, touch } from "../local/file-clock.js";
+import type { LakePlaces, WorkFolder } from "../local/work-folder.js";
 import { type FileOwner, HEARTBEAT_MS, isOwnerAlive } from "./heartbeat.js";
 
 /** Folder of responses that were received and have not landed yet, one folder for each run; and its former name. */
@@ -42,19 +41,19 @@ type NoteFile = z.infer<typeof noteFile>;
  * requested twice. A response is stored completely or not at all.
  */
 export class ResponseSpool {
-  readonly #lakeFolder: string;
+  readonly #work: WorkFolder;
   readonly #folder: string;
   #heartbeat: NodeJS.Timeout | undefined;
   #owned: Promise<void> | undefined;
 
-  private constructor({ folder }: Lake, name: string) {
-    this.#lakeFolder = folder;
-    this.#folder = join(folder, FOLDER, name);
+  private constructor(work: WorkFolder, name: string) {
+    this.#work = work;
+    this.#folder = join(work.path, FOLDER, name);
   }
 
   /** The spool of a run. Its folder is created with the first response. */
-  static of(lake: Lake, runId: string): ResponseSpool {
-    return new ResponseSpool(lake, runId);
+  static of({ work }: Pick<LakePlaces, "work">, runId: string): ResponseSpool {
+    return new ResponseSpool(work, runId);
   }
 
   /**
@@ -63,14 +62,14 @@ export class ResponseSpool {
    * @param runId the run that takes them over.
    */
   static async takeOver(
-    lake: Lake,
+    { work }: Pick<LakePlaces, "work">,
     runId: string,
     clock: Pick<Clock, "sleep"> = systemClock,
   ): Promise<ResponseSpool[]> {
     const stores: ResponseSpool[] = [];
-    for (const folder of [...(await foldersIn(lake, EARLIER_FOLDER)), ...(await foldersIn(lake, FOLDER))]) {
-      if (await isAlive(folder, join(lake.folder, STAGING), clock)) continue;
-      const taken = new ResponseSpool(lake, `${basename(folder).split("~")[0]}~${runId}`);
+    for (const folder of [...(await foldersIn(work, EARLIER_FOLDER)), ...(await foldersIn(work, FOLDER))]) {
+      if (await isAlive(folder, work.staging, clock)) continue;
+      const taken = new ResponseSpool(work, `${basename(folder).split("~")[0]}~${runId}`);
       try {
         await mkdir(dirname(taken.#folder), { recursive: true });
         await rename(folder, taken.#folder);
@@ -86,17 +85,14 @@ export class ResponseSpool {
   /** Stores a response durably. @param body its columns, in pieces. @throws {LakeError} where it cannot be written. */
   async store(id: string, note: unknown, body?: AsyncIterable<Uint8Array>): Promise<void> {
     const path = join(this.#folder, id);
-    try {
+    await writing(path, async () => {
       await this.#owning();
       const written = body && (await writeDurably(path + BODY, body));
       const text = JSON.stringify({ note, ...(written && { body: written }) } satisfies NoteFile);
       await writeDurably(`${path}.new`, [Buffer.from(text)]);
       await rename(`${path}.new`, path + NOTE);
       await syncFolder(this.#folder);
-    } catch (cause) {
-      const fault = writeFaultOf(cause, path);
-      throw fault === undefined ? cause : new LakeError(fault.message, { hint: fault.hint, cause });
-    }
+    });
   }
 
   /** Ids of the stored responses, sorted: in the order of their requests. */
@@ -119,12 +115,12 @@ export class ResponseSpool {
     throw new LakeError(`${FOLDER}/${basename(this.#folder)}/${id}: its columns are damaged`);
   }
 
-  /** Moves an unreadable response to the rejects. @returns its new path, relative to the lake. */
+  /** Moves an unreadable response to the rejects. @returns its new path, relative to the work folder. */
   async setAside(id: string): Promise<string> {
     const folder = `${SET_ASIDE}/${basename(this.#folder)}`;
-    await mkdir(join(this.#lakeFolder, folder), { recursive: true });
+    await mkdir(join(this.#work.path, folder), { recursive: true });
     for (const name of [id + BODY, id + NOTE]) {
-      const target = join(this.#lakeFolder, folder, name);
+      const target = join(this.#work.path, folder, name);
       await rename(join(this.#folder, name), target).catch(unlessMissing);
     }
     return `${folder}/${id}`;
@@ -174,7 +170,7 @@ export class ResponseSpool {
       await writeFile(`${owner}.new`, text);
       await rename(`${owner}.new`, owner);
     } else {
-      const draft = join(this.#lakeFolder, STAGING, randomUUID());
+      const draft = join(this.#work.staging, randomUUID());
       await mkdir(draft, { recursive: true });
       await writeFile(join(draft, OWNER), text);
       await mkdir(dirname(this.#folder), { recursive: true });
@@ -187,8 +183,8 @@ export class ResponseSpool {
 }
 
 /** The paths of the folders of all runs, sorted. */
-async function foldersIn(lake: Lake, folder: string): Promise<string[]> {
-  const root = join(lake.folder, folder);
+async function foldersIn({ path }: WorkFolder, folder: string): Promise<string[]> {
+  const root = join(path, folder);
   return (await namesIn(root)).sort().map((name) => join(root, name));
 }
 

@@ -74,7 +74,7 @@ const QUERY_MEMORY = "256MB";
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
   const pool = await SessionPool.open(options.connections ?? 3, {
     memoryLimit: QUERY_MEMORY,
-    spillUnder: lake.stagingFolder,
+    spillUnder: lake.work.staging,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });
   const onDamage = (err: unknown): void =>

@@ -1,4 +1,3 @@
-import { stat } from "node:fs/promises";
 import { LakeError, messageOf } from "../../core/errors.js";
 import { damageOf, type FileDamage } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
@@ -94,10 +93,8 @@ export class FileVerifier {
   /** A text that changes whenever the file does. */
   async #stampOf(snapshot: Snapshot, file: DataFile): Promise<string> {
     // The log of another program can name a file by a path that does not exist on this machine.
-    const found = await Promise.resolve()
-      .then(() => stat(this.#lake.urlOf(snapshot, file)))
-      .catch(() => undefined);
-    return found === undefined ? "" : `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}`;
+    const found = await this.#lake.factsOf(snapshot, file).catch(() => undefined);
+    return found?.tag ?? "";
   }
 }
 

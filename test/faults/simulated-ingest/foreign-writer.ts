@@ -143,7 +143,7 @@ export class ForeignWriter {
     const lake = new Lake(this.#folder);
     const snapshot = await lake.snapshot(table);
     if (snapshot.version < 0) return undefined;
-    await writeCheckpoint(lake.storage, snapshot, now);
+    await writeCheckpoint(lake, snapshot, now);
     return {};
   }
 

@@ -57,7 +57,7 @@ export async function strayFiles(lake: Lake): Promise<ReadonlySet<string>> {
       if (isDataFile(path) && !files.has(path) && !removed.has(path)) stray.add(`${table.name}/${path}`);
     }
   }
-  for (const { path } of await lake.storage.walk(".staging")) stray.add(`.staging/${path}`);
+  for (const { path } of await lake.work.unfinished()) stray.add(`.staging/${path}`);
   return stray;
 }
 

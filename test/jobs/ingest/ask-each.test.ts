@@ -12,8 +12,8 @@ test("the first error is thrown once all that was in flight has ended, and nothi
     else throw new Error(name);
     events.push(`${name} ends`);
   };
-  const stopSending = (): unknown => events.push("nothing more is sent");
-  const asked = askEach({ stopSending }, ["slow", "bad", "late"], ask, 2).catch((error: Error) =>
+  const stop = (): unknown => events.push("nothing more is sent");
+  const asked = askEach({ stop }, ["slow", "bad", "late"], ask, 2).catch((error: Error) =>
     events.push(`thrown: ${error.message}`),
   );
   for (let n = 0; n < 10; n++) await turn();

@@ -161,16 +161,16 @@ test("bars that were committed before the ledger failed: what was set aside of t
   };
   const { service, lake, run, clock } = await scriptedMarket(spoilt, NOW);
   const { storage } = lake;
-  const moveIn = storage.moveIn.bind(storage);
-  const fullDisk = async (staged: string, path: string): Promise<boolean> => {
+  const putFileIfAbsent = storage.putFileIfAbsent.bind(storage);
+  const fullDisk: typeof putFileIfAbsent = async (localFile, path) => {
     if (path.startsWith("requests/"))
       throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-    return moveIn(staged, path);
+    return putFileIfAbsent(localFile, path);
   };
-  Object.assign(storage, { moveIn: fullDisk });
+  Object.assign(storage, { putFileIfAbsent: fullDisk });
   const symbols = ["600519.SH"];
   await run(DAILY, { symbols }).catch(() => {});
-  Object.assign(storage, { moveIn });
+  Object.assign(storage, { putFileIfAbsent });
   expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 10, 10] }]);
   clock.advance(60_000);
   const window = { start: badDay, end: badDay + DAY };

@@ -48,7 +48,7 @@ async function longLog(lake: Lake, versions: number): Promise<Snapshot> {
         : []),
       add(n),
     ];
-    newest = (await commit(lake.storage, newest, actions, at)) as Snapshot;
+    newest = (await commit(lake, newest, actions, at)) as Snapshot;
   }
   return newest;
 }
@@ -148,7 +148,7 @@ test("a hole in the log is an error that names it, not an older version", async 
 test("what was removed or landed over a week ago is in the commits alone", async () => {
   const lake = temporaryLake();
   const newest = await longLog(lake, 50);
-  await commit(lake.storage, newest, [{ commitInfo: { timestamp: T0 + 8 * DAY } }], T0 + 8 * DAY);
+  await commit(lake, newest, [{ commitInfo: { timestamp: T0 + 8 * DAY } }], T0 + 8 * DAY);
   const fresh = await readLog(lake.storage, emptySnapshot(BARS_1D));
   expect([fresh.version, fresh.files.size, fresh.removed.size, fresh.txns.size]).toEqual([50, 7, 0, 0]);
   const whole = await lake.wholeSnapshot(BARS_1D);
@@ -160,9 +160,9 @@ test("a checkpoint that cannot be written does not hurt the commit", async () =>
   const newest = await longLog(lake, 50);
   const storage = {
     ...lake.storage,
-    moveIn: () => Promise.reject(new Error("no space left on device")),
+    putFileIfAbsent: () => Promise.reject(new Error("no space left on device")),
   };
-  const after = await commit(storage, newest, [{ commitInfo: { timestamp: T0 } }], T0);
+  const after = await commit({ storage, work: lake.work }, newest, [{ commitInfo: { timestamp: T0 } }], T0);
   expect(after?.version).toBe(50);
   expect((await new Lake(lake.folder).snapshot(BARS_1D)).version).toBe(50);
 });

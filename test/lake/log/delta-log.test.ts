@@ -188,5 +188,5 @@ test("a log entry that is cut is named, and nothing is committed over it", async
   appendFileSync(logPath(lake, 3), 'amp":1}}\n');
   const after = await fresh.snapshot(BARS_1D);
   expect(after.version).toBe(3);
-  expect(await commit(lake.storage, { ...after, version: 2 }, [], T0)).toBeUndefined();
+  expect(await commit(lake, { ...after, version: 2 }, [], T0)).toBeUndefined();
 });

@@ -14,6 +14,8 @@ import {
   type OptimizeReport,
   optimize,
 } from "../../../src/lake/maintenance/optimize.js";
+import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
+import type { Storage } from "../../../src/lake/storage/storage.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
@@ -66,17 +68,16 @@ function actionsAt(lake: Lake, version: number): Record<string, Record<string, u
 
 /** A view of the lake that calls `intrude` before each of its commits. */
 function intrudedLake(folder: string, intrude: (commits: number) => Promise<void>): Lake {
-  const lake = new Lake(folder);
-  const inner = lake.storage;
+  const inner = folderStorage(folder);
   let commits = 0;
-  const storage = {
+  const storage: Storage = {
     ...inner,
-    async putIfAbsent(path: string, text: string): Promise<boolean> {
+    async putIfAbsent(path, text) {
       await intrude(++commits);
       return inner.putIfAbsent(path, text);
     },
   };
-  return Object.assign(lake, { storage });
+  return new Lake(folder, { storage });
 }
 
 test("many files become one a partition, sorted; the rows and older versions stay", async () => {

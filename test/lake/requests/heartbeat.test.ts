@@ -3,9 +3,9 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { timeIn, touch } from "../../../src/lake/local/file-clock.js";
 import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
-import { timeIn, touch } from "../../../src/lake/storage/file-clock.js";
 import { temporaryLake } from "../temporary-lake.js";
 
 const SUBJECT = { dataset: "bars_1d", symbols: ["600519.SH"] };

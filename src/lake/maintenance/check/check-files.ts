@@ -1,4 +1,3 @@
-import { stat } from "node:fs/promises";
 import type { ColumnType, TableSchema } from "../../../schema/column.js";
 import { hashInName } from "../../files/data-file.js";
 import { isOutside, type Lake } from "../../lake.js";
@@ -44,7 +43,7 @@ export async function checkFiles(
   const present: DataFile[] = [];
   for (const file of snapshot.files.values()) {
     const find = finder(snapshot, file, findings);
-    const size = isOutside(file.path) ? await sizeOf(lake.urlOf(snapshot, file)) : sizes.get(file.path);
+    const size = isOutside(file.path) ? await sizeOutside(lake, snapshot, file) : sizes.get(file.path);
     if (size === file.size) present.push(file);
     else if (size !== undefined) find("file_size", `has ${size} bytes, and ${file.size} by the log`, RESTORE);
     else if (newest.files.has(file.path)) find("file_missing", "is missing, or is no file", RESTORE);
@@ -54,10 +53,9 @@ export async function checkFiles(
   return { findings, present };
 }
 
-/** Size of a file outside the lake; undefined where there is none. */
-async function sizeOf(path: string): Promise<number | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isFile() ? found.size : undefined;
+/** Size of a file outside the lake; undefined where there is none, or none that can be reached. */
+async function sizeOutside(lake: Lake, snapshot: Snapshot, file: DataFile): Promise<number | undefined> {
+  return (await lake.factsOf(snapshot, file).catch(() => undefined))?.size;
 }
 
 /** Findings for data files that are in no version of a table. */

@@ -1,7 +1,8 @@
 import { BarlakeError, messageOf } from "../../../core/errors.js";
 import { Session } from "../../../db/session.js";
 import type { TableSchema } from "../../../schema/column.js";
-import { contentHash, hashInName } from "../../files/data-file.js";
+import { contentHash } from "../../files/content-hash.js";
+import { hashInName } from "../../files/data-file.js";
 import { recordVerified } from "../../files/verified-files.js";
 import type { Lake } from "../../lake.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
@@ -148,12 +149,12 @@ async function readFile(
   findings: Finding[],
 ): Promise<ReadFile["facts"] | undefined> {
   const find = finder(snapshot, file, findings);
-  const url = lake.urlOf(snapshot, file);
   try {
     const expected = hashInName(file.path);
-    const hash = expected === undefined ? undefined : await contentHash(url);
+    const pieces = expected === undefined ? undefined : await lake.read(snapshot, file);
+    const hash = pieces && (await contentHash(pieces)).hash;
     // A file with the wrong hash is not read further.
-    if (hash !== expected) {
+    if (hash !== undefined && hash !== expected) {
       find(
         "file_content",
         `is not what was written: its hash is ${hash}, and its name says ${expected}`,
@@ -161,7 +162,7 @@ async function readFile(
       );
       return undefined;
     }
-    return await checkRows(session, snapshot, file, url, find);
+    return await checkRows(session, snapshot, file, lake.urlOf(snapshot, file), find);
   } catch (error) {
     find("file_unreadable", `is not readable: ${messageOf(error).split("\n")[0]}`, RESTORE);
     return undefined;

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, open, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { WorkFolder } from "./work-folder.js";
 
 /**
  * Heartbeats are the modification times of files, by the clock of the file system. The clocks of the machines that
@@ -27,4 +29,9 @@ export async function timeIn(folder: string): Promise<number> {
   } finally {
     await rm(path, { force: true });
   }
+}
+
+/** The current time by the file system of a work folder, in epoch milliseconds; undefined where there is no folder. */
+export async function timeOf({ path, staging }: WorkFolder): Promise<number | undefined> {
+  return existsSync(path) ? timeIn(staging) : undefined;
 }

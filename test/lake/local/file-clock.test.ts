@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { timeIn, touch } from "../../../src/lake/local/file-clock.js";
 import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
-import { timeIn, touch } from "../../../src/lake/storage/file-clock.js";
 import { temporaryFolder, temporaryLake } from "../temporary-lake.js";
 
 const SUBJECT = { dataset: "bars_1d", symbols: ["600519.SH"] };

@@ -1,0 +1,142 @@
+import { LakeError, messageOf } from "../../core/errors.js";
+import type { ReferenceChange } from "../../lake/land/reference-changes.js";
+import type { RejectCount } from "../../lake/land/rejects.js";
+import type { LandReport } from "../../lake/land/upsert.js";
+import { Completeness, type TableCompleteness } from "./completeness.js";
+import type { Failure, Purpose, Received } from "./request-records.js";
+import { type Returned, SymbolTally } from "./symbol-tally.js";
+
+/** Requests of a run, by their result. */
+export interface RequestCounts {
+  readonly sent: number;
+  /** With rows, and without any. */
+  readonly answered: number;
+  readonly empty: number;
+  /** The service refused them; they failed on the way, or the response was not valid. */
+  readonly refused: number;
+  readonly failed: number;
+}
+
+/** What a run did, as far as it has come. */
+export interface RunFacts {
+  readonly requests: RequestCounts;
+  /** Refused requests that were sent again in another way: they are not failures. */
+  readonly healed: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** One for each landing. */
+  readonly landed: readonly LandReport[];
+  readonly failures: readonly Failure[];
+  /** Requested and returned symbols, by table. */
+  readonly symbols: readonly Returned[];
+  /** What was requested of each table of bars, and what is absent, unexplained or set aside. */
+  readonly completeness: readonly TableCompleteness[];
+  readonly rejected: readonly RejectCount[];
+  /** What the run's snapshots have changed. */
+  readonly changes: readonly ReferenceChange[];
+  /** Datasets that the key does not permit, and why. */
+  readonly forbidden: ReadonlyMap<string, string>;
+  /** Why the run sends no more requests; undefined while it does. */
+  readonly stopped: string | undefined;
+}
+
+/** Accumulates what a run does; only {@link facts} reads it as a whole. */
+export class RunLog {
+  /** What was requested of each table, and what is absent. */
+  readonly completeness = new Completeness();
+  readonly #requests = { sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 };
+  readonly #landed: LandReport[] = [];
+  readonly #failures: Failure[] = [];
+  readonly #symbols = new SymbolTally();
+  readonly #forbidden = new Map<string, string>();
+  #healed = 0;
+  #rows = 0;
+  #bytes = 0;
+  #rejected: readonly RejectCount[] = [];
+  #changes: readonly ReferenceChange[] = [];
+  #stopped: string | undefined;
+
+  /** Counts a request that is sent. */
+  sent(): void {
+    this.#requests.sent += 1;
+  }
+
+  /** Counts a valid response. */
+  received({ dataset, symbols }: Purpose, { rows, bytes, absent }: Received): void {
+    this.#requests[rows === 0 ? "empty" : "answered"] += 1;
+    this.#rows += rows;
+    this.#bytes += bytes;
+    this.#symbols.note(dataset, symbols, new Set(absent));
+  }
+
+  /**
+   * Counts a request that has no response.
+   *
+   * @param kind whether the service refused it, or it failed.
+   * @param failure undefined where the request is sent again in another way.
+   */
+  unanswered({ dataset, symbols }: Purpose, kind: "refused" | "failed", failure?: Failure): void {
+    this.#requests[kind] += 1;
+    if (failure === undefined) {
+      this.#healed += 1;
+      return;
+    }
+    this.#symbols.note(dataset, symbols, new Set(symbols));
+    this.failure(failure);
+  }
+
+  /** Adds a failure that is not, or not only, that of a request. */
+  failure(failure: Failure): void {
+    this.#failures.push(failure);
+  }
+
+  /** Notes that the run sends no more requests; the first reason counts. */
+  stop(reason: string): void {
+    this.#stopped ??= reason;
+  }
+
+  /** Stops the run where the lake cannot be written: every further response would be lost as well. */
+  stopIfUnwritable(error: unknown): void {
+    if (error instanceof LakeError) this.stop(messageOf(error));
+  }
+
+  /** Notes that the key does not permit a dataset. */
+  forbid(dataset: string, reason: string): void {
+    this.#forbidden.set(dataset, reason);
+  }
+
+  /** Whether no more of a dataset may be requested. */
+  isStopped(dataset: string): boolean {
+    return this.#stopped !== undefined || this.#forbidden.has(dataset);
+  }
+
+  landed(report: LandReport): void {
+    this.#landed.push(report);
+  }
+
+  rejected(counts: readonly RejectCount[]): void {
+    this.#rejected = counts;
+  }
+
+  changed(changes: readonly ReferenceChange[]): void {
+    this.#changes = changes;
+  }
+
+  /** Everything so far. */
+  facts(): RunFacts {
+    return {
+      requests: { ...this.#requests },
+      healed: this.#healed,
+      rows: this.#rows,
+      bytes: this.#bytes,
+      landed: [...this.#landed],
+      failures: [...this.#failures],
+      symbols: this.#symbols.counts(),
+      completeness: this.completeness.tables(),
+      rejected: this.#rejected,
+      changes: this.#changes,
+      forbidden: new Map(this.#forbidden),
+      stopped: this.#stopped,
+    };
+  }
+}

@@ -1,0 +1,19 @@
+import { createHash } from "node:crypto";
+
+/** The hash of a file's content, and its size. */
+export interface ContentHash {
+  /** The first 64 bits of the SHA-256, as 16 hexadecimal digits: part of the file's name. */
+  readonly hash: string;
+  readonly bytes: number;
+}
+
+/** Reads a file to its end. @throws what reading throws. */
+export async function contentHash(pieces: AsyncIterable<Uint8Array>): Promise<ContentHash> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const piece of pieces) {
+    hash.update(piece);
+    bytes += piece.length;
+  }
+  return { hash: hash.digest("hex").slice(0, 16), bytes };
+}

@@ -1,0 +1,74 @@
+import { randomUUID } from "node:crypto";
+import { link, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { LakeError } from "../../core/errors.js";
+import { writeFaultOf } from "../../db/file-fault.js";
+
+/** Runs a write; where it fails because of the disk, the error says why. @throws {LakeError} */
+export async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (cause) {
+    const fault = writeFaultOf(cause, path);
+    throw fault === undefined ? cause : new LakeError(fault.message, { hint: fault.hint, cause });
+  }
+}
+
+/** Writes a text durably to a new file of a folder, runs `use` with it and deletes it afterwards. */
+export async function withStagedText<T>(
+  folder: string,
+  text: string,
+  use: (path: string) => Promise<T>,
+): Promise<T> {
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, `${randomUUID()}.put`);
+  try {
+    await writeFile(path, text, { flush: true });
+    return await use(path);
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** Gives a finished file a second name, durably, unless that name is taken. @returns whether the name was free. */
+export async function linkNew(root: string, file: string, target: string): Promise<boolean> {
+  await makeFolders(root, dirname(target));
+  try {
+    await link(file, target);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+  await syncFolder(dirname(target));
+  return true;
+}
+
+/** Makes a folder and those above it up to the root, each recorded durably in its parent. */
+export async function makeFolders(root: string, folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length && made !== root; made = dirname(made)) {
+    await syncFolder(dirname(made));
+  }
+}
+
+/** Makes the content of a file durable. */
+export async function syncFile(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes a folder's entries durable. Windows has no such call, and does not open folders. */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

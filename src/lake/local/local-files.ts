@@ -1,0 +1,61 @@
+import { type FileHandle, open, readdir, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import pMap from "p-map";
+import type { FileFacts, StoredFile } from "../storage/storage.js";
+
+/** Bytes that are read in one step. */
+const PIECE_BYTES = 2 ** 20;
+
+/**
+ * Opens a file and reads it piece by piece; each piece is valid until the next one is requested.
+ *
+ * @throws the system's error where the file cannot be opened, or, while the pieces are read, where it cannot be read.
+ */
+export async function readPieces(path: string): Promise<AsyncIterable<Uint8Array>> {
+  return piecesOf(await open(path, "r"));
+}
+
+async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array> {
+  try {
+    const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+    for (let read = await file.read(buffer); read.bytesRead > 0; read = await file.read(buffer)) {
+      yield buffer.subarray(0, read.bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** All files under a folder, by path; none where there is no such folder. */
+export async function filesUnder(folder: string): Promise<StoredFile[]> {
+  const names = await unlessMissing(() => readdir(folder, { recursive: true }));
+  const found = await pMap(
+    names?.sort() ?? [],
+    async (name) => {
+      const facts = await factsOfFile(join(folder, name));
+      if (facts === undefined) return undefined;
+      return { path: name.split(sep).join("/"), size: facts.size, modifiedAt: facts.modifiedAt };
+    },
+    { concurrency: 16 },
+  );
+  return found.filter((file) => file !== undefined);
+}
+
+/** Size, time and tag of a file; undefined for a folder, and where there is no file. */
+export async function factsOfFile(path: string): Promise<FileFacts | undefined> {
+  const found = await unlessMissing(() => stat(path));
+  if (!found?.isFile()) return undefined;
+  const { ino, size, mtimeMs, ctimeMs } = found;
+  return { size, modifiedAt: mtimeMs, tag: `${ino} ${size} ${mtimeMs} ${ctimeMs}` };
+}
+
+/** The result of a read; undefined where the file or folder does not exist. */
+export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}

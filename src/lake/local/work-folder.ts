@@ -1,0 +1,58 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Storage, StoredFile } from "../storage/storage.js";
+import { writing } from "./durable-file.js";
+import { filesUnder } from "./local-files.js";
+
+/** Folder of unfinished files, outside every table. */
+export const STAGING = ".staging";
+
+/**
+ * A folder on a disk of this machine, for what is not, or not yet, part of a lake: files that are being written, spilled
+ * data, received responses (`spool/`), leases of runs (`leases/`), and `lake.duckdb`. For a lake in a folder it is the
+ * same folder, so that a finished file becomes a file of the lake by a link.
+ */
+export interface WorkFolder {
+  /** Absolute path. */
+  readonly path: string;
+  /** Absolute path of the folder of unfinished files and spilled data. */
+  readonly staging: string;
+  /** The database of views that any DuckDB client of this machine can open. */
+  readonly databaseFile: string;
+  /** A new path for a file that is about to be written. Its writer calls {@link discard} at the end. */
+  newFile(extension: string): Promise<string>;
+  /** Writes pieces to a file, not durably. */
+  write(path: string, pieces: Iterable<string> | AsyncIterable<Uint8Array>): Promise<void>;
+  /** Deletes an unfinished file, if it exists. */
+  discard(path: string): Promise<void>;
+  /** Unfinished files; those of killed processes stay until they are deleted. Paths are relative to {@link staging}. */
+  unfinished(): Promise<StoredFile[]>;
+  /** Deletes one of the {@link unfinished} files. */
+  deleteUnfinished(path: string): Promise<void>;
+}
+
+/** Where a lake is: its storage, and the folder of this machine for unfinished work. */
+export interface LakePlaces {
+  readonly storage: Storage;
+  readonly work: WorkFolder;
+}
+
+/** Makes the work folder at a path. Nothing is created before the first file. */
+export function workFolder(folder: string): WorkFolder {
+  const path = resolve(folder);
+  const staging = join(path, STAGING);
+  return {
+    path,
+    staging,
+    databaseFile: join(path, "lake.duckdb"),
+    async newFile(extension) {
+      await writing(staging, () => mkdir(staging, { recursive: true }));
+      return join(staging, `${randomUUID()}.${extension}`);
+    },
+    write: (file, pieces) => writing(file, () => writeFile(file, pieces)),
+    discard: (file) => rm(file, { force: true }),
+    unfinished: () => filesUnder(staging),
+    deleteUnfinished: (file) => rm(join(staging, file), { force: true }),
+  };
+}
