@@ -7,6 +7,7 @@ import type { Column, ColumnType, TableSchema } from "../../schema/column.js";
 import type { AddFile, FileStats } from "../log/delta-actions.js";
 import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
+import { FOOTER_TAG, footerDigest } from "./footer-digest.js";
 import { orderRowGroups } from "./order-row-groups.js";
 
 /** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minute bars is in one or two groups. */
@@ -70,6 +71,7 @@ export async function writeDataFile(
       (inOrder ? await copyAsItComes(session, select, staged, as, table) : undefined) ??
       (await copy(session, `${select} ORDER BY ${table.sort.map(ident).join(", ")}`, staged, as));
     const { size } = await stat(staged);
+    const tags = { [FOOTER_TAG]: await footerDigest(staged) };
     const folder = table.partition
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
       .join("/");
@@ -78,7 +80,15 @@ export async function writeDataFile(
     if (!isNew)
       throw new LakeError(`table ${table.name}: ${path} is there already, and a name is never used again`);
     const stats = JSON.stringify(fileStats(written, columns, table.stats));
-    return { path: encodePath(path), partitionValues, size, modificationTime: now, dataChange: true, stats };
+    return {
+      path: encodePath(path),
+      partitionValues,
+      size,
+      modificationTime: now,
+      dataChange: true,
+      stats,
+      tags,
+    };
   } finally {
     await storage.discard(staged);
   }
