@@ -9,6 +9,7 @@ import type { AddFile, FileStats } from "../log/delta-actions.js";
 import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
 import { contentHash } from "./content-hash.js";
+import { FOOTER_TAG, footerDigest } from "./footer-digest.js";
 import { orderRowGroups } from "./order-row-groups.js";
 
 /** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minute bars is in one or two groups. */
@@ -69,6 +70,7 @@ export async function writeDataFile(
       (inOrder ? await copyAsItComes(session, select, staged, as, table) : undefined) ??
       (await copy(session, `${select} ORDER BY ${table.sort.map(ident).join(", ")}`, staged, as));
     const { hash, bytes: size } = await contentHash(await readPieces(staged));
+    const tags = { [FOOTER_TAG]: await footerDigest(staged) };
     const folder = table.partition
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
       .join("/");
@@ -77,7 +79,15 @@ export async function writeDataFile(
     if (!isNew)
       throw new LakeError(`table ${table.name}: ${path} is there already, and a name is never used again`);
     const stats = JSON.stringify(fileStats(written, columns, table.stats));
-    return { path: encodePath(path), partitionValues, size, modificationTime: now, dataChange: true, stats };
+    return {
+      path: encodePath(path),
+      partitionValues,
+      size,
+      modificationTime: now,
+      dataChange: true,
+      stats,
+      tags,
+    };
   } finally {
     await work.discard(staged);
   }

@@ -3,6 +3,7 @@ import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { contentHash } from "./content-hash.js";
 import { hashInName } from "./data-file.js";
+import { FOOTER_TAG, hasFooter } from "./footer-digest.js";
 
 /** What is wrong with a live file. */
 export interface FileDamage {
@@ -60,11 +61,15 @@ export async function verifyContent(
     if (hashInName(file.path) === undefined) continue;
     const damage = await damageOf(lake, snapshot, file);
     if (damage === undefined) continue;
-    throw new LakeError(`table ${snapshot.table.name}: ${file.path} ${damage.what}`, {
-      hint: "restore it from a backup, or run barlake repair; barlake check --deep shows what else is damaged",
-      cause: damage.cause,
-    });
+    throw damageError(snapshot, file, damage.what, damage.cause);
   }
+}
+
+function damageError({ table }: Snapshot, file: DataFile, what: string, cause?: unknown): LakeError {
+  return new LakeError(`table ${table.name}: ${file.path} ${what}`, {
+    hint: "restore it from a backup, or run barlake repair; barlake check --deep shows what else is damaged",
+    cause,
+  });
 }
 
 /** Verified live files, by lake: a file never changes once it has its name. */
@@ -75,12 +80,38 @@ const VERIFIED = new WeakMap<Lake, Set<string>>();
  * @throws {LakeError} for the first damaged file.
  */
 export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable<DataFile>): Promise<void> {
-  const verified = VERIFIED.get(lake) ?? new Set();
-  VERIFIED.set(lake, verified);
+  const verified = pathsOf(VERIFIED, lake);
   for (const file of files) {
     const path = `${snapshot.table.name}/${file.path}`;
     if (verified.has(path)) continue;
     await verifyContent(lake, snapshot, [file]);
     verified.add(path);
   }
+}
+
+/** Live files whose footer was verified, by lake. */
+const FOOTERS = new WeakMap<Lake, Set<string>>();
+
+/**
+ * Compares a live file's footer with the digest in the log, once in this process: for a file of which nothing else was
+ * read. A file without a digest is not verified: another program, or an earlier version, wrote it.
+ *
+ * @throws {LakeError} where they differ.
+ */
+export async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: DataFile): Promise<void> {
+  const digest = file.tags?.[FOOTER_TAG];
+  const path = `${snapshot.table.name}/${file.path}`;
+  const verified = pathsOf(FOOTERS, lake);
+  if (digest === undefined || verified.has(path)) return;
+  const isSound = await hasFooter(lake.urlOf(snapshot, file), digest).catch((cause: unknown) => {
+    throw damageError(snapshot, file, `is not readable: ${messageOf(cause)}`, cause);
+  });
+  if (!isSound) throw damageError(snapshot, file, "is not what was written: its footer is damaged");
+  verified.add(path);
+}
+
+function pathsOf(verified: WeakMap<Lake, Set<string>>, lake: Lake): Set<string> {
+  const paths = verified.get(lake) ?? new Set();
+  verified.set(lake, paths);
+  return paths;
 }

@@ -2,7 +2,8 @@ import type { FileRead } from "../../db/file-reads.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { verifyOnce } from "./verify-content.js";
+import { TRAILER_BYTES } from "./footer-digest.js";
+import { verifyFooterOnce, verifyOnce } from "./verify-content.js";
 
 /** A live file, and the snapshot that it belongs to. */
 interface LiveFile {
@@ -27,18 +28,19 @@ export async function verifyReads(
     // All are verified, also after the first fault: rows of the others may be in memory, and are not read again.
     for (const read of reads) {
       const live = files.get(read.path);
-      if (live === undefined || !hasReadRows(read, live.file)) continue;
-      await verifyOnce(lake, live.snapshot, [live.file]).then(
-        () => files?.delete(read.path),
-        (fault: unknown) => faults.push(fault),
-      );
+      if (live === undefined) continue;
+      const verified = hasReadRows(read, live.file)
+        ? verifyOnce(lake, live.snapshot, [live.file]).then(() => void files?.delete(read.path))
+        : verifyFooterOnce(lake, live.snapshot, live.file);
+      await verified.catch((fault: unknown) => faults.push(fault));
     }
-    if (faults.length > 0) throw faults[0];
+    if (faults.length === 0) return;
+    // Later statements read the damaged bytes again, so that they are verified again.
+    for (const cache of ["parquet_metadata_cache", "enable_external_file_cache"])
+      await session.run(`SET ${cache} = false`).catch(() => {});
+    throw faults[0];
   });
 }
-
-/** Bytes after the footer of a Parquet file: the footer's length, and four letters. */
-const TRAILER_BYTES = 8;
 
 /**
  * Whether more than the footer was read. A query reads the footers of many files and finds that it needs none of their

@@ -8,6 +8,8 @@ export interface AddFile {
   readonly dataChange: boolean;
   /** JSON text of {@link FileStats}. */
   readonly stats?: string | null;
+  /** Facts of a writer about the file, by name. */
+  readonly tags?: Readonly<Record<string, string>> | null;
   /** Marks deleted rows of the file: a feature of newer tables. */
   readonly deletionVector?: unknown;
 }

@@ -15,6 +15,8 @@ export interface DataFile {
   readonly writtenAt: number;
   /** The log's statistics of the rows; undefined where there are none. The getter throws where they are damaged. */
   readonly stats: FileStats | undefined;
+  /** Facts of the writer about the file, by name. */
+  readonly tags?: Readonly<Record<string, string>>;
 }
 
 /** The state of a table at one version of its log. */
@@ -169,6 +171,10 @@ class LoggedFile implements DataFile {
 
   get writtenAt(): number {
     return this.add.modificationTime;
+  }
+
+  get tags(): Readonly<Record<string, string>> {
+    return this.add.tags ?? {};
   }
 
   get stats(): FileStats | undefined {

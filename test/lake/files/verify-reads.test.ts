@@ -13,14 +13,14 @@ import { runCli } from "../../cli/run-cli.js";
 import { land, openSession, temporaryLake } from "../temporary-lake.js";
 
 /** A lake with daily bars of 2023 and 2024; the file of 2024 has a changed byte that does not change its rows. */
-async function damagedLake(): Promise<Lake> {
+async function damagedLake(where: "rows" | "footer" = "rows"): Promise<Lake> {
   const lake = temporaryLake();
   const session = await openSession();
   await land(session, lake, BARS_1D, [{ at: "2023-03-06T16:00:00Z" }, { at: "2024-03-06T16:00:00Z" }]);
   const folder = join(lake.folder, "bars_1d", "region=CN", "year=2024");
   const path = join(folder, readdirSync(folder)[0] as string);
   const bytes = readFileSync(path);
-  bytes[bytes.indexOf("DuckDB")] = "X".charCodeAt(0);
+  bytes[where === "rows" ? 0 : bytes.indexOf("DuckDB")] = "X".charCodeAt(0);
   writeFileSync(path, bytes);
   return new Lake(lake.folder);
 }
@@ -110,6 +110,22 @@ test("what a statement stored of a damaged file is rolled back", async () => {
 async function take(result: unknown): Promise<void> {
   if (result instanceof RowReader) await result.take(10);
 }
+
+test("a result is an error where a damaged footer said that a file has no rows for it", async () => {
+  const lake = await damagedLake("footer");
+  const { session } = await openReader(lake, { threads: 1 });
+  using reader = session;
+  const damaged =
+    /^table bars_1d: region=CN\/year=2024\/p-\S+ is not what was written: its footer is damaged$/;
+  const pruned = "SELECT close FROM bars_1d WHERE close > 1000";
+  for (const name of ["json", "json", "read", "preview"])
+    await expect(WAYS[name]?.(reader, pruned), name).rejects.toThrow(damaged);
+  await expect(reader.json("SELECT count(*) FROM bars_1d")).rejects.toThrow(damaged);
+  expect(await reader.json("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  const { session: blind } = await openReader(lake, { threads: 1, verify: false });
+  using other = blind;
+  expect(await other.json(pruned)).toEqual([]);
+});
 
 test("batches end in the error, and are whole where nobody verifies", async () => {
   const lake = await damagedLake();

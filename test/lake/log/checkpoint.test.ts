@@ -29,6 +29,7 @@ function add(n: number): Action {
         minValues: { symbol: `"${n}'` },
         maxValues: { symbol: "\u{1f600}" },
       }),
+      ...(n % 2 === 0 && { tags: { "barlake.footer": `${n}-0123456789abcdef` } }),
     },
   };
 }
@@ -58,8 +59,8 @@ function contentOf(snapshot: Snapshot): object {
   const { version, columns, committedAt, metaData, protocol, files, txns } = snapshot;
   const paths = [...files.keys()].sort();
   const live = paths.map((path) => {
-    const { partitionValues, size, stats } = files.get(path) as DataFile;
-    return { path, partitionValues, size, stats };
+    const { partitionValues, size, stats, tags } = files.get(path) as DataFile;
+    return { path, partitionValues, size, stats, tags };
   });
   return {
     version,
