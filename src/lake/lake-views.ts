@@ -118,7 +118,9 @@ function viewTemplate(): string | undefined {
 function hasColumnsOfSchema({ table, columns }: ViewedTable): boolean {
   return (
     columns.length === table.columns.length &&
-    columns.every(({ name, type }, at) => name === table.columns[at]?.name && type === table.columns[at]?.type)
+    columns.every(
+      ({ name, type }, at) => name === table.columns[at]?.name && type === table.columns[at]?.type,
+    )
   );
 }
 
