@@ -4,6 +4,7 @@ import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { BarlakeError, UsageError } from "../../core/errors.js";
+import { isRunning } from "../../core/running-process.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DatasetSpec } from "../spec.js";
@@ -64,7 +65,7 @@ export async function recoverFolder(folder: string): Promise<void> {
   for (const name of names.filter((one) => one.startsWith(start))) {
     const [, kind, host, pid] = /^(draft|old)-(.+)-(\d+)-[0-9a-f-]{36}$/.exec(name.slice(start.length)) ?? [];
     // Processes of another machine cannot be checked from here.
-    if (kind === undefined || host !== hostname() || isAlive(Number(pid))) continue;
+    if (kind === undefined || host !== hostname() || isRunning(Number(pid))) continue;
     const path = join(dirname(folder), name);
     if (kind === "old" && !existsSync(folder)) await rename(path, folder);
     else await rm(path, { recursive: true, force: true });
@@ -73,14 +74,4 @@ export async function recoverFolder(folder: string): Promise<void> {
 
 function beside(folder: string, kind: "draft" | "old"): string {
   return join(dirname(folder), `.${basename(folder)}.${kind}-${hostname()}-${process.pid}-${randomUUID()}`);
-}
-
-function isAlive(pid: number): boolean {
-  if (pid === process.pid) return true;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
