@@ -1,13 +1,18 @@
 import { compareText } from "../../core/text-order.js";
+import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { LostFile } from "../../lake/files/lost-files.js";
 import type { Lake } from "../../lake/lake.js";
+import { upsert } from "../../lake/land/upsert.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
 import { RUNS } from "../../schema/runs.js";
 import { askedSymbols, landRequests, type RequestRecord } from "./ledger.js";
+import { ledgerSql } from "./ledger-sql.js";
+
+const AHEAD = "requests_ahead";
 
 /** How a loss is recorded. */
 export interface AskAgainOptions {
@@ -34,6 +39,7 @@ export async function askAgain(
   const counts = new Map<LostFile, number>();
   // Without its rows in the ledger a request is not covered anyway, and the report of a run cannot be requested.
   if (lost.length === 0 || table === REQUESTS || table === RUNS) return counts;
+  if (!dryRun) await datedBeforeNow(session, lake, table.name, { runId, now });
   const isBars = table === BARS_1D || table === BARS_1M;
   const asked = isBars ? await askedSymbols(session, lake, table.name) : [];
   const records: RequestRecord[] = [];
@@ -63,6 +69,26 @@ export async function askAgain(
   }
   if (!dryRun) await landRequests(session, lake, records, { operation: "REPAIR", runId, now });
   return counts;
+}
+
+/**
+ * Corrects the times of requests that a clock ahead has dated now or later: they were sent before now, and in their
+ * order. Otherwise their responses would count as newer than the loss.
+ */
+async function datedBeforeNow(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  { runId, now }: Pick<AskAgainOptions, "runId" | "now">,
+): Promise<void> {
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE ${AHEAD} AS
+     SELECT * REPLACE (make_timestamptz((${now} - dense_rank() OVER (ORDER BY asked_at DESC)) * 1000) AS asked_at)
+     FROM (${await ledgerSql(session, lake)})
+     WHERE dataset = ${literal(dataset)} AND asked_at >= make_timestamptz(${now * 1000}::BIGINT)`,
+  );
+  await upsert(session, lake, REQUESTS, AHEAD, { operation: "REPAIR", runId, now });
+  await session.run(`DROP TABLE ${AHEAD}`);
 }
 
 function canHold({ file, symbols }: LostFile, symbol: string): boolean {

@@ -116,6 +116,26 @@ test.each([
   },
 );
 
+test("what was recorded by a clock that was ahead is requested again after a loss, and only once", async () => {
+  const { lake, run, clock } = await scriptedMarket(right, "2024-03-13T00:00:00Z");
+  const options = { symbols: SYMBOLS, to: "2024-01-10" };
+  const repair = (runId: string): Promise<unknown> =>
+    repairLake(new Lake(lake.folder), TABLES, { runId }, clock);
+  await run(DAILY, options);
+  const before = await bars(lake);
+  clock.advance(1000);
+  rmSync(fileOf(lake, 2023));
+  await repair("repair-1");
+  clock.advance(-59 * 86_400_000);
+  rmSync(fileOf(lake, 2024));
+  await repair("repair-2");
+  clock.advance(1000);
+  expect((await run(DAILY, options)).landed[0]).toMatchObject({ table: "bars_1d", inserted: 8 });
+  expect(await bars(lake)).toEqual(before);
+  clock.advance(1000);
+  expect((await run(DAILY, options)).requests.sent).toBe(0);
+});
+
 test("without --repair, too, a run asks for what was lost", async () => {
   const { lake, run, repair, clock } = await ingested();
   const before = await bars(lake);
