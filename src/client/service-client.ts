@@ -4,6 +4,7 @@ import { Agent, request } from "undici";
 import { ServiceError, UsageError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
+import { expectClockNotAhead } from "./clock-ahead.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
 import { type GroupOptions, KeyQuota, type Permit } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
@@ -109,7 +110,8 @@ export class ServiceClient {
    * @param signal ends the request, also in flight.
    * @param onSend called with each attempt, also with those that fail.
    * @param unsent ends the request only while it waits to be sent, or to be sent again.
-   * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} invalid response.
+   * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} invalid response;
+   *   {@link BarlakeError} where this machine's clock is ahead of the service's.
    */
   async ask<T>(
     ask: Ask,
@@ -174,6 +176,7 @@ export class ServiceClient {
     const what = `${ask.endpoint.method} ${path}`;
     let open: Readable | undefined;
     try {
+      const sentAt = this.#options.clock.now();
       const response = await request(this.#urlOf(path, ask.query), {
         method: ask.endpoint.method,
         dispatcher: this.#agent,
@@ -205,6 +208,7 @@ export class ServiceClient {
         throw error;
       }
       permit.passed();
+      expectClockNotAhead(what, { sentAt, date: header("date"), age: header("age") });
       return await read(bounded(decodedBody(body, encoding), limits));
     } catch (error) {
       throw withRequest(what, error);

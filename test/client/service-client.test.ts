@@ -265,3 +265,24 @@ test("a service that cannot be reached, or an invalid address, is a plain error"
   expect(() => new ServiceClient({ baseUrl: "ftp://x", apiKey: KEY, clock })).toThrow(UsageError);
   expect(() => new ServiceClient({ baseUrl: "nowhere", apiKey: KEY, clock })).toThrow(/is not a URL/);
 });
+
+test.each([
+  [
+    "an hour behind",
+    { date: "Fri, 20 Nov 2026 23:00:00 GMT" },
+    /60 min ahead .* 2026-11-21T00:00:00.000Z here .* 2026-11-20T23:00:00.000Z there/,
+  ],
+  ["four minutes behind", { date: "Fri, 20 Nov 2026 23:56:00 GMT" }, undefined],
+  ["ahead", { date: "Sun, 22 Nov 2026 00:00:00 GMT" }, undefined],
+  [
+    "an hour behind, as the response was in a cache",
+    { date: "Fri, 20 Nov 2026 23:00:00 GMT", age: "3600" },
+    undefined,
+  ],
+  ["not valid", { date: "yesterday" }, undefined],
+])("a service's time that is %s", async (_, headers: Record<string, string>, message) => {
+  const { service, bars } = await setUp((_seen, response) => json(response, 200, BARS, headers));
+  if (message === undefined) expect((await bars()).value.columns.rows).toBe(2);
+  else await expect(bars()).rejects.toThrow(message);
+  expect(service.seen).toHaveLength(1);
+});

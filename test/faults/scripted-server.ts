@@ -38,6 +38,8 @@ export async function openScripted(script: Script): Promise<ScriptedService> {
     },
   };
   const server = createServer((request, response) => {
+    // Tests have a clock of their own.
+    response.sendDate = false;
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {

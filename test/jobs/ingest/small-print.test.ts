@@ -4,8 +4,9 @@ import { duration } from "../../../src/cli/text/text.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { settleRun } from "../../../src/jobs/run/run-outcome.js";
 import { openReader } from "../../../src/lake/publish.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/scripted-service.js";
-import { right, scriptedMarket } from "../scripted-market.js";
+import { dailyBars, right, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-11" };
 
@@ -35,6 +36,20 @@ test("a clock that is set back or ahead while a run goes on changes no duration,
       ),
     ).toEqual([{ run: 1500, request: 1500 }]);
   }
+});
+
+test("a clock ahead of the service's stops a run before anything lands, and the right one requests every day", async () => {
+  const date = "Sat, 13 Jan 2024 00:00:00 GMT";
+  const { run, lake, clock } = await scriptedMarket(
+    (seen, response) => json(response, 200, { data: dailyBars(seen) }, { date }),
+    "2024-01-20T00:00:00Z",
+  );
+  const report = await run(DAILY, { symbols: ["600519.SH"] });
+  expect(report).toMatchObject({ status: "failed", rows: 0, landed: [] });
+  expect(report.stopped).toMatch(/10080 min ahead of the service's.*set the clock that is wrong/);
+  expect((await lake.snapshot(BARS_1D)).version).toBe(-1);
+  clock.advance(-7 * 86_400_000);
+  expect(await run(DAILY, { symbols: ["600519.SH"] })).toMatchObject({ status: "complete", rows: 3 });
 });
 
 test("a duration below 0, of a record from before, is no number", () => {
