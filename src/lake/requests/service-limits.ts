@@ -32,7 +32,7 @@ export interface KnownLimits {
 export interface LimitsKeeper extends KnownLimits {
   /** Records learned limits: whole numbers above 0. */
   learn(learned: Partial<ServiceLimits>): void;
-  /** Resolves when all learned limits are saved. @throws {LakeError} where they cannot be saved. */
+  /** Resolves when all learned limits are saved. @throws {LakeError} the first error, where some cannot be saved. */
   saved(): Promise<void>;
 }
 
@@ -43,18 +43,21 @@ export async function keepServiceLimits(
   clock: Pick<Clock, "now">,
 ): Promise<LimitsKeeper> {
   let saving: Promise<void> = Promise.resolve();
+  let failure: unknown;
   return {
     ...(await readServiceLimits(storage, of, clock.now())),
     learn(learned) {
-      const before = saving;
-      saving = (async () => {
-        await before;
-        await saveServiceLimits(storage, of, learned, clock.now());
-      })();
-      // `saved` reports the error.
-      saving.catch(() => {});
+      // A failed save does not stop the later ones; `saved` reports it.
+      saving = saving
+        .then(() => saveServiceLimits(storage, of, learned, clock.now()))
+        .catch((error: unknown) => {
+          failure ??= error;
+        });
     },
-    saved: () => saving,
+    async saved() {
+      await saving;
+      if (failure !== undefined) throw failure;
+    },
   };
 }
 

@@ -124,6 +124,19 @@ test("a run keeps what it learns, one thing after the other, and says where it c
   await expect(second.saved()).rejects.toThrow(/limits/);
 });
 
+test("a save that fails does not stop the later ones", async () => {
+  const { folder, storage } = temporaryLake();
+  const keeper = await keepServiceLimits(storage, KEY, virtualClock(T0));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "limits"), "");
+  keeper.learn({ rowCap: { "1d": 9000 } });
+  await expect(keeper.saved()).rejects.toThrow(/limits/);
+  rmSync(join(folder, "limits"));
+  keeper.learn({ rowCap: { "1m": 5000 } });
+  await expect(keeper.saved()).rejects.toThrow(/limits/);
+  expect((await readServiceLimits(storage, KEY, T0)).limits.rowCap).toEqual({ "1m": 5000 });
+});
+
 test("a cap is a fact about a key: another key of the same host knows nothing of it", async () => {
   const { storage } = temporaryLake();
   await saveServiceLimits(storage, KEY, { rowCap: { "1m": 5000 } }, T0);
