@@ -97,6 +97,8 @@ function text(reports: readonly RepairReport[], dryRun: boolean): string {
   ]);
   const head = ["table", "file", "is", "rows", "symbols", "dates", "now", "symbols to ask"];
   const lines = [table(head, rows)];
+  const refusals = new Set(lost.flatMap(({ file }) => file.notCopied ?? []));
+  for (const reason of refusals) lines.push("", `not copied: ${reason}`);
   const toAsk = [...new Set(lost.filter(({ file }) => file.symbolsAskedAgain > 0).map((one) => one.table))];
   const commands = toAsk.flatMap((name) => NEXT[name] ?? []);
   if (commands.length > 0 && !dryRun) lines.push("", `have it asked for again with: ${commands.join(", ")}`);

@@ -1,6 +1,11 @@
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session.js";
-import { copyLostRows } from "../../lake/files/copy-lost-rows.js";
+import {
+  type CopiedRows,
+  copyLostRows,
+  isSamePartition,
+  lacksWithdrawal,
+} from "../../lake/files/copy-lost-rows.js";
 import { type LostFile, lostFiles } from "../../lake/files/lost-files.js";
 import { restoreFile } from "../../lake/files/restore-file.js";
 import { recordVerified } from "../../lake/files/verified-files.js";
@@ -12,6 +17,8 @@ import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
 import { askAgain } from "../ledger/ask-again.js";
+
+const OUTDATED: CopiedRows = { rows: 0, refused: "rows were withdrawn since the copy was made" };
 
 /** Options of a repair. */
 export interface RepairOptions {
@@ -36,6 +43,8 @@ export interface RepairedFile extends LostFile {
   readonly outcome: "restored" | "copied" | "removed" | "found";
   /** Rows of the copy that landed instead. */
   readonly copiedRows: number;
+  /** Why nothing was taken from the copy, though it has rows; undefined where nothing speaks against it. */
+  readonly notCopied?: string | undefined;
   /** Symbols that are requested again; 0 where the contents never came from a service. */
   readonly symbolsAskedAgain: number;
 }
@@ -54,7 +63,7 @@ export interface RepairReport {
  * Repairs tables whose files are missing or damaged. Every file is compared with the hash in its name. A lost file is
  * taken from a copy of the lake that has it; otherwise a commit removes it from the log, and the ledger says that its
  * contents are requested again. Where the copy has the rows in other files, these land at once, and are still requested
- * again: the copy may be older than the loss. The damaged file stays until a vacuum.
+ * again: the copy may be older than the loss. From a copy that may have withdrawn rows nothing lands. The damaged file stays until a vacuum.
  *
  * @throws {LakeError} where a table's log cannot be read.
  */
@@ -98,17 +107,34 @@ async function repairTable(
   // order, lost contents would count as landed.
   const asked = await askAgain(session, lake, table, removed, { runId, now, dryRun });
   if (!dryRun && removed.length > 0) await takeOut(lake, snapshot, removed, runId, now);
-  const copied = new Map<LostFile, number>();
-  if (!dryRun && from !== undefined)
-    for (const one of removed)
-      copied.set(one, await copyLostRows(session, lake, from, table, one, { runId, now }));
+  const copied = new Map<LostFile, CopiedRows>();
+  if (!dryRun && from !== undefined && removed.length > 0) {
+    const isOutdated = await lacksWithdrawal(lake, from, table);
+    for (const one of removed) {
+      const options = { runId, now, most: lostRows(removed, one, copied) };
+      const rows = isOutdated ? OUTDATED : await copyLostRows(session, lake, from, table, one, options);
+      copied.set(one, rows);
+    }
+  }
   const files = lost.map((one): RepairedFile => {
-    const copiedRows = copied.get(one) ?? 0;
+    const { rows: copiedRows, refused: notCopied } = copied.get(one) ?? { rows: 0 };
     const taken = restored.has(one) ? "restored" : copiedRows > 0 ? "copied" : "removed";
-    return { ...one, outcome: dryRun ? "found" : taken, copiedRows, symbolsAskedAgain: asked.get(one) ?? 0 };
+    const symbolsAskedAgain = asked.get(one) ?? 0;
+    return { ...one, outcome: dryRun ? "found" : taken, copiedRows, notCopied, symbolsAskedAgain };
   });
   const { version } = await lake.snapshot(table);
   return { table: table.name, checked: snapshot.files.size, files, version };
+}
+
+/** How many rows of a file's partition were lost, and have not been copied yet; undefined where that is not known. */
+function lostRows(
+  removed: readonly LostFile[],
+  { file }: LostFile,
+  copied: ReadonlyMap<LostFile, CopiedRows>,
+): number | undefined {
+  const own = removed.filter((one) => isSamePartition(file, one.file));
+  if (own.some(({ rows }) => rows === undefined)) return undefined;
+  return own.reduce((sum, one) => sum + (one.rows ?? 0) - (copied.get(one)?.rows ?? 0), 0);
 }
 
 /** Commits the removal of files from a table. Files that another writer has replaced are left out. */

@@ -5,16 +5,25 @@ import { TempTable } from "../../db/temp-table.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import { upsert } from "../land/upsert.js";
+import { readHistory } from "../log/history.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import type { LostFile } from "./lost-files.js";
 import { damageOf } from "./verify-content.js";
 
+/** What was taken from a copy. */
+export interface CopiedRows {
+  /** How many rows landed. */
+  readonly rows: number;
+  /** Why nothing was taken, though the copy has rows; undefined where nothing speaks against it. */
+  readonly refused?: string;
+}
+
 /**
  * Lands rows from a copy of the lake to replace a lost file that is no longer in the table: the rows of its partition,
  * symbols and time that the table lacks. The copy may have other files, as after a compaction; damaged ones are not
- * read.
+ * read. Nothing lands where the copy has more rows than were lost: some may have been withdrawn since.
  *
- * @returns how many rows landed.
+ * @param options.most number of rows that were lost in the file's partition; undefined where that is not known.
  */
 export async function copyLostRows(
   session: Session,
@@ -22,14 +31,14 @@ export async function copyLostRows(
   from: Lake,
   table: TableSchema,
   lost: LostFile,
-  options: { readonly runId: string; readonly now: number },
-): Promise<number> {
+  { most, ...options }: { readonly runId: string; readonly now: number; readonly most: number | undefined },
+): Promise<CopiedRows> {
   const copy = await from.snapshot(table);
   const files: DataFile[] = [];
   for (const file of copy.files.values())
     if (isSamePartition(lost.file, file) && (await damageOf(from, copy, file)) === undefined)
       files.push(file);
-  if (files.length === 0) return 0;
+  if (files.length === 0) return { rows: 0 };
   const current = await lake.snapshot(table);
   const key = table.key.map(ident).join(", ");
   const copied = await parquetRelation(session, from.filesOf(copy, files));
@@ -39,11 +48,27 @@ export async function copyLostRows(
   await using rows = new TempTable(session, "copied_rows");
   await rows.fill(`SELECT * FROM (${copied}) WHERE true ${bounds.join(" ")}`);
   await session.run(`DELETE FROM ${rows.name} WHERE (${key}) IN (SELECT (${key}) FROM (${live}))`);
+  const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${rows.name}`);
+  if (most !== undefined && found !== undefined && found.n > most)
+    return { rows: 0, refused: `the copy has ${found.n} rows for the ${most} that were lost` };
   const { inserted } = await upsert(session, lake, table, rows.name, { operation: "REPAIR", ...options });
-  return inserted;
+  return { rows: inserted };
 }
 
-function isSamePartition(a: DataFile, b: DataFile): boolean {
+/** Whether rows were withdrawn from a lake, and the log of its copy does not have that commit. */
+export async function lacksWithdrawal(lake: Lake, from: Lake, table: TableSchema): Promise<boolean> {
+  const withdrawals = async ({ storage }: Lake): Promise<(string | undefined)[]> =>
+    (await readHistory(storage, table)).flatMap(({ operation, runId }) =>
+      operation === "WITHDRAW" ? [runId] : [],
+    );
+  const own = await withdrawals(lake);
+  if (own.length === 0) return false;
+  const known = new Set(await withdrawals(from));
+  return own.some((runId) => !known.has(runId));
+}
+
+/** Whether two files are of the same partition. */
+export function isSamePartition(a: DataFile, b: DataFile): boolean {
   return Object.entries(a.partitionValues).every(([name, value]) => b.partitionValues[name] === value);
 }
 

@@ -19,6 +19,7 @@ import {
 } from "../../../src/jobs/maintenance/repair-lake.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { Lake } from "../../../src/lake/lake.js";
+import { withdrawRows } from "../../../src/lake/land/withdraw-rows.js";
 import { checkTable } from "../../../src/lake/maintenance/check/check-table.js";
 import { optimize } from "../../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
@@ -188,6 +189,33 @@ test("rows are copied from a copy of the lake whose files are others, and asked 
   expect(await bars(lake)).toEqual(before);
   const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
   expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
+});
+
+test.each([
+  ["whose log lacks the withdrawal", false, /rows were withdrawn since the copy was made/],
+  ["that has more rows than were lost", true, /the copy has 4 rows for the 3 that were lost/],
+])("withdrawn rows do not come back from a copy %s", async (_, isByOther, reason) => {
+  const { lake, repair } = await ingested();
+  const copy = new Lake(join(temporaryFolder(), "copy"));
+  cpSync(lake.folder, copy.folder, { recursive: true });
+  const session = await openSession();
+  await session.run(
+    "CREATE TEMP TABLE gone AS SELECT '600519.SH' AS symbol, TIMESTAMPTZ '2024-01-07 16:00:00+00' AS timestamp",
+  );
+  const old = fileOf(lake, 2024);
+  await withdrawRows(session, lake, BARS_1D, "gone", { runId: "withdrawal", now: Date.now() });
+  rmSync(old);
+  if (isByOther) {
+    // Another program has deleted the row: the log has no withdrawal.
+    const log = join(lake.folder, "bars_1d", "_delta_log");
+    const entry = join(log, readdirSync(log).sort().at(-1) as string);
+    writeFileSync(entry, readFileSync(entry, "utf8").replace('"WITHDRAW"', '"DELETE"'));
+  }
+  rmSync(fileOf(lake, 2024));
+  const [report] = (await repair({ from: copy })).filter(({ files }) => files.length > 0);
+  expect(report?.files).toMatchObject([{ outcome: "removed", copiedRows: 0, symbolsAskedAgain: 2 }]);
+  expect(report?.files[0]?.notCopied).toMatch(reason);
+  expect(await bars(lake)).toHaveLength(4);
 });
 
 test("a copy whose file is damaged too is not taken", async () => {
