@@ -136,8 +136,12 @@ async function doubtAbout(
 async function currentRows<T>(run: Run, table: TableSchema, where = "true"): Promise<T[]> {
   const { session, lake } = run.context;
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
+  const numbers = table.columns.flatMap(({ name, type }) =>
+    type === "int64" ? [`CAST(${ident(name)} AS DOUBLE) AS ${ident(name)}`] : [],
+  );
+  const columns = numbers.length === 0 ? "*" : `* REPLACE (${numbers.join(", ")})`;
   return session.json<T>(
-    `SELECT * FROM (${files}) WHERE valid_to IS NULL AND ${where} ORDER BY ${subjectOf(table)}`,
+    `SELECT ${columns} FROM (${files}) WHERE valid_to IS NULL AND ${where} ORDER BY ${subjectOf(table)}`,
   );
 }
 

@@ -1,6 +1,7 @@
 import { compareText } from "../../core/text-order.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { LostFile } from "../../lake/files/lost-files.js";
 import type { Lake } from "../../lake/lake.js";
 import { upsert } from "../../lake/land/upsert.js";
@@ -11,8 +12,6 @@ import { REQUESTS } from "../../schema/requests.js";
 import { RUNS } from "../../schema/runs.js";
 import { askedSymbols, landRequests, type RequestRecord } from "./ledger.js";
 import { ledgerSql } from "./ledger-sql.js";
-
-const AHEAD = "requests_ahead";
 
 /** How a loss is recorded. */
 export interface AskAgainOptions {
@@ -81,14 +80,13 @@ async function datedBeforeNow(
   dataset: string,
   { runId, now }: Pick<AskAgainOptions, "runId" | "now">,
 ): Promise<void> {
-  await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${AHEAD} AS
-     SELECT * REPLACE (make_timestamptz((${now} - dense_rank() OVER (ORDER BY asked_at DESC)) * 1000) AS asked_at)
+  await using ahead = new TempTable(session, "requests_ahead");
+  await ahead.fill(
+    `SELECT * REPLACE (make_timestamptz((${now} - dense_rank() OVER (ORDER BY asked_at DESC)) * 1000) AS asked_at)
      FROM (${await ledgerSql(session, lake)})
      WHERE dataset = ${literal(dataset)} AND asked_at >= make_timestamptz(${now * 1000}::BIGINT)`,
   );
-  await upsert(session, lake, REQUESTS, AHEAD, { operation: "REPAIR", runId, now });
-  await session.run(`DROP TABLE ${AHEAD}`);
+  await upsert(session, lake, REQUESTS, ahead.name, { operation: "REPAIR", runId, now });
 }
 
 function canHold({ file, symbols }: LostFile, symbol: string): boolean {

@@ -49,8 +49,8 @@ export async function copyLostRows(
   await rows.fill(`SELECT * FROM (${copied}) WHERE true ${bounds.join(" ")}`);
   await session.run(`DELETE FROM ${rows.name} WHERE (${key}) IN (SELECT (${key}) FROM (${live}))`);
   const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${rows.name}`);
-  if (most !== undefined && (found?.n ?? 0) > most)
-    return { rows: 0, refused: `the copy has ${found?.n} rows for the ${most} that were lost` };
+  if (most !== undefined && found !== undefined && found.n > most)
+    return { rows: 0, refused: `the copy has ${found.n} rows for the ${most} that were lost` };
   const { inserted } = await upsert(session, lake, table, rows.name, { operation: "REPAIR", ...options });
   return { rows: inserted };
 }
