@@ -93,23 +93,21 @@ describe.each(SERVICES)("a service that counts by %s", (_, counter) => {
   ])(
     "gives all it permits and refuses none: %i at once, responses in up to %i ms",
     async (workers, responseMs) => {
-      for (const seed of [SEED, SEED + 1]) {
-        const outcome = await during(30, counter(), {
-          random: randoms(seed),
-          workers,
-          responseMs,
-          quotas: [KNOWN],
-        });
-        expect(outcome.refused).toEqual([]);
-        expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.98);
-      }
+      const outcome = await during(30, counter(), {
+        random: randoms(SEED),
+        workers,
+        responseMs,
+        quotas: [KNOWN],
+      });
+      expect(outcome.refused).toEqual([]);
+      expect(partUsed(outcome, 30)).toBeGreaterThanOrEqual(0.98);
     },
   );
 
   test("does so through hours", async () => {
-    const outcome = await during(300, counter(), { quotas: [KNOWN] });
+    const outcome = await during(150, counter(), { quotas: [KNOWN] });
     expect(outcome.refused).toEqual([]);
-    expect(partUsed(outcome, 300)).toBeGreaterThanOrEqual(0.98);
+    expect(partUsed(outcome, 150)).toBeGreaterThanOrEqual(0.98);
   });
 
   test("does so for several processes with a share each", async () => {

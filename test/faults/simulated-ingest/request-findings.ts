@@ -61,18 +61,24 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
   const paid = new Paid(schedule);
   /** The times at which requests for reference data were answered. */
   const fresh = new Map<string, number>();
+  let knowsUniverses = false;
   for (const run of runsOf(events)) {
     const name = `run of ${run.pipeline} in life ${run.life}`;
     const pipeline = schedule.pipelines.find((one) => one.name === run.pipeline);
     const answered = run.asked.filter(({ outcome }) => isValid(outcome));
-    const lost = answered.length - run.kept.length;
+    const unknown = unknownUniverses(run);
+    if (unknown > 0 && knowsUniverses) findings.push(`${name}: does not know universes that have landed`);
+    const lost = answered.length - run.kept.length - unknown;
     const isKept = pipeline?.kind !== "reference";
     if (isKept && lost > (run.ended === undefined ? IN_FLIGHT : 0))
       findings.push(`${name}: ${answered.length} right responses, of which ${run.kept.length} were kept`);
-    if (run.ended !== undefined && run.ended.status !== statusOf(run, run.ended.open.length > 0))
+    const isOpen = unknown > 0 || (run.ended?.open.length ?? 0) > 0;
+    if (run.ended !== undefined && run.ended.status !== statusOf(run, isOpen))
       findings.push(
-        `${name}: ended ${run.ended.status} and should ${statusOf(run, run.ended.open.length > 0)}: ${run.ended.failures.join("; ")}`,
+        `${name}: ended ${run.ended.status} and should ${statusOf(run, isOpen)}: ${run.ended.failures.join("; ")}`,
       );
+    knowsUniverses ||=
+      run.ended !== undefined && answered.some(({ content }) => /^\/v1\/universes\b/.test(content));
     if (run.ended !== undefined && !run.ended.failures.length) findings.push(...believedFindings(run, name));
     if (pipeline?.kind === "bars") findings.push(...receivedFindings(run, name));
     if (pipeline?.kind === "bars") {
@@ -101,6 +107,11 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
     for (const records of run.kept) for (const record of records) paid.add(record);
   }
   return findings;
+}
+
+/** The empty responses for universes that no run has landed before: such a universe may be misspelled, and has failed. */
+function unknownUniverses({ ended }: Run): number {
+  return ended?.failures.filter((text) => text.includes("and the lake does not know it")).length ?? 0;
 }
 
 /** A day that a response leaves out is assumed to be a suspension: the report must count it as one. */

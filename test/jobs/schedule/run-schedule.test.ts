@@ -10,11 +10,11 @@ const EVENING = { at: "18:30", region: "CN" } as const;
 test("a week: each trading day at its time in the exchange's zone, and no day of the weekend", async () => {
   const { begin, events } = await scheduledMarket(right, {
     start: "2026-11-19T00:00:00Z",
-    until: "2026-11-25T00:00:00Z",
+    until: "2026-11-24T00:00:00Z",
   });
   await runSchedule(...(await begin([bars("daily", EVENING)])));
   expect(events).toEqual(
-    ["19", "20", "23", "24", "25"].flatMap((day) => [
+    ["19", "20", "23", "24"].flatMap((day) => [
       `11-${day}T10:30 daily started`,
       `11-${day}T10:30 daily complete`,
     ]),
@@ -23,14 +23,12 @@ test("a week: each trading day at its time in the exchange's zone, and no day of
 
 test("a schedule in New York follows its clocks", async () => {
   const { begin, events } = await scheduledMarket(right, {
-    start: "2026-10-29T12:00:00Z",
-    until: "2026-11-03T12:00:00Z",
+    start: "2026-10-30T12:00:00Z",
+    until: "2026-11-02T12:00:00Z",
   });
   await runSchedule(...(await begin([bars("daily", { at: "21:30", region: "US", days: "daily" })])));
   expect(events.filter((event) => event.endsWith("started"))).toEqual(
-    ["10-30T01:30", "10-31T01:30", "11-01T01:30", "11-02T02:30", "11-03T02:30", "11-04T02:30"].map(
-      (time) => `${time} daily started`,
-    ),
+    ["10-31T01:30", "11-01T01:30", "11-02T02:30", "11-03T02:30"].map((time) => `${time} daily started`),
   );
 });
 

@@ -22,7 +22,7 @@ function probe(barsPerSymbol: number): Probed {
 const ANSWER_BYTES = 1_000_000;
 const CHUNK_BYTES = 4000;
 
-test.each([1000, 100_000])(
+test.each([1000, 30_000])(
   "decoding 10 symbols of %d bars allocates for its chunks, not for its bars",
   (bars) => {
     const { rows, chunks, allocated } = probe(bars);
