@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, statfsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
@@ -53,10 +52,6 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/sql/agreement.long.test.ts": "22 times the bars of service, view and dataset, of real data",
 };
 
-/** Where there is much of it, the short tests have their lakes in memory: nothing then waits for a disk. */
-const MEMORY = "/dev/shm";
-const MEMORY_BYTES = 4e9;
-
 process.env.TZ = TZ;
 process.env.TEST_COMMIT ??= commitOf();
 
@@ -67,7 +62,7 @@ process.env.TEST_COMMIT ??= commitOf();
 function project(
   name: string,
   groupOrder: number,
-  files: { include: string[]; exclude?: string[]; env?: Readonly<Record<string, string>> },
+  files: { include: string[]; exclude?: string[]; env?: Record<string, string> },
 ): TestProjectInlineConfiguration {
   return {
     extends: true,
@@ -91,12 +86,10 @@ export default defineConfig({
       project("pure", 0, {
         include: PURE.map((path) => (path.endsWith("**") ? `test/${path}/*.test.ts` : `test/${path}`)),
         exclude: ["test/**/*.long.test.ts"],
-        env: inMemory(),
       }),
       project("process", 1, {
         include: ["test/**/*.test.ts"],
         exclude: ["test/**/*.long.test.ts", ...PURE.map((path) => `test/${path}`)],
-        env: inMemory(),
       }),
       project("long", 2, {
         include: ["test/**/*.long.test.ts", ...IN_PART],
@@ -105,13 +98,6 @@ export default defineConfig({
     ],
   },
 });
-
-/** The environment of tests whose folders are in memory; `TMPDIR` names another place. */
-function inMemory(): Readonly<Record<string, string>> {
-  if (process.env.TMPDIR !== undefined || !existsSync(MEMORY)) return {};
-  const { bavail, bsize } = statfsSync(MEMORY);
-  return bavail * bsize < MEMORY_BYTES ? {} : { TMPDIR: MEMORY };
-}
 
 /** The commit that is tested, in hexadecimal digits: sweeps draw other cases for each. */
 function commitOf(): string {
