@@ -59,7 +59,7 @@ describe.skipIf(!isPresent)("service, view and dataset give the same bars of rea
   test.each(PERIODS)("%s, adjusted", async (period) => {
     const own = symbols[period.endsWith("m") ? "1m" : "1d"];
     expect(new Set(own.map((symbol) => symbol.split(".")[1])).size).toBeGreaterThan(1);
-    for (const n of pickCases(ADJUSTMENTS.length, cases({ few: 1, more: 2, all: ADJUSTMENTS.length }))) {
+    for (const n of pickCases(ADJUSTMENTS.length, cases({ few: 1, more: 1, all: ADJUSTMENTS.length }))) {
       const adjustment = ADJUSTMENTS[n] as (typeof ADJUSTMENTS)[number];
       const { view, dataset } = await expectAgreement({ served, reader }, own, period, adjustment);
       expect(view).toBeGreaterThan(own.length);
