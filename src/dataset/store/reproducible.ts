@@ -57,8 +57,12 @@ function orderFault(node: WindowNode, clock: BarClock): string | undefined {
     if (node.type === "WINDOW_AGGREGATE" && node.orders.length === 0 && !node.distinct) return undefined;
   }
   const keys = [...node.partitions, ...node.orders.map(({ expression }) => expression)];
-  if (isSettled(keys, clock) && !node.distinct) return undefined;
-  return `${node.function_name}() OVER takes rows with equal keys in no settled order: let its ORDER BY end with symbol, or partition by it`;
+  if (!isSettled(keys, clock) || node.distinct)
+    return `${node.function_name}() OVER takes rows with equal keys in no settled order: let its ORDER BY end with symbol, or partition by it`;
+  const own = [...node.partitions, ...node.arg_orders.map(({ expression }) => expression)];
+  if (node.arg_orders.length === 0 || RANKS.has(node.type) || isOrderFree(node) || isSettled(own, clock))
+    return undefined;
+  return `${node.function_name}() with an order of its own takes rows with equal keys in no settled order: let that ORDER BY end with the date and symbol`;
 }
 
 /** Functions that DuckDB calls consistent, but that depend on the session or on chance. */
