@@ -61,12 +61,12 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
       },
     );
     if (got === undefined) continue;
-    const { values, rejected, count: told } = got.value;
+    const { values, rejected, count: stated } = got.value;
     const rows = values.map((row) => ({ ...instrumentRow(row), region }));
     const doubt = await doubtAbout(run, INSTRUMENTS, `exchange = ${literal(exchange)}`, {
       usable: new Set(values.map(({ symbol }) => symbol)).size,
       rejected,
-      count: told,
+      count: stated,
       isKnownEmpty: count === 0,
     });
     const doubts = new Map(doubt === undefined ? [] : [[exchange, doubt]]);
