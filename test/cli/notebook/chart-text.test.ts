@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { BrailleCanvas } from "../../../src/cli/notebook/braille-canvas.js";
-import { cellText } from "../../../src/cli/notebook/cell-text.js";
+import { notebookCellText } from "../../../src/cli/notebook/notebook-cell-text.js";
 import { runText } from "../../notebook/run-cells.js";
 
 async function shown(text: string, width = 60): Promise<string> {
   const { runs } = await runText(text);
   expect(runs.map(({ fault }) => fault)).toEqual(runs.map(() => undefined));
-  return runs.map((run) => cellText(run, width)).join("");
+  return runs.map((run) => notebookCellText(run, width)).join("");
 }
 
 test("dots stand where they are set, lines join them", () => {
