@@ -47,7 +47,8 @@ const ROUNDING = 1e-9;
  * Claims a part of a key's quota for as long as this process lives. A process first adds its claim, then reads the
  * others, and goes on where all claims that it sees add up to at most 1. Of any two processes at least one sees the
  * other, so never do both go on. Of the waiting processes, the first one keeps its claim and looks again; the others
- * withdraw theirs until enough of the quota is free. So one of them always goes on, however slow the machine is.
+ * withdraw theirs until enough of the quota is free. So one of them always goes on, unless they take longer than
+ * {@link ASKING_MS}.
  *
  * @throws {UsageError} where the acquired claims and this one add up to more than 1: it names their owners and since
  *   when they have the key.
