@@ -55,6 +55,8 @@ export async function openScripted(script: Script): Promise<ScriptedService> {
       service.script(one, response, seen.length - 1);
     });
   });
+  // It never ends an idle connection by itself: on a slow machine a client may just have sent its next request on it.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   service.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return service;
