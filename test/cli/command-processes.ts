@@ -79,15 +79,19 @@ async function start(): Promise<ChildProcess> {
 function textBefore(stream: ChildProcess["stdout"], mark: string): Promise<string> {
   const pieces: Buffer[] = [];
   return new Promise((resolve) => {
-    // The mark may come in several pieces.
-    let tail = "";
+    // The mark may come in several pieces, and other output in the same piece after it.
+    let tail = Buffer.alloc(0);
     const take = (piece: Buffer): void => {
+      const recent = Buffer.concat([tail, piece]);
+      const at = recent.indexOf(mark);
       pieces.push(piece);
-      tail = (tail + piece.subarray(-mark.length).toString("latin1")).slice(-mark.length);
-      if (tail !== mark) return;
+      if (at < 0) {
+        tail = recent.subarray(Math.max(0, recent.length - mark.length));
+        return;
+      }
       stream?.off("data", take);
       const all = Buffer.concat(pieces);
-      resolve(all.subarray(0, all.length - mark.length).toString("utf8"));
+      resolve(all.toString("utf8", 0, all.length - recent.length + at));
     };
     stream?.on("data", take);
   });
