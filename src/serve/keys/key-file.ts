@@ -233,10 +233,24 @@ async function takeLock(lock: string): Promise<void> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
-    if (await isAbandoned(lock)) await rm(lock, { force: true });
+    if (await isAbandoned(lock)) await removeAbandoned(lock);
     else await delay(LOCK_WAIT_MS);
   }
   throw new UsageError(`file ${lock}: another command is changing the keys`, { hint: "run it again" });
+}
+
+/**
+ * Deletes a lock that its process left. Only one command does so at a time, and looks once more before: otherwise it
+ * could delete the lock that another command has taken since.
+ */
+async function removeAbandoned(lock: string): Promise<void> {
+  const breaking = `${lock}.break`;
+  await takeLock(breaking);
+  try {
+    if (await isAbandoned(lock)) await rm(lock, { force: true });
+  } finally {
+    await rm(breaking, { force: true });
+  }
 }
 
 /** Whether the process that took a lock has ended without releasing it. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { addKey, KeyFile, readKeys, revokeKey } from "../../../src/serve/keys/key-file.js";
@@ -133,4 +133,18 @@ test("commands at the same time lose no key of one another", async () => {
   const names = Array.from({ length: 8 }, (_, n) => `key-${n}`);
   await Promise.all(names.map((name) => addKey(path, name, {}, NOW)));
   expect((await readKeys(path)).map(({ name }) => name).sort()).toEqual(names);
+});
+
+test("commands at the same time that find the lock of an ended process lose no key of one another", async () => {
+  const { path } = setUp();
+  const names = Array.from({ length: 8 }, (_, n) => `key-${n}`);
+  for (let round = 0; round < 5; round++) {
+    await addKey(path, `first-${round}`, {}, NOW);
+    // The lock of a command that was killed while it deleted such a lock is left, too.
+    for (const lock of [`${path}.lock`, `${path}.lock.break`])
+      writeFileSync(lock, `${2 ** 22 + 1} ${hostname()}`);
+    await Promise.all(names.map((name) => addKey(path, `${name}-${round}`, {}, NOW)));
+  }
+  expect(await readKeys(path)).toHaveLength(5 * 9);
+  expect(readdirSync(dirname(path))).toEqual(["keys.json"]);
 });
