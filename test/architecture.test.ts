@@ -5,10 +5,11 @@ import { describe, expect, test } from "vitest";
 
 /** What each folder of `src` may import beyond itself. `src/index.ts` may import everything; nothing imports it. */
 const BASE = ["core", "market", "schema"] as const;
-const EDGES = [...BASE, "wire", "arrow", "plan", "db"] as const;
+const EDGES = [...BASE, "wire", "arrow", "plan", "db", "lease"] as const;
 const USES = [...EDGES, "client", "lake"] as const;
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
+  lease: ["core"],
   market: ["core"],
   schema: ["core", "market"],
   wire: BASE,
@@ -45,10 +46,8 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/files\/footer-digest\.ts$/, for: "the last bytes of a data file" },
   { name: /^lake\/lake-views\.ts$/, for: "the template of views, which comes with the program" },
   { name: /^lake\/publish\.ts$/, for: "lake.duckdb, for the clients of this machine" },
-  {
-    name: /^lake\/requests\/(response-spool|request-leases|heartbeat)\.ts$/,
-    for: "responses and leases, in the work folder",
-  },
+  { name: /^lake\/requests\/response-spool\.ts$/, for: "responses, in the work folder" },
+  { name: /^lease\/folder-leases\.ts$/, for: "leases in a folder" },
   { name: /^jobs\/pipeline\/(load-pipeline|import-definition)\.ts$/, for: "the user's pipelines" },
   { name: /^jobs\/import\/(source|check-text-file)\.ts$/, for: "the user's files to import" },
   { name: /^jobs\/maintenance\/audit-lake\.ts$/, for: "audits, which come with the program" },
@@ -77,12 +76,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
 const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^client\/system-clock\.ts$/, for: "the machine's clock" },
   { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
-  {
-    name: /^lake\/requests\/(response-spool|request-leases|heartbeat)\.ts$/,
-    for: "heartbeats of this process",
-  },
-  { name: /^client\/key-lock\.ts$/, for: "heartbeats of this process" },
-  { name: /^serve\/keys\/key-file\.ts$/, for: "the wait for another process, and times of files" },
+  { name: /^lease\/leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
   { name: /^serve\/read\/session-pool\.ts$/, for: "repeated interrupts of a statement" },
   { name: /^cli\//, for: "what a person at the terminal waits for" },

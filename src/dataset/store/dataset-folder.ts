@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { BarlakeError, UsageError } from "../../core/errors.js";
-import { isRunning } from "../../core/running-process.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../../lake/lake.js";
+import { stateOf, thisProcess } from "../../lease/owner.js";
 import type { DatasetSpec } from "../spec.js";
 
 /** Name of the folder of a lake's datasets. */
@@ -63,15 +62,23 @@ export async function recoverFolder(folder: string): Promise<void> {
   const names = await readdir(dirname(folder)).catch((): string[] => []);
   const start = `.${basename(folder)}.`;
   for (const name of names.filter((one) => one.startsWith(start))) {
-    const [, kind, host, pid] = /^(draft|old)-(.+)-(\d+)-[0-9a-f-]{36}$/.exec(name.slice(start.length)) ?? [];
+    const [, kind, host = "", pid] =
+      /^(draft|old)-(.+)-(\d+)-[0-9a-f-]{36}$/.exec(name.slice(start.length)) ?? [];
     // Processes of another machine cannot be checked from here.
-    if (kind === undefined || host !== hostname() || isRunning(Number(pid))) continue;
+    if (kind === undefined || stateOf({ host, pid: Number(pid) }) !== "ended") continue;
     const path = join(dirname(folder), name);
-    if (kind === "old" && !existsSync(folder)) await rename(path, folder);
+    if (kind === "old" && !existsSync(folder)) await rename(path, folder).catch(unlessMissing);
     else await rm(path, { recursive: true, force: true });
   }
 }
 
+/** A new name for an unfinished folder: it names the process that owns it. */
 function beside(folder: string, kind: "draft" | "old"): string {
-  return join(dirname(folder), `.${basename(folder)}.${kind}-${hostname()}-${process.pid}-${randomUUID()}`);
+  const { host, pid } = thisProcess();
+  return join(dirname(folder), `.${basename(folder)}.${kind}-${host}-${pid}-${randomUUID()}`);
+}
+
+/** Another process may have restored, or removed, the same folder at the same time. */
+function unlessMissing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
 }

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { timeIn } from "../../lease/folder-leases.js";
 import type { Storage, StoredFile } from "../storage/storage.js";
 import { writing } from "./durable-file.js";
 import { filesUnder } from "./local-files.js";
@@ -30,6 +32,8 @@ export interface WorkFolder {
   unfinished(): Promise<StoredFile[]>;
   /** Deletes one of the {@link unfinished} files. */
   deleteUnfinished(path: string): Promise<void>;
+  /** The current time by its file system, in epoch milliseconds; undefined where there is no folder. */
+  time(): Promise<number | undefined>;
 }
 
 /** Where a lake is: its storage, and the folder of this machine for unfinished work. */
@@ -54,5 +58,6 @@ export function workFolder(folder: string): WorkFolder {
     discard: (file) => rm(file, { force: true }),
     unfinished: () => filesUnder(staging),
     deleteUnfinished: (file) => rm(join(staging, file), { force: true }),
+    time: async () => (existsSync(path) ? timeIn(staging) : undefined),
   };
 }

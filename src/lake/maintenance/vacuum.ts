@@ -1,7 +1,6 @@
 import { type Clock, DAY_MS } from "../../core/time.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
-import { timeOf } from "../local/file-clock.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { Snapshot } from "../log/snapshot.js";
 import type { StoredFile } from "../storage/storage.js";
@@ -36,7 +35,7 @@ export async function vacuumTime(
   { work }: Pick<LakePlaces, "work">,
   clock: Pick<Clock, "now">,
 ): Promise<number> {
-  return Math.min(clock.now(), (await timeOf(work)) ?? Number.POSITIVE_INFINITY);
+  return Math.min(clock.now(), (await work.time()) ?? Number.POSITIVE_INFINITY);
 }
 
 /**

@@ -1,19 +1,17 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { systemClock } from "../../client/system-clock.js";
-import { LakeError } from "../../core/errors.js";
 import type { Clock, TimeRange } from "../../core/time.js";
-import { writeFaultOf } from "../../db/file-fault.js";
-import { touch } from "../local/file-clock.js";
+import { type FolderLeases, folderLeases } from "../../lease/folder-leases.js";
+import { Leases } from "../../lease/leases.js";
+import { thisProcess } from "../../lease/owner.js";
+import { writing } from "../local/durable-file.js";
 import type { LakePlaces } from "../local/work-folder.js";
-import { HEARTBEAT_MS, isOwnerAlive } from "./heartbeat.js";
 
 /** Folder of the leases of this lake's runs, one file for each lease. */
 const FOLDER = "leases";
-const LEASE = ".json";
+/** A run without a renewal of its leases for this time counts as ended. */
+export const STALE_RUN_MS = 60_000;
 
 /** What a request asks for. */
 export interface Subject {
@@ -24,7 +22,7 @@ export interface Subject {
   readonly window?: TimeRange | undefined;
 }
 
-const leaseShape = z.object({
+const contentShape = z.object({
   runId: z.string(),
   host: z.string(),
   pid: z.int().positive(),
@@ -32,7 +30,7 @@ const leaseShape = z.object({
   symbols: z.array(z.string()),
   window: z.object({ start: z.number(), end: z.number() }).optional(),
 });
-type LeaseFile = z.infer<typeof leaseShape>;
+type Content = z.infer<typeof contentShape>;
 
 /** The exclusive right to request something, until the response has landed. */
 export interface Lease {
@@ -42,25 +40,19 @@ export interface Lease {
   release(): Promise<void>;
 }
 
-/**
- * Prevents several runs on one lake from requesting the same data at the same time, as each request is paid for. A run
- * writes its lease first and then looks for the leases of others; where they overlap, it withdraws its own. So at least
- * one of any two runs sees the other, and never do both make the request. It is a class because it owns the leases and
- * sends their heartbeats.
- */
+/** Prevents several runs on one lake from requesting the same data at the same time, as each request is paid for. */
 export class RequestLeases {
   readonly #folder: string;
   readonly #runId: string;
-  readonly #clock: Pick<Clock, "sleep">;
-  readonly #own = new Map<string, LeaseFile>();
-  /** Leases of other runs: a file never changes, and its name is used once. */
-  readonly #known = new Map<string, LeaseFile>();
-  #heartbeat: NodeJS.Timeout | undefined;
+  readonly #store: FolderLeases;
+  readonly #leases: Leases<Content>;
 
   constructor({ work }: Pick<LakePlaces, "work">, runId: string, clock: Pick<Clock, "sleep"> = systemClock) {
     this.#folder = join(work.path, FOLDER);
     this.#runId = runId;
-    this.#clock = clock;
+    this.#store = folderLeases(this.#folder, { timeFolder: work.staging });
+    const ownerOf = (content: Content): Content => content;
+    this.#leases = new Leases(this.#store, { content: contentShape, ownerOf, staleMs: STALE_RUN_MS }, clock);
   }
 
   /**
@@ -69,12 +61,20 @@ export class RequestLeases {
    * @returns undefined where another live run has leased a part of it.
    * @throws {LakeError} where the lease cannot be written to disk.
    */
-  async take(subject: Subject): Promise<Lease | undefined> {
-    const id = await this.#write(subject);
-    if (await this.#isTaken(subject, id)) {
-      await this.#remove(id);
-      return undefined;
-    }
+  async take({ dataset, symbols, window }: Subject): Promise<Lease | undefined> {
+    const content: Content = {
+      runId: this.#runId,
+      ...thisProcess(),
+      dataset,
+      symbols: [...symbols],
+      ...(window && { window: { start: window.start, end: window.end } }),
+    };
+    const conflicts = (other: Content): boolean => other.runId !== this.#runId && overlap(content, other);
+    // The request may be in flight when another run takes this one for ended: its lease is then created again.
+    const own = await writing(this.#folder, () =>
+      this.#leases.tryTake(content, conflicts, { isRestored: true }),
+    );
+    if (own === undefined) return undefined;
     let uses = 1;
     const lease: Lease = {
       retain: () => {
@@ -82,7 +82,7 @@ export class RequestLeases {
         return lease;
       },
       release: async () => {
-        if (--uses === 0) await this.#remove(id);
+        if (--uses === 0) await own.release();
       },
     };
     return lease;
@@ -90,103 +90,9 @@ export class RequestLeases {
 
   /** Releases every lease. */
   async close(): Promise<void> {
-    clearInterval(this.#heartbeat);
-    this.#heartbeat = undefined;
-    for (const id of this.#own.keys()) await this.#remove(id);
+    await this.#leases.close();
     // The folder stays where it contains leases of another run.
-    await rmdir(this.#folder).catch(() => {});
-  }
-
-  async #write({ dataset, symbols, window }: Subject): Promise<string> {
-    const id = randomUUID();
-    const content: LeaseFile = {
-      runId: this.#runId,
-      host: hostname(),
-      pid: process.pid,
-      dataset,
-      symbols: [...symbols],
-      ...(window && { window: { start: window.start, end: window.end } }),
-    };
-    await this.#put(id, content);
-    this.#own.set(id, content);
-    this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref();
-    return id;
-  }
-
-  async #put(id: string, content: LeaseFile): Promise<void> {
-    const draft = join(this.#folder, `${id}.draft`);
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await mkdir(this.#folder, { recursive: true });
-        await writeFile(draft, JSON.stringify(content));
-        await rename(draft, join(this.#folder, id + LEASE));
-        break;
-      } catch (error) {
-        await rm(draft, { force: true }).catch(() => {});
-        const fault = writeFaultOf(error, draft);
-        if (fault !== undefined) throw new LakeError(fault.message, { hint: fault.hint, cause: error });
-        // Another run may have deleted the folder together with its last lease.
-        if (!isMissing(error) || attempt === 10) throw error;
-      }
-    }
-  }
-
-  async #beat(): Promise<void> {
-    for (const [id, content] of this.#own) {
-      await touch(join(this.#folder, id + LEASE)).catch((error: unknown) =>
-        isMissing(error) ? this.#restore(id, content) : undefined,
-      );
-    }
-  }
-
-  /** Writes a lease again that another run deleted: it took this process for dead, while the request is in flight. */
-  async #restore(id: string, content: LeaseFile): Promise<void> {
-    // A lease that was released in the meantime stays deleted.
-    if (this.#own.has(id)) await this.#put(id, content).catch(() => {});
-    if (!this.#own.has(id)) await this.#remove(id);
-  }
-
-  async #remove(id: string): Promise<void> {
-    this.#own.delete(id);
-    await rm(join(this.#folder, id + LEASE), { force: true });
-  }
-
-  /** @param ownId id of the lease that was just written: the modification time of its file is the current time. */
-  async #isTaken(subject: Subject, ownId: string): Promise<boolean> {
-    const names = await readdir(this.#folder).catch((): string[] => []);
-    const ids = names.filter((name) => name.endsWith(LEASE)).map((name) => name.slice(0, -LEASE.length));
-    for (const id of this.#known.keys()) if (!ids.includes(id)) this.#known.delete(id);
-    for (const id of ids) {
-      if (this.#own.has(id)) continue;
-      const other = this.#known.get(id) ?? (await this.#read(id));
-      if (other === undefined || other.runId === this.#runId) continue;
-      this.#known.set(id, other);
-      if (overlap(subject, other) && (await this.#isAlive(id, other, ownId))) return true;
-    }
-    return false;
-  }
-
-  async #read(id: string): Promise<LeaseFile | undefined> {
-    try {
-      return leaseShape.parse(JSON.parse(await readFile(join(this.#folder, id + LEASE), "utf8")));
-    } catch {
-      // The lease was just released, or damaged by a crash: then its process has ended.
-      return undefined;
-    }
-  }
-
-  /** Whether the process of a lease is alive; deletes the lease of a process that has ended. */
-  async #isAlive(id: string, owner: LeaseFile, ownId: string): Promise<boolean> {
-    const path = join(this.#folder, id + LEASE);
-    const { mtimeMs: now } = await stat(join(this.#folder, ownId + LEASE));
-    try {
-      if (await isOwnerAlive(path, owner, now, this.#clock)) return true;
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      return false;
-    }
-    await rm(path, { force: true });
-    return false;
+    await this.#store.removeFolder();
   }
 }
 
@@ -198,8 +104,4 @@ function overlap(a: Subject, b: Subject): boolean {
   if (a.symbols.length === 0 || b.symbols.length === 0) return true;
   const symbols = new Set(b.symbols);
   return a.symbols.some((symbol) => symbols.has(symbol));
-}
-
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "ENOENT";
 }

@@ -1,23 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
+import { mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { systemClock } from "../../client/system-clock.js";
 import { LakeError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
+import { folderLeases } from "../../lease/folder-leases.js";
+import { Leases } from "../../lease/leases.js";
+import { type Owner, thisProcess } from "../../lease/owner.js";
 import { syncFolder, writing } from "../local/durable-file.js";
-import { timeIn, touch } from "../local/file-clock.js";
 import type { LakePlaces, WorkFolder } from "../local/work-folder.js";
-import { type FileOwner, HEARTBEAT_MS, isOwnerAlive } from "./heartbeat.js";
+import { STALE_RUN_MS } from "./request-leases.js";
 
 /** Folder of responses that were received and have not landed yet, one folder for each run; and its former name. */
 const FOLDER = "spool";
 const EARLIER_FOLDER = "answers";
-const OWNER = "owner.json";
 const NOTE = ".json";
+/** The lease of the process that has a folder. It moves with the folder to the process that takes it over. */
+const OWNER = "owner";
+const ownerShape = z.object({ host: z.string(), pid: z.int() });
 const BODY = ".body";
 
 /** Folder of damaged responses, one folder for each run. */
@@ -43,17 +46,19 @@ type NoteFile = z.infer<typeof noteFile>;
 export class ResponseSpool {
   readonly #work: WorkFolder;
   readonly #folder: string;
-  #heartbeat: NodeJS.Timeout | undefined;
+  readonly #lease: Leases<Owner>;
   #owned: Promise<void> | undefined;
+  #isOwner = false;
 
-  private constructor(work: WorkFolder, name: string) {
+  private constructor(work: WorkFolder, name: string, clock: Pick<Clock, "sleep">) {
     this.#work = work;
     this.#folder = join(work.path, FOLDER, name);
+    this.#lease = leaseOf(this.#folder, work, clock);
   }
 
   /** The spool of a run. Its folder is created with the first response. */
   static of({ work }: Pick<LakePlaces, "work">, runId: string): ResponseSpool {
-    return new ResponseSpool(work, runId);
+    return new ResponseSpool(work, runId, systemClock);
   }
 
   /**
@@ -68,8 +73,14 @@ export class ResponseSpool {
   ): Promise<ResponseSpool[]> {
     const stores: ResponseSpool[] = [];
     for (const folder of [...(await foldersIn(work, EARLIER_FOLDER)), ...(await foldersIn(work, FOLDER))]) {
-      if (await isAlive(folder, work.staging, clock)) continue;
-      const taken = new ResponseSpool(work, `${basename(folder).split("~")[0]}~${runId}`);
+      // An owner that cannot be judged, because its record belongs to another user for example, counts as alive.
+      if (
+        await leaseOf(folder, work, clock)
+          .isAlive(OWNER)
+          .catch(() => true)
+      )
+        continue;
+      const taken = new ResponseSpool(work, `${basename(folder).split("~")[0]}~${runId}`, clock);
       try {
         await mkdir(dirname(taken.#folder), { recursive: true });
         await rename(folder, taken.#folder);
@@ -97,7 +108,9 @@ export class ResponseSpool {
 
   /** Ids of the stored responses, sorted: in the order of their requests. */
   async ids(): Promise<string[]> {
-    const notes = (await namesIn(this.#folder)).filter((name) => name.endsWith(NOTE) && name !== OWNER);
+    const notes = (await namesIn(this.#folder)).filter(
+      (name) => name.endsWith(NOTE) && name !== OWNER + NOTE,
+    );
     return notes.map((name) => name.slice(0, -NOTE.length)).sort();
   }
 
@@ -138,8 +151,8 @@ export class ResponseSpool {
   async close(): Promise<void> {
     if (this.#owned === undefined) return;
     await this.#owned.catch(() => undefined);
-    this.#disown();
-    await rm(join(this.#folder, OWNER), { force: true });
+    this.#owned = undefined;
+    await this.#lease.close();
     const left = await namesIn(this.#folder);
     if (left.some((name) => name.endsWith(NOTE))) return;
     for (const name of left) await rm(join(this.#folder, name), { force: true });
@@ -151,35 +164,30 @@ export class ResponseSpool {
    * process for dead. What was in the folder is then landed by that run.
    */
   #owning(): Promise<void> {
-    if (this.#heartbeat !== undefined && !existsSync(join(this.#folder, OWNER))) this.#disown();
+    if (this.#isOwner && !existsSync(join(this.#folder, OWNER + NOTE))) this.#owned = undefined;
     this.#owned ??= this.#own();
     return this.#owned;
   }
 
-  #disown(): void {
-    clearInterval(this.#heartbeat);
-    this.#heartbeat = undefined;
-    this.#owned = undefined;
-  }
-
-  /** A folder without an owner file counts as abandoned, so a new folder appears together with its owner file. */
+  /** A folder without an owner counts as abandoned, so a new folder appears together with the lease of its owner. */
   async #own(): Promise<void> {
-    const owner = join(this.#folder, OWNER);
-    const text = JSON.stringify({ host: hostname(), pid: process.pid });
-    if (existsSync(this.#folder)) {
-      await writeFile(`${owner}.new`, text);
-      await rename(`${owner}.new`, owner);
-    } else {
+    this.#isOwner = false;
+    if (existsSync(this.#folder)) await this.#lease.add(thisProcess(), { id: OWNER });
+    else {
       const draft = join(this.#work.staging, randomUUID());
-      await mkdir(draft, { recursive: true });
-      await writeFile(join(draft, OWNER), text);
+      await folderLeases(draft).create(OWNER, JSON.stringify(thisProcess()), "acquired");
       await mkdir(dirname(this.#folder), { recursive: true });
       await rename(draft, this.#folder);
+      this.#lease.adopt(OWNER, thisProcess());
     }
-    this.#heartbeat = setInterval(() => {
-      touch(owner).catch(() => undefined);
-    }, HEARTBEAT_MS).unref();
+    this.#isOwner = true;
   }
+}
+
+/** The leases of a folder: the one of its owner. */
+function leaseOf(folder: string, { staging }: WorkFolder, clock: Pick<Clock, "sleep">): Leases<Owner> {
+  const kind = { content: ownerShape, ownerOf: (owner: Owner) => owner, staleMs: STALE_RUN_MS };
+  return new Leases(folderLeases(folder, { timeFolder: staging }), kind, clock);
 }
 
 /** The paths of the folders of all runs, sorted. */
@@ -206,19 +214,6 @@ async function writeDurably(
     await file.close();
   }
   return written;
-}
-
-/** Whether the process that owns a folder is alive. @param staging a folder in which files can be created. */
-async function isAlive(folder: string, staging: string, clock: Pick<Clock, "sleep">): Promise<boolean> {
-  const path = join(folder, OWNER);
-  try {
-    const owner = JSON.parse(await readFile(path, "utf8")) as FileOwner;
-    // Where no file can be written, the current time is unknown, and a running process counts as alive.
-    const now = await timeIn(staging).catch(() => 0);
-    return await isOwnerAlive(path, owner, now, clock);
-  } catch {
-    return false;
-  }
 }
 
 async function namesIn(folder: string): Promise<string[]> {

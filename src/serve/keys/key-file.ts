@@ -1,12 +1,14 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+import { systemClock } from "../../client/system-clock.js";
 import { messageOf, UsageError } from "../../core/errors.js";
-import { isRunning } from "../../core/running-process.js";
-import type { Clock } from "../../core/time.js";
+import { type Clock, ticksOf } from "../../core/time.js";
+import { acquireLease } from "../../lease/acquire-lease.js";
+import { type FolderLeases, folderLeases } from "../../lease/folder-leases.js";
+import { type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
+import { thisProcess } from "../../lease/owner.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Caller, KeyRing } from "./key-ring.js";
 
@@ -18,11 +20,8 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 const KEY = /^bl_([0-9a-f]{12})_([0-9a-f]{48}|[A-Za-z0-9_-]{32})$/;
 /** Time between two checks of the file. */
 const LOOK_EVERY_MS = 1000;
-/** Age at which a lock counts as stale where its process cannot be checked: it ran on another machine. */
-const STALE_LOCK_MS = 60_000;
-/** How long a command waits for the lock of others, which may have a slow disk, and how often it checks. */
-const LOCK_PATIENCE_MS = 120_000;
-const LOCK_WAIT_MS = 100;
+/** How long a command waits for the changes of others, which may have a slow disk. */
+const PATIENCE_MS = 120_000;
 
 const keyRecord = z.strictObject({
   name: z.string().regex(NAME),
@@ -202,12 +201,22 @@ async function stampOf(path: string): Promise<string> {
   return facts === undefined ? "none" : `${facts.ino} ${facts.mtimeNs} ${facts.size}`;
 }
 
+const changeShape = z.object({ host: z.string(), pid: z.int(), since: z.number(), id: z.string() });
+type Change = z.infer<typeof changeShape>;
+/** A command that was stopped in the middle of a change goes on with it: a running process counts as alive. */
+const CHANGE: LeaseKind<Change> = {
+  content: changeShape,
+  ownerOf: (change) => change,
+  staleMs: 60_000,
+  trustsProcess: true,
+};
+
 /** Replaces the whole file; only one process does so at a time. */
 async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRecord[]): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const lock = `${path}.lock`;
-  await takeLock(lock);
-  const staged = `${path}.new`;
+  const store = folderLeases(`${path}.changes`, { isPrivate: true });
+  const lease = await turnOf(path, store);
+  const staged = `${path}.${lease.id}.new`;
   try {
     const keys = make(await readKeys(path));
     const file = await open(staged, "w", 0o600);
@@ -217,50 +226,34 @@ async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRec
     } finally {
       await file.close();
     }
+    if (!(await lease.renew())) throw inUse(path);
     await rename(staged, path);
   } finally {
     await rm(staged, { force: true });
-    await rm(lock, { force: true });
+    await lease.release();
+    await store.removeFolder();
   }
 }
 
-async function takeLock(lock: string): Promise<void> {
-  const end = performance.now() + LOCK_PATIENCE_MS;
-  while (performance.now() < end) {
-    try {
-      await writeFile(lock, `${process.pid} ${hostname()}`, { flag: "wx", mode: 0o600 });
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-    if (await isAbandoned(lock)) await removeAbandoned(lock);
-    else await delay(LOCK_WAIT_MS);
-  }
-  throw new UsageError(`file ${lock}: another command is changing the keys`, { hint: "run it again" });
+/** Waits until no other command changes the file. */
+async function turnOf(path: string, store: FolderLeases): Promise<OwnLease> {
+  const end = ticksOf(systemClock) + PATIENCE_MS;
+  const content = { ...thisProcess(), since: systemClock.now(), id: randomUUID() };
+  const { lease } = await acquireLease(
+    new Leases(store, CHANGE, systemClock),
+    content,
+    {
+      fits: (others) => others.length === 0,
+      rankOf: ({ since, id }) => `${since} ${id}`,
+      expectFree: () => {
+        if (ticksOf(systemClock) > end) throw inUse(path);
+      },
+    },
+    { clock: systemClock },
+  );
+  return lease;
 }
 
-/**
- * Deletes a lock that its process left. Only one command does so at a time, and looks once more before: otherwise it
- * could delete the lock that another command has taken since.
- */
-async function removeAbandoned(lock: string): Promise<void> {
-  const breaking = `${lock}.break`;
-  await takeLock(breaking);
-  try {
-    if (await isAbandoned(lock)) await rm(lock, { force: true });
-  } finally {
-    await rm(breaking, { force: true });
-  }
-}
-
-/** Whether the process that took a lock has ended without releasing it. */
-async function isAbandoned(lock: string): Promise<boolean> {
-  try {
-    const { mtimeMs } = await stat(lock);
-    const [pid = "", machine = ""] = (await readFile(lock, "utf8")).split(" ");
-    return machine === hostname() ? !isRunning(Number(pid)) : Date.now() - mtimeMs > STALE_LOCK_MS;
-  } catch {
-    // The lock was removed in the meantime.
-    return false;
-  }
+function inUse(path: string): UsageError {
+  return new UsageError(`file ${path}: another command is changing the keys`, { hint: "run it again" });
 }

@@ -1,5 +1,14 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -110,22 +119,28 @@ test("a name is one key's at a time, and fit for a log", async () => {
   expect(await readKeys(path)).toHaveLength(1);
 });
 
-test("a lock is waited for as long as its process lives, however old it is, and taken away once that has ended", async () => {
+test("a change is waited for as long as its process lives, however old it is, and no longer", async () => {
   const { path } = setUp();
   await addKey(path, "first", {}, NOW);
-  const lock = `${path}.lock`;
-  writeFileSync(lock, `${process.pid} ${hostname()}`);
-  utimesSync(lock, 0, 0);
+  const other = join(`${path}.changes`, "other.json");
+  const change = (pid: number): void => {
+    mkdirSync(`${path}.changes`, { recursive: true });
+    writeFileSync(`${path}.draft`, JSON.stringify({ host: hostname(), pid, since: NOW, id: "other" }));
+    utimesSync(`${path}.draft`, 0, 0);
+    renameSync(`${path}.draft`, other);
+  };
+  change(process.pid);
   let isAdded = false;
   const adding = addKey(path, "second", {}, NOW).finally(() => {
     isAdded = true;
   });
   for (let look = 0; look < 100; look++) await setImmediate();
-  expect([isAdded, existsSync(lock)]).toEqual([false, true]);
+  expect([isAdded, existsSync(other)]).toEqual([false, true]);
   // A process that cannot be: its number is above all that there are.
-  writeFileSync(lock, `${2 ** 22 + 1} ${hostname()}`);
+  change(2 ** 22 + 1);
   await adding;
   expect((await readKeys(path)).map(({ name }) => name)).toEqual(["first", "second"]);
+  expect(readdirSync(dirname(path))).toEqual(["keys.json"]);
 });
 
 test("commands at the same time lose no key of one another", async () => {
@@ -133,18 +148,4 @@ test("commands at the same time lose no key of one another", async () => {
   const names = Array.from({ length: 8 }, (_, n) => `key-${n}`);
   await Promise.all(names.map((name) => addKey(path, name, {}, NOW)));
   expect((await readKeys(path)).map(({ name }) => name).sort()).toEqual(names);
-});
-
-test("commands at the same time that find the lock of an ended process lose no key of one another", async () => {
-  const { path } = setUp();
-  const names = Array.from({ length: 8 }, (_, n) => `key-${n}`);
-  for (let round = 0; round < 5; round++) {
-    await addKey(path, `first-${round}`, {}, NOW);
-    // The lock of a command that was killed while it deleted such a lock is left, too.
-    for (const lock of [`${path}.lock`, `${path}.lock.break`])
-      writeFileSync(lock, `${2 ** 22 + 1} ${hostname()}`);
-    await Promise.all(names.map((name) => addKey(path, `${name}-${round}`, {}, NOW)));
-  }
-  expect(await readKeys(path)).toHaveLength(5 * 9);
-  expect(readdirSync(dirname(path))).toEqual(["keys.json"]);
 });

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { isRunning } from "../../src/core/running-process.js";
+import { isRunning } from "../../src/lease/owner.js";
 
 test("a process runs until it has ended, and what is no process id runs never", () => {
   expect(isRunning(process.pid)).toBe(true);

@@ -3,14 +3,15 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { timeIn, touch } from "../../../src/lake/local/file-clock.js";
 import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
+import { timeIn } from "../../../src/lease/folder-leases.js";
 import { temporaryLake } from "../temporary-lake.js";
 
 const SUBJECT = { dataset: "bars_1d", symbols: ["600519.SH"] };
 /** A process of this machine that runs. */
 const HERE = { runId: "other", host: hostname(), pid: process.pid };
+const ELSEWHERE = { runId: "other", host: "elsewhere", pid: 1 };
 
 /** Heartbeats come only when a test advances their timers: on a slow machine one could come within any step of a test. */
 function stopHeartbeats(): void {
@@ -44,7 +45,7 @@ test.each([true, false])(
       utimesSync(path, silent, silent);
     }
     const beat = sleeping(async () => {
-      if (isAlive) for (const path of [lease, owner]) await touch(path);
+      if (isAlive) for (const path of [lease, owner]) writeFileSync(path, readFileSync(path));
     });
     const leases = new RequestLeases(lake, "mine", beat);
     expect((await leases.take(SUBJECT)) === undefined).toBe(isAlive);
@@ -93,3 +94,39 @@ test("a run whose responses were taken over stores the next ones in a folder of 
   await store.close();
   expect(readdirSync(join(lake.folder, "spool")).sort()).toEqual(["run-1", "run-1~run-2"]);
 });
+
+/** Sets the clock of this process only, by the given number of hours. */
+function setClock(hours: number): void {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+test.each([
+  ["an hour ahead", 1],
+  ["an hour back", -1],
+])(
+  "what another machine asks for, and has received, stays its own where this clock is %s",
+  async (_, hours) => {
+    const lake = temporaryLake();
+    const lease = join(lake.folder, "leases", "other.json");
+    const owner = join(lake.folder, "spool", "other", "owner.json");
+    for (const path of [lease, owner]) {
+      mkdirSync(join(path, ".."), { recursive: true });
+      writeFileSync(path, JSON.stringify({ ...ELSEWHERE, ...SUBJECT }));
+    }
+    setClock(hours);
+    const leases = new RequestLeases(lake, "mine");
+    expect(await leases.take(SUBJECT)).toBeUndefined();
+    expect(await ResponseSpool.takeOver(lake, "mine")).toEqual([]);
+    // After two minutes without a sign of life.
+    const silent = (await timeIn(lake.folder)) / 1000 - 120;
+    for (const path of [lease, owner]) utimesSync(path, silent, silent);
+    const taken = await leases.take(SUBJECT);
+    expect(taken).toBeDefined();
+    await taken?.release();
+    const [store] = await ResponseSpool.takeOver(lake, "mine");
+    expect(store).toBeDefined();
+    await store?.close();
+    await leases.close();
+  },
+);

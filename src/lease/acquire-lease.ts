@@ -1,0 +1,62 @@
+import { randomInt } from "node:crypto";
+import type { Clock } from "../core/time.js";
+import type { Lease, Leases, OwnLease, OwnLeaseOptions } from "./leases.js";
+
+/** Longest pause before a waiting process looks again. */
+const MAX_PAUSE_MS = 100;
+
+/** Which leases can exist at the same time. */
+export interface AcquireRule<T> {
+  /** Whether a lease can be added to others. */
+  readonly fits: (others: readonly Lease<T>[]) => boolean;
+  /** Orders the waiting leases: the first one goes on. It is the same in every process. */
+  readonly rankOf: (content: T) => string;
+  /** Throws where it is no use to wait any longer. @param acquired the leases that others have acquired. */
+  readonly expectFree: (acquired: readonly Lease<T>[]) => void;
+  /** @default leases whose state is acquired */
+  readonly isAcquired?: (lease: Lease<T>) => boolean;
+}
+
+/** A lease that was acquired, and the leases of others at that time. */
+export interface Acquired<T> {
+  readonly lease: OwnLease;
+  readonly others: readonly Lease<T>[];
+}
+
+/**
+ * Acquires a lease, and waits for it where others wait for theirs. A process creates its lease, waiting, and then looks
+ * for those of others: where it fits, it becomes an acquired one. Of any two processes at least one sees the other, so
+ * never do both go on. Of the waiting processes, the first one keeps its lease and looks again; the others withdraw
+ * theirs until they fit. So one of them always goes on, however slow the machine is.
+ */
+export async function acquireLease<T>(
+  leases: Leases<T>,
+  content: T,
+  rule: AcquireRule<T>,
+  { clock, ...options }: Pick<OwnLeaseOptions, "onRenewed"> & { readonly clock: Pick<Clock, "sleep"> },
+): Promise<Acquired<T>> {
+  let lease: OwnLease | undefined;
+  try {
+    for (;;) {
+      const others = await leases.others();
+      if (rule.fits(others)) {
+        if (lease === undefined) lease = await leases.add(content, { ...options, state: "waiting" });
+        else if (await lease.acquire()) return { lease, others };
+        else lease = undefined;
+        continue;
+      }
+      const isAcquired = rule.isAcquired ?? (({ state }) => state === "acquired");
+      rule.expectFree(others.filter(isAcquired));
+      const rank = rule.rankOf(content);
+      const isFirst = others.every((one) => isAcquired(one) || rank < rule.rankOf(one.content));
+      if (lease !== undefined && !(isFirst && (await lease.renew()))) {
+        await lease.release();
+        lease = undefined;
+      }
+      await clock.sleep(randomInt(1, MAX_PAUSE_MS));
+    }
+  } catch (error) {
+    await lease?.release();
+    throw error;
+  }
+}

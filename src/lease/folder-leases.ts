@@ -1,0 +1,117 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, open, readdir, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { LeaseRecord, LeaseState, LeaseStore } from "./lease-store.js";
+
+/**
+ * The first byte of a record's file is its state: white space, which JSON permits before an object. To renew a record is
+ * to write this byte again: that sets the file's modification time by the clock of the file system, and cannot create
+ * a file.
+ */
+const STATES: Readonly<Record<LeaseState, string>> = { waiting: " ", acquired: "\n" };
+/** How often a folder is created again that another process has removed together with its last record. */
+const ATTEMPTS = 10;
+
+export interface FolderLeaseOptions {
+  /** End of the names of the records' files. @default ".json" */
+  readonly ending?: string;
+  /** Where a file is created to read the time of the file system. @default the folder */
+  readonly timeFolder?: string;
+  /** Whether only this user may read the records. @default false */
+  readonly isPrivate?: boolean;
+}
+
+/** Leases in a folder that all processes can reach. The folder exists while it has records. */
+export interface FolderLeases extends LeaseStore {
+  /** Removes the folder, if it is empty. */
+  removeFolder(): Promise<void>;
+}
+
+/** Records of leases as files of a folder, JSON objects, one each. */
+export function folderLeases(folder: string, options: FolderLeaseOptions = {}): FolderLeases {
+  const { ending = ".json", timeFolder = folder, isPrivate = false } = options;
+  const fileOf = (id: string): string => join(folder, id + ending);
+  const [folderMode, fileMode] = isPrivate ? [0o700, 0o600] : [0o777, 0o666];
+  return {
+    async ids() {
+      const names = (await unlessMissing(readdir(folder))) ?? [];
+      return names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
+    },
+    read: (id) => unlessMissing(readRecord(fileOf(id))),
+    async create(id, text, state) {
+      const draft = join(folder, `${randomUUID()}.draft`);
+      for (let attempt = 1; ; attempt++) {
+        try {
+          await mkdir(folder, { recursive: true, mode: folderMode });
+          await writeFile(draft, STATES[state] + text, { mode: fileMode });
+          return await rename(draft, fileOf(id));
+        } catch (error) {
+          await rm(draft, { force: true }).catch(() => {});
+          if (!isMissing(error) || attempt === ATTEMPTS) throw error;
+        }
+      }
+    },
+    renew: async (id, state) => (await unlessMissing(writeState(fileOf(id), state))) ?? false,
+    async remove(id, renewedAt) {
+      const path = fileOf(id);
+      if (renewedAt !== undefined) {
+        const found = await unlessMissing(stat(path));
+        if (found !== undefined && found.mtimeMs !== renewedAt) return false;
+      }
+      await rm(path, { force: true });
+      return true;
+    },
+    now: () => timeIn(timeFolder),
+    removeFolder: () => rmdir(folder).catch(() => {}),
+  };
+}
+
+/** The current time by a folder's file system, in epoch milliseconds. @throws where no file can be written there. */
+export async function timeIn(folder: string): Promise<number> {
+  const path = join(folder, `${randomUUID()}.time`);
+  await mkdir(folder, { recursive: true });
+  try {
+    await writeFile(path, "");
+    return (await stat(path)).mtimeMs;
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+async function readRecord(path: string): Promise<LeaseRecord> {
+  const file = await open(path, "r");
+  try {
+    const { mtimeMs: renewedAt } = await file.stat();
+    const text = await file.readFile("utf8");
+    return {
+      text: text.trimStart(),
+      state: text.startsWith(STATES.waiting) ? "waiting" : "acquired",
+      renewedAt,
+    };
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeState(path: string, state: LeaseState): Promise<boolean> {
+  const file = await open(path, "r+");
+  try {
+    await file.write(STATES[state], 0);
+    return true;
+  } finally {
+    await file.close();
+  }
+}
+
+async function unlessMissing<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    if (isMissing(error) || (error as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "ENOENT";
+}

@@ -1,0 +1,119 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { folderLeases, timeIn } from "../../src/lease/folder-leases.js";
+import type { LeaseStore } from "../../src/lease/lease-store.js";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+
+/** Every form of a store, each with a function that makes an empty place: its result opens it, as a process does. */
+const FORMS: Readonly<Record<string, () => () => LeaseStore>> = {
+  "a folder": () => {
+    const folder = join(temporaryFolder(), "leases");
+    return () => folderLeases(folder);
+  },
+};
+
+describe.each(Object.entries(FORMS))("%s", (_, placeOf) => {
+  test("has a record, whole and in any process, from its creation to its removal", async () => {
+    const open = placeOf();
+    const [one, other] = [open(), open()];
+    expect([await one.ids(), await one.read("a")]).toEqual([[], undefined]);
+    await one.create("a", '{"of":"ä京"}', "waiting");
+    await one.create("b", '{"of":2}', "acquired");
+    expect((await other.ids()).sort()).toEqual(["a", "b"]);
+    expect(await other.read("a")).toMatchObject({ text: '{"of":"ä京"}', state: "waiting" });
+    expect(await other.read("b")).toMatchObject({ text: '{"of":2}', state: "acquired" });
+    expect(await other.remove("a")).toBe(true);
+    expect([await one.ids(), await one.read("a")]).toEqual([["b"], undefined]);
+    expect(await one.remove("a")).toBe(true);
+  });
+
+  test("of processes that each create a record and then look, at least one sees the other", async () => {
+    const open = placeOf();
+    for (let round = 0; round < 20; round++) {
+      const look = async (n: number): Promise<string[]> => {
+        const store = open();
+        await store.create(`${round}-${n}`, "{}", "acquired");
+        return store.ids();
+      };
+      const seen = await Promise.all([0, 1, 2, 3].map(look));
+      const blind = seen.filter((ids) => ids.filter((id) => id.startsWith(`${round}-`)).length === 1);
+      expect(blind.length).toBeLessThan(2);
+    }
+  });
+
+  test("a renewal has the time of the store, and the state; it creates nothing", async () => {
+    const open = placeOf();
+    const store = open();
+    const before = await store.now();
+    await store.create("a", '{"n":1}', "waiting");
+    const first = (await store.read("a"))?.renewedAt ?? 0;
+    expect(first).toBeGreaterThanOrEqual(before);
+    expect(await store.renew("a", "waiting")).toBe(true);
+    expect(await store.renew("a", "acquired")).toBe(true);
+    const last = await open().read("a");
+    expect(last).toMatchObject({ text: '{"n":1}', state: "acquired" });
+    expect(last?.renewedAt).toBeGreaterThanOrEqual(first);
+    expect(last?.renewedAt).toBeLessThanOrEqual(await open().now());
+    await store.remove("a");
+    expect(await store.renew("a", "acquired")).toBe(false);
+    expect(await store.ids()).toEqual([]);
+  });
+
+  test("a record that was renewed since it was read is not removed; of two that remove it, both may", async () => {
+    const open = placeOf();
+    const store = open();
+    await store.create("a", "{}", "acquired");
+    const seen = (await store.read("a"))?.renewedAt ?? 0;
+    while ((await store.read("a"))?.renewedAt === seen) await store.renew("a", "acquired");
+    expect(await open().remove("a", seen)).toBe(false);
+    const again = (await store.read("a"))?.renewedAt;
+    expect(await Promise.all([open().remove("a", again), open().remove("a", again)])).toEqual([true, true]);
+    expect(await store.ids()).toEqual([]);
+  });
+});
+
+test.each([-2, 2])("a renewal has the time of the file system: the clock is %i hours off", async (hours) => {
+  const folder = temporaryFolder();
+  const store = folderLeases(folder);
+  await store.create("a", '{"a":1}', "acquired");
+  utimesSync(join(folder, "a.json"), 1, 1);
+  const before = await timeIn(folder);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  await store.renew("a", "acquired");
+  const { mtimeMs } = statSync(join(folder, "a.json"));
+  expect(mtimeMs).toBeGreaterThanOrEqual(before);
+  expect(mtimeMs).toBeLessThanOrEqual(await timeIn(folder));
+  expect(JSON.parse(readFileSync(join(folder, "a.json"), "utf8"))).toEqual({ a: 1 });
+});
+
+test("a record of an earlier release, without a state, is an acquired one", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "a.json"), '{"a":1}');
+  expect(await folderLeases(folder).read("a")).toMatchObject({ text: '{"a":1}', state: "acquired" });
+});
+
+test("a folder that goes with its last record comes again with the next one", async () => {
+  const folder = join(temporaryFolder(), "leases");
+  const stores = Array.from({ length: 4 }, () => folderLeases(folder));
+  await Promise.all(
+    stores.map(async (store, n) => {
+      for (let turn = 0; turn < 25; turn++) {
+        await store.create(`${n}-${turn}`, "{}", "acquired");
+        expect(await store.read(`${n}-${turn}`)).toBeDefined();
+        await store.remove(`${n}-${turn}`);
+        await store.removeFolder();
+      }
+    }),
+  );
+  mkdirSync(folder, { recursive: true });
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test.runIf(process.platform !== "win32")("private records are readable for this user alone", async () => {
+  const folder = join(temporaryFolder(), "leases");
+  await folderLeases(folder, { ending: ".claim.json", isPrivate: true }).create("a", "{}", "waiting");
+  const modes = [folder, join(folder, "a.claim.json")].map((path) => statSync(path).mode & 0o777);
+  expect(modes).toEqual([0o700, 0o600]);
+});
