@@ -88,7 +88,7 @@ export async function holesNow(session: Session, lake: Lake, known: LedgerWindow
   if ((await ledgerVersion(lake)) === known.version) return known.holes;
   await using asked = new TempTable(session, "asked_windows");
   const { hasHoles } = await fillAsked(session, lake, known.dataset, asked);
-  return hasHoles ? holesIn(session, asked) : new Map();
+  return hasHoles ? await holesIn(session, asked) : new Map();
 }
 
 /** Fills a table with the windows of a dataset that were requested, or whose bars were lost; one row for each symbol. */
