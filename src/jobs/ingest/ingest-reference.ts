@@ -231,7 +231,7 @@ function subjectOf(table: TableSchema): string {
 }
 
 /** The ledger's facts of a decoded response of rows, and the values themselves. */
-export function receivedRecords<T>(
+function receivedRecords<T>(
   { entries, issues, count, bytes }: DecodedRecords<T>,
   asked: readonly string[] = [],
 ): Received & { readonly values: readonly T[]; readonly count: number | undefined } {
