@@ -98,6 +98,14 @@ Examples:
             return undefined;
           }
         };
+        /** A result, after its errors have been added to the failures. */
+        const collected = async <T extends { readonly errors: readonly unknown[] }>(
+          result: Promise<T>,
+        ): Promise<Omit<T, "errors">> => {
+          const { errors, ...found } = await result;
+          failures.push(...errors);
+          return found;
+        };
         const { signal } = cli;
         const check = (): Promise<CheckReport> =>
           checkLake(openLake(options), tables, {
@@ -107,12 +115,16 @@ Examples:
             onProgress: ({ table: name, file, ...progress }) =>
               view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
           }).finally(() => view?.stop());
-        const report = await part(check, (found) => text(found, options));
+        const report = await part(
+          () => collected(check()),
+          (found) => text(found, options),
+        );
         const scrub =
           options.scrub &&
           (await part(() => scrubLake(openLake(options), { signal }, systemClock), scrubText));
         const audits =
-          options.audits && (await part(() => auditLake(openLake(options), { signal }), auditText));
+          options.audits &&
+          (await part(() => collected(auditLake(openLake(options), { signal })), auditText));
         const wanted = options.sample;
         const sample = wanted && (await part(() => askSample(cli, options, wanted), sampleText));
         if (options.json)
@@ -253,7 +265,7 @@ function sampleOf(given: string): SampleSize {
   throw new InvalidArgumentError("must be a part such as 1%, or a number of requests");
 }
 
-function text(report: CheckReport, options: Options): string {
+function text(report: Omit<CheckReport, "errors">, options: Options): string {
   const findings = SEVERITIES.flatMap((severity) =>
     report.findings.filter((one) => one.severity === severity),
   );
@@ -272,7 +284,7 @@ function cells({ severity, table: name, version, rule, message }: Finding): (str
   return [paint(COLOUR[severity], severity), name, version, rule, message];
 }
 
-function summary({ tables, findings }: CheckReport, { deep }: Options): string {
+function summary({ tables, findings }: Omit<CheckReport, "errors">, { deep }: Options): string {
   const total = (part: "files" | "bytes" | "rows"): number => tables.reduce((sum, one) => sum + one[part], 0);
   const read = deep ? `, ${plural(total("rows"), "row")} read` : "";
   const found = SEVERITIES.flatMap((severity) => {
