@@ -1,4 +1,5 @@
 import { DAY_MS } from "../../core/time.js";
+import { LONGEST_HOLIDAY } from "../../market/trading-calendar.js";
 
 /**
  * Why a symbol has no bar in a requested window.
@@ -45,8 +46,6 @@ export const INCOMPLETE: ReadonlySet<string> = new Set<AbsenceReason>(["unexplai
 /** Days after which a window without bars of a symbol is requested again. */
 export const REVISIT_DAYS = 30;
 
-/** Trading days of the longest holiday, by a calendar that does not know it: eight weekdays in China. */
-const LONGEST_HOLIDAY = 8;
 /** Number of symbols that is enough to recognize a holiday. */
 const MANY_SYMBOLS = 10;
 /** A daily schedule may be due a little earlier on one day than on the day before. */
