@@ -53,6 +53,8 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
 };
 
 process.env.TZ = TZ;
+if (process.env.TEST_JITTER !== undefined)
+  process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --import ${new URL("./test/jitter.mjs", import.meta.url)}`;
 process.env.TEST_COMMIT ??= commitOf();
 
 /**
