@@ -54,7 +54,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
 
 process.env.TZ = TZ;
 if (process.env.TEST_JITTER !== undefined)
-  process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --import ${new URL("./test/jitter.mjs", import.meta.url)}`;
+  process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --import ${new URL("./test/jitter.mjs", import.meta.url).href}`;
 process.env.TEST_COMMIT ??= commitOf();
 
 /**

@@ -73,7 +73,7 @@ for (const name of ["_write", "_writev"]) {
   net.Socket.prototype[name] = function write(...parameters) {
     const paused = pause();
     if (paused === undefined) call.apply(this, parameters);
-    else paused.then(() => call.apply(this, parameters));
+    else void paused.then(() => call.apply(this, parameters));
   };
 }
 
