@@ -130,7 +130,7 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
     session.close();
 
     service = await startService(lakeA, { port: 0, keys: plainKeys([KEY]), clock: CLOCK });
-    client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: CLOCK });
+    client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: CLOCK, timeoutMs: 0 });
     runs.push(...(await ingestAll()));
     b = (await openReader(lakeB)).session;
   });

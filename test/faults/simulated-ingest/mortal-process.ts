@@ -14,7 +14,9 @@ type Work = (...parameters: never[]) => Promise<unknown>;
 
 /** Calls that change files; the others are reads. */
 const WRITES = new Set(["mkdir", "open", "rename", "rm", "rmdir", "writeFile", "link", "sync"]);
-const READS = ["readFile", "readdir", "stat", "utimes"];
+const READS = ["access", "chmod", "readFile", "readdir", "realpath", "stat", "statfs", "utimes"];
+/** Calls on an open file that are no events. */
+const FILE_READS = ["read", "stat", "write"];
 const STATEMENTS = ["run", "stream", "rows", "json", "preview"] as const;
 
 /** The state of this process, and when it dies. */
@@ -73,6 +75,7 @@ export async function becomeMortal(): Promise<void> {
   await file.close();
   for (const name of [...WRITES].filter((one) => one in promises)) intercept(promises, name, dying);
   for (const name of READS) intercept(promises, name, whileAlive);
+  for (const name of FILE_READS) intercept(handle, name, whileAlive);
   intercept(handle, "sync", dying);
   intercept(handle, "writeFile", torn);
   // Several such processes share the machine: DuckDB gets one core.

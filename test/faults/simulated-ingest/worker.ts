@@ -53,6 +53,8 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
     baseUrl: upstream.url,
     apiKey: "secret-key",
     clock,
+    // Timeouts of the machine's time would end requests where the machine is slow.
+    timeoutMs: 0,
     limits: CLIENT_LIMITS,
     learned: limits.limits.requestsPerMinute,
     onLearned: ({ group, requestsPerMinute }) =>
