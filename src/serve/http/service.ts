@@ -10,6 +10,7 @@ import type { Caller, KeyRing } from "../keys/key-ring.js";
 import { LakeReader, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
 import { addCompression } from "./compression.js";
+import { addConnectionDraining } from "./connection-draining.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { RequestError, responseOf } from "./request-error.js";
@@ -262,20 +263,6 @@ function refuse(request: FastifyRequest, reply: FastifyReply): never {
     "METHOD_NOT_ALLOWED",
     `method ${request.method} is not one of ${methods.join(", ")}`,
   );
-}
-
-/** Ends kept-alive connections after their last response: else closing would wait for the clients to close them. */
-function addConnectionDraining(app: FastifyInstance): void {
-  let isClosing = false;
-  app.addHook("preClose", async () => {
-    isClosing = true;
-  });
-  app.addHook("onSend", async (_request, reply) => {
-    if (isClosing) void reply.header("connection", "close");
-  });
-  app.addHook("onResponse", async () => {
-    if (isClosing) setImmediate(() => app.server.closeIdleConnections());
-  });
 }
 
 function pathOf(request: FastifyRequest): string {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Notice, noticeOf, sendNotice } from "../../../src/jobs/run/notify.js";
 import type { RunOutcome } from "../../../src/jobs/run/run-outcome.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
+import { closedAddress } from "../../faults/closed-address.js";
 import { json, type Script, startScripted } from "../../faults/scripted-service.js";
 
 const ON = ["partial", "failed", "refused"] as const;
@@ -132,9 +133,11 @@ describe("sending a notice", () => {
   });
 
   test("nobody there: the reason stands without path and query", async () => {
-    const webhook = "http://127.0.0.1:9/secret-path?token=secret-token";
+    const address = await closedAddress();
+    const webhook = `http://${address}/secret-path?token=secret-token`;
     const fault = await sendNotice(webhook, notice, quick);
-    expect(fault).toMatch(/^webhook at 127\.0\.0\.1:9: .*ECONNREFUSED/);
+    expect(fault).toMatch(/^webhook at [\d.:]+: .*ECONNREFUSED/);
+    expect(fault).toContain(`webhook at ${address}: `);
     expect(fault).not.toMatch(/secret/);
   });
 

@@ -1,7 +1,9 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { rmSync } from "node:fs";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { plainKeys } from "../../../src/serve/keys/key-ring.js";
@@ -181,4 +183,34 @@ test("closing finishes what is running, and frees the port", async () => {
   expect((await again.ask(KLINES)).status).toBe(200);
   await again.service.close();
   removeOwn();
+});
+
+test("closing finishes a response that is written, and that the network has not taken yet", async () => {
+  const { service, ask } = await serveForTest((own) => landRows(own, BARS_1D, [bar]));
+  let goOn = (): void => {};
+  const isTaken = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const slow: Socket[] = [];
+  const onSocket = (message: unknown): void => {
+    const { socket } = message as { readonly socket: Socket };
+    if (slow.length > 0) return;
+    slow.push(socket);
+    const [write, writev] = [socket._write, socket._writev];
+    socket._write = (...chunk) => void isTaken.then(() => write.apply(socket, chunk));
+    socket._writev = (...chunks) => void isTaken.then(() => writev?.apply(socket, chunks));
+  };
+  subscribe("net.server.socket", onSocket);
+  onTestFinished(() => void unsubscribe("net.server.socket", onSocket));
+  const running = ask(KLINES).then(
+    ({ status }) => status,
+    (error: unknown) => error,
+  );
+  while ((slow[0]?.writableLength ?? 0) === 0) await setImmediate();
+  const closing = service.close();
+  const isOpen = (): Promise<boolean> => fetch(`${service.url}/healthz`).then(Boolean, () => false);
+  while (await isOpen()) await setImmediate();
+  goOn();
+  expect(await running).toBe(200);
+  await closing;
 });

@@ -1,0 +1,35 @@
+import type { ServerResponse } from "node:http";
+import type { FastifyInstance } from "fastify";
+
+/**
+ * Ends kept-alive connections after their last response: else closing would wait for the clients to close them. Node
+ * counts a connection as idle as soon as its response is written, and would cut off what the network has not taken yet.
+ * So idle connections are only ended while no response is in that state.
+ */
+export function addConnectionDraining(app: FastifyInstance): void {
+  const { server } = app;
+  const responses = new Set<ServerResponse>();
+  let isClosing = false;
+  const closeIdleConnections = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    if (![...responses].some(isBeingSent)) closeIdleConnections();
+  };
+  server.on("request", (_request, response: ServerResponse) => {
+    responses.add(response);
+    response.once("close", () => {
+      responses.delete(response);
+      if (isClosing) setImmediate(() => server.closeIdleConnections());
+    });
+  });
+  app.addHook("preClose", async () => {
+    isClosing = true;
+  });
+  app.addHook("onSend", async (_request, reply) => {
+    if (isClosing) void reply.header("connection", "close");
+  });
+}
+
+/** Whether a response is written and not sent yet. */
+function isBeingSent({ writableEnded, writableFinished }: ServerResponse): boolean {
+  return writableEnded && !writableFinished;
+}
