@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { timeIn } from "../../../src/lake/local/file-clock.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { temporaryLake } from "../temporary-lake.js";
 
@@ -57,7 +58,7 @@ test.each([
   mkdirSync(folder, { recursive: true });
   const { hostname } = await import("node:os");
   writeFileSync(join(folder, "owner.json"), JSON.stringify({ ...owner, host: owner.host || hostname() }));
-  const at = new Date(Date.now() - ageMs);
+  const at = ((await timeIn(lake.folder)) - ageMs) / 1000;
   utimesSync(join(folder, "owner.json"), at, at);
   writeFileSync(join(folder, "000001.json"), "{}");
   writeFileSync(join(folder, "000002.new"), "{ a half");
