@@ -37,10 +37,10 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/cli/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
   "test/dataset/build-dataset.test.ts": "nine formats, each built four times",
-  "test/faults/eight-writers.test.ts": "400 commits that get in one another's way",
+  "test/faults/eight-writers.test.ts": "200 commits that get in one another's way",
   "test/faults/killed-writers.test.ts": "30 processes that are killed, and as many that go on",
-  "test/faults/killed.long.test.ts": "20 commands that are killed, and as many that go on",
-  "test/faults/simulated-ingest.test.ts": "15 schedules of faults and kills",
+  "test/faults/killed.long.test.ts": "12 commands that are killed, and as many that go on",
+  "test/faults/simulated-ingest.test.ts": "10 schedules of faults and kills",
   "test/interop/dataset-backtests.long.test.ts":
     "libraries of Python that compile themselves when they are loaded",
   "test/interop/dataset-qlib.long.test.ts": "a library of Python that is slow to load",
@@ -48,7 +48,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/interop/delta-readers.long.test.ts": "three engines read every version of every table",
   "test/interop/delta-writers.long.test.ts": "two engines write, and three read after each write",
   "test/interop/schemathesis.long.test.ts": "some 2,000 generated requests",
-  "test/sql/agreement.test.ts": "10 times the bars of service, view and dataset",
+  "test/sql/agreement.test.ts": "7 times the bars of service, view and dataset",
   "test/sql/agreement.long.test.ts": "11 times the bars of service, view and dataset, of real data",
 };
 

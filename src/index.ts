@@ -78,7 +78,7 @@ export type { Endpoint, EndpointGroup } from "./wire/endpoints.js";
 // Fill a lake from files.
 
 export type { ImportOptions } from "./jobs/import/import-options.js";
-export { type ImportReport, type ImportTable, runImport } from "./jobs/import/run-import.js";
+export { type ImportReport, type ImportTable, runImport, UnfinishedImport } from "./jobs/import/run-import.js";
 
 // Datasets for backtests: panels of symbols by days or minutes.
 

@@ -1,5 +1,6 @@
 -- The date that a clock at the exchange shows at an instant, whatever the zone of the client.
 -- Grain: one value an instant. Inputs: an instant and a region.
+-- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO local_date(instant, region) AS
   CASE region
     WHEN 'CN' THEN CAST(timezone('Asia/Shanghai', instant) AS DATE)

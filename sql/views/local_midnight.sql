@@ -2,6 +2,7 @@
 -- holds in all trading hours, even on the day of a change of clocks. Mainland China and Hong Kong have changed none since
 -- 1992, so that no zone's table is asked there: it takes longer than all else that is done with a bar.
 -- Grain: one value a date. Inputs: a trading date and a region.
+-- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO local_midnight(trade_date, region) AS
   CASE
     WHEN region IN ('CN', 'HK') AND trade_date >= DATE '1992-01-01' THEN epoch_ms(trade_date) - 28800000

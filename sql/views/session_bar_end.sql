@@ -3,6 +3,7 @@
 -- auction's bar, labelled with the opening itself (CN, HK), goes into the first bar. A minute before a part, or after the
 -- last one, goes to the bar whose end on that grid covers it.
 -- Grain: one value a minute bar. Inputs: its region, its own label and the length of the bars, both in milliseconds.
+-- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO session_bar_end(region, local_ms, step_ms) AS
   CASE region
     WHEN 'CN' THEN CASE

@@ -1,5 +1,6 @@
 -- The shares of a volume. More than an int64 has become its largest value, so that one such bar fails no query.
 -- Grain: one value a volume. Inputs: volume, lot.
+-- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO shares_of(volume, lot) AS
   CASE
     WHEN volume < 4294967296 THEN volume * lot

@@ -3,6 +3,9 @@ import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../c
 import type { Region } from "./regions.js";
 import { dayRange, isWeekday, isWeekdayOf, sessionDates } from "./sessions.js";
 
+/** Weekdays of the longest holiday: eight in China. */
+export const LONGEST_HOLIDAY = 8;
+
 /**
  * The days on which a region traded, as far as they are known; outside of these every weekday counts as a trading day.
  */
@@ -51,6 +54,28 @@ function weekdaysBetween(first: TradingDate, last: TradingDate): TradingDate[] {
     if (isWeekdayOf(day)) found.push(dateOfEpochDay(day));
   }
   return found;
+}
+
+/** Days of which it is not known whether a region traded; both ends exclusive, undefined for an open end. */
+export interface UnknownSpan {
+  readonly after: TradingDate | undefined;
+  readonly before: TradingDate | undefined;
+}
+
+/**
+ * The spans in which the lake knows no trading day: before the first known one, after the last, and in gaps that are
+ * longer than any holiday.
+ *
+ * @param known trading days, ascending.
+ */
+export function unknownSpans(known: readonly TradingDate[]): UnknownSpan[] {
+  const spans: UnknownSpan[] = [{ after: undefined, before: known[0] }];
+  for (const [index, after] of known.entries()) {
+    const before = known[index + 1];
+    if (before === undefined || weekdaysBetween(after, before).length > LONGEST_HOLIDAY)
+      spans.push({ after, before });
+  }
+  return spans;
 }
 
 /** A trading day, local midnight to local midnight. */

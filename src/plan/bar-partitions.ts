@@ -1,4 +1,4 @@
-import { type LocalPeriod, type LocalPeriodUnit, localPeriods } from "../market/local-periods.js";
+import { type CalendarSpan, type CalendarUnit, calendarSpans } from "../market/calendar-spans.js";
 import { REGIONS, type Region } from "../market/regions.js";
 import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wire/bar-segment.js";
 import { type CutBars, cutBars, type PlacedSegment } from "./absence/cut-bars.js";
@@ -7,7 +7,7 @@ import { type MergedSegments, mergeRepeats } from "./merge-repeats.js";
 /** Bars of one partition, in the order of its file. */
 export interface BarPartition {
   readonly region: Region;
-  readonly period: LocalPeriod;
+  readonly period: CalendarSpan;
   /** By symbol, in the byte order of UTF-8, and then by time; no two bars have the same key. */
   readonly segments: readonly BarSegment[];
   readonly rows: number;
@@ -29,7 +29,7 @@ export interface BarsPlan {
 
 export interface BarsPlanOptions {
   /** The period that a partition covers. */
-  readonly unit: LocalPeriodUnit;
+  readonly unit: CalendarUnit;
   /** Bars labelled before this instant (epoch ms) are final, by region. */
   readonly finalEnd: Readonly<Record<Region, number>>;
 }
@@ -44,7 +44,7 @@ export function partitionBars(
   { unit, finalEnd }: BarsPlanOptions,
 ): BarsPlan {
   const cut: CutBars = { placed: [], broken: [] };
-  const periods = (region: Region) => localPeriods(REGIONS[region].zone, unit);
+  const periods = (region: Region) => calendarSpans(REGIONS[region].zone, unit);
   const periodOf = { CN: periods("CN"), HK: periods("HK"), US: periods("US") };
   for (const delivered of deliveries) cutBars(delivered, { periodOf, finalEnd }, cut);
   const repeats: PlacedSegment[] = [];

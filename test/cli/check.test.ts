@@ -83,3 +83,23 @@ test("a part that fails leaves the results of the others, and its error", async 
     failures: [expect.stringContaining("verified"), expect.any(String)],
   });
 });
+
+test("audits over a damaged file fail; the findings of the others are shown, and then the error", async () => {
+  const { lake } = await smallLake();
+  const place = temporaryFolder();
+  const csv = (name: string, lines: readonly string[]): string => {
+    writeFileSync(join(place, name), `date,open,high,low,close,volume\n${lines.join("\n")}\n`);
+    return join(place, name);
+  };
+  // A Saturday, which an audit finds.
+  const daily = csv("600000.SH.csv", ["2024-01-06,10,11,9,10,100"]);
+  const minutes = csv("600001.SH.csv", ["2024-01-02 09:31:00,10,11,9,10,100"]);
+  expect((await runCli(["import", "bars_1d", daily, "--lake", lake])).code).toBe(0);
+  expect((await runCli(["import", "bars_1m", minutes, "--lake", lake])).code).toBe(0);
+  const folder = join(lake, "bars_1m", "region=CN", "month=2024-01-01");
+  truncateSync(join(folder, readdirSync(folder)[0] as string), 100);
+  const { code, stdout, stderr } = await runCli(["check", "bars_1d", "--audits", "--lake", lake]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/no_session: 1 row/);
+  expect(stderr).toMatch(/^error: audits .*minute_labels.*: .*bars_1m/);
+});

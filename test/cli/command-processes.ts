@@ -79,15 +79,18 @@ async function start(): Promise<ChildProcess> {
 function textBefore(stream: ChildProcess["stdout"], mark: string): Promise<string> {
   const pieces: Buffer[] = [];
   return new Promise((resolve) => {
-    // The mark may come in several pieces.
-    let tail = "";
+    // The mark may come in several pieces, and more may follow it in the same piece.
+    let tail = Buffer.alloc(0);
+    let length = 0;
     const take = (piece: Buffer): void => {
       pieces.push(piece);
-      tail = (tail + piece.subarray(-mark.length).toString("latin1")).slice(-mark.length);
-      if (tail !== mark) return;
+      const recent = Buffer.concat([tail, piece]);
+      const at = recent.indexOf(mark);
+      length += piece.length;
+      tail = recent.subarray(-mark.length);
+      if (at < 0) return;
       stream?.off("data", take);
-      const all = Buffer.concat(pieces);
-      resolve(all.subarray(0, all.length - mark.length).toString("utf8"));
+      resolve(Buffer.concat(pieces, length - recent.length + at).toString("utf8"));
     };
     stream?.on("data", take);
   });

@@ -90,7 +90,10 @@ function environmentOf({ env }: CommandOptions): Record<string, string> {
 /** Longest part of an output that the log of a failed test shows. */
 const LOG_LENGTH = 4000;
 
-/** A test that fails shows what its commands printed. */
+/** A line that a command without a terminal logs every five seconds: only on a slow machine is there any. */
+const PROGRESS_LINE = /^\{.*"msg":"progress"\}\n/gm;
+
+/** A test that fails shows what its commands printed. @returns the result without lines of progress. */
 function logged(parameters: readonly string[], result: CliResult): CliResult {
   const show = (): void => {
     const output = [result.stdout, result.stderr].map((text) => text.slice(-LOG_LENGTH).trimEnd());
@@ -101,5 +104,5 @@ function logged(parameters: readonly string[], result: CliResult): CliResult {
   } catch {
     // A hook that prepares several tests: there is no test to wait for.
   }
-  return result;
+  return { ...result, stderr: result.stderr.replaceAll(PROGRESS_LINE, "") };
 }

@@ -32,7 +32,7 @@ test("sim, serve, run, status and sql, as a user types them", async () => {
   const service = await runProcess(["serve", "--lake", served, "--port", "0"], {
     env: { BARLAKE_SERVE_KEYS: "a-secret" },
     onOutput: (stdout, child) => {
-      const url = /at (http:\/\/[\d.:]+)/.exec(stdout)?.[1];
+      const url = /at (http:\/\/[\d.:]+) /.exec(stdout)?.[1];
       if (url === undefined || working !== undefined) return;
       const run = async (name: string, parameters: string[], key = "a-secret"): Promise<void> => {
         const env = { BARLAKE_URL: url, BARLAKE_API_KEY: key, BARLAKE_LAKE: lake };

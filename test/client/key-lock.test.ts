@@ -59,7 +59,7 @@ test("processes that ask at once never get more than the whole, and what the kil
     const asking = workers.slice(0, askers);
     const got = await Promise.all(
       asking.map((worker, i) =>
-        order(worker, "hold", { folder, host: HOST, apiKey: KEY, share, purpose: `run ${i}` }),
+        order(worker, "hold", { folder, host: HOST, apiKey: KEY, share, purpose: `run ${i}`, now: NOW }),
       ),
     );
     const holders = asking.filter((_, i) => got[i]);
@@ -78,7 +78,8 @@ test("processes that ask at once never get more than the whole, and what the kil
 test("of four that ask at once for a half, two get it, however long each look takes", async () => {
   const folder = temporaryFolder();
   let time = NOW;
-  const clock = { now: () => (time += 600), sleep: () => setImmediate() };
+  // A look takes 600 ms or more, however many there are; after 30 s without a heartbeat a claim would be dead.
+  const clock = { now: () => (time = Math.min(time + 600, NOW + 25_000)), sleep: () => setImmediate() };
   const asked = await Promise.allSettled([1, 2, 3, 4].map(() => hold(folder, { share: 0.5, clock })));
   const locks = asked.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   expect(locks).toHaveLength(2);
@@ -178,6 +179,9 @@ test("a claim without a sign of life is taken over; the earlier owner is named",
 });
 
 test("a claim whose heartbeat comes again after a suspend of the machine stays", async () => {
+  // A heartbeat of the machine's time would come before the look at the old one, if the machine is slow.
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
   const folder = temporaryFolder();
   const first = await hold(folder);
   const [file = ""] = filesOf(folder);

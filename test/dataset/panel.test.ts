@@ -385,7 +385,7 @@ describe("a panel", () => {
   test("a universe may be a query, dated or not, or all of a region", async () => {
     const dated = await open({
       universe: {
-        sql: "SELECT symbol, DATE '2025-09-01' AS from_date, DATE '2025-10-01' AS to_date FROM instruments WHERE region = 'CN' LIMIT 3;",
+        sql: "SELECT symbol, DATE '2025-09-01' AS from_date, DATE '2025-10-01' AS to_date FROM instruments WHERE region = 'CN' ORDER BY symbol LIMIT 3;",
       },
       fields: ["close"],
       masks: ["in_universe"],

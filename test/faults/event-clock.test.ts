@@ -72,6 +72,18 @@ test("time stands while somebody holds it", async () => {
   expect(clock.now()).toBe(10);
 });
 
+test("after a delay the hold counts again, however long what follows takes", async () => {
+  const clock = eventClock(0);
+  const release = clock.hold();
+  const nap = clock.sleep(500);
+  await clock.delay(100);
+  for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+  expect(clock.now()).toBe(100);
+  release();
+  await nap;
+  expect(clock.now()).toBe(500);
+});
+
 /** A real server whose responses take time on the clock. */
 async function slowServer(clock: EventClock, latencyMs: number): Promise<string> {
   const answer = async (path: string, response: ServerResponse): Promise<void> => {

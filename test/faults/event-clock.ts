@@ -90,7 +90,9 @@ export function eventClock(start: number | string): EventClock {
       try {
         await sleep(ms, signal);
       } finally {
+        // The sound ends a count of quiet turns that began before: the next sleeper must not be woken during the hold.
         stir.holds++;
+        sound();
       }
     },
     get sleepers() {

@@ -499,7 +499,7 @@ test("reference data: what failed is asked for by the next run, and nothing else
 
 test("statements: a restatement is a version of its own, unknown numeric fields land", async () => {
   let assets = 100;
-  const { clock, run, query } = await setUp((seen, response) => {
+  const { clock, run, query } = await setUp((_, response) => {
     const record = {
       period_end: "2023-09-30",
       announce_date: "2023-10-30",
@@ -507,9 +507,13 @@ test("statements: a restatement is a version of its own, unknown numeric fields 
       new_field: 7,
       note: "text",
     };
-    json(response, 200, { data: seen.path.endsWith("balance-sheet") ? { "600519.SH": [record] } : {} });
+    json(response, 200, { data: { "600519.SH": [record] } });
   });
-  const financials: PipelineDefinition = { name: "financials", kind: "statements" };
+  const financials: PipelineDefinition = {
+    name: "financials",
+    kind: "statements",
+    tables: ["balance_sheet"],
+  };
   await run(financials, { symbols: SYMBOLS });
   expect((await run(financials, { symbols: SYMBOLS })).requests.sent).toBe(0);
   clock.advance(DAY);
@@ -539,10 +543,14 @@ test("statements: new fields become columns, a field that is left out stays, and
     ...fields,
   });
   let records = [record("2023-03-31", { total_assets: 1, currency: "CNY" })];
-  const { clock, run, query } = await setUp((seen, response) =>
-    json(response, 200, { data: seen.path.endsWith("balance-sheet") ? { "600519.SH": records } : {} }),
+  const { clock, run, query } = await setUp((_, response) =>
+    json(response, 200, { data: { "600519.SH": records } }),
   );
-  const financials: PipelineDefinition = { name: "financials", kind: "statements" };
+  const financials: PipelineDefinition = {
+    name: "financials",
+    kind: "statements",
+    tables: ["balance_sheet"],
+  };
   await run(financials, { symbols: SYMBOLS });
   clock.advance(DAY);
   records = [
@@ -582,10 +590,13 @@ test("statements: fields named like the lake's own columns, or spelt otherwise, 
     line: 1,
   };
   const record = { period_end: "2023-03-31", ...fields, Total_Assets: 3, other: 1, OTHER: 2, "a b'\";--": 4 };
-  const { run, query } = await setUp((seen, response) =>
-    json(response, 200, { data: seen.path.endsWith("balance-sheet") ? { "600519.SH": [record] } : {} }),
+  const { run, query } = await setUp((_, response) =>
+    json(response, 200, { data: { "600519.SH": [record] } }),
   );
-  const report = await run({ name: "financials", kind: "statements" }, { symbols: SYMBOLS });
+  const report = await run(
+    { name: "financials", kind: "statements", tables: ["balance_sheet"] },
+    { symbols: SYMBOLS },
+  );
   expect(report).toMatchObject({ status: "complete", rejected: [] });
   expect(
     await query("SELECT symbol, region, total_assets, other, rule, occurrence FROM raw.balance_sheet"),

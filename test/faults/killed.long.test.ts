@@ -11,9 +11,13 @@ import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import { runCli, runProcess } from "../cli/run-cli.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { cases, pickCases } from "../sweep.js";
 
-/** Number of responses after which a run is killed: it has landed, spooled or lost their content. */
+/** Numbers of responses after which a run is killed: it has landed, spooled or lost their content. */
 const KILLS = [1, 2, 3, 5, 8];
+const PICKED = pickCases(KILLS.length, cases({ few: 3, more: 3, all: KILLS.length }), [0]).flatMap(
+  (n) => KILLS[n] ?? [],
+);
 
 test("runs that are killed after any request lose nothing and double nothing; the next one goes on", async () => {
   const folder = temporaryFolder();
@@ -45,7 +49,7 @@ test("runs that are killed after any request lose nothing and double nothing; th
   ];
   let kills = 0;
   for (const step of steps) {
-    for (const requests of KILLS) {
+    for (const requests of PICKED) {
       let left = requests;
       const { code } = await runProcess(step, {
         env,

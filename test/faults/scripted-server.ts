@@ -55,6 +55,8 @@ export async function openScripted(script: Script): Promise<ScriptedService> {
       service.script(one, response, seen.length - 1);
     });
   });
+  // A service that ends an idle connection may do so just when the next request is sent: that request would fail.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   service.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return service;

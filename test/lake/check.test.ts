@@ -128,7 +128,11 @@ test("a sound table has no findings, with older versions, appended files, severa
 
 test("a table without a folder, and a lake without one, have no findings", async () => {
   const lake = temporaryLake();
-  expect(await checkLake(lake, [BARS_1D, REQUESTS], { deep: true })).toEqual({ tables: [], findings: [] });
+  expect(await checkLake(lake, [BARS_1D, REQUESTS], { deep: true })).toEqual({
+    tables: [],
+    findings: [],
+    errors: [],
+  });
 });
 
 /** Damage that is visible in the log and in the names and sizes of files. */

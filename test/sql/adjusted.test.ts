@@ -68,7 +68,7 @@ describe("bars of a simulated market", () => {
     const asOf = "2026-03-25";
     const later = await reader.json<{ symbol: string; exchange: string }>(
       `SELECT symbol, split_part(symbol, '.', 2) AS exchange FROM ex_events
-       WHERE ex_date > '2025-12-31' AND exchange IN ('SH', 'HK', 'US') GROUP BY ALL ORDER BY max(ex_date) DESC LIMIT 2`,
+       WHERE ex_date > '2025-12-31' AND exchange IN ('SH', 'HK', 'US') GROUP BY ALL ORDER BY max(ex_date) DESC, symbol LIMIT 2`,
     );
     expect(later).toHaveLength(2);
     const some = later.map(({ symbol }) => symbol);

@@ -63,8 +63,7 @@ describe.skipIf(!isPresent)("service, view and dataset give the same bars of rea
       const adjustment = ADJUSTMENTS[n] as (typeof ADJUSTMENTS)[number];
       const { view, dataset } = await expectAgreement({ served, reader }, own, period, adjustment);
       expect(view).toBeGreaterThan(own.length);
-      // The lake knows trading days from daily bars alone, and has none of the days of most minutes.
-      if (!period.endsWith("m")) expect(dataset).toBeGreaterThan(own.length);
+      expect(dataset).toBeGreaterThan(own.length);
     }
   });
 });

@@ -36,7 +36,7 @@ describe("service, view and dataset give the same bars of a simulated market", (
   });
 
   const pinned = ["1d backward", "60m forward", "1w forward_additive"].map(kindOf);
-  const picked = pickCases(KINDS.length, cases({ few: 3, more: 10, all: 55 }), pinned);
+  const picked = pickCases(KINDS.length, cases({ few: 3, more: 7, all: 55 }), pinned);
   test.each(picked.map((n) => KINDS[n] as (typeof KINDS)[number]))(
     "$period $adjustment",
     async ({ period, adjustment }) => {

@@ -148,10 +148,10 @@ test("the rules of the boards", async () => {
       reader.json<{ p: number | null }>(
         `SELECT limit_percent(symbol, day::DATE, NULL, NULL) AS p FROM (VALUES (1, '600519.SH', '2024-01-02'), (2, '688001.SH', '2024-01-02'),
           (3, '300750.SZ', '2020-08-21'), (4, '300750.SZ', '2020-08-24'), (5, '830001.BJ', '2024-01-02'), (6, '000001.SH', '2024-01-02'),
-          (7, '00700.HK', '2024-01-02'), (8, '600601.SH', '1995-01-03')) t(n, symbol, day) ORDER BY n`,
+          (7, '00700.HK', '2024-01-02'), (8, '600601.SH', '1995-01-03'), (9, '302132.SZ', '2025-03-03')) t(n, symbol, day) ORDER BY n`,
       ),
   );
-  expect(percents.map(({ p }) => p)).toEqual([10, 20, 10, 20, 30, null, null, null]);
+  expect(percents.map(({ p }) => p)).toEqual([10, 20, 10, 20, 30, null, null, null, 20]);
 });
 
 test("returns are measured from the stated previous close; without one from the last close", async () => {

@@ -153,7 +153,7 @@ describe("as today moves on", () => {
   test("and would be seen to, if one did: forward prices without as_of change with each new event", async () => {
     await reader.run(`SET VARIABLE today = DATE '${days.at(-1)}'`);
     const [event] = await reader.json<{ symbol: string; day: string }>(
-      "SELECT symbol, ex_date::VARCHAR AS day FROM ex_events ORDER BY ex_date DESC LIMIT 1",
+      "SELECT symbol, ex_date::VARCHAR AS day FROM ex_events ORDER BY ex_date DESC, symbol LIMIT 1",
     );
     const firstClose = async (today: string): Promise<unknown> => {
       await reader.run(`SET VARIABLE today = DATE '${today}'`);

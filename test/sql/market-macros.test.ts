@@ -8,7 +8,12 @@ import {
   unitsSql,
 } from "../../src/db/market/bar-sql.js";
 import { isExEventSql } from "../../src/db/market/ex-event-sql.js";
-import { isAtLimitDownSql, isAtLimitUpSql, isTradableSql } from "../../src/db/market/limit-sql.js";
+import {
+  isAtLimitDownSql,
+  isAtLimitUpSql,
+  isTradableSql,
+  limitPercentSql,
+} from "../../src/db/market/limit-sql.js";
 import { localMidnightSql, lotSql, tradeDateSql } from "../../src/db/market/region-sql.js";
 import { isSessionMinuteSql, sessionBarEndSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
 import { ADJUSTMENTS, BUCKETS, PERIODS } from "../../src/market/period.js";
@@ -25,6 +30,7 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
     "volume, low, high, limit_up_price, limit_down_price",
     (volume, low, high, limitUp, limitDown) => isTradableSql({ volume, low, high, limitUp, limitDown }),
   ],
+  limit_percent: ["symbol, trade_date, type, name", limitPercentSql],
   local_date: ["instant, region", tradeDateSql],
   local_midnight: ["trade_date, region", localMidnightSql],
   region_lot: ["region", lotSql],
@@ -34,6 +40,10 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
   stated_price: ["price, close", statedPriceSql],
   units_of: ["shares, unit", unitsSql],
 };
+
+/** The last line of each macro's header: how it is changed. */
+const WRITTEN =
+  "-- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.";
 
 const pathOf = (path: string): string => new URL(`../../sql/${path}`, import.meta.url).pathname;
 const textOf = (path: string): string => readFileSync(pathOf(path), "utf8");
@@ -51,7 +61,10 @@ function layout(sql: string): string {
 test.each(Object.entries(MACROS))(
   "sql/views/%s.sql has the expression of its rule; vitest -u writes it",
   async (name, [parameters, sql]) => {
-    const text = textOf(`views/${name}.sql`);
+    const text = textOf(`views/${name}.sql`).replace(
+      /^(?:-- The expression is written .*\n)?CREATE/m,
+      `${WRITTEN}\nCREATE`,
+    );
     const statement = `CREATE OR REPLACE MACRO ${name}(${parameters}) AS\n  ${layout(sql(...parameters.split(", ")))};`;
     const expected = text.replace(/^CREATE OR REPLACE MACRO [^;]*;/m, () => statement);
     expect(expected).toContain(statement);

@@ -11,7 +11,7 @@ import {
 import { copyBits, isAllNull } from "../../core/bits.js";
 import { int64At, TWO_32 } from "../../core/int64-words.js";
 import { lowerBound } from "../../core/lower-bound.js";
-import { type LocalPeriod, localPeriods } from "../../market/local-periods.js";
+import { type CalendarSpan, calendarSpans } from "../../market/calendar-spans.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../wire/kline-columns.js";
@@ -131,7 +131,7 @@ function fillTimes(walk: Walk): Fill {
 function fillDates(walk: Walk): Fill {
   const values = new Int32Array(VECTOR_ROWS);
   const present = new Uint8Array(VECTOR_ROWS / 8);
-  const days = (region: Region) => localPeriods(REGIONS[region].zone, "day");
+  const days = (region: Region) => calendarSpans(REGIONS[region].zone, "day");
   const dayOf = { CN: days("CN"), HK: days("HK"), US: days("US") };
   return (target, from, rows) => {
     let isKnown = true;
@@ -143,7 +143,7 @@ function fillDates(walk: Walk): Fill {
         return;
       }
       const given = new Uint32Array(timestamp.buffer, timestamp.byteOffset + start * 8, (end - start) * 2);
-      let day: LocalPeriod = { first: "" as LocalPeriod["first"], epochDay: 0, start: 0, end: 0 };
+      let day: CalendarSpan = { first: "" as CalendarSpan["first"], epochDay: 0, start: 0, end: 0 };
       for (let i = 0; i < given.length; i += 2) {
         const ms = int64At(given, i / 2);
         if (ms < day.start || ms >= day.end) day = dayOf[region](ms);

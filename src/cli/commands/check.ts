@@ -1,22 +1,11 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { messageOf } from "../../core/errors.js";
-import { DAY_MS, type TradingDate } from "../../core/time.js";
 import { auditLake } from "../../jobs/maintenance/audit-lake.js";
 import { type CheckReport, checkLake } from "../../jobs/maintenance/check-lake.js";
-import {
-  checkSample,
-  type DeviatingBar,
-  type SampleReport,
-  type SampleSize,
-} from "../../jobs/maintenance/check-sample.js";
+import { checkSample, type SampleReport, type SampleSize } from "../../jobs/maintenance/check-sample.js";
 import { type ScrubReport, scrubLake } from "../../jobs/maintenance/scrub-lake.js";
 import type { Finding, Severity } from "../../lake/maintenance/check/finding.js";
-import { REGIONS, type Region } from "../../market/regions.js";
-import { addDays } from "../../market/sessions.js";
-import { regionOf } from "../../market/symbol.js";
-import { localDate } from "../../market/zone.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
@@ -24,6 +13,7 @@ import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-opt
 import { openService, type ServiceOptions, serviceOptions } from "../options/service-option.js";
 import { auditText } from "../text/audit-text.js";
 import { progressView } from "../text/progress.js";
+import { isAsLanded, sampleText } from "../text/sample-text.js";
 import { scrubText } from "../text/scrub-text.js";
 import { count, paint, plural, size, table } from "../text/text.js";
 
@@ -98,6 +88,14 @@ Examples:
             return undefined;
           }
         };
+        /** A result, after its errors have been added to the failures. */
+        const collected = async <T extends { readonly errors: readonly unknown[] }>(
+          result: Promise<T>,
+        ): Promise<Omit<T, "errors">> => {
+          const { errors, ...found } = await result;
+          failures.push(...errors);
+          return found;
+        };
         const { signal } = cli;
         const check = (): Promise<CheckReport> =>
           checkLake(openLake(options), tables, {
@@ -107,12 +105,16 @@ Examples:
             onProgress: ({ table: name, file, ...progress }) =>
               view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
           }).finally(() => view?.stop());
-        const report = await part(check, (found) => text(found, options));
+        const report = await part(
+          () => collected(check()),
+          (found) => text(found, options),
+        );
         const scrub =
           options.scrub &&
           (await part(() => scrubLake(openLake(options), { signal }, systemClock), scrubText));
         const audits =
-          options.audits && (await part(() => auditLake(openLake(options), { signal }), auditText));
+          options.audits &&
+          (await part(() => collected(auditLake(openLake(options), { signal })), auditText));
         const wanted = options.sample;
         const sample = wanted && (await part(() => askSample(cli, options, wanted), sampleText));
         if (options.json)
@@ -162,88 +164,6 @@ async function askSample(cli: Cli, options: Options, sampleSize: SampleSize): Pr
   }
 }
 
-function isAsLanded({ tables, failures }: SampleReport): boolean {
-  return (
-    failures.length === 0 && tables.every(({ counts }) => counts.changed + counts.gone + counts.new === 0)
-  );
-}
-
-function sampleText(sample: SampleReport): string {
-  const { tables, deviations, failures } = sample;
-  if (tables.every(({ answered }) => answered === 0))
-    return "nothing to ask for again: no request for bars was answered yet";
-  const lines = [
-    `asked again: ${isAsLanded(sample) ? paint("green", "the service returns what the lake has") : paint("yellow", "the service returns something else")}`,
-    table(
-      ["table", "requests", "of", "bars", "changed", "gone", "new"],
-      tables.map(({ table: name, asked, answered, bars, counts }) => [
-        name,
-        ...[asked, answered, bars, counts.changed, counts.gone, counts.new].map(count),
-      ]),
-    ),
-  ];
-  const rows = deviations.flatMap(({ table: name, symbol, timestamp, kind, values }) =>
-    (values.length > 0 ? values : [undefined]).map((value) => [
-      name,
-      symbol,
-      timestamp,
-      kind,
-      value?.column,
-      value?.lake,
-      value?.service,
-    ]),
-  );
-  if (rows.length > 0) {
-    lines.push(
-      "",
-      table(["table", "symbol", "timestamp", "what", "column", "lake", "service"], rows.slice(0, MOST_SHOWN)),
-      ...mergeCommands(deviations),
-    );
-  }
-  for (const failure of new Set(failures)) lines.push(`${paint("red", "failed:")} ${failure}`);
-  return lines.join("\n");
-}
-
-/** Commands that request the deviating bars again and merge them, and that accept missing bars. */
-function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
-  const pipelines = [
-    ["daily", BARS_1D],
-    ["minute", BARS_1M],
-  ] as const;
-  return pipelines.flatMap(([pipeline, { name }]) => {
-    const own = deviations.filter((one) => one.table === name && one.kind !== "gone");
-    const gone = withdrawnCommands(
-      name,
-      deviations.filter((one) => one.table === name && one.kind === "gone"),
-    );
-    if (own.length === 0) return gone;
-    const symbols = [...new Set(own.map(({ symbol }) => symbol))];
-    const oldest = Math.min(...own.map(({ timestamp }) => Date.parse(timestamp)));
-    const days = Math.ceil((systemClock.now() - oldest) / DAY_MS) + 1;
-    return [
-      `to have them merged: barlake run ${pipeline} --symbols ${symbols.join(",")} --lookback ${days}d`,
-      ...gone,
-    ];
-  });
-}
-
-/** Commands that accept missing bars, by region. */
-function withdrawnCommands(name: string, gone: readonly DeviatingBar[]): string[] {
-  return (Object.keys(REGIONS) as Region[]).flatMap((region) => {
-    const own = gone.filter(({ symbol }) => regionOf(symbol) === region);
-    if (own.length === 0) return [];
-    const symbols = [...new Set(own.map(({ symbol }) => symbol))];
-    const times = own.map(({ timestamp }) => Date.parse(timestamp));
-    const [first, last] = [Math.min(...times), Math.max(...times)].map((ms) =>
-      localDate(ms, REGIONS[region].zone),
-    ) as [TradingDate, TradingDate];
-    const days = `--from ${first} --to ${addDays(last, 1)}`;
-    return [
-      `to accept that bars are gone: barlake withdrawn ${name} --symbols ${symbols.join(",")} ${days} --accept`,
-    ];
-  });
-}
-
 /** `1%`, or a number of requests. */
 function sampleOf(given: string): SampleSize {
   const [, number = "", percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(given) ?? [];
@@ -253,7 +173,7 @@ function sampleOf(given: string): SampleSize {
   throw new InvalidArgumentError("must be a part such as 1%, or a number of requests");
 }
 
-function text(report: CheckReport, options: Options): string {
+function text(report: Omit<CheckReport, "errors">, options: Options): string {
   const findings = SEVERITIES.flatMap((severity) =>
     report.findings.filter((one) => one.severity === severity),
   );
@@ -272,7 +192,7 @@ function cells({ severity, table: name, version, rule, message }: Finding): (str
   return [paint(COLOUR[severity], severity), name, version, rule, message];
 }
 
-function summary({ tables, findings }: CheckReport, { deep }: Options): string {
+function summary({ tables, findings }: Omit<CheckReport, "errors">, { deep }: Options): string {
   const total = (part: "files" | "bytes" | "rows"): number => tables.reduce((sum, one) => sum + one[part], 0);
   const read = deep ? `, ${plural(total("rows"), "row")} read` : "";
   const found = SEVERITIES.flatMap((severity) => {

@@ -1,7 +1,13 @@
 import { Argument, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
-import { IMPORTABLE, type ImportReport, type ImportTable, runImport } from "../../jobs/import/run-import.js";
+import {
+  IMPORTABLE,
+  type ImportReport,
+  type ImportTable,
+  runImport,
+  UnfinishedImport,
+} from "../../jobs/import/run-import.js";
 import { newRunId } from "../../jobs/run/run-pipeline.js";
 import type { Cli } from "../cli.js";
 import { exitOfImport } from "../exit-codes.js";
@@ -61,6 +67,10 @@ Examples:
       cli.action(async () => {
         const view = progressView(`import ${table}`);
         const { map, volumeUnit, barLabel } = options;
+        const show = (report: ImportReport): void => {
+          if (options.json) printJson(report);
+          else print(report, options);
+        };
         const report = await runImport(
           openLake(options),
           table,
@@ -68,9 +78,13 @@ Examples:
           { map, volumeUnit, barLabel, runId: newRunId(systemClock.now()) },
           systemClock,
           (done) => view.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
-        ).finally(() => view.stop());
-        if (options.json) printJson(report);
-        else print(report, options);
+        )
+          .finally(() => view.stop())
+          .catch((error: unknown) => {
+            if (error instanceof UnfinishedImport) show(error.report);
+            throw error;
+          });
+        show(report);
         return exitOfImport(report);
       }),
     );

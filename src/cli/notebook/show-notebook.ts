@@ -12,7 +12,7 @@ import { type CellRun, computeParameters, runCells } from "../../notebook/run-no
 import { EXIT } from "../exit-codes.js";
 import { writeBeside } from "../results/write-beside.js";
 import { paint, plural, size, terminalWidth } from "../text/text.js";
-import { cellText } from "./cell-text.js";
+import { notebookCellText } from "./notebook-cell-text.js";
 import type { NotebookOptions } from "./notebook-options.js";
 
 /** Where a notebook is run. */
@@ -54,7 +54,7 @@ async function showInTerminal(
   if (parameters.length > 0) process.stdout.write(`${parameters.join("   ")}\n\n`);
   for await (const run of runCells(session, notebook, values, kept, signal)) {
     if (signal.aborted) return EXIT.interrupted;
-    process.stdout.write(cellText(run, terminalWidth() ?? 100));
+    process.stdout.write(notebookCellText(run, terminalWidth() ?? 100));
     if (run.fault !== undefined) exit = reportFault(notebook, run);
   }
   return exit;

@@ -4,7 +4,7 @@ import { count, paint, plural, table } from "./text.js";
 const COLOUR = { error: "red", warning: "yellow", info: "dim" } as const;
 
 /** The findings of audits, for people: each with its explanation and a few of its rows. */
-export function auditText({ audits, findings }: AuditReport): string {
+export function auditText({ audits, findings }: Omit<AuditReport, "errors">): string {
   const result =
     findings.length === 0
       ? paint("green", "nothing found")

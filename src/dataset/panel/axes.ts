@@ -6,6 +6,7 @@ import { BUCKETS, basePeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { isSymbol } from "../../market/symbol.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
+import { type AssumedSessions, assumeSessions } from "./assume-sessions.js";
 import type { Labels, PanelSymbol } from "./block.js";
 import { universeSql } from "./universe-sql.js";
 
@@ -24,6 +25,8 @@ export interface Axes {
   readonly calendar: readonly Region[];
   /** Regions without known trading days: the days on which anything traded are used instead. */
   readonly guessed: readonly Region[];
+  /** Dates that count as sessions though they lie outside of a region's known trading days. */
+  readonly assumed: readonly AssumedSessions[];
 }
 
 /** The date that stands for an open end. */
@@ -40,7 +43,7 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
   const [empty] = await session.json<{ empty: boolean }>("SELECT count(*) = 0 AS empty FROM panel_universe");
   if (empty?.empty)
     throw new UsageError(`dataset ${spec.name}: universe: has no members`, { hint: universeHint(spec) });
-  const { calendar, guessed } = await layDays(session, spec, table);
+  const { calendar, guessed, assumed } = await layDays(session, spec, table);
   const labels = isIntraday(spec) ? await layTimes(session, spec) : await readDays(session);
   if (labels.count === 0) {
     throw new UsageError(`dataset ${spec.name}: no ${spec.period} label lies between from and to`, {
@@ -83,6 +86,7 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
     seenFrom: seen?.day ?? undefined,
     calendar,
     guessed,
+    assumed,
   };
 }
 
@@ -97,7 +101,7 @@ async function layDays(
   session: Session,
   spec: DatasetSpec,
   table: string,
-): Promise<{ calendar: Region[]; guessed: Region[] }> {
+): Promise<Pick<Axes, "calendar" | "guessed" | "assumed">> {
   const regions = await session.json<{ region: Region }>(
     `SELECT DISTINCT ${regionSql("symbol")} AS region FROM panel_universe
      INTERSECT SELECT DISTINCT region FROM ${table} ORDER BY region`,
@@ -115,6 +119,10 @@ async function layDays(
       UNION ALL
       SELECT DISTINCT trade_date FROM ${table}
       WHERE list_contains(${literalList(guessed)}::VARCHAR[], region) AND volume > 0 AND is_final)`);
+  const after = spec.to === undefined ? FAR : `DATE ${literal(spec.to)}`;
+  const partly = calendar.filter((region) => !guessed.includes(region));
+  const window = `trade_date >= DATE ${literal(spec.from)} AND trade_date < ${after}`;
+  const assumed = await assumeSessions(session, partly, table, window);
   const ofPeriod = BUCKETS[spec.period];
   const span = ofPeriod.kind === "calendar" ? ofPeriod.unit : undefined;
   const bucket = span === undefined ? "day" : `date_trunc('${span}', day)::DATE`;
@@ -123,7 +131,6 @@ async function layDays(
     span === undefined
       ? "true"
       : `bucket < (SELECT max(${bucket}) FROM panel_sessions) OR last_weekday <= (SELECT max(day) FROM panel_sessions)`;
-  const after = spec.to === undefined ? FAR : `DATE ${literal(spec.to)}`;
   await session.run(`CREATE OR REPLACE TEMP TABLE panel_days AS
     WITH buckets AS (
       SELECT bucket, max(day) AS label, min(day) AS first,
@@ -133,7 +140,7 @@ async function layDays(
       SELECT bucket, label, CAST(row_number() OVER (ORDER BY label) - 1 AS INTEGER) AS l FROM buckets
       WHERE first >= DATE ${literal(spec.from)} AND label < ${after} AND (${whole}))
     SELECT day, label, l FROM (SELECT day, ${bucket} AS bucket FROM panel_sessions) JOIN labelled USING (bucket)`);
-  return { calendar, guessed };
+  return { calendar, guessed, assumed };
 }
 
 async function readDays(session: Session): Promise<Labels> {

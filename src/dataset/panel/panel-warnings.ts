@@ -30,6 +30,11 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
       `the lake has no trading days of ${region}: the days on which anything traded stand for them; barlake run daily brings an index with them`,
     );
   }
+  for (const { region, dates, first, last } of axes.assumed) {
+    warnings.push(
+      `${dates} dates of ${region} from ${first} to ${last} lie outside of its trading days that the lake knows: weekdays on which anything traded count as trading days there`,
+    );
+  }
   if (spec.adjustment.startsWith("forward"))
     warnings.push(
       "forward prices are those of the last day's charts: their levels follow from later ex-dates, and appending would change them all",

@@ -1,4 +1,40 @@
-import { LIMIT_TOLERANCE } from "../../market/limits.js";
+import {
+  BOARD_LIMITS,
+  INDEX_SYMBOLS,
+  LIMIT_TOLERANCE,
+  LIMITED_TYPES,
+  LIMITS_SINCE,
+  SPECIAL_TREATMENT_NAMES,
+} from "../../market/price-limits.js";
+import { literal } from "../quote.js";
+
+/**
+ * How far a day's price may move from the previous close, in percent; null where there is no limit.
+ *
+ * @param type SQL of the kind of instrument; null: derived from the symbol.
+ * @param name SQL of the name on that date, which shows a special treatment.
+ */
+export function limitPercentSql(symbol: string, date: string, type: string, name: string): string {
+  const types = LIMITED_TYPES.map(literal).join(", ");
+  const isSpecial = matches(`coalesce(${name}, '')`, SPECIAL_TREATMENT_NAMES);
+  const cases = BOARD_LIMITS.flatMap(({ symbols, percent, before, specialTreatment }) => {
+    const isOfBoard = matches(symbol, symbols);
+    return [
+      ...(before ? [`${isOfBoard} AND ${date} < DATE ${literal(before.date)} THEN ${before.percent}`] : []),
+      ...(specialTreatment ? [`${isOfBoard} AND ${isSpecial} THEN ${specialTreatment}`] : []),
+      `${isOfBoard} THEN ${percent}`,
+    ];
+  });
+  const unlimited = [
+    `coalesce(${type}, 'stock') NOT IN (${types}) OR ${date} < DATE ${literal(LIMITS_SINCE)} THEN NULL`,
+    `${type} IS NULL AND ${matches(symbol, INDEX_SYMBOLS)} THEN NULL`,
+  ];
+  return `CASE ${[...unlimited, ...cases].map((one) => `WHEN ${one}`).join(" ")} END`;
+}
+
+function matches(text: string, pattern: RegExp): string {
+  return `regexp_matches(${text}, ${literal(pattern.source)})`;
+}
 
 /** Whether a price is at the upper limit; false where either is null. */
 export function isAtLimitUpSql(price: string, limit: string): string {

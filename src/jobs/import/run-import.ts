@@ -1,4 +1,4 @@
-import { BarlakeError, QueryError } from "../../core/errors.js";
+import { BarlakeError, LakeError, messageOf, QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
 import { Session } from "../../db/session.js";
@@ -43,6 +43,18 @@ export interface ImportReport {
   readonly remarks: readonly string[];
 }
 
+/** An import whose rows have landed, wholly or in part, and that failed after that. */
+export class UnfinishedImport extends LakeError {
+  /** What has landed. */
+  readonly report: ImportReport;
+
+  constructor(report: ImportReport, cause: unknown) {
+    const hint = cause instanceof BarlakeError ? cause.hint : undefined;
+    super(messageOf(cause), { hint, cause });
+    this.report = report;
+  }
+}
+
 const STAGED = "staged_import";
 const STAGED_MEMBERS = "staged_members";
 
@@ -53,7 +65,7 @@ const STAGED_MEMBERS = "staged_members";
  *
  * @param onFile called after each file, for a progress bar.
  * @throws {UsageError} for a map to an unknown column, and when the only file lacks a column that the table needs;
- *   {@link BarlakeError} when a compressed file is truncated.
+ *   {@link BarlakeError} when a compressed file is truncated; {@link UnfinishedImport} when an error followed a landing.
  */
 export async function runImport(
   lake: Lake,
@@ -80,10 +92,21 @@ export async function runImport(
     onFile(index + 1);
   }
   const now = clock.now();
-  const landed = await land(session, lake, table, { operation: "IMPORT", runId: options.runId, now });
-  const rejected = await saveRejects(session, lake, options.runId, { isNew: true });
-  await publish(lake);
-  return { runId: options.runId, files: files.length, landed, rejected, remarks };
+  const landed: LandReport[] = [];
+  let rejected: readonly RejectCount[] = [];
+  const report = (): ImportReport => {
+    return { runId: options.runId, files: files.length, landed, rejected, remarks };
+  };
+  try {
+    for await (const one of land(session, lake, table, { operation: "IMPORT", runId: options.runId, now }))
+      landed.push(one);
+    rejected = await saveRejects(session, lake, options.runId, { isNew: true });
+    await publish(lake);
+  } catch (error) {
+    if (landed.length === 0) throw error;
+    throw new UnfinishedImport(report(), error);
+  }
+  return report();
 }
 
 const isBars = (table: TableSchema): boolean => table.name.startsWith("bars_");
@@ -113,28 +136,27 @@ async function readFile(
   return readStatements(session, table, source, STAGED, options);
 }
 
-async function land(
+/** Lands the staged rows. It yields after each table, so that a later error does not hide what has landed. */
+async function* land(
   session: Session,
   lake: Lake,
   table: TableSchema,
   options: LandOptions,
-): Promise<LandReport[]> {
+): AsyncGenerator<LandReport, void, undefined> {
   if (isBars(table)) {
     const { now } = options;
     const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
-    const bars = await landBars(session, lake, table, STAGED, { ...options, finalEnd: ends });
-    if (table !== BARS_1D) return [bars];
+    yield await landBars(session, lake, table, STAGED, { ...options, finalEnd: ends });
+    if (table !== BARS_1D) return;
     const days = await landTradingDays(session, lake, options);
-    return days.inserted + days.updated > 0 ? [bars, days] : [bars];
+    if (days.inserted + days.updated > 0) yield days;
+    return;
   }
-  if (table.open) return [await landStatements(session, lake, table, STAGED, options)];
-  const reports = [await landVersions(session, lake, table, STAGED, options)];
+  if (table.open) return yield await landStatements(session, lake, table, STAGED, options);
+  yield await landVersions(session, lake, table, STAGED, options);
   if (table === UNIVERSES) {
     const complete = `c.id IN (SELECT id FROM ${ident(STAGED)})`;
-    reports.push(
-      await landVersions(session, lake, UNIVERSE_MEMBERS, STAGED_MEMBERS, { ...options, complete }),
-    );
+    yield await landVersions(session, lake, UNIVERSE_MEMBERS, STAGED_MEMBERS, { ...options, complete });
   }
-  if (table === INSTRUMENTS) reports.push(await landExchangeCounts(session, lake, EXCHANGES, options));
-  return reports;
+  if (table === INSTRUMENTS) yield await landExchangeCounts(session, lake, EXCHANGES, options);
 }

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { unionRanges } from "../../core/time.js";
 import type { Lease, Subject } from "../../lake/requests/request-leases.js";
 import type { RequestUnit } from "../../plan/request-units.js";
-import { ledgerVersion } from "../ledger/ledger.js";
+import { ledgerVersion } from "../ledger/ledger-sql.js";
 import type { Run } from "../run/run.js";
 import { recoverResponses } from "../spool/recover-responses.js";
 import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars-demand.js";

@@ -11,7 +11,7 @@ import { expectedBars, planRequestUnits, type RequestUnit } from "../../plan/req
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
-import { coveredWindows } from "../ledger/ledger.js";
+import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../ledger/ledger-windows.js";
 import type { RunContext } from "../run/run-context.js";
 import { regionCalendars } from "./region-calendars.js";
 
@@ -37,6 +37,8 @@ export interface BarsDemand {
 /** The facts of a plan in addition to the demand: what the lake knows, and what the service has shown. */
 export interface PlanFacts {
   readonly now: number;
+  /** What the ledger says about the demand's table. */
+  readonly asked: LedgerWindows;
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
@@ -58,14 +60,16 @@ export async function readPlanFacts(
 ): Promise<PlanFacts> {
   const { session, lake, clock } = context;
   const now = clock.now();
-  const calendars = await regionCalendars(session, lake, now);
-  const recheck = demand.lookbackDays
-    ? { since: recheckSince(demand.lookbackDays, calendars, now), askedBefore: now - RECHECK_AFTER_MS }
-    : undefined;
-  const covered = await coveredWindows(session, lake, barsTable(demand.period).name, {
+  const { lookbackDays } = demand;
+  const asked = await readLedgerWindows(session, lake, barsTable(demand.period).name, {
     now,
-    recheck,
-    holes: demand.allHoles ? "all" : "due",
+    recentSince: lookbackDays ? now - RECHECK_AFTER_MS : undefined,
+  });
+  const calendars = await regionCalendars(session, lake, now, demand.period === "1d" ? asked : undefined);
+  const covered = coveredWindows(asked, {
+    now,
+    recheckSince: lookbackDays ? recheckSince(lookbackDays, calendars, now) : undefined,
+    openHoles: demand.allHoles ? "all" : "due",
   });
   const delistedAt = await readDelistings(context);
   if (demand.endsAtDelisting) {
@@ -75,7 +79,7 @@ export async function readPlanFacts(
         unionRanges([...(covered.get(symbol) ?? []), { start, end: Number.MAX_SAFE_INTEGER }]),
       );
   }
-  return { now, calendars, covered, listedAt: await readListings(context), delistedAt };
+  return { now, asked, calendars, covered, listedAt: await readListings(context), delistedAt };
 }
 
 /** The requests that a demand needs, ordered by their windows. */

@@ -1,17 +1,16 @@
 import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
-import type { Issue, IssueLog } from "../../core/issue.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import { TempTable } from "../../db/temp-table.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
-import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH } from "../../market/symbol.js";
+import { isSymbol } from "../../market/symbol.js";
 import { type ListFacts, listDoubt } from "../../plan/absence/list-doubt.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
-import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
+import { decodeRecords } from "../../wire/decode/decode-records.js";
 import { ENDPOINTS, type Endpoint, LIMITS } from "../../wire/endpoints.js";
 import { instrumentRow } from "../../wire/instrument-row.js";
 import {
@@ -22,10 +21,11 @@ import {
   universeSummary,
 } from "../../wire/resources.js";
 import { lastResponses } from "../ledger/ledger.js";
-import { type PendingResponse, type Received, withFailed } from "../run/request-records.js";
+import { type PendingResponse, withFailed } from "../run/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
 import { leaseInTurn } from "./ask-beside-others.js";
+import { isInstrumentOf, noteRepeats, receivedMembers, receivedRecords } from "./received-lists.js";
 
 /**
  * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each
@@ -57,15 +57,17 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
         const own = decoded.entries.filter(([, { symbol }]) =>
           isInstrumentOf(exchange, symbol, decoded.issues),
         );
-        return receivedRecords({ ...decoded, entries: own });
+        const repeats = noteRepeats(exchange, own, decoded.issues);
+        return { ...receivedRecords({ ...decoded, entries: own }), repeats };
       },
     );
     if (got === undefined) continue;
-    const { values, rejected, count: stated } = got.value;
+    const { values, rejected, repeats, count: stated } = got.value;
     const rows = values.map((row) => ({ ...instrumentRow(row), region }));
     const doubt = await doubtAbout(run, INSTRUMENTS, `exchange = ${literal(exchange)}`, {
       usable: new Set(values.map(({ symbol }) => symbol)).size,
-      rejected,
+      rejected: rejected - repeats,
+      repeats,
       count: stated,
       isKnownEmpty: count === 0,
     });
@@ -113,9 +115,11 @@ async function doubtAboutMembers(
   isKnownEmpty: boolean,
 ): Promise<string | undefined> {
   if (universe === undefined) return isKnownEmpty ? undefined : "it did not come";
-  const usable = new Set(universe.symbols.filter(isSymbol)).size;
+  const members = universe.symbols.filter(isSymbol);
+  const usable = new Set(members).size;
   return doubtAbout(run, UNIVERSE_MEMBERS, `id = ${literal(id)}`, {
     usable,
+    repeats: members.length - usable,
     rejected: new Set(universe.symbols).size - usable,
     count: universe.symbol_count,
     isKnownEmpty: isKnownEmpty && universe.symbol_count === 0,
@@ -164,7 +168,7 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
     );
     if (got === undefined) return [];
     const { values, rows, rejected } = got.value;
-    const facts = { usable: rows, rejected, count: undefined, isKnownEmpty: false };
+    const facts = { usable: rows, rejected, repeats: 0, count: undefined, isKnownEmpty: false };
     const doubt = await doubtAbout(run, table, "true", facts);
     const doubts = new Map(doubt === undefined ? [] : [["", doubt]]);
     await land(run, table, got, values, { subject: undefined, whole: [""], doubts });
@@ -228,56 +232,6 @@ async function land(
 
 function subjectOf(table: TableSchema): string {
   return table.key.filter((name) => name !== "valid_from").join(", ");
-}
-
-/** The ledger's facts of a decoded response of rows, and the values themselves. */
-export function receivedRecords<T>(
-  { entries, issues, count, bytes }: DecodedRecords<T>,
-  asked: readonly string[] = [],
-): Received & { readonly values: readonly T[]; readonly count: number | undefined } {
-  const keys = new Set(entries.map(([key]) => key));
-  const absent = asked.filter((key) => !keys.has(key));
-  return {
-    values: entries.map(([, value]) => value),
-    count,
-    rows: entries.length,
-    rejected: issues.rejected,
-    bytes,
-    absent,
-    issues: issues.kept,
-  };
-}
-
-/** Whether a list's element is an instrument of its exchange; one that is not is an issue. */
-function isInstrumentOf(exchange: string, symbol: string, issues: IssueLog): boolean {
-  if (isSymbol(symbol) && exchangeOf(symbol) === exchange) return true;
-  if (!isSymbol(symbol)) issues.add(notASymbol(symbol, `instruments of ${exchange}`));
-  else issues.add({ rule: "not_requested", message: `${symbol} is not of ${exchange}`, symbol, rejected: 1 });
-  return false;
-}
-
-/** The requested universes of a response; a member that is not a symbol is an issue, and does not land. */
-function receivedMembers(decoded: DecodedRecords<UniverseDetail>, ids: readonly string[]) {
-  const entries = decoded.entries.filter(([key, { id }]) => {
-    const isAsked = key === id && ids.includes(id);
-    const message = `universe ${shown(id)} was not requested as ${shown(key)}`;
-    if (!isAsked) decoded.issues.add({ rule: "not_requested", message, rejected: 1 });
-    return isAsked;
-  });
-  for (const [id, { symbols }] of entries)
-    for (const symbol of new Set(symbols))
-      if (!isSymbol(symbol)) decoded.issues.add(notASymbol(symbol, `universe ${shown(id)}`));
-  return receivedRecords({ ...decoded, entries }, ids);
-}
-
-function notASymbol(text: string, where: string): Issue {
-  const message = `${where}: ${shown(text)} is not of the form <code>.<exchange suffix>`;
-  return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };
-}
-
-/** A text of a response as a message shows it. */
-function shown(text: string): string {
-  return JSON.stringify(text.slice(0, 64));
 }
 
 function memberRows({ id, region, symbols }: UniverseDetail): Record<string, unknown>[] {

@@ -1,18 +1,15 @@
 import { subHours } from "date-fns/subHours";
-import { z } from "zod";
 import { isTooManySymbols } from "../../client/response-error.js";
 import type { ServiceError } from "../../core/errors.js";
 import type { Region } from "../../market/regions.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
-import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
-import { type StatementRecord, statementRecord } from "../../wire/resources.js";
 import { lastResponses } from "../ledger/ledger.js";
 import type { Run } from "../run/run.js";
 import { leaseInTurn } from "./ask-beside-others.js";
 import { askEach, CONCURRENCY } from "./ask-each.js";
-import { receivedRecords } from "./ingest-reference.js";
+import { AskingStatements } from "./asking-statements.js";
 import { LandingStatements } from "./landing-statements.js";
 import { StatementFields } from "./statement-fields.js";
 
@@ -48,16 +45,9 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
     const fields = new StatementFields(table, columns);
     const landing = new LandingStatements(run, table, fields);
     try {
-      await askInBatches(run, due, table.name, async (batch, heals) => {
-        const got = await run.requests.ask(
-          { endpoint, query: { symbols: batch.join(",") } },
-          { dataset: table.name, symbols: batch },
-          async (body) =>
-            receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch, fields),
-          heals,
-        );
-        if (got !== undefined) await landing.take(got);
-      });
+      const asking = new AskingStatements(run, { table, endpoint, fields, landing });
+      await askInBatches(run, due, table.name, (batch, heals) => asking.ask(batch, heals));
+      await asking.askAgain();
     } finally {
       await landing.finish();
       await lease.release();
@@ -87,23 +77,4 @@ async function askInBatches(
   };
   await askEach(run.requests, batches, askOne, CONCURRENCY);
   if (left.length > 0) await askInBatches(run, left.sort(), dataset, ask);
-}
-
-/** A response as rows of the table; a record that does not fit is an issue. */
-function receivedStatements(
-  decoded: DecodedRecords<StatementRecord[]>,
-  batch: readonly string[],
-  fields: StatementFields,
-) {
-  const asked = new Set(batch);
-  const records: Record<string, unknown>[] = [];
-  for (const [symbol, list] of decoded.entries) {
-    if (!asked.has(symbol)) continue;
-    for (const record of list) {
-      const taken = fields.rowOf(symbol, record);
-      if ("issue" in taken) decoded.issues.add(taken.issue);
-      else records.push(taken.row);
-    }
-  }
-  return { ...receivedRecords(decoded, batch), records, rows: records.length };
 }

@@ -7,21 +7,24 @@ import { dayRange } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { BARS_1D } from "../../schema/bars.js";
-import { coveredWindows } from "../ledger/ledger.js";
+import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../ledger/ledger-windows.js";
 
 /**
  * The calendar of every region, as the lake knows it. A weekday without a bar counts as a holiday only where bars were
  * requested: of the region's index, or of at least half of the symbols that were requested before and after.
  *
  * @param now epoch milliseconds.
+ * @param daily what the ledger says about daily bars. @default its newest version is read
  */
 export async function regionCalendars(
   session: Session,
   lake: Lake,
   now: number,
+  daily?: LedgerWindows,
 ): Promise<Map<Region, TradingCalendar>> {
   const known = await readTradingDays(session, lake);
-  const covered = await coveredWindows(session, lake, BARS_1D.name, { now, holes: "all" });
+  const asked = daily ?? (await readLedgerWindows(session, lake, BARS_1D.name, { now }));
+  const covered = coveredWindows(asked, { now, openHoles: "all" });
   const byRegion = new Map<Region, (readonly TimeRange[])[]>();
   for (const [symbol, windows] of covered) {
     const region = regionOf(symbol);

@@ -8,9 +8,8 @@ import { regionOf } from "../../market/symbol.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { type AbsenceReason, ASKED_AGAIN_SOON } from "../../plan/absence/absence.js";
 import { type Coverage, type CoverageFacts, measureCoverage } from "../../plan/coverage.js";
-import { barsTable, readPlanFacts } from "../ingest/bars-demand.js";
+import { barsTable, type PlanFacts, readPlanFacts } from "../ingest/bars-demand.js";
 import { askedSymbols } from "./ledger.js";
-import { readHoles } from "./ledger-holes.js";
 
 /** How much of a region's bars of one table has a response. */
 export interface TableCoverage extends Coverage {
@@ -32,8 +31,8 @@ export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
   const found: TableCoverage[] = [];
   for (const period of ["1d", "1m"] as const) {
     const { name: dataset } = barsTable(period);
-    const holes = await readHoles(parts.session, parts.lake, dataset);
     for (const [region, facts] of await coverageFacts(parts, period)) {
+      const { holes } = facts.asked;
       const open = ASKED_AGAIN_SOON.map((reason) => {
         const has = (symbol: string): boolean =>
           holes.get(symbol)?.some((one) => one.reason === reason) ?? false;
@@ -49,7 +48,7 @@ export async function lakeCoverage(parts: LakeParts): Promise<TableCoverage[]> {
 export async function coverageFacts(
   { session, lake, clock }: LakeParts,
   period: LandedPeriod,
-): Promise<Map<Region, CoverageFacts>> {
+): Promise<Map<Region, CoverageFacts & Pick<PlanFacts, "asked">>> {
   const asked = await askedSymbols(session, lake, barsTable(period).name);
   const facts = await readPlanFacts(
     { session, lake, clock },

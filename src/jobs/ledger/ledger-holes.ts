@@ -1,9 +1,5 @@
 import { subtractRanges, type TimeRange } from "../../core/time.js";
-import { literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import type { Lake } from "../../lake/lake.js";
-import { type AbsenceReason, ASKED_AGAIN_SOON, waitAfter } from "../../plan/absence/absence.js";
-import { ledgerSql } from "./ledger-sql.js";
+import { type AbsenceReason, waitAfter } from "../../plan/absence/absence.js";
 
 /** A window in which a symbol lacks bars for a reason that may pass, without a later response that closes it. */
 export interface Hole {
@@ -17,7 +13,11 @@ export interface Hole {
   readonly dueAt: number;
 }
 
-interface Row {
+/** Holes by symbol. */
+export type HolesBySymbol = ReadonlyMap<string, readonly Hole[]>;
+
+/** What a response says about a window of a symbol. */
+export interface JudgedWindow {
   readonly symbol: string;
   readonly start: number;
   readonly end: number;
@@ -26,35 +26,22 @@ interface Row {
   readonly reason: AbsenceReason | null;
 }
 
-/** The holes in a dataset's requests, by symbol. A later response about the same time closes a hole. */
-export async function readHoles(
-  session: Session,
-  lake: Lake,
-  dataset: string,
-): Promise<ReadonlyMap<string, readonly Hole[]>> {
-  // Only responses that overlap an earlier hole matter, and these are few. Ledgers from before reasons were recorded: a
-  // response without any bar explained nothing.
-  const reason = `CASE WHEN reason IN (SELECT unnest(${literalList(ASKED_AGAIN_SOON)})) THEN reason
-    WHEN reason IS NULL AND status = 'empty' AND list_contains(absent, symbol) THEN 'unexplained' END`;
-  const rows = await session.json<Row>(
-    `WITH asked AS (
-       SELECT symbol, epoch_ms(window_start)::DOUBLE AS start, epoch_ms(least(window_end, final_end))::DOUBLE AS "end",
-         epoch_ms(asked_at)::DOUBLE AS "askedAt", ${reason} AS reason
-       FROM (SELECT unnest(symbols) AS symbol, * EXCLUDE (symbols) FROM (${await ledgerSql(session, lake)})
-         WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start < least(window_end, final_end)))
-     FROM asked SEMI JOIN (FROM asked WHERE reason IS NOT NULL) AS open
-       ON asked.symbol = open.symbol AND asked.start < open."end" AND asked."end" > open.start
-         AND asked."askedAt" >= open."askedAt"
-     ORDER BY symbol, "askedAt", reason NULLS LAST, start`,
-    [dataset],
-  );
+/**
+ * The holes that responses leave, by symbol: a later response about the same time closes a hole.
+ *
+ * @param judged by symbol and request time; of one response, the windows with a reason come first.
+ */
+export function holesOf(judged: readonly JudgedWindow[]): HolesBySymbol {
   const holes = new Map<string, Hole[]>();
-  for (const row of rows) holes.set(row.symbol, withRow(holes.get(row.symbol) ?? [], row));
+  for (const one of judged) holes.set(one.symbol, afterResponse(holes.get(one.symbol) ?? [], one));
   return holes;
 }
 
 /** The holes of a symbol after one more response. */
-function withRow(holes: readonly Hole[], { symbol, start, end, askedAt, reason }: Row): Hole[] {
+function afterResponse(
+  holes: readonly Hole[],
+  { symbol, start, end, askedAt, reason }: JudgedWindow,
+): Hole[] {
   const range = { start, end };
   // A response's holes are recorded with its settled windows, and have the same request time.
   const left = holes.flatMap((hole) =>
@@ -76,7 +63,7 @@ function withRow(holes: readonly Hole[], { symbol, start, end, askedAt, reason }
 /** Takes holes out of covered windows. @param isOpen whether a hole counts. */
 export function withoutHoles(
   covered: Map<string, TimeRange[]>,
-  holes: ReadonlyMap<string, readonly Hole[]>,
+  holes: HolesBySymbol,
   isOpen: (hole: Hole) => boolean,
 ): Map<string, TimeRange[]> {
   for (const [symbol, own] of holes) {

@@ -1,16 +1,13 @@
-import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
-import { perRegion, regionSql } from "../../db/market/region-sql.js";
+import type { TimeRange } from "../../core/time.js";
 import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { type LandOptions, upsert } from "../../lake/land/upsert.js";
-import type { Region } from "../../market/regions.js";
-import { type AbsenceReason, REVISIT_DAYS } from "../../plan/absence/absence.js";
+import type { AbsenceReason } from "../../plan/absence/absence.js";
 import { REQUESTS, type RequestStatus } from "../../schema/requests.js";
-import { type Hole, readHoles, withoutHoles } from "./ledger-holes.js";
-import { ledgerSql } from "./ledger-sql.js";
+import { instantSql, ledgerSql } from "./ledger-sql.js";
 
 /** One row of the ledger: a request and its result. Times in epoch milliseconds. */
 export interface RequestRecord {
@@ -71,95 +68,6 @@ export async function landRequests(
   return (await upsert(session, lake, REQUESTS, staged.name, options)).version;
 }
 
-/** The newest version of the ledger. */
-export async function ledgerVersion(lake: Lake): Promise<number> {
-  return (await lake.snapshot(REQUESTS)).version;
-}
-
-/** Rules for what counts as covered by earlier requests. */
-export interface CoverageRules {
-  /** Epoch milliseconds. */
-  readonly now: number;
-  /** Days after which an empty window is requested again. @default 30 */
-  readonly revisitDays?: number | undefined;
-  /**
-   * Requests sent before `askedBefore` do not cover the time from `since` on; epoch milliseconds. @default all
-   * requests count
-   */
-  readonly recheck?:
-    | { readonly since: Readonly<Record<Region, number>>; readonly askedBefore: number }
-    | undefined;
-  /**
-   * Which empty windows without a certain explanation do not count: those that are due to be requested again, or all.
-   * @default due
-   */
-  readonly holes?: "due" | "all" | undefined;
-}
-
-/**
- * The windows with a response of final bars, by symbol; sorted and disjoint. A window without a bar of the symbol
- * counts only for some time: the service may have bars later.
- */
-export async function coveredWindows(
-  session: Session,
-  lake: Lake,
-  dataset: string,
-  { now, revisitDays = REVISIT_DAYS, recheck, holes = "due" }: CoverageRules,
-): Promise<Map<string, TimeRange[]>> {
-  const since = perRegion(regionSql("symbol"), ({ region }) =>
-    instantSql(String(recheck?.since[region] ?? 0)),
-  );
-  const ledger = await ledgerSql(session, lake);
-  const counting = `WITH windows AS (
-       SELECT unnest(symbols) AS symbol, window_start AS s, absent, asked_at, least(window_end, final_end) AS final
-       FROM (${ledger})
-       WHERE dataset = $1 AND status IN ('answered', 'empty') AND window_start IS NOT NULL),
-     counting AS (
-       SELECT symbol, asked_at, s, least(final, CASE WHEN asked_at < ${instantSql("$3")} THEN ${since} END) AS e FROM windows
-       WHERE e > s AND (asked_at >= ${instantSql("$2")}
-         OR NOT list_contains(absent, symbol)))`;
-  const values = [dataset, now - revisitDays * DAY_MS, recheck?.askedBefore ?? 0];
-  const rows = await session.json<{ symbol: string; starts: number[]; ends: number[] }>(
-    `${counting},
-     islands AS (
-       SELECT *, s > max(e) OVER (PARTITION BY symbol ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
-       FROM counting),
-     numbered AS (
-       SELECT *, count(*) FILTER (begins) OVER (PARTITION BY symbol ORDER BY s, e ROWS UNBOUNDED PRECEDING) AS island
-       FROM islands),
-     joined AS (SELECT symbol, min(s) AS s, max(e) AS e FROM numbered GROUP BY symbol, island)
-     SELECT symbol, list(epoch_ms(s)::DOUBLE ORDER BY s) AS starts, list(epoch_ms(e)::DOUBLE ORDER BY s) AS ends
-     FROM joined GROUP BY symbol`,
-    values,
-  );
-  const covered = new Map(
-    rows.map(({ symbol, starts, ends }) => [
-      symbol,
-      starts.map((start, i): TimeRange => ({ start, end: ends[i] as number })),
-    ]),
-  );
-  // For symbols with a loss, the ranges that were lost after a request are subtracted from its window.
-  const left = await session.json<{ symbol: string; s: number; e: number; starts: number[]; ends: number[] }>(
-    `${counting},
-     lost AS (
-       SELECT unnest(symbols) AS symbol, window_start AS s, window_end AS e, asked_at AS lost_at FROM (${ledger})
-       WHERE dataset = $1 AND status = 'lost' AND window_start IS NOT NULL)
-     SELECT c.symbol, epoch_ms(c.s)::DOUBLE AS s, epoch_ms(c.e)::DOUBLE AS e,
-       coalesce(list(epoch_ms(l.s)::DOUBLE) FILTER (l.lost_at > c.asked_at), []) AS starts,
-       coalesce(list(epoch_ms(l.e)::DOUBLE) FILTER (l.lost_at > c.asked_at), []) AS ends
-     FROM counting c JOIN lost l ON l.symbol = c.symbol GROUP BY c.symbol, c.s, c.e, c.asked_at`,
-    values,
-  );
-  for (const { symbol } of left) covered.set(symbol, []);
-  for (const { symbol, s: start, e: end, starts, ends } of left) {
-    const lost = starts.map((first, i): TimeRange => ({ start: first, end: ends[i] as number }));
-    covered.get(symbol)?.push(...subtractRanges({ start, end }, lost));
-  }
-  for (const { symbol } of left) covered.set(symbol, unionRanges(covered.get(symbol) ?? []));
-  const isOpen = ({ dueAt }: Hole): boolean => holes === "all" || dueAt <= now;
-  return withoutHoles(covered, await readHoles(session, lake, dataset), isOpen);
-}
-
 /** Every symbol that was requested of a dataset, and the earliest start of its windows (epoch ms). */
 export async function askedSymbols(
   session: Session,
@@ -173,11 +81,6 @@ export async function askedSymbols(
      GROUP BY symbol ORDER BY symbol`,
     [dataset],
   );
-}
-
-/** The instant of a parameter, or a number, in epoch milliseconds. */
-function instantSql(parameter: string): string {
-  return `make_timestamptz((${parameter} * 1000)::BIGINT)`;
 }
 
 /**
@@ -196,7 +99,7 @@ export async function lastResponses(
      FROM (SELECT unnest(CASE WHEN len(symbols) = 0 THEN [''] ELSE symbols END) AS symbol, asked_at
        FROM (${ledger})
        WHERE dataset = $1 AND endpoint = $2 AND status IN ('answered', 'empty') AND asked_at >= coalesce(
-         (SELECT max(asked_at) FROM (${ledger}) WHERE dataset = $1 AND status = 'lost'), ${instantSql("0")}))
+         (SELECT max(asked_at) FROM (${ledger}) WHERE dataset = $1 AND status = 'lost'), ${instantSql(0)}))
      GROUP BY symbol`,
     [dataset, endpoint],
   );

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { BarlakeError } from "../../core/errors.js";
+import { BarlakeError, messageOf } from "../../core/errors.js";
 import type { Session } from "../../db/session.js";
 import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
@@ -29,11 +29,14 @@ export interface AuditFinding extends Omit<Audit, "sql"> {
   readonly examples: readonly (readonly unknown[])[];
 }
 
-/** How many audits ran, and what they found. */
+/** How many audits ran, what they found, and which failed. */
 export interface AuditReport {
+  /** Number of audits that ran to their end. */
   readonly audits: number;
   /** Audits that returned rows, by severity, then name. */
   readonly findings: readonly AuditFinding[];
+  /** One error for each reason why audits failed; it names them. */
+  readonly errors: readonly BarlakeError[];
 }
 
 const HEADER = /^-- Audit: (\w+)\n-- Severity: (error|warning|info)\n((?:-- .*\n)+)/;
@@ -58,32 +61,48 @@ function readAudit(path: string): Audit {
   return { name, severity: severity as Severity, explanation, sql };
 }
 
-/** Runs audits over a lake's views, one after another; audits that did not begin before the signal are left out. */
+/**
+ * Runs audits over a lake's views, one after another. An audit that fails leaves the others as they are; audits that did
+ * not begin before the signal are left out.
+ */
 export async function auditLake(
   lake: Lake,
   options: { readonly audits?: readonly Audit[]; readonly signal?: AbortSignal } = {},
 ): Promise<AuditReport> {
   const { audits = readAudits(), signal } = options;
-  const { session } = await openReader(lake);
-  using reader = session;
-  const interrupt = (): void => reader.interrupt();
+  let { session } = await openReader(lake);
+  const interrupt = (): void => session.interrupt();
   signal?.addEventListener("abort", interrupt);
   const findings: AuditFinding[] = [];
+  const failed = new Map<string, { readonly names: string[]; readonly cause: unknown }>();
   let run = 0;
   try {
     for (const audit of audits) {
       if (signal?.aborted) break;
-      const finding = await runAudit(reader, audit);
-      if (finding !== undefined) findings.push(finding);
-      run += 1;
+      try {
+        const finding = await runAudit(session, audit);
+        if (finding !== undefined) findings.push(finding);
+        run += 1;
+      } catch (cause) {
+        if (signal?.aborted) break;
+        const same = failed.get(messageOf(cause)) ?? { names: [], cause };
+        failed.set(messageOf(cause), same);
+        same.names.push(audit.name);
+        // Damaged bytes may have left the database in any state.
+        session.close();
+        ({ session } = await openReader(lake));
+      }
     }
-  } catch (error) {
-    if (!signal?.aborted) throw error;
   } finally {
     signal?.removeEventListener("abort", interrupt);
+    session.close();
   }
+  const errors = [...failed].map(([message, { names, cause }]) => {
+    const hint = cause instanceof BarlakeError ? cause.hint : undefined;
+    return new BarlakeError(`audits ${names.join(", ")}: ${message}`, { hint, cause });
+  });
   const rank = ({ severity }: AuditFinding): number => BY_SEVERITY.indexOf(severity);
-  return { audits: run, findings: findings.sort((a, b) => rank(a) - rank(b)) };
+  return { audits: run, findings: findings.sort((a, b) => rank(a) - rank(b)), errors };
 }
 
 async function runAudit(session: Session, { sql, ...audit }: Audit): Promise<AuditFinding | undefined> {

@@ -1,3 +1,4 @@
+import { BarlakeError, messageOf } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
 import { STAGING } from "../../lake/local/work-folder.js";
 import { type CheckOptions, checkTable, type TableCheck } from "../../lake/maintenance/check/check-table.js";
@@ -10,9 +11,14 @@ export interface CheckReport {
   readonly tables: readonly Omit<TableCheck, "findings">[];
   /** By table, in the order in which they were found. */
   readonly findings: readonly Finding[];
+  /** Errors that ended the check of a table: its findings up to there are lost. */
+  readonly errors: readonly BarlakeError[];
 }
 
-/** Checks the stored files of a lake's tables, one after another; tables not reached before the signal are left out. */
+/**
+ * Checks the stored files of a lake's tables, one after another. A table whose check fails leaves the others as they
+ * are; tables not reached before the signal are left out.
+ */
 export async function checkLake(
   lake: Lake,
   tables: Iterable<TableSchema>,
@@ -20,14 +26,28 @@ export async function checkLake(
 ): Promise<CheckReport> {
   const checked: Omit<TableCheck, "findings">[] = [];
   const findings: Finding[] = [];
+  const errors: BarlakeError[] = [];
   for (const table of tables) {
     if (options.signal?.aborted) break;
-    const { findings: found, ...facts } = await checkTable(lake, table, options);
-    if (facts.version >= 0 || found.length > 0) checked.push(facts);
-    findings.push(...found);
+    try {
+      const { findings: found, ...facts } = await checkTable(lake, table, options);
+      if (facts.version >= 0 || found.length > 0) checked.push(facts);
+      findings.push(...found);
+    } catch (cause) {
+      errors.push(errorOf(`check of table ${table.name}`, cause));
+    }
   }
-  findings.push(...(await stagedLeftovers(lake)));
-  return { tables: checked, findings };
+  try {
+    findings.push(...(await stagedLeftovers(lake)));
+  } catch (cause) {
+    errors.push(errorOf(`check of ${STAGING}`, cause));
+  }
+  return { tables: checked, findings, errors };
+}
+
+function errorOf(subject: string, cause: unknown): BarlakeError {
+  const hint = cause instanceof BarlakeError ? cause.hint : undefined;
+  return new BarlakeError(`${subject}: ${messageOf(cause)}`, { hint, cause });
 }
 
 /** Files in staging: a command is running, or was stopped. */

@@ -4,7 +4,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
 import { type BarsDemand, type PlanFacts, rangeOf } from "../ingest/bars-demand.js";
 import { explainAbsences } from "../ingest/explain-absences.js";
-import { readHoles } from "../ledger/ledger-holes.js";
+import { holesNow } from "../ledger/ledger-windows.js";
 import type { RecentWindows } from "../ledger/recent-windows.js";
 import type { Run } from "./run.js";
 
@@ -61,7 +61,8 @@ async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<vo
  */
 async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftovers): Promise<void> {
   const dataset = table.name;
-  const holes = await run.exclusive(() => readHoles(run.context.session, run.context.lake, dataset));
+  const { session, lake } = run.context;
+  const holes = await run.exclusive(() => holesNow(session, lake, facts.asked));
   for (const [region, symbols] of demand.symbols) {
     const { start, end } = rangeOf(region, demand, run.context.clock.now());
     for (const symbol of symbols) {

@@ -107,7 +107,7 @@ export function responseRecords(asked: Asked, received: Received, durationMs: nu
 export function withFailed(entry: LedgerEntry, reasons: ReadonlyMap<string, string>): LedgerEntry {
   const [record] = entry.records;
   if (record === undefined || reasons.size === 0) return entry;
-  const failure = { status: "failed", reason: [...reasons.values()].join("; ") } as const;
+  const failure = { status: "failed", reason: [...new Set(reasons.values())].join("; ") } as const;
   const sound = record.symbols.filter((symbol) => !reasons.has(symbol));
   if (sound.length === 0) return { ...entry, records: [{ ...record, ...failure }] };
   const partOf = (symbols: readonly string[]): Pick<RequestRecord, "symbols" | "absent"> => {

@@ -1,5 +1,5 @@
 import type { Ask } from "../../client/service-client.js";
-import { messageOf, ServiceError } from "../../core/errors.js";
+import { ServiceError } from "../../core/errors.js";
 import { ticksOf } from "../../core/time.js";
 import { expectSpace } from "../../lake/local/free-space.js";
 import { CircuitBreaker } from "./circuit-breaker.js";
@@ -123,7 +123,7 @@ export class RequestSender {
       symbols: symbols.length,
     });
     const status = fault instanceof ServiceError ? fault.status : undefined;
-    if (status === 401) return this.#log.stop(messageOf(fault));
+    if (status === 401) return this.#log.stop(reason);
     if (status === 403) return this.#log.forbid(dataset, reason);
     const why = this.#breaker.failed(fault.message);
     if (why !== undefined) this.#log.stop(why);

@@ -6,7 +6,7 @@ import type { LandOptions } from "../../lake/land/upsert.js";
 import type { FreeBytes } from "../../lake/local/free-space.js";
 import type { Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
-import type { LearnedLimits } from "./learned-limits.js";
+import type { RequestSizeLimits } from "./request-size-limits.js";
 
 /** Smaller shifts are ordinary adjustments of the clock, not a set clock. */
 const CLOCK_SET_MS = 5000;
@@ -22,7 +22,7 @@ export interface RunParts {
   /** Aborts when the user interrupts the run. */
   readonly signal: AbortSignal;
   /** Limits that the service has shown. */
-  readonly limits: LearnedLimits;
+  readonly limits: RequestSizeLimits;
   readonly freeBytes: FreeBytes;
 }
 

@@ -25,7 +25,7 @@ import { ingestStatements } from "../ingest/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import { recoverResponses } from "../spool/recover-responses.js";
-import { LearnedLimits } from "./learned-limits.js";
+import { RequestSizeLimits } from "./request-size-limits.js";
 import { closeRun, openRun, type Run } from "./run.js";
 import type { RunContext } from "./run-context.js";
 import type { Progress } from "./run-progress.js";
@@ -91,7 +91,7 @@ export async function runPipeline(
     runId: newRunId(clock.now()),
     pipeline: pipeline.name,
     signal,
-    limits: new LearnedLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
+    limits: new RequestSizeLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
     freeBytes: environment.freeBytes ?? freeBytesOf,
   };
   const run = openRun(parts, environment.onProgress ?? (() => {}));
@@ -136,7 +136,7 @@ export async function planPipeline(
 ): Promise<readonly RequestUnit[] | undefined> {
   if (pipeline.kind !== "bars") return undefined;
   using session = await Session.open();
-  const limits = new LearnedLimits(known?.limits);
+  const limits = new RequestSizeLimits(known?.limits);
   const units: RequestUnit[] = [];
   for (const demand of await barsDemands({ session, lake, clock }, pipeline, demandOf(pipeline, options))) {
     const facts = await readPlanFacts({ session, lake, clock }, demand);

@@ -1,4 +1,5 @@
 import { DAY_MS } from "../../core/time.js";
+import { LONGEST_HOLIDAY } from "../../market/trading-calendar.js";
 
 /**
  * Why a symbol has no bar in a requested window.
@@ -7,7 +8,8 @@ import { DAY_MS } from "../../core/time.js";
  * - `not_yet`: the first bar of the symbol, or of its region, is after the window.
  * - `begins_late`: the symbol's first bar is after the window, though it was listed before the window ends.
  * - `ended`: the service no longer lists the symbol.
- * - `as_before`: an earlier response with other symbols, but without this one, covers the window.
+ * - `as_before`: an earlier response with other symbols, but without this one, covers the window; of statements: two
+ *   earlier runs received none of any symbol, and the lake has none.
  * - `no_minutes`: minutes of a region for which services have only daily bars, and the lake has no minutes either.
  * - `no_session`: a few days without bars of many symbols, or of the index: they count as a holiday.
  * - `suspended`: two requests brought no bar of a symbol that has bars before the window.
@@ -44,8 +46,6 @@ export const INCOMPLETE: ReadonlySet<string> = new Set<AbsenceReason>(["unexplai
 /** Days after which a window without bars of a symbol is requested again. */
 export const REVISIT_DAYS = 30;
 
-/** Trading days of the longest holiday, by a calendar that does not know it: eight weekdays in China. */
-const LONGEST_HOLIDAY = 8;
 /** Number of symbols that is enough to recognize a holiday. */
 const MANY_SYMBOLS = 10;
 /** A daily schedule may be due a little earlier on one day than on the day before. */

@@ -1,7 +1,7 @@
 import { isSet } from "../../core/bits.js";
 import { int64At, int64Words } from "../../core/int64-words.js";
 import { lowerBound } from "../../core/lower-bound.js";
-import type { LocalPeriod } from "../../market/local-periods.js";
+import type { CalendarSpan } from "../../market/calendar-spans.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
@@ -13,7 +13,7 @@ const SEARCHED_ROWS = 64;
 /** Rules for where bars are cut. */
 export interface CutRules {
   /** The partition's period that an instant (epoch ms) falls in, by region. */
-  readonly periodOf: Readonly<Record<Region, (ms: number) => LocalPeriod>>;
+  readonly periodOf: Readonly<Record<Region, (ms: number) => CalendarSpan>>;
   /** Bars labelled before this instant (epoch ms) are final, by region. */
   readonly finalEnd: Readonly<Record<Region, number>>;
 }
@@ -21,7 +21,7 @@ export interface CutRules {
 /** A segment that lies in one partition. */
 export interface PlacedSegment extends BarSegment {
   readonly region: Region;
-  readonly period: LocalPeriod;
+  readonly period: CalendarSpan;
 }
 
 /** Delivered bars, cut. */

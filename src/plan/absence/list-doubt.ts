@@ -2,8 +2,10 @@
 export interface ListFacts {
   /** Different elements that can be landed. */
   readonly usable: number;
-  /** Elements that cannot be landed. */
+  /** Elements that cannot be landed; repeats do not count. */
   readonly rejected: number;
+  /** Repeats of usable elements, with the same content. */
+  readonly repeats: number;
   /** The number of elements that the response itself gives; undefined where it gives none. */
   readonly count: number | undefined;
   /** Current rows of the lake that would end with an empty list. */
@@ -19,9 +21,9 @@ export interface ListFacts {
  * @returns undefined where nothing speaks against the list.
  */
 export function listDoubt(facts: ListFacts): string | undefined {
-  const { usable, rejected, count, current, isKnownEmpty } = facts;
+  const { usable, rejected, repeats, count, current, isKnownEmpty } = facts;
   if (rejected > 0) return `${rejected} of its ${usable + rejected} elements cannot be landed`;
-  if (count !== undefined && count !== usable)
+  if (count !== undefined && count !== usable && count !== usable + repeats)
     return `it has ${usable} elements, and the response gives their number as ${count}`;
   if (usable === 0 && current > 0 && !isKnownEmpty) return `it is empty, and the lake has ${current}`;
   return undefined;

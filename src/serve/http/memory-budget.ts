@@ -1,3 +1,19 @@
+/** Responses of more rows have a separate budget and queue, so that they do not delay short ones. */
+const SHORT_ROWS = 50_000;
+/** Rows of the responses in flight, about 90 bytes each. The long budget fits one response of the largest size. */
+const SHORT_BUDGET_ROWS = 500_000;
+const LONG_BUDGET_ROWS = 1_200_000;
+
+/** The memory budgets of a service: one for short responses, one for long ones. */
+export class MemoryBudgets {
+  readonly #short = new MemoryBudget(SHORT_BUDGET_ROWS);
+  readonly #long = new MemoryBudget(LONG_BUDGET_ROWS);
+
+  of(rows: number): MemoryBudget {
+    return rows > SHORT_ROWS ? this.#long : this.#short;
+  }
+}
+
 /** Limits the rows of responses in flight. Requests beyond the limit wait, first come, first served. */
 export class MemoryBudget {
   readonly #rows: number;

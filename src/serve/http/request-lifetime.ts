@@ -3,29 +3,13 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { KlineResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
-import { MemoryBudget } from "./memory-budget.js";
-
-/** Responses of more rows have a budget and a queue of their own, so that they do not delay short ones. */
-const SHORT_ROWS = 50_000;
-/** Rows of the responses in flight, about 90 bytes each. The long budget fits one response of the largest size. */
-const SHORT_BUDGET_ROWS = 500_000;
-const LONG_BUDGET_ROWS = 1_200_000;
+import type { MemoryBudgets } from "./memory-budget.js";
 
 /** Responses of at most this many rows are sent whole, with a content length. */
 const ROWS_AT_ONCE = 16_384;
 
 /** Milliseconds after which a client that reads nothing of its response is disconnected. */
 const STALLED_MS = 30_000;
-
-/** The memory budgets of a service: one for short responses, one for long ones. */
-export class MemoryBudgets {
-  readonly #short = new MemoryBudget(SHORT_BUDGET_ROWS);
-  readonly #long = new MemoryBudget(LONG_BUDGET_ROWS);
-
-  of(rows: number): MemoryBudget {
-    return rows > SHORT_ROWS ? this.#long : this.#short;
-  }
-}
 
 /**
  * The abort signal and memory permit of a request. They end when the response is sent, the client disconnects, or the

@@ -1,12 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BrailleCanvas } from "../../../src/cli/notebook/braille-canvas.js";
-import { cellText } from "../../../src/cli/notebook/cell-text.js";
+import { notebookCellText } from "../../../src/cli/notebook/notebook-cell-text.js";
 import { runText } from "../../notebook/run-cells.js";
 
 async function shown(text: string, width = 60): Promise<string> {
   const { runs } = await runText(text);
   expect(runs.map(({ fault }) => fault)).toEqual(runs.map(() => undefined));
-  return runs.map((run) => cellText(run, width)).join("");
+  return runs.map((run) => notebookCellText(run, width)).join("");
 }
 
 test("dots stand where they are set, lines join them", () => {
@@ -90,6 +90,9 @@ SELECT DATE '2026-01-01' + i::INTEGER AS d, 10 + i AS open, 12 + i AS high, 9 + 
     ["rising=red", "31"],
   ])("candles that rise are green, or red where the notebook says so: '%s'", async (rising, colour) => {
     const { stdout, stderr } = process;
+    // The machine's own wish for colours, or for none, is not what is tested.
+    for (const name of ["NO_COLOR", "FORCE_COLOR"]) vi.stubEnv(name, undefined);
+    onTestFinished(() => void vi.unstubAllEnvs());
     const before = [stdout.isTTY, stderr.isTTY] as const;
     [stdout.isTTY, stderr.isTTY] = [true, true];
     try {

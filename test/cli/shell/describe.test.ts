@@ -1,3 +1,4 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -9,10 +10,15 @@ import { openReader } from "../../../src/lake/publish.js";
 
 let catalog: Catalog;
 beforeAll(async () => {
-  const { session } = await openReader(new Lake(join(tmpdir(), "no-such-lake")));
-  using reader = session;
-  await reader.run("CREATE TABLE mine (a INTEGER)");
-  catalog = await readCatalog(reader);
+  const folder = mkdtempSync(join(tmpdir(), "barlake-"));
+  try {
+    const { session } = await openReader(new Lake(join(folder, "no-such-lake")));
+    using reader = session;
+    await reader.run("CREATE TABLE mine (a INTEGER)");
+    catalog = await readCatalog(reader);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 describe("of a lake's names", () => {

@@ -116,6 +116,33 @@ test("a list that agrees with its length ends what it lacks; the last element en
   expect([await current(INSTRUMENTS), await current(UNIVERSE_MEMBERS)]).toEqual([0, 0]);
 });
 
+test("a length that counts equal repeats is explained: the run is complete, ends what is not listed, and reports the repeats", async () => {
+  const { snapshot, current, service } = await referenceMarket();
+  const twice = [instrument("600519"), instrument("600000"), instrument("600519")];
+  const report = await snapshot({
+    [SH]: { count: 3, exchange: "SH", data: twice },
+    [MEMBERS]: { data: { U: { ...universe(4), symbols: [...SYMBOLS.slice(1), ...SYMBOLS.slice(1)] } } },
+  });
+  expect(report).toMatchObject({ status: "complete", failures: [] });
+  expect(report.rejected).toMatchObject([
+    { rule: "duplicate_key", rows: 2 },
+    { rule: "duplicate_key", rows: 1 },
+  ]);
+  expect([await current(INSTRUMENTS), await current(UNIVERSE_MEMBERS)]).toEqual([2, 2]);
+  const before = service.seen.length;
+  expect((await snapshot({})).status).toBe("complete");
+  expect(service.seen.length).toBe(before);
+});
+
+test("repeats that differ explain nothing: the run is partial", async () => {
+  const { snapshot, current } = await referenceMarket();
+  const twice = [instrument("600519"), instrument("600000"), { ...instrument("600519"), name: "other" }];
+  const report = await snapshot({ [SH]: { count: 3, exchange: "SH", data: twice } });
+  expect(report.status).toBe("partial");
+  expect(report.failures[0]?.reason).toContain("it has 2 elements, and the response gives their number as 3");
+  expect(await current(INSTRUMENTS)).toBe(3);
+});
+
 test("an exchange without instruments and a universe without members are complete", async () => {
   const lists = listsOf([], []);
   const { run } = await scriptedMarket(

@@ -9,7 +9,7 @@ test("each audit has a header, and finds nothing in an empty lake", async () => 
   const audits = readAudits();
   expect(audits.length).toBeGreaterThan(10);
   for (const { explanation } of audits) expect(explanation).toMatch(/^[A-Za-z][\s\S]*\.$/);
-  expect(await auditLake(temporaryLake())).toEqual({ audits: audits.length, findings: [] });
+  expect(await auditLake(temporaryLake())).toEqual({ audits: audits.length, findings: [], errors: [] });
 });
 
 test("a finding has its severity, explanation, count and a few rows; the gravest come first", async () => {
@@ -60,4 +60,25 @@ test("an audit of one's own: a header that lacks something is reported", async (
   expect(findings[0]?.examples).toHaveLength(3);
   writeFileSync(join(folder, "mine.sql"), "SELECT 1\n");
   expect(() => readAudits(folder)).toThrow('its header is not "-- Audit: "');
+});
+
+test("an audit that fails leaves the others as they are; audits that fail alike are named in one error", async () => {
+  const [lake, session] = [temporaryLake(), await openSession()];
+  await land(session, lake, BARS_1D, [{ at: Date.UTC(2024, 0, 1, 16) }]);
+  const audit = (name: string, sql: string) => ({ name, severity: "info", explanation: "x", sql }) as const;
+  const report = await auditLake(lake, {
+    audits: [
+      audit("first", "FROM bars_1d"),
+      audit("second", "SELECT error('broken')"),
+      audit("third", "FROM bars_1d"),
+      audit("fourth", "SELECT error('broken')"),
+      audit("fifth", "FROM no_such_table"),
+    ],
+  });
+  expect(report.audits).toBe(2);
+  expect(report.findings.map(({ name }) => name)).toEqual(["first", "third"]);
+  expect(report.errors.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^audits second, fourth: .*broken/),
+    expect.stringMatching(/^audits fifth: .*no_such_table/),
+  ]);
 });

@@ -13,6 +13,12 @@ const SUBJECT = { dataset: "bars_1d", symbols: ["600519.SH"] };
 const HERE = { runId: "other", host: hostname(), pid: process.pid };
 const ELSEWHERE = { runId: "other", host: "elsewhere", pid: 1 };
 
+/** Heartbeats come only when a test advances their timers: on a slow machine one could come within any step of a test. */
+function stopHeartbeats(): void {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
 /** A clock whose sleep runs something instead. */
 function sleeping(doing: () => Promise<void>): { slept: number[]; sleep: (ms: number) => Promise<void> } {
   const slept: number[] = [];
@@ -28,6 +34,7 @@ function sleeping(doing: () => Promise<void>): { slept: number[]; sleep: (ms: nu
 test.each([true, false])(
   "what a running process has is its own after a suspend, if its heartbeat comes again: %s",
   async (isAlive) => {
+    stopHeartbeats();
     const lake = temporaryLake();
     const lease = join(lake.folder, "leases", "other.json");
     const owner = join(lake.folder, "spool", "other", "owner.json");
@@ -53,8 +60,7 @@ test.each([true, false])(
 );
 
 test("a lease that another run deleted is written again, until it is released", async () => {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  onTestFinished(() => void vi.useRealTimers());
+  stopHeartbeats();
   const lake = temporaryLake();
   const folder = join(lake.folder, "leases");
   const leases = new RequestLeases(lake, "mine");
@@ -72,6 +78,7 @@ test("a lease that another run deleted is written again, until it is released", 
 });
 
 test("a run whose responses were taken over stores the next ones in a folder of its own again", async () => {
+  stopHeartbeats();
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
   await store.store("000001", { n: 1 });
@@ -85,7 +92,7 @@ test("a run whose responses were taken over stores the next ones in a folder of 
   expect(await ResponseSpool.takeOver(lake, "run-3", clock)).toEqual([]);
   await taken?.close();
   await store.close();
-  expect(readdirSync(join(lake.folder, "spool"))).toEqual(["run-1", "run-1~run-2"]);
+  expect(readdirSync(join(lake.folder, "spool")).sort()).toEqual(["run-1", "run-1~run-2"]);
 });
 
 /** Sets the clock of this process only, by the given number of hours. */

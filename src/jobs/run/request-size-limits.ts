@@ -10,7 +10,7 @@ export interface ServiceFacts {
 }
 
 /** The limits of a service, as a run learns them from its responses. */
-export class LearnedLimits {
+export class RequestSizeLimits {
   readonly #caps: Readonly<Record<LandedPeriod, RowCap>>;
   readonly #symbols: Partial<Record<EndpointGroup, number>>;
   readonly #onLearned: (facts: ServiceFacts) => void;

@@ -6,7 +6,7 @@ import { count, paint, plural, table } from "../text/text.js";
 import { chartText } from "./chart-text.js";
 
 /** A cell for a terminal: its prose, tables and charts. @param width columns of the terminal. */
-export function cellText({ cell, results, chart }: CellRun, width: number): string {
+export function notebookCellText({ cell, results, chart }: CellRun, width: number): string {
   const { view } = cell;
   const parts: string[] = cell.prose === "" ? [] : [proseText(cell.prose)];
   if (view.title !== undefined) parts.push(paint("bold", view.title));

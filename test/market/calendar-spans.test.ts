@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, epochDay } from "../../src/core/time.js";
-import { localPeriods } from "../../src/market/local-periods.js";
+import { calendarSpans } from "../../src/market/calendar-spans.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";
 
 /** The date in a zone, as the platform knows it. */
@@ -31,7 +31,7 @@ test("the period of any instant begins and ends where the platform's date change
       fc.array(anyMoment, { minLength: 1, maxLength: 20 }),
       (region, unit, moments) => {
         const { zone } = REGIONS[region];
-        const periodOf = localPeriods(zone, unit);
+        const periodOf = calendarSpans(zone, unit);
         const name = (ms: number): string => platformDate(ms, zone).slice(0, firstOf[unit]);
         for (const ms of moments) {
           const period = periodOf(ms);

@@ -1,0 +1,82 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Issue, IssueLog } from "../../core/issue.js";
+import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH } from "../../market/symbol.js";
+import type { DecodedRecords } from "../../wire/decode/decode-records.js";
+import type { UniverseDetail } from "../../wire/resources.js";
+import type { Received } from "../run/request-records.js";
+
+/** The ledger's facts of a decoded response of rows, and the values themselves. */
+export function receivedRecords<T>(
+  { entries, issues, count, bytes }: DecodedRecords<T>,
+  asked: readonly string[] = [],
+): Received & { readonly values: readonly T[]; readonly count: number | undefined } {
+  const keys = new Set(entries.map(([key]) => key));
+  const absent = asked.filter((key) => !keys.has(key));
+  return {
+    values: entries.map(([, value]) => value),
+    count,
+    rows: entries.length,
+    rejected: issues.rejected,
+    bytes,
+    absent,
+    issues: issues.kept,
+  };
+}
+
+/** Whether a list's element is an instrument of its exchange; one that is not is an issue. */
+export function isInstrumentOf(exchange: string, symbol: string, issues: IssueLog): boolean {
+  if (isSymbol(symbol) && exchangeOf(symbol) === exchange) return true;
+  if (!isSymbol(symbol)) issues.add(notASymbol(symbol, `instruments of ${exchange}`));
+  else issues.add({ rule: "not_requested", message: `${symbol} is not of ${exchange}`, symbol, rejected: 1 });
+  return false;
+}
+
+/** Adds an issue for each repeat of an instrument with the same content. @returns their number. */
+export function noteRepeats(
+  exchange: string,
+  entries: readonly (readonly [string, { readonly symbol: string }])[],
+  issues: IssueLog,
+): number {
+  const first = new Map<string, object>();
+  let repeats = 0;
+  for (const [, one] of entries) {
+    const { symbol } = one;
+    const earlier = first.get(symbol);
+    if (earlier === undefined) first.set(symbol, one);
+    else if (isDeepStrictEqual(earlier, one)) {
+      const message = `instruments of ${exchange}: ${symbol} is listed more than once, with the same content`;
+      issues.add({ rule: "duplicate_key", message, symbol, rejected: 1 });
+      repeats += 1;
+    }
+  }
+  return repeats;
+}
+
+/** The requested universes of a response; a member that is not a symbol is an issue, and does not land. */
+export function receivedMembers(decoded: DecodedRecords<UniverseDetail>, ids: readonly string[]) {
+  const entries = decoded.entries.filter(([key, { id }]) => {
+    const isAsked = key === id && ids.includes(id);
+    const message = `universe ${shown(id)} was not requested as ${shown(key)}`;
+    if (!isAsked) decoded.issues.add({ rule: "not_requested", message, rejected: 1 });
+    return isAsked;
+  });
+  for (const [id, { symbols }] of entries) {
+    const different = new Set(symbols);
+    for (const symbol of different)
+      if (!isSymbol(symbol)) decoded.issues.add(notASymbol(symbol, `universe ${shown(id)}`));
+    const repeats = symbols.length - different.size;
+    const message = `universe ${shown(id)}: ${repeats} of its ${symbols.length} symbols repeat others`;
+    if (repeats > 0) decoded.issues.add({ rule: "duplicate_key", message, rejected: repeats });
+  }
+  return receivedRecords({ ...decoded, entries }, ids);
+}
+
+function notASymbol(text: string, where: string): Issue {
+  const message = `${where}: ${shown(text)} is not of the form <code>.<exchange suffix>`;
+  return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };
+}
+
+/** A text of a response as a message shows it. */
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 64));
+}

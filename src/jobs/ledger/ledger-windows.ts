@@ -1,0 +1,213 @@
+import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
+import { literalList } from "../../db/quote.js";
+import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
+import type { Lake } from "../../lake/lake.js";
+import type { Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import { ASKED_AGAIN_SOON, REVISIT_DAYS } from "../../plan/absence/absence.js";
+import { REQUESTS } from "../../schema/requests.js";
+import { type HolesBySymbol, holesOf, type JudgedWindow, withoutHoles } from "./ledger-holes.js";
+import { instantSql, ledgerSql, ledgerVersion } from "./ledger-sql.js";
+
+/** Windows by symbol; those of a symbol are sorted and disjoint. */
+type WindowsBySymbol = ReadonlyMap<string, readonly TimeRange[]>;
+
+/** What one version of the ledger says about the windows of a dataset. */
+export interface LedgerWindows {
+  readonly dataset: string;
+  /** The version of the ledger. */
+  readonly version: number;
+  /**
+   * The windows with a response of final bars. A window without a bar of the symbol counts only for some time: the
+   * service may have bars later.
+   */
+  readonly answered: WindowsBySymbol;
+  /** Those of recent requests only. */
+  readonly recent: WindowsBySymbol;
+  readonly holes: HolesBySymbol;
+}
+
+/** Which requests count, and which of them are recent. */
+interface ReadOptions {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Since when a request is recent; epoch milliseconds. @default none is */
+  readonly recentSince?: number | undefined;
+}
+
+/** Reads what the ledger says about the windows of a dataset. */
+export async function readLedgerWindows(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  options: ReadOptions,
+): Promise<LedgerWindows> {
+  await using asked = new TempTable(session, "asked_windows");
+  const { version, hasLosses, hasHoles } = await fillAsked(session, lake, dataset, asked);
+  const windows = await answeredWindows(session, asked, options);
+  if (hasLosses) await subtractLosses(session, asked, options, windows);
+  return { dataset, version, ...windows, holes: hasHoles ? await holesIn(session, asked) : new Map() };
+}
+
+/** Rules for what counts as covered by earlier requests. */
+export interface CoverageRules {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** The time from here on is covered by recent requests only; epoch milliseconds. @default all requests count */
+  readonly recheckSince?: Readonly<Record<Region, number>> | undefined;
+  /**
+   * Which empty windows without a certain explanation do not count: those that are due to be requested again, or all.
+   * @default due
+   */
+  readonly openHoles?: "due" | "all" | undefined;
+}
+
+/** The windows that need no request, by symbol; sorted and disjoint. The map and its arrays may be changed. */
+export function coveredWindows(
+  { answered, recent, holes }: LedgerWindows,
+  { now, recheckSince, openHoles = "due" }: CoverageRules,
+): Map<string, TimeRange[]> {
+  const covered = new Map<string, TimeRange[]>();
+  for (const [symbol, windows] of answered) {
+    const region = regionOf(symbol);
+    const since = region && recheckSince?.[region];
+    const before = ({ start, end }: TimeRange): TimeRange => ({ start, end: Math.min(end, since ?? end) });
+    covered.set(
+      symbol,
+      since === undefined
+        ? [...windows]
+        : unionRanges([...windows.map(before), ...(recent.get(symbol) ?? [])]),
+    );
+  }
+  return withoutHoles(covered, holes, ({ dueAt }) => openHoles === "all" || dueAt <= now);
+}
+
+/** The holes in a dataset's requests now. @param known what an earlier read of the ledger gave. */
+export async function holesNow(session: Session, lake: Lake, known: LedgerWindows): Promise<HolesBySymbol> {
+  if ((await ledgerVersion(lake)) === known.version) return known.holes;
+  await using asked = new TempTable(session, "asked_windows");
+  const { hasHoles } = await fillAsked(session, lake, known.dataset, asked);
+  return hasHoles ? await holesIn(session, asked) : new Map();
+}
+
+/** Fills a table with the windows of a dataset that were requested, or whose bars were lost; one row for each symbol. */
+async function fillAsked(
+  session: Session,
+  lake: Lake,
+  dataset: string,
+  asked: TempTable,
+): Promise<{ readonly version: number; readonly hasLosses: boolean; readonly hasHoles: boolean }> {
+  const ledger = await lake.snapshot(REQUESTS);
+  // Ledgers from before reasons were recorded: a response without any bar explained nothing.
+  await asked.fill(
+    `SELECT symbol, window_start AS s, least(window_end, final_end) AS e, asked_at, status = 'lost' AS is_lost,
+       list_contains(absent, symbol) AS is_absent,
+       CASE WHEN list_contains(${literalList(ASKED_AGAIN_SOON)}, reason) THEN reason
+         WHEN reason IS NULL AND status = 'empty' AND list_contains(absent, symbol) THEN 'unexplained' END AS hole
+     FROM (SELECT unnest(symbols) AS symbol, * EXCLUDE (symbols) FROM (${await ledgerSql(session, lake, ledger)})
+       WHERE dataset = $1 AND status IN ('answered', 'empty', 'lost') AND window_start < least(window_end, final_end))`,
+    [dataset],
+  );
+  const [kinds] = await session.json<{ losses: boolean | null; holes: boolean | null }>(
+    `SELECT bool_or(is_lost) AS losses, bool_or(hole IS NOT NULL) AS holes FROM ${asked.name}`,
+  );
+  return {
+    version: ledger.version,
+    hasLosses: kinds?.losses === true,
+    hasHoles: kinds?.holes === true,
+  };
+}
+
+/** Windows that can be changed: of all requests, and of recent ones. */
+interface Answered {
+  readonly answered: Map<string, TimeRange[]>;
+  readonly recent: Map<string, TimeRange[]>;
+}
+
+/** The rows of responses that count. */
+function countingSql(asked: TempTable, { now }: ReadOptions): string {
+  return `SELECT symbol, s, e, asked_at FROM ${asked.name}
+    WHERE NOT is_lost AND (asked_at >= ${instantSql(now - REVISIT_DAYS * DAY_MS)} OR NOT is_absent)`;
+}
+
+async function answeredWindows(session: Session, asked: TempTable, options: ReadOptions): Promise<Answered> {
+  const { recentSince } = options;
+  const recentSql =
+    recentSince === undefined
+      ? ""
+      : `UNION ALL SELECT symbol, s, e, true FROM counting WHERE asked_at >= ${instantSql(recentSince)}`;
+  const rows = await session.json<{ symbol: string; recent: boolean; start: number; end: number }>(
+    `WITH counting AS (${countingSql(asked, options)}),
+     windows AS (SELECT symbol, s, e, false AS recent FROM counting ${recentSql}),
+     islands AS (
+       SELECT *, s > max(e) OVER (PARTITION BY symbol, recent ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS begins
+       FROM windows),
+     numbered AS (
+       SELECT *, count(*) FILTER (begins) OVER (PARTITION BY symbol, recent ORDER BY s, e ROWS UNBOUNDED PRECEDING) AS island
+       FROM islands)
+     SELECT symbol, recent, epoch_ms(min(s))::DOUBLE AS start, epoch_ms(max(e))::DOUBLE AS "end"
+     FROM numbered GROUP BY symbol, recent, island ORDER BY start`,
+  );
+  const windows: Answered = { answered: new Map(), recent: new Map() };
+  for (const { symbol, recent, start, end } of rows) {
+    const own = recent ? windows.recent : windows.answered;
+    const known = own.get(symbol);
+    if (known === undefined) own.set(symbol, [{ start, end }]);
+    else known.push({ start, end });
+  }
+  return windows;
+}
+
+/** For symbols with a loss, subtracts from each window the ranges that were lost after its request. */
+async function subtractLosses(
+  session: Session,
+  asked: TempTable,
+  options: ReadOptions,
+  windows: Answered,
+): Promise<void> {
+  const rows = await session.json<{
+    symbol: string;
+    start: number;
+    end: number;
+    askedAt: number;
+    starts: number[];
+    ends: number[];
+  }>(
+    `SELECT c.symbol, epoch_ms(c.s)::DOUBLE AS start, epoch_ms(c.e)::DOUBLE AS "end", epoch_ms(c.asked_at)::DOUBLE AS "askedAt",
+       coalesce(list(epoch_ms(l.s)::DOUBLE) FILTER (l.asked_at > c.asked_at), []) AS starts,
+       coalesce(list(epoch_ms(l.e)::DOUBLE) FILTER (l.asked_at > c.asked_at), []) AS ends
+     FROM (${countingSql(asked, options)}) c JOIN (FROM ${asked.name} WHERE is_lost) l ON l.symbol = c.symbol
+     GROUP BY c.symbol, c.s, c.e, c.asked_at`,
+  );
+  const { recentSince = Number.POSITIVE_INFINITY } = options;
+  for (const [into, since] of [
+    [windows.answered, Number.NEGATIVE_INFINITY],
+    [windows.recent, recentSince],
+  ] as const) {
+    const left = new Map<string, TimeRange[]>();
+    for (const { symbol, askedAt, starts, ends, ...window } of rows) {
+      if (askedAt < since) continue;
+      const lost = starts.map((start, i): TimeRange => ({ start, end: ends[i] as number }));
+      left.set(symbol, [...(left.get(symbol) ?? []), ...subtractRanges(window, lost)]);
+    }
+    for (const [symbol, own] of left) into.set(symbol, unionRanges(own));
+  }
+}
+
+/** The holes among requested windows: a later response about the same time closes a hole. */
+async function holesIn(session: Session, asked: TempTable): Promise<HolesBySymbol> {
+  // Only responses that overlap an earlier hole matter, and these are few.
+  return holesOf(
+    await session.json<JudgedWindow>(
+      `WITH answered AS (
+         SELECT symbol, epoch_ms(s)::DOUBLE AS start, epoch_ms(e)::DOUBLE AS "end", epoch_ms(asked_at)::DOUBLE AS "askedAt",
+           hole AS reason
+         FROM ${asked.name} WHERE NOT is_lost)
+       FROM answered SEMI JOIN (FROM answered WHERE reason IS NOT NULL) AS open
+         ON answered.symbol = open.symbol AND answered.start < open."end" AND answered."end" > open.start
+           AND answered."askedAt" >= open."askedAt"
+       ORDER BY symbol, "askedAt", reason NULLS LAST, start`,
+    ),
+  );
+}

@@ -1,0 +1,74 @@
+import { judgeAbsence } from "./absent-symbols.js";
+
+/** Runs that received no statement of a symbol, after which it counts as one without statements. */
+const RUNS_OF_NONE = 2;
+/** Most symbols with statements that are requested together with symbols in doubt. */
+const MOST_CONTROLS = 3;
+
+/** What earlier requests for a table of statements have shown. */
+export interface EarlierStatements {
+  /** Symbols with statements in the lake, those with the newest period first. */
+  readonly inLake: ReadonlySet<string>;
+  /** Symbols that were absent from a response that had statements of other symbols. */
+  readonly absentBefore: ReadonlySet<string>;
+  /** Number of earlier runs whose responses without any statement left a symbol in doubt. */
+  readonly emptyRuns: ReadonlyMap<string, number>;
+}
+
+/** What a response has of the requested symbols. */
+export interface StatementsResponse {
+  /** Requested symbols without a record. */
+  readonly absent: readonly string[];
+  /** Number of requested symbols with a record. */
+  readonly present: number;
+  /** Whether it has a symbol that was not requested. */
+  readonly hasStrangers: boolean;
+}
+
+/**
+ * Symbols that may have statements though a response has none of them: those with statements in the lake; and, where
+ * the response shows nothing, all those that no earlier response has shown to have none.
+ */
+export function doubtfulStatements(response: StatementsResponse, earlier: EarlierStatements): string[] {
+  const shownNothing = new Set(judgeAbsence(response.absent, response).doubtful);
+  return response.absent.filter(
+    (symbol) => earlier.inLake.has(symbol) || (shownNothing.has(symbol) && !earlier.absentBefore.has(symbol)),
+  );
+}
+
+/** A second request: the symbols in doubt, and symbols that have statements, which a sound response contains. */
+export interface StatementsLook {
+  readonly symbols: readonly string[];
+  readonly controls: readonly string[];
+}
+
+/**
+ * The next second request for symbols in doubt.
+ *
+ * @param size most symbols of one request; with 1 there is no control.
+ * @param came symbols whose statements came in this run.
+ */
+export function nextStatementsLook(
+  doubtful: readonly string[],
+  size: number,
+  came: ReadonlySet<string>,
+  { inLake }: EarlierStatements,
+): StatementsLook {
+  const most = Math.min(MOST_CONTROLS, Math.floor(size / 2));
+  const symbols = doubtful.slice(0, size - most);
+  const controls = [...came, ...inLake].filter((symbol) => !symbols.includes(symbol));
+  return { symbols, controls: [...new Set(controls)].slice(0, most) };
+}
+
+/**
+ * Symbols that never had statements, as far as can be seen: the service has given no statement of any symbol, in this
+ * run and in several earlier ones.
+ */
+export function neverHadStatements(
+  doubtful: readonly string[],
+  came: ReadonlySet<string>,
+  { inLake, emptyRuns }: EarlierStatements,
+): string[] {
+  if (came.size + inLake.size > 0) return [];
+  return doubtful.filter((symbol) => (emptyRuns.get(symbol) ?? 0) >= RUNS_OF_NONE);
+}
