@@ -42,8 +42,6 @@ const HOMES: readonly { name: RegExp; home: RegExp; types: boolean }[] = [
 const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/storage\/folder-/, for: "the storage of a lake in a folder" },
   { name: /^lake\/local\//, for: "unfinished work on this machine" },
-  { name: /^lake\/files\/order-row-groups\.ts$/, for: "an unfinished data file" },
-  { name: /^lake\/files\/footer-digest\.ts$/, for: "the last bytes of a data file" },
   { name: /^lake\/lake-views\.ts$/, for: "the template of views, which comes with the program" },
   { name: /^lake\/publish\.ts$/, for: "lake.duckdb, for the clients of this machine" },
   { name: /^lake\/requests\/response-spool\.ts$/, for: "responses, in the work folder" },

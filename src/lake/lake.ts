@@ -8,12 +8,12 @@ import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { hashInName } from "./files/data-file.js";
 import { isInItsFolder } from "./files/partition-folder.js";
-import { factsOfFile, readPieces, unlessMissing } from "./local/local-files.js";
+import { factsOfFile, readPieces, readRangeOf, unlessMissing } from "./local/local-files.js";
 import { type LakePlaces, type WorkFolder, workFolder } from "./local/work-folder.js";
 import { hasMixedFiles, readLog } from "./log/delta-log.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { folderStorage } from "./storage/folder-storage.js";
-import type { FileFacts, Storage } from "./storage/storage.js";
+import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
 
 /** A point in time of a lake; a table with neither `asOf` nor a version is read at its newest version. */
 export interface PointInTime {
@@ -166,6 +166,12 @@ export class Lake implements LakePlaces {
   async read(snapshot: Snapshot, file: DataFile): Promise<AsyncIterable<Uint8Array> | undefined> {
     if (isOutside(file.path)) return unlessMissing(() => readPieces(this.urlOf(snapshot, file)));
     return this.storage.read(`${snapshot.table.name}/${file.path}`);
+  }
+
+  /** Reads a range of a data file's bytes as {@link Storage.readRange} does. @returns undefined where there is none. */
+  async readRange(snapshot: Snapshot, file: DataFile, range: ByteRange): Promise<Buffer | undefined> {
+    if (isOutside(file.path)) return unlessMissing(() => readRangeOf(this.urlOf(snapshot, file), range));
+    return this.storage.readRange(`${snapshot.table.name}/${file.path}`, range);
   }
 
   /** The database of views that any DuckDB client of this machine can open. */

@@ -5,7 +5,7 @@ import type { LeaseRecord, LeaseState, LeaseStore } from "./lease-store.js";
 import { type Owner, stateOf } from "./owner.js";
 
 /** Time between two renewals of a lease by its owner. */
-export const RENEW_MS = 5000;
+const RENEW_MS = 5000;
 
 /** What the records of one kind of lease contain, and when their owners count as alive. */
 export interface LeaseKind<T> {
@@ -147,7 +147,7 @@ export class Leases<T> {
 
   /** Releases every lease of this process. */
   async close(): Promise<void> {
-    for (const id of [...this.#own.keys()]) await this.#release(id);
+    for (const id of this.#own.keys()) await this.#release(id);
   }
 
   #register(content: T, { id = randomUUID(), state = "acquired", ...options }: OwnLeaseOptions): OwnRecord {

@@ -3,7 +3,7 @@ import { LakeError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Column, ColumnType, TableSchema } from "../../schema/column.js";
-import { readPieces } from "../local/local-files.js";
+import { readPieces, readRangeOf } from "../local/local-files.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { AddFile, FileStats } from "../log/delta-actions.js";
 import { encodePath, type Snapshot } from "../log/snapshot.js";
@@ -70,7 +70,7 @@ export async function writeDataFile(
       (inOrder ? await copyAsItComes(session, select, staged, as, table) : undefined) ??
       (await copy(session, `${select} ORDER BY ${table.sort.map(ident).join(", ")}`, staged, as));
     const { hash, bytes: size } = await contentHash(await readPieces(staged));
-    const tags = { [FOOTER_TAG]: await footerDigest(staged) };
+    const tags = { [FOOTER_TAG]: await footerDigest((range) => readRangeOf(staged, range)) };
     const folder = table.partition
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
       .join("/");

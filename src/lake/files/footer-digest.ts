@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { open } from "node:fs/promises";
+import type { ByteRange } from "../storage/storage.js";
 
 /** Bytes after the footer of a Parquet file: the footer's length, and four letters. */
 export const TRAILER_BYTES = 8;
@@ -7,31 +7,29 @@ export const TRAILER_BYTES = 8;
 /** The name of the digest among a file's tags in the log. */
 export const FOOTER_TAG = "barlake.footer";
 
+/** Reads a range of the bytes of one file. */
+type ReadRange<T> = (range: ByteRange) => Promise<T>;
+
 /** The length of a Parquet file's footer with its trailer, and the first 64 bits of its SHA-256: `1234-0123456789abcdef`. */
-export async function footerDigest(path: string): Promise<string> {
-  const trailer = await lastBytes(path, TRAILER_BYTES);
-  return digestOf(await lastBytes(path, trailer.readUInt32LE(0) + TRAILER_BYTES));
+export async function footerDigest(read: ReadRange<Buffer>): Promise<string> {
+  return digestOf(await readFooter(read));
 }
 
-/** Whether a file ends with the footer of a digest. @throws where it cannot be read. */
-export async function hasFooter(path: string, digest: string): Promise<boolean> {
-  const length = Number.parseInt(digest, 10);
-  return digestOf(await lastBytes(path, length)) === digest;
+/** The footer of a Parquet file, with its trailer. */
+export async function readFooter(read: ReadRange<Buffer>): Promise<Buffer> {
+  const trailer = await read({ last: TRAILER_BYTES });
+  return read({ last: trailer.readUInt32LE(0) + TRAILER_BYTES });
+}
+
+/** Whether a file ends with the footer of a digest; undefined where there is no file. @throws where it cannot be read. */
+export async function hasFooter(
+  read: ReadRange<Buffer | undefined>,
+  digest: string,
+): Promise<boolean | undefined> {
+  const footer = await read({ last: Number.parseInt(digest, 10) });
+  return footer && digestOf(footer) === digest;
 }
 
 function digestOf(footer: Buffer): string {
   return `${footer.length}-${createHash("sha256").update(footer).digest("hex").slice(0, 16)}`;
-}
-
-/** The last bytes of a file; fewer where it is shorter. */
-async function lastBytes(path: string, length: number): Promise<Buffer> {
-  const file = await open(path, "r");
-  try {
-    const { size } = await file.stat();
-    const buffer = Buffer.alloc(Math.min(length, size));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, size - buffer.length);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
 }

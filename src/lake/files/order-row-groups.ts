@@ -1,11 +1,10 @@
-import { open } from "node:fs/promises";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { TableSchema } from "../../schema/column.js";
+import { factsOfFile, overwrite, readRangeOf } from "../local/local-files.js";
+import { readFooter, TRAILER_BYTES } from "./footer-digest.js";
 import { listElements } from "./thrift-list.js";
 
-/** Length of the footer and the magic number, at a Parquet file's end. */
-const TAIL_BYTES = 8;
 /** The field of `FileMetaData` that lists the row groups. */
 const ROW_GROUPS = 4;
 
@@ -17,7 +16,7 @@ interface RowGroup {
 }
 
 /**
- * Puts the sorted row groups of a file in the table's order. The groups are not moved: only the footer, which gives
+ * Puts the sorted row groups of an unfinished local file in the table's order. The groups are not moved: only the footer, which gives
  * readers their order, is rewritten with the same length. The session may have cached the old footer, so it should read
  * the file under another name.
  *
@@ -67,19 +66,9 @@ function precedes(a: RowGroup, b: RowGroup): boolean {
 }
 
 async function permute(path: string, order: readonly number[]): Promise<void> {
-  const file = await open(path, "r+");
-  try {
-    const { size } = await file.stat();
-    const tail = Buffer.alloc(TAIL_BYTES);
-    await file.read(tail, 0, TAIL_BYTES, size - TAIL_BYTES);
-    const length = tail.readUInt32LE(0);
-    const start = size - TAIL_BYTES - length;
-    const footer = Buffer.alloc(length);
-    await file.read(footer, 0, length, start);
-    await file.write(permuted(footer, order), 0, length, start);
-  } finally {
-    await file.close();
-  }
+  const footer = await readFooter((range) => readRangeOf(path, range));
+  const size = (await factsOfFile(path))?.size ?? 0;
+  await overwrite(path, permuted(footer.subarray(0, -TRAILER_BYTES), order), size - footer.length);
 }
 
 /** The footer with its row groups in another order: group `order[k]` becomes group k. */

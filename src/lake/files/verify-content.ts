@@ -1,6 +1,7 @@
 import { LakeError, messageOf } from "../../core/errors.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
+import type { ByteRange } from "../storage/storage.js";
 import { contentHash } from "./content-hash.js";
 import { hashInName } from "./data-file.js";
 import { FOOTER_TAG, hasFooter } from "./footer-digest.js";
@@ -103,9 +104,11 @@ export async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: Dat
   const path = `${snapshot.table.name}/${file.path}`;
   const verified = pathsOf(FOOTERS, lake);
   if (digest === undefined || verified.has(path)) return;
-  const isSound = await hasFooter(lake.urlOf(snapshot, file), digest).catch((cause: unknown) => {
+  const read = (range: ByteRange): Promise<Buffer | undefined> => lake.readRange(snapshot, file, range);
+  const isSound = await hasFooter(read, digest).catch((cause: unknown) => {
     throw damageError(snapshot, file, `is not readable: ${messageOf(cause)}`, cause);
   });
+  if (isSound === undefined) throw damageError(snapshot, file, MISSING.what);
   if (!isSound) throw damageError(snapshot, file, "is not what was written: its footer is damaged");
   verified.add(path);
 }

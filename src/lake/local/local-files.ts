@@ -1,7 +1,7 @@
 import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import pMap from "p-map";
-import type { FileFacts, StoredFile } from "../storage/storage.js";
+import type { ByteRange, FileFacts, StoredFile } from "../storage/storage.js";
 
 /** Bytes that are read in one step. */
 const PIECE_BYTES = 2 ** 20;
@@ -21,6 +21,31 @@ async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array> {
     for (let read = await file.read(buffer); read.bytesRead > 0; read = await file.read(buffer)) {
       yield buffer.subarray(0, read.bytesRead);
     }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads a range of a file's bytes; fewer, or none, where it is shorter. @throws the system's error. */
+export async function readRangeOf(path: string, range: ByteRange): Promise<Buffer> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const [start, end] =
+      "last" in range ? [Math.max(0, size - range.last), size] : [range.start, Math.min(range.end, size)];
+    const buffer = Buffer.alloc(Math.max(0, end - start));
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, start);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Writes bytes over those at a position of a file. */
+export async function overwrite(path: string, bytes: Uint8Array, position: number): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    await file.write(bytes, 0, bytes.length, position);
   } finally {
     await file.close();
   }

@@ -8,7 +8,7 @@ import {
   withStagedText,
   writing,
 } from "../local/durable-file.js";
-import { factsOfFile, filesUnder, readPieces, unlessMissing } from "../local/local-files.js";
+import { factsOfFile, filesUnder, readPieces, readRangeOf, unlessMissing } from "../local/local-files.js";
 import { STAGING } from "../local/work-folder.js";
 import { folderLists } from "./folder-lists.js";
 import type { Storage } from "./storage.js";
@@ -30,6 +30,7 @@ export function folderStorage(folder: string): Storage {
     factsOf: (path) => factsOfFile(full(path)),
     readText: (path) => unlessMissing(() => readFile(full(path), "utf8")),
     read: (path) => unlessMissing(() => readPieces(full(path))),
+    readRange: (path, range) => unlessMissing(() => readRangeOf(full(path), range)),
     putIfAbsent: (path, text) =>
       writing(full(path), () => withStagedText(staging, text, (staged) => linkNew(root, staged, full(path)))),
     put: (path, text) =>

@@ -13,6 +13,9 @@ export interface FileFacts extends Omit<StoredFile, "path"> {
   readonly tag: string;
 }
 
+/** Bytes of a file: from `start` up to `end`, exclusive, or the last ones. */
+export type ByteRange = { readonly start: number; readonly end: number } | { readonly last: number };
+
 /**
  * Where a lake's tables are, and everything else that all readers and writers of the lake share: a folder, or the
  * objects of a store under one prefix. Paths are relative to the lake, with `/`. Folders exist only as beginnings of
@@ -52,6 +55,12 @@ export interface Storage {
    * @returns undefined where there is no such file.
    */
   read(path: string): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /**
+   * Reads a range of a file's bytes; fewer, or none, where the file is shorter.
+   *
+   * @returns undefined where there is no such file.
+   */
+  readRange(path: string, range: ByteRange): Promise<Buffer | undefined>;
   /**
    * Creates a file unless one of that name exists. Of all concurrent calls for a path, in all processes, at most one
    * creates the file: commits depend on it.

@@ -206,7 +206,7 @@ type Change = z.infer<typeof changeShape>;
 /** A command that was stopped in the middle of a change goes on with it: a running process counts as alive. */
 const CHANGE: LeaseKind<Change> = {
   content: changeShape,
-  ownerOf: (change) => change,
+  ownerOf: (content) => content,
   staleMs: 60_000,
   trustsProcess: true,
 };

@@ -42,6 +42,7 @@ describe.each(Object.entries(FORMS))("%s", (_, placeOf) => {
     for (const path of ["none", "none/deep", "a/b"]) {
       expect(await storage.readText(path)).toBeUndefined();
       expect(await storage.read(path)).toBeUndefined();
+      expect(await storage.readRange(path, { last: 8 })).toBeUndefined();
       expect(await storage.factsOf(path)).toBeUndefined();
       expect([await storage.list(path), await storage.walk(path)]).toEqual([[], []]);
       await storage.delete(path);
@@ -120,6 +121,30 @@ describe.each(Object.entries(FORMS))("%s", (_, placeOf) => {
     }
     await storage.delete("one");
     expect(await storage.factsOf("one")).toBeUndefined();
+  });
+
+  test.each([
+    ["the last bytes", { last: 3 }, "789"],
+    ["more last bytes than there are", { last: 11 }, "0123456789"],
+    ["bytes from the beginning", { start: 0, end: 4 }, "0123"],
+    ["bytes in the middle", { start: 4, end: 6 }, "45"],
+    ["bytes beyond the end", { start: 8, end: 20 }, "89"],
+    ["no bytes, as the file ends before them", { start: 10, end: 12 }, ""],
+  ])("reads a range: %s", async (_range, range, expected) => {
+    const { open } = placeOf();
+    await open().put("t/one", "0123456789");
+    expect((await open().readRange("t/one", range))?.toString()).toBe(expected);
+  });
+
+  test("reads a range of an empty file, and a large one", async () => {
+    const { open } = placeOf();
+    const storage = open();
+    await storage.put("none", "");
+    await storage.put("large", `${"x".repeat(3_000_000)}end`);
+    for (const range of [{ last: 8 }, { start: 0, end: 8 }])
+      expect((await storage.readRange("none", range))?.length).toBe(0);
+    const all = await storage.readRange("large", { start: 0, end: 3_000_003 });
+    expect([all?.length, all?.subarray(-4).toString()]).toEqual([3_000_003, "xend"]);
   });
 
   test("lists are sorted, and show every write and deletion of any process at once", async () => {

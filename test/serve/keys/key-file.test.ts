@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -122,22 +123,23 @@ test("a name is one key's at a time, and fit for a log", async () => {
 test("a change is waited for as long as its process lives, however old it is, and no longer", async () => {
   const { path } = setUp();
   await addKey(path, "first", {}, NOW);
-  const other = join(`${path}.changes`, "other.json");
-  const change = (pid: number): void => {
+  const fileOf = (id: string): string => join(`${path}.changes`, `${id}.json`);
+  const changedBy = (id: string, pid: number): void => {
     mkdirSync(`${path}.changes`, { recursive: true });
-    writeFileSync(`${path}.draft`, JSON.stringify({ host: hostname(), pid, since: NOW, id: "other" }));
+    writeFileSync(`${path}.draft`, JSON.stringify({ host: hostname(), pid, since: NOW, id }));
     utimesSync(`${path}.draft`, 0, 0);
-    renameSync(`${path}.draft`, other);
+    renameSync(`${path}.draft`, fileOf(id));
   };
-  change(process.pid);
+  changedBy("running", process.pid);
   let isAdded = false;
   const adding = addKey(path, "second", {}, NOW).finally(() => {
     isAdded = true;
   });
   for (let look = 0; look < 100; look++) await setImmediate();
-  expect([isAdded, existsSync(other)]).toEqual([false, true]);
+  expect([isAdded, existsSync(fileOf("running"))]).toEqual([false, true]);
   // A process that cannot be: its number is above all that there are.
-  change(2 ** 22 + 1);
+  changedBy("ended", 2 ** 22 + 1);
+  rmSync(fileOf("running"));
   await adding;
   expect((await readKeys(path)).map(({ name }) => name)).toEqual(["first", "second"]);
   expect(readdirSync(dirname(path))).toEqual(["keys.json"]);
