@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { timeIn } from "../../../src/lake/local/file-clock.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
+import { timeIn } from "../../../src/lease/folder-leases.js";
 import { temporaryLake } from "../temporary-lake.js";
 
 async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
