@@ -35,6 +35,7 @@ const IN_PART = [
 /** Long tests that may take more than 30 seconds, each with the reason. */
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/cli/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
+  "test/docs/backtests.long.test.ts": "libraries of Python that are slow to load",
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
   "test/dataset/build-dataset.test.ts": "nine formats, each built four times",
   "test/faults/eight-writers.test.ts": "200 commits that get in one another's way",
@@ -48,6 +49,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/interop/delta-readers.long.test.ts": "three engines read every version of every table",
   "test/interop/delta-writers.long.test.ts": "two engines write, and three read after each write",
   "test/interop/schemathesis.long.test.ts": "some 2,000 generated requests",
+  "test/sql/look-ahead.test.ts": "every view as of several dates, on lakes cut at each of them",
   "test/sql/agreement.test.ts": "7 times the bars of service, view and dataset",
   "test/sql/agreement.long.test.ts": "11 times the bars of service, view and dataset, of real data",
 };

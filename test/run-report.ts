@@ -5,8 +5,10 @@ import { SEED, TZ } from "./seed.js";
 
 /** Number of files in the list of the slowest. */
 const SLOWEST = 20;
-/** Maximum seconds for a file of the long tests, on a machine that is otherwise idle. */
+/** Seconds that a file of the long tests may take on a machine that is otherwise idle. */
 const BUDGET_S = 30;
+/** More than this many budgets fail the run: the machine alone, however slow, does not make a file so slow. */
+const FAILS_AT = 3;
 
 /** How long a file took, in seconds. */
 interface FileTime {
@@ -52,7 +54,7 @@ export class RunReport implements Reporter {
       console.error(
         `${path} takes ${alone.toFixed(0)} s, and a file may take ${BUDGET_S}: make it quicker, or list it with the reason in vitest.config.ts`,
       );
-      process.exitCode = 1;
+      if (alone > FAILS_AT * BUDGET_S) process.exitCode = 1;
     }
   }
 }
