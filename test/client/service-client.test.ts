@@ -10,6 +10,7 @@ import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { decodeRecords } from "../../src/wire/decode/decode-records.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
 import { exchangeSummary } from "../../src/wire/resources.js";
+import { closedAddress } from "../faults/closed-address.js";
 import { cutAfter, html, json, type Script, startScripted, truncated } from "../faults/scripted-service.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 
@@ -256,7 +257,8 @@ test("an error body with status 200 is an error", async () => {
 
 test("a service that cannot be reached, or an invalid address, is a plain error", async () => {
   const clock = virtualClock(0);
-  const client = new ServiceClient({ baseUrl: "http://127.0.0.1:1", apiKey: KEY, clock, retries: 0 });
+  const baseUrl = `http://${await closedAddress()}`;
+  const client = new ServiceClient({ baseUrl, apiKey: KEY, clock, retries: 0, timeoutMs: 0 });
   onTestFinished(() => client.close());
   const asked = client.ask({ endpoint: ENDPOINTS.exchanges }, (body) =>
     decodeRecords(body, "list", exchangeSummary),

@@ -93,7 +93,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
       options.logger?.error({ err }, "a table cannot be read: requests that need it fail, the others do not");
     await app.listen({ host: options.host ?? "127.0.0.1", port: options.port });
   } catch (error) {
-    pool.close();
+    await pool.close();
     throw error;
   }
   const { address, port, family } = app.server.address() as AddressInfo;
@@ -103,7 +103,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     async close() {
       await app.close();
       await reader.close();
-      pool.close();
+      await pool.close();
     },
   };
 }

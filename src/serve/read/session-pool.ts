@@ -16,6 +16,8 @@ export class SessionPool {
   readonly #waiting: ((session: Session) => void)[] = [];
   #opened = 0;
   #closed = false;
+  /** Resolves the calls of {@link close}. */
+  readonly #closing: (() => void)[] = [];
 
   private constructor(root: Session, size: number) {
     this.#root = root;
@@ -55,11 +57,18 @@ export class SessionPool {
     }
   }
 
-  /** Closes idle connections now, the others when they are returned, and the database with the last one. */
-  close(): void {
+  /**
+   * Closes idle connections now, the others when they are returned, and the database with the last one. A client that
+   * has gone may leave a statement that still runs.
+   *
+   * @returns resolves when the database is closed, and its folder for spilled data is deleted.
+   */
+  close(): Promise<void> {
     this.#closed = true;
     for (const session of this.#idle.splice(0)) this.#discard(session);
-    if (this.#opened === 0) this.#root.close();
+    const isClosed = new Promise<void>((resolve) => this.#closing.push(resolve));
+    this.#closeUnused();
+    return isClosed;
   }
 
   async #take(): Promise<Session> {
@@ -72,6 +81,7 @@ export class SessionPool {
       return await this.#root.sibling();
     } catch (error) {
       this.#opened -= 1;
+      this.#closeUnused();
       throw error;
     }
   }
@@ -81,11 +91,18 @@ export class SessionPool {
     if (next !== undefined) return next(session);
     if (!this.#closed) return void this.#idle.push(session);
     this.#discard(session);
-    if (this.#opened === 0) this.#root.close();
+    this.#closeUnused();
   }
 
   #discard(session: Session): void {
     session.close();
     this.#opened -= 1;
+  }
+
+  /** Closes the database of a closed pool when no connection is in use. */
+  #closeUnused(): void {
+    if (!this.#closed || this.#opened > 0) return;
+    this.#root.close();
+    for (const resolve of this.#closing.splice(0)) resolve();
   }
 }

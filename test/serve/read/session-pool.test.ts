@@ -17,14 +17,14 @@ test("lends each connection to one at a time, and no more than it has", async ()
   );
   expect(responses).toEqual(Array.from({ length: 20 }, (_, n) => n));
   expect(most).toBe(2);
-  pool.close();
+  await pool.close();
 });
 
 test("gives a connection back after a failure", async () => {
   const pool = await SessionPool.open(1, { threads: 1 });
   await expect(pool.use((session) => session.run("SELECT nonsense"))).rejects.toThrow("nonsense");
   expect(await pool.use((session) => session.json("SELECT 1 AS one"))).toEqual([{ one: 1 }]);
-  pool.close();
+  await pool.close();
 });
 
 test("stops a statement that nobody waits for any more", async () => {
@@ -38,13 +38,25 @@ test("stops a statement that nobody waits for any more", async () => {
   await expect(endless).rejects.toThrow(/interrupt/i);
   await expect(pool.use(async () => 1, controller.signal)).rejects.toThrow("abort");
   expect(await pool.use((session) => session.json("SELECT 1 AS one"))).toEqual([{ one: 1 }]);
-  pool.close();
+  await pool.close();
 });
 
-test("that is closed lends nothing", async () => {
+test("that is closed lends nothing, and is closed when its last connection is returned", async () => {
   const pool = await SessionPool.open(1, { threads: 1 });
-  const finished = pool.use((session) => session.json("SELECT 1 AS one"));
-  pool.close();
-  expect(await finished).toEqual([{ one: 1 }]);
+  const events: string[] = [];
+  let end = (): void => {};
+  const isEnding = new Promise<void>((resolve) => (end = resolve));
+  const finished = pool.use(async (session) => {
+    await isEnding;
+    const rows = await session.json("SELECT 1 AS one");
+    events.push("used");
+    return rows;
+  });
+  const closed = pool.close().then(() => events.push("closed"));
   await expect(pool.use(async () => 1)).rejects.toThrow("session pool: is closed");
+  end();
+  expect(await finished).toEqual([{ one: 1 }]);
+  await closed;
+  expect(events).toEqual(["used", "closed"]);
+  await pool.close();
 });
