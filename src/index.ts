@@ -26,7 +26,8 @@ export type { Fill, Scan, ScanColumn, ScanSource } from "./arrow/scan/table-scan
 export type { FileRead } from "./db/file-reads.js";
 export type { NamedValues, TypedValue } from "./db/named-values.js";
 export type { PlainValue, ResultColumn as ReaderColumn, RowReader } from "./db/row-reader.js";
-export { type Bindings, type ReadCheck, Session, type SessionOptions } from "./db/session.js";
+export { type Bindings, type ReadCheck, Session } from "./db/session.js";
+export type { SessionOptions } from "./db/session-options.js";
 export type { ResultColumn, ResultValue, StatementResult, ValueKind } from "./db/statement-result.js";
 export type { ReadableTables, RefusedTable } from "./lake/lake-views.js";
 export { openReader, publish, type Reader, type ReaderOptions } from "./lake/publish.js";
@@ -78,7 +79,12 @@ export type { Endpoint, EndpointGroup } from "./wire/endpoints.js";
 // Fill a lake from files.
 
 export type { ImportOptions } from "./jobs/import/import-options.js";
-export { type ImportReport, type ImportTable, runImport, UnfinishedImport } from "./jobs/import/run-import.js";
+export {
+  type ImportReport,
+  type ImportTable,
+  runImport,
+  UnfinishedImport,
+} from "./jobs/import/run-import.js";
 
 // Datasets for backtests: panels of symbols by days or minutes.
 

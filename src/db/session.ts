@@ -22,28 +22,13 @@ import { explained } from "./file-fault.js";
 import { type FileRead, FileReads } from "./file-reads.js";
 import { bindNamed, computeValue, type NamedValues, type TypedValue } from "./named-values.js";
 import { RowReader } from "./row-reader.js";
+import type { SessionOptions } from "./session-options.js";
 import { readResult, type StatementResult } from "./statement-result.js";
 import { isStoring, undoUnless } from "./undo-changes.js";
 import { type WhyStopped, wholeResult, whyStopped } from "./whole-result.js";
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
 export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
-
-export interface SessionOptions {
-  /** Database file. @default an in-memory database */
-  readonly path?: string;
-  /** Opens the file read-only. @default false */
-  readonly readOnly?: boolean;
-  /** Memory that DuckDB may use before it spills to disk, in DuckDB's notation. @default "4GB" */
-  readonly memoryLimit?: string;
-  /**
-   * The folder in which the session creates its own spill folder, deleted on close.
-   * @default the system's temp folder
-   */
-  readonly spillUnder?: string;
-  /** @default the machine's cores */
-  readonly threads?: number;
-}
 
 /** Checks files that statements have read. If it throws, the last statement that read them fails with that error. */
 export type ReadCheck = (reads: readonly FileRead[]) => Promise<void>;
@@ -61,13 +46,17 @@ export class Session implements Disposable {
   #interrupts = 0;
   #reads: { readonly files: FileReads; readonly check: ReadCheck } | undefined;
   #isClosed = false;
+  /** Shared by a session and its siblings. */
+  readonly #database: { isClosed: boolean };
 
   private constructor(
     instance: DuckDBInstance,
     connection: DuckDBConnection,
     scans: TableScans,
     spillFolder: string | undefined,
+    database: { isClosed: boolean } = { isClosed: false },
   ) {
+    this.#database = database;
     this.#instance = instance;
     this.#connection = connection;
     this.#scans = scans;
@@ -110,6 +99,7 @@ export class Session implements Disposable {
         result,
         this.#whyStopped(sql, (statement) => values && statement.bind(values)),
         () => this.checkReads(),
+        () => this.#expectOpen(sql),
       );
     });
   }
@@ -239,11 +229,15 @@ export class Session implements Disposable {
     this.#connection.interrupt();
   }
 
-  /** Another connection to the same database, with its own temporary tables. */
+  /**
+   * Another connection to the same database, with its own temporary tables. It ends with the session that owns the
+   * database: statements and results that are read after that throw.
+   */
   async sibling(): Promise<Session> {
+    this.#expectOpen("sibling");
     const connection = await this.#instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
-    return new Session(this.#instance, connection, this.#scans, undefined);
+    return new Session(this.#instance, connection, this.#scans, undefined, this.#database);
   }
 
   close(): void {
@@ -252,6 +246,7 @@ export class Session implements Disposable {
     this.#reads?.files.close();
     this.#connection.closeSync();
     if (this.#spillFolder === undefined) return;
+    this.#database.isClosed = true;
     this.#instance.closeSync();
     rmSync(this.#spillFolder, { recursive: true, force: true });
   }
@@ -287,7 +282,7 @@ export class Session implements Disposable {
   }
 
   async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new QueryError("the session is closed", sql, { hint: "open another one" });
+    this.#expectOpen(sql);
     try {
       return await run();
     } catch (cause) {
@@ -295,5 +290,11 @@ export class Session implements Disposable {
       const { message, hint } = explained(cause);
       throw new QueryError(message, sql, { hint, cause });
     }
+  }
+
+  /** @throws {QueryError} where the session is closed, or the session that owns its database. */
+  #expectOpen(sql: string): void {
+    if (this.#isClosed || this.#database.isClosed)
+      throw new QueryError("the session is closed", sql, { hint: "open another one" });
   }
 }

@@ -19,8 +19,14 @@ export type WhyStopped = (rows: number) => Promise<Error>;
  * methods that read rows from the result call `fetchChunk`, so that they throw too.
  *
  * @param atEnd runs before the end is reported; what it throws is the result's error.
+ * @param expectOpen runs before each chunk; it throws where the result's session is closed.
  */
-export function wholeResult(result: DuckDBResult, why: WhyStopped, atEnd: () => Promise<void>): DuckDBResult {
+export function wholeResult(
+  result: DuckDBResult,
+  why: WhyStopped,
+  atEnd: () => Promise<void>,
+  expectOpen: () => void = () => {},
+): DuckDBResult {
   let rows = 0;
   let failure: Promise<Error> | undefined;
   let end: { readonly chunk: DuckDBDataChunk | null } | undefined;
@@ -29,6 +35,7 @@ export function wholeResult(result: DuckDBResult, why: WhyStopped, atEnd: () => 
     // A fetch after the end would make the result invalid.
     if (end !== undefined) return end.chunk;
     if (failure !== undefined) throw await failure;
+    expectOpen();
     const chunk = await fetchChunk();
     if (chunk !== null && chunk.rowCount > 0) {
       rows += chunk.rowCount;

@@ -19,3 +19,58 @@ test("a statement on a closed session is a clear error, and to close it again do
     expect(error).toEqual(closed);
   }
 });
+
+/** What reading a result after the session that owns the database has been closed ends with. */
+async function afterClosing(open: (session: Session) => Promise<() => Promise<unknown>>): Promise<unknown> {
+  const session = await Session.open({ threads: 1 });
+  const read = await open(session);
+  session.close();
+  return read().catch((caught: unknown) => caught);
+}
+
+test("siblings, streams and readers that are open when their session is closed end with a clear error", async () => {
+  const rows = "SELECT i FROM range(1000000) t(i)";
+  const uses: Record<string, (session: Session) => Promise<() => Promise<unknown>>> = {
+    "a statement of a sibling": async (session) => {
+      const sibling = await session.sibling();
+      return () => sibling.json("SELECT 1");
+    },
+    "a sibling of a sibling": async (session) => {
+      const sibling = await session.sibling();
+      return () => sibling.sibling();
+    },
+    "a stream": async (session) => {
+      const result = await session.stream(rows);
+      await result.fetchChunk();
+      return () => result.fetchChunk();
+    },
+    "a stream of a sibling": async (session) => {
+      const result = await (await session.sibling()).stream(rows);
+      await result.fetchChunk();
+      return () => result.fetchChunk();
+    },
+    "a reader": async (session) => {
+      const reader = await session.read(rows);
+      await reader.take(1);
+      return () => reader.take(10_000);
+    },
+    "record batches": async (session) => {
+      const batches = await session.batches(rows);
+      await batches.next();
+      return () => batches.next();
+    },
+  };
+  for (const [name, open] of Object.entries(uses)) {
+    const error = await afterClosing(open);
+    expect(error, name).toBeInstanceOf(QueryError);
+    expect((error as QueryError).message, name).toMatch(/the session is closed/);
+  }
+});
+
+test("a sibling that is closed before its session leaves the session and other siblings as they are", async () => {
+  using session = await Session.open({ threads: 1 });
+  using other = await session.sibling();
+  (await session.sibling()).close();
+  expect(await session.json("SELECT 1 AS x")).toEqual([{ x: 1 }]);
+  expect(await other.json("SELECT 1 AS x")).toEqual([{ x: 1 }]);
+});

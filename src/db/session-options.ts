@@ -1,0 +1,16 @@
+/** How a session is opened. */
+export interface SessionOptions {
+  /** Database file. @default an in-memory database */
+  readonly path?: string;
+  /** Opens the file read-only. @default false */
+  readonly readOnly?: boolean;
+  /** Memory that DuckDB may use before it spills to disk, in DuckDB's notation. @default "4GB" */
+  readonly memoryLimit?: string;
+  /**
+   * The folder in which the session creates its own spill folder, deleted on close.
+   * @default the system's temp folder
+   */
+  readonly spillUnder?: string;
+  /** @default the machine's cores */
+  readonly threads?: number;
+}
