@@ -43,9 +43,10 @@ async function damagedYear({ verify = true } = {}) {
   return { ask, reported, heal: () => copyFileSync(copy, path) };
 }
 
-test("a damaged file is found right after it was first read; requests that need it fail until it is put back", async () => {
+test("a damaged file is found before it is first read; requests that need it fail until it is put back", async () => {
   const { ask, reported, heal } = await damagedYear();
-  expect((await ask(year("600000.SH", 2024))).status).toBe(200);
+  const requests = [ask(year("600000.SH", 2024)), ask(year("600000.SH", 2024))];
+  expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([500, 500]);
   expect(await reported).toMatchObject({
     message: expect.stringMatching(
       /^table bars_1d: region=CN\/year=2024\/p-\S+\.parquet is not what was written/,

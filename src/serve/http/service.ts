@@ -45,8 +45,8 @@ export interface ServiceOptions {
   /** Threads that DuckDB may use. @default the machine's cores */
   readonly threads?: number;
   /**
-   * Compares each file with the hash in its name, in the background, after it was first read. A damaged file is logged,
-   * and later requests that need it fail. @default true
+   * Compares each file with the hash in its name before it is first read. A damaged file is logged, and requests that
+   * need it fail. @default true
    */
   readonly verify?: boolean;
   /** Milliseconds after which a request is aborted. @default 120000 */

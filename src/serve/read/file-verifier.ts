@@ -10,20 +10,19 @@ interface DamagedFile {
 }
 
 /**
- * Compares the files that requests read with the hashes in their names: each file once, in the background, after it
- * was first read, so that no request waits for it. A damaged file is reported, and later requests that need it fail
- * until it is restored.
+ * Compares the files that requests read with the hashes in their names: each file once, before it is first read, so that
+ * no response has rows of a damaged file. A damaged file is reported, and requests that need it fail until it is
+ * restored.
  */
 export class FileVerifier {
   readonly #lake: Lake;
   readonly #onDamage: (error: LakeError) => void;
-  /** Files that were seen, as objects: a table's snapshots share the objects of their files. */
+  /** Verified files, as objects: a table's snapshots share the objects of their files. */
   readonly #seen = new WeakSet<DataFile>();
-  /** Paths of files that were verified, or are waiting to be. */
-  readonly #known = new Set<string>();
+  /** Verifications by path, in progress or done; requests for the same file share them. */
+  readonly #known = new Map<string, Promise<void>>();
   readonly #damaged = new Map<string, DamagedFile>();
-  readonly #waiting: { readonly snapshot: Snapshot; readonly file: DataFile }[] = [];
-  #work: Promise<void> | undefined;
+  #isClosed = false;
 
   /** @param onDamage called once for each damaged file. */
   constructor(lake: Lake, onDamage: (error: LakeError) => void) {
@@ -32,20 +31,22 @@ export class FileVerifier {
   }
 
   /**
-   * Schedules the verification of files that a request is about to read.
+   * Verifies files that a request is about to read, one after another.
    *
-   * @throws {LakeError} for a file that is known to be damaged and was not restored.
+   * @throws {LakeError} for a file that is damaged and was not restored.
    */
-  async note(snapshot: Snapshot, files: readonly DataFile[]): Promise<void> {
+  async verify(snapshot: Snapshot, files: readonly DataFile[]): Promise<void> {
     for (const file of files) {
       if (this.#seen.has(file)) continue;
-      this.#seen.add(file);
       const path = pathOf(snapshot, file);
-      if (this.#known.has(path)) continue;
-      this.#known.add(path);
-      this.#waiting.push({ snapshot, file });
+      let verifying = this.#known.get(path);
+      if (verifying === undefined) {
+        if (this.#isClosed) throw new LakeError(`table ${snapshot.table.name}: the service is closing`);
+        verifying = this.#verifyOne(snapshot, file);
+        this.#known.set(path, verifying);
+      }
+      await verifying;
     }
-    if (this.#waiting.length > 0) this.#work ??= this.#verifyAll();
     if (this.#damaged.size === 0) return;
     for (const file of files) {
       const known = this.#damaged.get(pathOf(snapshot, file));
@@ -53,25 +54,19 @@ export class FileVerifier {
     }
   }
 
-  /** Cancels what has not started, and waits for the file that is being read. */
+  /** Begins no further verification, and waits for the files that are being read. */
   async close(): Promise<void> {
-    this.#waiting.length = 0;
-    await this.#work;
+    this.#isClosed = true;
+    await Promise.all(this.#known.values());
   }
 
-  async #verifyAll(): Promise<void> {
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      const { snapshot, file } = next;
-      const stamp = await this.#stampOf(snapshot, file);
-      const damage = await damageOf(this.#lake, snapshot, file).catch(unreadable);
-      if (damage?.kind === "damaged") this.#found(snapshot, file, damage, stamp);
-      else if (damage !== undefined) {
-        // A missing file makes the request that reads it fail; it is verified once it is restored.
-        this.#seen.delete(file);
-        this.#known.delete(pathOf(snapshot, file));
-      }
-    }
-    this.#work = undefined;
+  async #verifyOne(snapshot: Snapshot, file: DataFile): Promise<void> {
+    const stamp = await this.#stampOf(snapshot, file);
+    const damage = await damageOf(this.#lake, snapshot, file).catch(unreadable);
+    if (damage?.kind === "damaged") this.#found(snapshot, file, damage, stamp);
+    // A missing file makes the request that reads it fail; it is verified once it is restored.
+    if (damage === undefined || damage.kind === "damaged") this.#seen.add(file);
+    else this.#known.delete(pathOf(snapshot, file));
   }
 
   #found(snapshot: Snapshot, file: DataFile, { what }: FileDamage, stamp: string): void {

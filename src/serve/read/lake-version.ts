@@ -55,10 +55,10 @@ export class LakeVersion {
     return this.#pool.use(use, this.#signal);
   }
 
-  /** A SELECT of all columns of a table over some of its files. @throws {LakeError} for a file known to be damaged. */
+  /** A SELECT of all columns of a table over some of its files. @throws {LakeError} for a damaged file. */
   async relation(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
     const read = [...files];
-    await this.#verifier?.note(snapshot, read);
+    await this.#verifier?.verify(snapshot, read);
     return parquetRelation(session, this.#lake.filesOf(snapshot, read));
   }
 }
