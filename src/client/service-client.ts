@@ -81,6 +81,7 @@ export class ServiceClient {
   readonly #agent: Agent;
   readonly #quota: KeyQuota;
   #turn = 0;
+  #knownAheadMs = 0;
 
   constructor(options: ServiceClientOptions) {
     this.#options = options;
@@ -111,7 +112,7 @@ export class ServiceClient {
    * @param onSend called with each attempt, also with those that fail.
    * @param unsent ends the request only while it waits to be sent, or to be sent again.
    * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} invalid response;
-   *   {@link BarlakeError} where this machine's clock is ahead of the service's.
+   *   {@link ClockAheadError} where this machine's clock is ahead of the service's.
    */
   async ask<T>(
     ask: Ask,
@@ -161,6 +162,15 @@ export class ServiceClient {
     return this.#quota.sentLately;
   }
 
+  /**
+   * Accepts that this machine's clock is ahead of the service's: the caller uses the earlier of both times.
+   *
+   * @param aheadMs milliseconds.
+   */
+  acceptClockAhead(aheadMs: number): void {
+    this.#knownAheadMs = aheadMs;
+  }
+
   /** Closes the connections. */
   async close(): Promise<void> {
     await this.#agent.close();
@@ -208,7 +218,8 @@ export class ServiceClient {
         throw error;
       }
       permit.passed();
-      expectClockNotAhead(what, { sentAt, date: header("date"), age: header("age") });
+      const knownAheadMs = this.#knownAheadMs;
+      expectClockNotAhead(what, { sentAt, date: header("date"), age: header("age"), knownAheadMs });
       return await read(bounded(decodedBody(body, encoding), limits));
     } catch (error) {
       throw withRequest(what, error);

@@ -69,12 +69,18 @@ export function rejectedTable(rejected: readonly RejectCount[], lake: string): s
   ].join("\n");
 }
 
+function aheadText(aheadMs: number | undefined): string {
+  if (aheadMs === undefined) return "";
+  return `${paint("yellow", "warning:")} this machine's clock is ${duration(aheadMs)} ahead of the service's: what is newer than the service's time is left to later runs; set the clock that is wrong\n`;
+}
+
 /** The end of a run: what was requested, received, landed, set aside and left open. */
 export function runSummary(report: RunReport, lake: string): string {
   const { requests } = report;
   const colour = report.status === "complete" ? "green" : "red";
   const lines = [
     clockText(report.clockShiftMs) +
+      aheadText(report.clockAheadMs) +
       `${paint("bold", report.pipeline)} ${paint(colour, report.status)} in ${duration(report.durationMs)}: ` +
       `${plural(requests.sent, "request")} (${requests.answered} answered, ${requests.empty} empty, ${requests.refused} refused, ${requests.failed} failed), ` +
       `${plural(report.rows, "row")}, ${size(report.bytes)}`,

@@ -4,6 +4,7 @@ import type { Lease, Subject } from "../../lake/requests/request-leases.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { ledgerVersion } from "../ledger/ledger-sql.js";
 import type { Run } from "../run/run.js";
+import type { RunContext } from "../run/run-context.js";
 import { recoverResponses } from "../spool/recover-responses.js";
 import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars-demand.js";
 
@@ -41,7 +42,7 @@ export class SharedAsking {
     demand: BarsDemand,
   ): Promise<{ readonly facts: PlanFacts; readonly sharing: SharedAsking }> {
     const version = await ledgerVersion(run.context.lake);
-    const facts = await run.exclusive(() => readPlanFacts(run.context, demand));
+    const facts = await run.exclusive(() => readPlanFacts(marketParts(run.context), demand));
     return { facts, sharing: new SharedAsking(run, demand, facts, version) };
   }
 
@@ -128,7 +129,7 @@ export class SharedAsking {
     for (let one = this.#readUpTo + 1; one <= version; one++) isNew ||= !run.ledger.isOwn(one);
     if (isNew) {
       const before = this.#covered();
-      const { covered } = await run.exclusive(() => readPlanFacts(run.context, this.#demand));
+      const { covered } = await run.exclusive(() => readPlanFacts(marketParts(run.context), this.#demand));
       // Windows that this run counts as requested stay so: they may have failed, or wait to be landed.
       for (const [symbol, windows] of covered) {
         const known = this.#facts.covered.get(symbol) ?? [];
@@ -146,6 +147,11 @@ export class SharedAsking {
       for (const { start, end } of unionRanges(this.#facts.covered.get(symbol) ?? [])) sum += end - start;
     return sum;
   }
+}
+
+/** A run's parts with the clock that says what has happened. */
+function marketParts({ session, lake, marketClock }: RunContext): Parameters<typeof readPlanFacts>[0] {
+  return { session, lake, clock: marketClock };
 }
 
 /** Leases a subject, and waits while another run requests a part of it. */

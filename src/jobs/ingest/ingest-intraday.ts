@@ -24,7 +24,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
     BARS_1M.name,
     `${endpoint.method} ${endpoint.path}`,
   );
-  const due = universes.filter((id) => isDue(answered.get(id), run.context.clock.now()));
+  const due = universes.filter((id) => isDue(answered.get(id), run.context.marketClock.now()));
   run.progress.plan(BARS_1M.name, due.length);
   const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
   const landing = new LandingBars(run, BARS_1M);

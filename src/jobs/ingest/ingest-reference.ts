@@ -33,7 +33,7 @@ import { isInstrumentOf, noteRepeats, receivedMembers, receivedRecords } from ".
  */
 export async function ingestReference(run: Run, refreshHours: number): Promise<void> {
   const lease = await leaseInTurn(run, { dataset: INSTRUMENTS.name, symbols: [] });
-  const oldest = subHours(run.context.clock.now(), refreshHours).getTime();
+  const oldest = subHours(run.context.marketClock.now(), refreshHours).getTime();
   await ingestInstruments(run, oldest);
   if (!run.requests.isHalted(UNIVERSES.name)) await ingestUniverses(run, oldest);
   await run.ledger.land();

@@ -28,7 +28,7 @@ export interface StatementsDemand {
 
 /** Requests the statements of every symbol, and keeps each version that was not seen before. */
 export async function ingestStatements(run: Run, demand: StatementsDemand): Promise<void> {
-  const oldest = subHours(run.context.clock.now(), demand.refreshHours).getTime();
+  const oldest = subHours(run.context.marketClock.now(), demand.refreshHours).getTime();
   const symbols = [...demand.symbols.values()].flat().sort();
   for (const name of demand.tables) {
     const { table, endpoint } = STATEMENTS[name];

@@ -64,7 +64,7 @@ async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftove
   const { session, lake } = run.context;
   const holes = await run.exclusive(() => holesNow(session, lake, facts.asked));
   for (const [region, symbols] of demand.symbols) {
-    const { start, end } = rangeOf(region, demand, run.context.clock.now());
+    const { start, end } = rangeOf(region, demand, run.context.marketClock.now());
     for (const symbol of symbols) {
       for (const { reason, window } of holes.get(symbol) ?? []) {
         if (!INCOMPLETE.has(reason)) continue;

@@ -18,10 +18,10 @@ export class PendingLedger {
 
   /** The request that is about to be sent, or is counted as sent; its id is new. */
   newRequest({ method, path }: Endpoint, purpose: Purpose): Asked {
-    const { runId, pipeline, clock } = this.#context;
+    const { runId, pipeline, marketClock } = this.#context;
     const requestId = String(++this.#lastRequest).padStart(6, "0");
     const endpoint = `${method} ${path}`;
-    return { runId, pipeline, requestId, endpoint, askedAt: clock.now(), attempts: 0, ...purpose };
+    return { runId, pipeline, requestId, endpoint, askedAt: marketClock.now(), attempts: 0, ...purpose };
   }
 
   /** Adds an entry; the next {@link land} lands it. */

@@ -24,10 +24,14 @@ export interface RunParts {
   /** Limits that the service has shown. */
   readonly limits: RequestSizeLimits;
   readonly freeBytes: FreeBytes;
+  /** By how many milliseconds this machine's clock is ahead of the service's. @default 0 */
+  readonly clockAheadMs?: number | undefined;
 }
 
 /** What does not change during a run. */
 export interface RunContext extends RunParts {
+  /** The earlier of this machine's time and the service's: only what it shows as past has happened. */
+  readonly marketClock: Pick<Clock, "now">;
   /** Epoch milliseconds. */
   readonly startedAt: number;
   /** When the run began, on the monotonic clock. */
@@ -41,10 +45,13 @@ export interface RunContext extends RunParts {
 
 /** The context of a run that begins now. */
 export function runContext(parts: RunParts): RunContext {
-  const now = parts.clock.now();
+  const startedAt = parts.clock.now();
+  const marketClock = { now: () => parts.clock.now() - (parts.clockAheadMs ?? 0) };
+  const now = marketClock.now();
   return {
     ...parts,
-    startedAt: now,
+    marketClock,
+    startedAt,
     startedTicks: ticksOf(parts.clock),
     finalEnds: { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) },
   };

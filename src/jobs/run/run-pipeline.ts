@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { TZDate } from "@date-fns/tz";
 import { format } from "date-fns/format";
+import { ClockAheadError } from "../../client/clock-ahead.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
@@ -68,8 +69,12 @@ export interface RunEnvironment {
   readonly freeBytes?: FreeBytes;
 }
 
+/** A run whose clock is ahead begins again; more often only if responses give several times. */
+const MOST_STARTS = 3;
+
 /**
- * Runs a pipeline: requests what the ledger does not have, lands it, and creates the views again.
+ * Runs a pipeline: requests what the ledger does not have, lands it, and creates the views again. Where this machine's
+ * clock is ahead of the service's by up to a day, the run begins again and uses the service's time for what has happened.
  *
  * @throws {UsageError} for a pipeline that lacks what it needs (instruments, for example); {@link LakeError} for a
  *   broken lake.
@@ -79,6 +84,23 @@ export async function runPipeline(
   options: RunOptions,
   environment: RunEnvironment,
 ): Promise<RunReport> {
+  const { client } = environment;
+  let aheadMs = 0;
+  for (let starts = 1; ; starts++) {
+    client.acceptClockAhead(aheadMs);
+    const { report, failed } = await runOnce(pipeline, options, environment, aheadMs);
+    if (!(failed instanceof ClockAheadError) || !failed.isUsable || starts === MOST_STARTS) return report;
+    aheadMs = failed.aheadMs;
+  }
+}
+
+/** Runs a pipeline once. @returns its report, and the error that ended it, if any. */
+async function runOnce(
+  pipeline: Pipeline,
+  options: RunOptions,
+  environment: RunEnvironment,
+  clockAheadMs: number,
+): Promise<{ readonly report: RunReport; readonly failed: unknown }> {
   const { lake, client, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
   using session = await Session.open({ spillUnder: lake.work.staging });
@@ -93,6 +115,7 @@ export async function runPipeline(
     signal,
     limits: new RequestSizeLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
     freeBytes: environment.freeBytes ?? freeBytesOf,
+    ...(clockAheadMs > 0 && { clockAheadMs }),
   };
   const run = openRun(parts, environment.onProgress ?? (() => {}));
   const { context, log } = run;
@@ -125,7 +148,7 @@ export async function runPipeline(
   }
   await closeRun(run);
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
-  return report();
+  return { report: report(), failed };
 }
 
 /** Plans a pipeline of bars without a request; undefined for other kinds, whose requests depend on responses. */

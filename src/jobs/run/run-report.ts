@@ -22,6 +22,11 @@ export interface RunReport {
    * By how many milliseconds the machine's clock was set during the run, below 0 for back; undefined: it was not set.
    */
   readonly clockShiftMs: number | undefined;
+  /**
+   * By how many milliseconds this machine's clock is ahead of the service's; what happened after the service's time was
+   * left to later runs. Undefined: it is not ahead.
+   */
+  readonly clockAheadMs: number | undefined;
   readonly landed: readonly LandReport[];
   /** Changes of reference data and statements since the earlier snapshots. */
   readonly changes: readonly ReferenceChange[];
@@ -42,7 +47,10 @@ export interface RunReport {
  * @param failed the error that ended the run, if any.
  */
 export function reportOf(
-  context: Pick<RunContext, "runId" | "pipeline" | "signal" | "clock" | "startedAt" | "startedTicks">,
+  context: Pick<
+    RunContext,
+    "runId" | "pipeline" | "signal" | "clock" | "clockAheadMs" | "startedAt" | "startedTicks"
+  >,
   facts: RunFacts,
   planned: number,
   failed: unknown,
@@ -56,6 +64,7 @@ export function reportOf(
     bytes: facts.bytes,
     durationMs: elapsedMs(context),
     clockShiftMs: clockShiftMs(context),
+    clockAheadMs: context.clockAheadMs,
     landed: totals(facts.landed),
     changes: facts.changes,
     rejected: facts.rejected,

@@ -6,7 +6,8 @@ import { settleRun } from "../../../src/jobs/run/run-outcome.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { json } from "../../faults/scripted-service.js";
-import { dailyBars, right, scriptedMarket } from "../scripted-market.js";
+import { queryLake } from "../../lake/temporary-lake.js";
+import { barsOn, dailyBars, right, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-11" };
 
@@ -50,6 +51,37 @@ test("a clock ahead of the service's stops a run before anything lands, and the 
   expect((await lake.snapshot(BARS_1D)).version).toBe(-1);
   clock.advance(-7 * 86_400_000);
   expect(await run(DAILY, { symbols: ["600519.SH"] })).toMatchObject({ status: "complete", rows: 3 });
+});
+
+test("a service whose clock is hours behind: the run uses its time, reports it, and lands no bar as final too early", async () => {
+  const behind = 6 * 3_600_000;
+  const state = { behind };
+  // 20:00 in Shanghai; 14:00 by the service, whose session has not ended.
+  const market = await scriptedMarket((seen, response) => {
+    const date = new Date(market.clock.now() - state.behind).toUTCString();
+    const days = ["2024-01-10", "2024-01-11"].map((day) => Date.parse(`${day}T16:00:00Z`));
+    json(response, 200, { data: barsOn(days, seen, state.behind > 0 ? 9 : 10) }, { date });
+  }, "2024-01-12T12:00:00Z");
+  const { run, lake, clock, service } = market;
+  const daily = (): ReturnType<typeof run> => run(DAILY, { symbols: ["600519.SH"] });
+  const report = await daily();
+  expect(report).toMatchObject({ status: "complete", rows: 2, clockAheadMs: expect.any(Number) });
+  expect(Math.abs((report.clockAheadMs ?? 0) - behind)).toBeLessThan(2000);
+  expect(runSummary(report as never, "lake")).toContain("ahead of the service's");
+  const bars = (): Promise<unknown[]> =>
+    queryLake(lake, "SELECT trade_date::VARCHAR AS day, close, is_final FROM raw.bars_1d ORDER BY day");
+  expect(await bars()).toEqual([
+    { day: "2024-01-11", close: 9, is_final: true },
+    { day: "2024-01-12", close: 9, is_final: false },
+  ]);
+  // The service's clock is set: the bar that was still changing is requested again.
+  state.behind = 0;
+  clock.advance(1000);
+  const before = service.seen.length;
+  expect(await daily()).toMatchObject({ status: "complete", clockAheadMs: undefined });
+  expect(service.seen.length).toBeGreaterThan(before);
+  expect((await bars())[1]).toEqual({ day: "2024-01-12", close: 10, is_final: true });
+  expect((await daily()).requests.sent).toBe(0);
 });
 
 test("a duration below 0, of a record from before, is no number", () => {
