@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ServiceClient } from "../../src/client/service-client.js";
+import { type ReadResponse, ServiceClient } from "../../src/client/service-client.js";
 import { Session } from "../../src/db/session.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportReport, type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
@@ -15,6 +15,7 @@ import { openReader } from "../../src/lake/publish.js";
 import { RUNS } from "../../src/schema/runs.js";
 import { type Service, startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
+import { ENDPOINTS } from "../../src/wire/endpoints.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 
 /** Real market data: see its SOURCES.md for where it is from and which defects it has. */
@@ -25,6 +26,29 @@ if (!present) console.warn(`skipped: no real data at ${DATA}; set BARLAKE_REALDA
 const KEY = "e2e-key";
 /** A Saturday after the data: no session runs, and every day that is over has settled. */
 const CLOCK = virtualClock("2026-11-21T02:00:00Z");
+
+/** A client that keeps what it asked of the endpoint for bars, in order. */
+class RecordingClient extends ServiceClient {
+  readonly asked: {
+    readonly symbols: readonly string[];
+    readonly period: string;
+    readonly start: number;
+    readonly end: number;
+  }[] = [];
+
+  override ask<T>(...request: Parameters<ServiceClient["ask"]>): Promise<ReadResponse<T>> {
+    const [{ endpoint, query = {} }] = request;
+    const { symbols, period, start_time, end_time } = query;
+    if (endpoint === ENDPOINTS.klinesBatch)
+      this.asked.push({
+        symbols: String(symbols).split(","),
+        period: String(period),
+        start: Number(start_time),
+        end: Number(end_time),
+      });
+    return super.ask(...request) as Promise<ReadResponse<T>>;
+  }
+}
 
 /** Prepares long-format US statements as a user would: one row a symbol, period and filing, wide. */
 async function pivotStatements(
@@ -49,7 +73,7 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
   const imports = new Map<string, ImportReport>();
   const runs: RunReport[] = [];
   let service: Service;
-  let client: ServiceClient;
+  let client: RecordingClient;
   let b: Session;
   let symbols: { daily: string[]; minute: string[]; statements: string[] };
 
@@ -130,7 +154,7 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
     session.close();
 
     service = await startService(lakeA, { port: 0, keys: plainKeys([KEY]), clock: CLOCK });
-    client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock: CLOCK, timeoutMs: 0 });
+    client = new RecordingClient({ baseUrl: service.url, apiKey: KEY, clock: CLOCK, timeoutMs: 0 });
     runs.push(...(await ingestAll()));
     b = (await openReader(lakeB)).session;
   });
@@ -169,6 +193,24 @@ describe.skipIf(!present)("real data: files -> lake A -> HTTP -> lake B", () => 
       ["minute", "complete", []],
       ["financials", "complete", []],
     ]);
+  });
+
+  test("less than 2 % of the requests for bars are about nothing but what was requested before", () => {
+    // Each symbol's requested ranges by period, their ends inclusive.
+    const before = new Map<string, (readonly [start: number, end: number])[]>();
+    let extra = 0;
+    for (const { symbols: symbolsOf, period, start, end } of client.asked) {
+      const ranges = symbolsOf.map((symbol) => {
+        const known = before.get(`${symbol} ${period}`) ?? [];
+        before.set(`${symbol} ${period}`, [...known, [start, end]]);
+        return known;
+      });
+      if (ranges.every((known) => known.some(([first, last]) => first <= start && last >= end))) extra++;
+    }
+    const sent = client.asked.length;
+    expect(sent).toBe((runs[1]?.requests.sent as number) + (runs[2]?.requests.sent as number));
+    console.info(`real data: ${extra} of ${sent} requests are extra`);
+    expect(extra / sent).toBeLessThan(0.02);
   });
 
   test("lake A equals lake B, bar by bar and row by row", async () => {

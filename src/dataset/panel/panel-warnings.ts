@@ -30,9 +30,9 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
       `the lake has no trading days of ${region}: the days on which anything traded stand for them; barlake run daily brings an index with them`,
     );
   }
-  for (const { region, dates, first, last } of axes.assumed) {
+  for (const { region, dates, first: from, last: to } of axes.assumed) {
     warnings.push(
-      `${dates} dates of ${region} from ${first} to ${last} lie outside of its trading days that the lake knows: weekdays on which anything traded count as trading days there`,
+      `${dates} dates of ${region} from ${from} to ${to} lie outside of its trading days that the lake knows: weekdays on which anything traded count as trading days there`,
     );
   }
   if (spec.adjustment.startsWith("forward"))

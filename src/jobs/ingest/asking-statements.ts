@@ -68,12 +68,12 @@ export class AskingStatements {
       const { symbols, controls } = nextStatementsLook(waiting, size, this.#came, earlier);
       waiting = waiting.slice(symbols.length);
       progress.plan(name, 1);
-      const isShown = (present: number): boolean => present > 0 || (size === 1 && this.#came.size > 0);
-      const present = await this.#request([...controls, ...symbols], async ({ absent, present }) =>
+      const isShown = (came: number): boolean => came > 0 || (size === 1 && this.#came.size > 0);
+      const came = await this.#request([...controls, ...symbols], async ({ absent, present }) =>
         isShown(present) ? [] : absent,
       );
-      if (present === undefined) continue;
-      if (!isShown(present)) break;
+      if (came === undefined) continue;
+      if (!isShown(came)) break;
       for (const symbol of symbols) this.#doubtful.delete(symbol);
     }
     this.#conclude(earlier);
