@@ -196,9 +196,12 @@ test("closing finishes a response that is written, and that the network has not 
     const { socket } = message as { readonly socket: Socket };
     if (slow.length > 0) return;
     slow.push(socket);
-    const [write, writev] = [socket._write, socket._writev];
-    socket._write = (...chunk) => void isTaken.then(() => write.apply(socket, chunk));
-    socket._writev = (...chunks) => void isTaken.then(() => writev?.apply(socket, chunks));
+    for (const name of ["_write", "_writev"]) {
+      const send = Reflect.get(socket, name) as (...parameters: unknown[]) => void;
+      const later = (...parameters: unknown[]): void =>
+        void isTaken.then(() => send.apply(socket, parameters));
+      Reflect.set(socket, name, later);
+    }
   };
   subscribe("net.server.socket", onSocket);
   onTestFinished(() => void unsubscribe("net.server.socket", onSocket));
