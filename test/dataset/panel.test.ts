@@ -99,12 +99,21 @@ describe("a panel", () => {
       const quick = await cellsOf(await open({ adjustment, fields }));
       const bySql = await cellsOf(await open({ adjustment, fields: [...fields, { name: "one", sql: "1" }] }));
       expect(quick.size).toBe(bySql.size);
-      for (const [key, { change, vwap, ...cell }] of quick) {
-        const { one, change: change2, vwap: vwap2, ...other } = bySql.get(key) as Record<string, number>;
-        expect(cell).toEqual(other);
-        if (one === 1) expect(change).toBeCloseTo(change2 as number, 12);
-        if (one === 1) expect(vwap).toBeCloseTo(vwap2 as number, 9);
+      // Sums that are rounded at other steps differ in their last digits.
+      const tolerances: Readonly<Record<string, number>> = { change: 5e-13, vwap: 5e-10 };
+      const differ: unknown[] = [];
+      for (const [key, cell] of quick) {
+        const other = bySql.get(key);
+        for (const name of fields) {
+          const [own, its, tolerance] = [cell[name], other?.[name], tolerances[name]];
+          const isSame =
+            tolerance === undefined
+              ? Object.is(own, its)
+              : other?.one !== 1 || Math.abs(Number(own) - Number(its)) < tolerance;
+          if (!isSame) differ.push([key, name, own, its]);
+        }
       }
+      expect(differ).toEqual([]);
     },
   );
 
@@ -406,7 +415,7 @@ test("is the same whatever order the lake's files have", async () => {
   try {
     let from = 0;
     for (const to of [60, 80, 100, 120, 140, 160]) {
-      await grow(lake, DAYS[from] as TradingDate, DAYS[to] as TradingDate);
+      await grow(lake, DAYS[from] as TradingDate, DAYS[to] as TradingDate, { reference: false });
       from = to + 1;
     }
     const { session } = await openReader(lake, { threads: 2 });
@@ -416,7 +425,10 @@ test("is the same whatever order the lake's files have", async () => {
     const fields = ["open", "close", "factor"];
     const quick = await cellsOf(await openPanel(reader, spec(fields)));
     const bySql = await cellsOf(await openPanel(reader, spec([...fields, { name: "one", sql: "1" }])));
-    for (const [key, cell] of quick) expect(bySql.get(key)).toMatchObject(cell);
+    const differ = [...quick].filter(([key, cell]) =>
+      fields.some((name) => !Object.is(cell[name], bySql.get(key)?.[name])),
+    );
+    expect(differ).toEqual([]);
     expect(quick.size).toBeGreaterThan(500);
   } finally {
     remove();

@@ -1,7 +1,11 @@
-import { expect, onTestFinished, test } from "vitest";
-import type { Session } from "../../src/db/session.js";
-import type { Lake } from "../../src/lake/lake.js";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { Session } from "../../src/db/session.js";
+import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
+import { openRejects } from "../../src/lake/land/rejects.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../src/lake/publish.js";
@@ -68,23 +72,26 @@ async function readerOf(lake: Lake): Promise<Session> {
   return session;
 }
 
-/** A year in twelve partitions of several files each, compacted. */
-async function compactYear(): Promise<{ lake: Lake; newest: Snapshot }> {
-  const [lake, session] = [temporaryLake(), await openSession()];
+/** A year in twelve partitions of several files each, compacted; the tests only read it. */
+const compacted = new Lake(mkdtempSync(join(tmpdir(), "barlake-")), { hasDatabase: false });
+
+beforeAll(async () => {
+  using session = await Session.open({ threads: 2 });
+  await openRejects(session);
   for (const first of [0, 4, 8, 12])
-    await landMonths(session, lake, { months: 12, symbols: 4, minutes: 200, first });
-  await landMonths(session, lake, { months: 12, symbols: 16, minutes: 100, first: 100 });
-  await optimize(session, lake, BARS_1M, { runId: "test", targetBytes: 30_000 }, virtualClock(T0));
-  return { lake, newest: await lake.snapshot(BARS_1M) };
-}
+    await landMonths(session, compacted, { months: 12, symbols: 4, minutes: 200, first });
+  await landMonths(session, compacted, { months: 12, symbols: 16, minutes: 100, first: 100 });
+  await optimize(session, compacted, BARS_1M, { runId: "test", targetBytes: 30_000 }, virtualClock(T0));
+});
+
+afterAll(() => rmSync(compacted.folder, { recursive: true, force: true }));
 
 test("one symbol's month out of a compacted year opens the files of that month alone, however it is asked for", async () => {
-  const { lake, newest } = await compactYear();
-  const files = [...newest.files.values()];
+  const files = [...(await compacted.snapshot(BARS_1M)).files.values()];
   const june = files.filter((file) => file.partitionValues.month === "2025-06-01");
   expect(new Set(files.map((file) => file.partitionValues.month)).size).toBe(12);
   expect(june.length).toBeGreaterThanOrEqual(3);
-  const session = await readerOf(lake);
+  const session = await readerOf(compacted);
   const expected =
     "SELECT count(*) AS n, min(trade_date)::VARCHAR AS day FROM bars_1m WHERE symbol = '600005.SH'";
   for (const range of [
@@ -119,13 +126,13 @@ test("of a large file, one symbol's month reads one row group or two", async () 
 });
 
 test("the rows of a view with branches are those of its files", async () => {
-  const { lake, newest } = await compactYear();
-  const session = await readerOf(lake);
+  const session = await readerOf(compacted);
   const [view] = await session.json<{ sql: string }>(
     "SELECT sql FROM duckdb_views() WHERE schema_name = 'raw' AND view_name = 'bars_1m'",
   );
   expect(view?.sql).toContain("UNION ALL");
-  const rows = [...newest.files.values()].reduce((sum, { stats }) => sum + (stats?.numRecords ?? 0), 0);
+  const { files } = await compacted.snapshot(BARS_1M);
+  const rows = [...files.values()].reduce((sum, { stats }) => sum + (stats?.numRecords ?? 0), 0);
   const [counted] = await session.json(
     "SELECT count(*) AS n, count(DISTINCT (symbol, timestamp)) AS keys FROM bars_1m",
   );

@@ -44,8 +44,9 @@ export async function readLedgerWindows(
   options: ReadOptions,
 ): Promise<LedgerWindows> {
   await using asked = new TempTable(session, "asked_windows");
-  const { version, hasLosses, hasHoles } = await fillAsked(session, lake, dataset, asked);
-  const windows = await answeredWindows(session, asked, options);
+  const { version, hasResponses, hasLosses, hasHoles } = await fillAsked(session, lake, dataset, asked);
+  const windows: Answered = { answered: new Map(), recent: new Map() };
+  if (hasResponses) await addAnswered(session, asked, options, windows);
   if (hasLosses) await subtractLosses(session, asked, options, windows);
   return { dataset, version, ...windows, holes: hasHoles ? await holesIn(session, asked) : new Map() };
 }
@@ -91,13 +92,22 @@ export async function holesNow(session: Session, lake: Lake, known: LedgerWindow
   return hasHoles ? await holesIn(session, asked) : new Map();
 }
 
+/** What is in a table of requested windows. */
+interface AskedFacts {
+  /** The version of the ledger. */
+  readonly version: number;
+  readonly hasResponses: boolean;
+  readonly hasLosses: boolean;
+  readonly hasHoles: boolean;
+}
+
 /** Fills a table with the windows of a dataset that were requested, or whose bars were lost; one row for each symbol. */
 async function fillAsked(
   session: Session,
   lake: Lake,
   dataset: string,
   asked: TempTable,
-): Promise<{ readonly version: number; readonly hasLosses: boolean; readonly hasHoles: boolean }> {
+): Promise<AskedFacts> {
   const ledger = await lake.snapshot(REQUESTS);
   // Ledgers from before reasons were recorded: a response without any bar explained nothing.
   await asked.fill(
@@ -109,11 +119,13 @@ async function fillAsked(
        WHERE dataset = $1 AND status IN ('answered', 'empty', 'lost') AND window_start < least(window_end, final_end))`,
     [dataset],
   );
-  const [kinds] = await session.json<{ losses: boolean | null; holes: boolean | null }>(
-    `SELECT bool_or(is_lost) AS losses, bool_or(hole IS NOT NULL) AS holes FROM ${asked.name}`,
+  const [kinds] = await session.json<Record<"responses" | "losses" | "holes", boolean | null>>(
+    `SELECT bool_or(NOT is_lost) AS responses, bool_or(is_lost) AS losses, bool_or(hole IS NOT NULL) AS holes
+     FROM ${asked.name}`,
   );
   return {
     version: ledger.version,
+    hasResponses: kinds?.responses === true,
     hasLosses: kinds?.losses === true,
     hasHoles: kinds?.holes === true,
   };
@@ -131,7 +143,12 @@ function countingSql(asked: TempTable, { now }: ReadOptions): string {
     WHERE NOT is_lost AND (asked_at >= ${instantSql(now - REVISIT_DAYS * DAY_MS)} OR NOT is_absent)`;
 }
 
-async function answeredWindows(session: Session, asked: TempTable, options: ReadOptions): Promise<Answered> {
+async function addAnswered(
+  session: Session,
+  asked: TempTable,
+  options: ReadOptions,
+  windows: Answered,
+): Promise<void> {
   const { recentSince } = options;
   const recentSql =
     recentSince === undefined
@@ -149,14 +166,12 @@ async function answeredWindows(session: Session, asked: TempTable, options: Read
      SELECT symbol, recent, epoch_ms(min(s))::DOUBLE AS start, epoch_ms(max(e))::DOUBLE AS "end"
      FROM numbered GROUP BY symbol, recent, island ORDER BY start`,
   );
-  const windows: Answered = { answered: new Map(), recent: new Map() };
   for (const { symbol, recent, start, end } of rows) {
     const own = recent ? windows.recent : windows.answered;
     const known = own.get(symbol);
     if (known === undefined) own.set(symbol, [{ start, end }]);
     else known.push({ start, end });
   }
-  return windows;
 }
 
 /** For symbols with a loss, subtracts from each window the ranges that were lost after its request. */

@@ -64,8 +64,22 @@ export async function runSchedule(
     const next = nextRuns(states, isTradingDay);
     if (reported !== JSON.stringify(next)) await onEvent({ kind: "waiting", next });
     reported = JSON.stringify(next);
-    const at = Math.min(next[0]?.at ?? Number.POSITIVE_INFINITY, scrubAt);
-    await clock.sleep(Math.min(at - clock.now(), LONGEST_SLEEP_MS), signal).catch(unlessAborted(signal));
+    await sleepUntil(Math.min(next[0]?.at ?? Number.POSITIVE_INFINITY, scrubAt), environment);
+  }
+}
+
+/**
+ * Sleeps until a time (epoch milliseconds). Until then no due time changes: only a run and its event change them. Where
+ * the clock is set back it returns at once.
+ */
+async function sleepUntil(
+  at: number,
+  { clock, signal }: Pick<ScheduleEnvironment, "clock" | "signal">,
+): Promise<void> {
+  let [before, now] = [Number.NEGATIVE_INFINITY, clock.now()];
+  while (now >= before && now < at && !signal.aborted) {
+    await clock.sleep(Math.min(at - now, LONGEST_SLEEP_MS), signal).catch(unlessAborted(signal));
+    [before, now] = [now, clock.now()];
   }
 }
 

@@ -23,11 +23,15 @@ interface RowGroup {
  * @returns whether the file is sorted now. It is not where row groups overlap, or lack statistics.
  */
 export async function orderRowGroups(session: Session, file: string, table: TableSchema): Promise<boolean> {
+  const footer = await readFooter((range) => readRangeOf(file, range));
+  // The rows of one group are in the order of the scan.
+  if (listElements(footer, ROW_GROUPS).length <= 1) return true;
   const groups = await groupsInOrder(session, file, table);
   if (groups.some((group, i) => i > 0 && !precedes(groups[i - 1] as RowGroup, group))) return false;
   if (groups.some(({ id }, index) => id !== index)) {
     await permute(
       file,
+      footer,
       groups.map(({ id }) => id),
     );
   }
@@ -65,8 +69,7 @@ function precedes(a: RowGroup, b: RowGroup): boolean {
   return false;
 }
 
-async function permute(path: string, order: readonly number[]): Promise<void> {
-  const footer = await readFooter((range) => readRangeOf(path, range));
+async function permute(path: string, footer: Buffer, order: readonly number[]): Promise<void> {
   const size = (await factsOfFile(path))?.size ?? 0;
   await overwrite(path, permuted(footer.subarray(0, -TRAILER_BYTES), order), size - footer.length);
 }

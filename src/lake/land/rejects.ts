@@ -113,7 +113,8 @@ export async function saveRejects(
     `SELECT rule, any_value(reason ORDER BY line) AS reason, source, min(line)::DOUBLE AS line, sum(coalesce(bars, 1))::BIGINT AS rows
      FROM ${TABLE} GROUP BY rule, source ORDER BY rows DESC, source`,
   );
-  if (isNew && counts.length > 0) await dropKept(session, lake);
+  if (counts.length === 0) return [];
+  if (isNew) await dropKept(session, lake);
   const [left] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${TABLE}`);
   if ((left?.n ?? 0) > 0) {
     await writeRejects(session, lake, `${FOLDER}/${runId}.ndjson`);
