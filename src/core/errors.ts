@@ -88,3 +88,16 @@ export class QueryError extends BarlakeError {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The error of a server that cannot listen on its address, because another program does, for example. */
+export function cannotListen(
+  subject: string,
+  { host, port }: { readonly host: string; readonly port: number },
+  cause: unknown,
+  hint: string,
+): BarlakeError {
+  return new BarlakeError(`${subject}: cannot listen on ${host}, port ${port}: ${messageOf(cause)}`, {
+    cause,
+    hint,
+  });
+}

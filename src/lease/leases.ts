@@ -90,7 +90,7 @@ export class Leases<T> {
     this.#clock = clock;
   }
 
-  /** Creates a lease, whoever else has one. */
+  /** Creates a lease, also where others have leases that conflict. */
   async add(content: T, options: OwnLeaseOptions = {}): Promise<OwnLease> {
     const own = this.#register(content, options);
     try {

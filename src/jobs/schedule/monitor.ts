@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import fastify from "fastify";
-import { BarlakeError, messageOf } from "../../core/errors.js";
+import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { IsTradingDay } from "../../plan/due-times.js";
 import type { ScheduleMetrics } from "./metrics.js";
@@ -46,10 +46,7 @@ export async function startMonitor(
   try {
     await app.listen({ host, port });
   } catch (cause) {
-    throw new BarlakeError(`monitor: cannot listen on ${host}, port ${port}: ${messageOf(cause)}`, {
-      cause,
-      hint: "give another --metrics-port, or leave it out",
-    });
+    throw cannotListen("monitor", { host, port }, cause, "give another --metrics-port, or leave it out");
   }
   const { address, port: taken, family } = app.server.address() as AddressInfo;
   return {

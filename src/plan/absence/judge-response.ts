@@ -170,7 +170,10 @@ function quietSessions(
 ): QuietSessions[] {
   const seen = new Map(spans.map((span) => [span.symbol, daysWithBars(span, columns.timestamp, days)]));
   const open = new Set([...seen.values()].flat());
-  const isClosed = (day: number): boolean => spans.length >= MANY_SYMBOLS && !open.has(day);
+  const firstOpen = Math.min(...open);
+  // Before the first bar of all symbols nothing shows whether a day was a session.
+  const isClosed = (day: number): boolean =>
+    spans.length >= MANY_SYMBOLS && day > firstOpen && !open.has(day);
   const inDoubt = new Set(doubts.map(({ symbol }) => symbol));
   const quiet: QuietSessions[] = [];
   for (const { symbols, window } of settled) {

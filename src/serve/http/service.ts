@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
@@ -71,7 +72,8 @@ const QUERY_MEMORY = "256MB";
  * Serves the interface from a lake. Every request sees the newest commit of each table at the time of the request, or
  * all tables at the same point in time.
  *
- * @throws {LakeError} where the lake cannot be read, or does not have the version.
+ * @throws {LakeError} where the lake cannot be read, or does not have the version; {@link BarlakeError} where it cannot
+ *   listen on the address.
  */
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
   const pool = await SessionPool.open(options.connections ?? 3, {
@@ -91,7 +93,10 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
   try {
     for (const err of await reader.check())
       options.logger?.error({ err }, "a table cannot be read: requests that need it fail, the others do not");
-    await app.listen({ host: options.host ?? "127.0.0.1", port: options.port });
+    const at = { host: options.host ?? "127.0.0.1", port: options.port };
+    await app.listen(at).catch((cause: unknown) => {
+      throw cannotListen("service", at, cause, "give another --port, or end the program that listens there");
+    });
   } catch (error) {
     await pool.close();
     throw error;

@@ -160,6 +160,14 @@ test("a day on which nothing comes of many symbols is taken for a holiday, and a
   expect((await run(DAILY, { symbols: many })).requests.sent).toBe(2);
 });
 
+test("what lies before the first bar of many symbols is no holiday", async () => {
+  const many = Array.from({ length: 12 }, (_, n) => `${600_000 + n}.SH`);
+  const { run } = await scriptedMarket(right(Object.fromEntries(many.map((symbol) => [symbol, DAYS]))), NOW);
+  const report = await run({ ...DAILY, from: "2023-10-02" }, { symbols: many });
+  expect(report.status).toBe("complete");
+  expect(report.completeness[0]?.absent).toEqual([{ reason: "not_yet", symbols: 12, sessions: 12 * 65 }]);
+});
+
 test("minutes of a region that has daily bars alone are explained, at one request for all windows", async () => {
   const market = { "600519.SH": minutes(DAYS.slice(-5)) };
   const { run } = await scriptedMarket(right(market), NOW);

@@ -4,8 +4,10 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../../src/client/system-clock.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
+import { startService } from "../../../src/serve/http/service.js";
 import { plainKeys } from "../../../src/serve/keys/key-ring.js";
 import { ENDPOINTS, pathOf } from "../../../src/wire/endpoints.js";
 import { retryAfterMs } from "../../../src/wire/error-body.js";
@@ -149,6 +151,17 @@ test("a failure shows the client nothing but the request's id, and the log its c
   expect(errors).toHaveLength(1);
   expect(errors[0]?.requestId).toBe(id);
   expect(errors[0]?.err?.message).toContain("parquet");
+});
+
+test("a port that is taken is refused with what to do", async () => {
+  const { port } = served.service;
+  const options = { port, keys: plainKeys([KEY]), clock: systemClock };
+  await expect(startService(lake, options)).rejects.toThrow(
+    expect.objectContaining({
+      message: expect.stringMatching(/^service: cannot listen on 127\.0\.0\.1, port \d+: .*EADDRINUSE/),
+      hint: expect.stringMatching(/--port/),
+    }),
+  );
 });
 
 test("closing finishes what is running, and frees the port", async () => {
