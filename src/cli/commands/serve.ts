@@ -36,7 +36,7 @@ export function addServe(cli: Cli): void {
     .command("serve")
     .addOption(new Option("--port <n>", "port; 0 takes a free one").default(8080).argParser(portOption))
     .option("--host <address>", "address to listen on", "127.0.0.1")
-    .option("--no-verify", "do not compare files with the hashes in their names after they were first read")
+    .option("--no-verify", "do not compare files with the hashes in their names before they are first read")
     .addOption(keysOption())
     .addOption(
       new Option("--rpm <n>", "requests a minute of each key that has no number of its own").argParser(
