@@ -1,8 +1,9 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Lake } from "../../src/lake/lake.js";
+import { commit } from "../../src/lake/log/commit.js";
 import type { Action, AddFile } from "../../src/lake/log/delta-actions.js";
-import { commit, schemaActions } from "../../src/lake/log/delta-log.js";
+import { schemaActions } from "../../src/lake/log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { Benchmark, Case, Outcome } from "../benchmark.js";

@@ -10,8 +10,8 @@ import { type LostFile, lostFiles } from "../../lake/files/lost-files.js";
 import { restoreFile } from "../../lake/files/restore-file.js";
 import { recordVerified } from "../../lake/files/verified-files.js";
 import type { Lake } from "../../lake/lake.js";
+import { commitWithRetries } from "../../lake/log/commit.js";
 import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
-import { commitBehind } from "../../lake/log/commit-behind.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -150,7 +150,7 @@ async function takeOut(
     if (left.length === 0) return newest;
     const rows = left.reduce((sum, { rows: own }) => sum + (own ?? 0), 0);
     const info = { numRemovedFiles: left.length, numLostRows: rows };
-    const after = await commitBehind(lake, newest, {
+    const after = await commitWithRetries(lake, newest, {
       actions: [
         commitInfoAction({ operation: "REPAIR", runId, now }, info),
         ...left.map(({ file }) => removeAction(file, { now, dataChange: true })),

@@ -7,10 +7,10 @@ import { deleteDataFiles } from "../files/data-file.js";
 import { overlappingFiles } from "../files/prune.js";
 import { verifyContent } from "../files/verify-content.js";
 import type { Lake } from "../lake.js";
+import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction, txnAction } from "../log/commit-actions.js";
-import { commitBehind, tooManyWriters } from "../log/commit-behind.js";
 import type { Action } from "../log/delta-actions.js";
-import { schemaActions } from "../log/delta-log.js";
+import { schemaActions } from "../log/schema-actions.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { findChanges, type RowChange } from "./changes.js";
 import { evolvedColumns } from "./evolve-columns.js";
@@ -158,7 +158,7 @@ async function landOn(
   ];
   const landing = { base, staged, compared };
   // If this throws, the commit may still have succeeded, so the written files must stay.
-  const after = await commitBehind(lake, base, {
+  const after = await commitWithRetries(lake, base, {
     actions,
     stillHolds: (newest) =>
       newest.metaData === base.metaData && !hasLanded(newest, options) && !isTouched(landing, newest),

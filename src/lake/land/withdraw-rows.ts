@@ -5,8 +5,8 @@ import type { TableSchema } from "../../schema/column.js";
 import { deleteDataFiles, isCompacted, writeDataFile } from "../files/data-file.js";
 import { verifyContent } from "../files/verify-content.js";
 import type { Lake } from "../lake.js";
+import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction } from "../log/commit-actions.js";
-import { commitBehind, tooManyWriters } from "../log/commit-behind.js";
 import type { AddFile } from "../log/delta-actions.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 
@@ -73,7 +73,7 @@ async function withdrawFrom(
     );
     adds.push(await writeDataFile(session, lake, base, left, values, { as, now }));
   }
-  const after = await commitBehind(lake, base, {
+  const after = await commitWithRetries(lake, base, {
     actions: [
       commitInfoAction({ operation: "WITHDRAW", runId, now }, { numDeletedRows: rows }),
       ...files.map((file) => removeAction(file, { now, dataChange: true })),

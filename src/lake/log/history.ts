@@ -1,7 +1,7 @@
 import type { TableSchema } from "../../schema/column.js";
 import type { Storage } from "../storage/storage.js";
-import { commitsOf } from "./delta-log.js";
 import { listLog, MissingEntry } from "./log-files.js";
+import { commitsOf } from "./read-log.js";
 import { type Commit, commitTime } from "./snapshot.js";
 
 /** A version of a table, and the commit that made it. */

@@ -5,8 +5,8 @@ import { planCompaction } from "../../plan/compaction.js";
 import type { TableSchema } from "../../schema/column.js";
 import { deleteDataFiles } from "../files/data-file.js";
 import { byteCount, type Lake } from "../lake.js";
+import { commitWithRetries } from "../log/commit.js";
 import { commitInfoAction, removeAction } from "../log/commit-actions.js";
-import { commitBehind } from "../log/commit-behind.js";
 import type { Action } from "../log/delta-actions.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { candidatesOf, type Replacement, rewritePartition } from "./rewrite-partition.js";
@@ -135,7 +135,7 @@ async function commitReplacement(
 ): Promise<boolean> {
   const now = clock.now();
   const actions = actionsOf(replacement, runId, now);
-  const after = await commitBehind(lake, base, {
+  const after = await commitWithRetries(lake, base, {
     actions,
     stillHolds: ({ files, metaData }) =>
       metaData === base.metaData && replacement.removed.every(({ path }) => files.has(path)),

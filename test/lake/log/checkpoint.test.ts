@@ -2,9 +2,11 @@ import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSyn
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { Lake } from "../../../src/lake/lake.js";
+import { commit } from "../../../src/lake/log/commit.js";
 import type { Action } from "../../../src/lake/log/delta-actions.js";
-import { commit, readLog, schemaActions } from "../../../src/lake/log/delta-log.js";
 import { readHistory } from "../../../src/lake/log/history.js";
+import { readLog } from "../../../src/lake/log/read-log.js";
+import { schemaActions } from "../../../src/lake/log/schema-actions.js";
 import { addActionOf, type DataFile, emptySnapshot, type Snapshot } from "../../../src/lake/log/snapshot.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";

@@ -1,7 +1,6 @@
 import { BarlakeError, messageOf } from "../../../core/errors.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { readCheckpoint } from "../../log/checkpoint.js";
-import { readCommit } from "../../log/delta-log.js";
 import {
   type CheckpointFiles,
   commitFile,
@@ -9,6 +8,7 @@ import {
   lastCheckpointFile,
   listLog,
 } from "../../log/log-files.js";
+import { readCommit } from "../../log/read-log.js";
 import { type Commit, Draft, emptySnapshot, type Snapshot } from "../../log/snapshot.js";
 import type { Storage } from "../../storage/storage.js";
 import { checkpointDifference } from "./checkpoint-difference.js";

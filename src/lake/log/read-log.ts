@@ -1,13 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { LakeError, messageOf } from "../../core/errors.js";
-import type { Column } from "../../schema/column.js";
-import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
-import { CHECKPOINT_INTERVAL, readCheckpoint, writeCheckpoint } from "./checkpoint.js";
-import { parseActions } from "./commit-text.js";
-import { type Action, type MetaData, PROTOCOL } from "./delta-actions.js";
-import { checkWritable } from "./delta-protocol.js";
-import { schemaString } from "./delta-schema.js";
+import { readCheckpoint } from "./checkpoint.js";
 import {
   commitFile,
   hasAllBehind,
@@ -17,7 +10,8 @@ import {
   MissingEntry,
   RESTORE_HINT,
 } from "./log-files.js";
-import { type Commit, commitTime, Draft, decodePath, emptySnapshot, type Snapshot } from "./snapshot.js";
+import { parseActions } from "./parse-actions.js";
+import { type Commit, commitTime, Draft, emptySnapshot, type Snapshot } from "./snapshot.js";
 
 /** Which part of a log is read. */
 export interface LogRange {
@@ -94,83 +88,6 @@ export async function* commitsOf(storage: Storage, table: string, start: number)
     if (one === undefined) return;
     yield one;
   }
-}
-
-/**
- * Commits actions as the version after `base`, and writes a checkpoint every {@link CHECKPOINT_INTERVAL} commits.
- *
- * @param now epoch milliseconds.
- * @returns the table afterwards, or undefined when another writer has taken that version: then nothing was committed.
- * @throws {LakeError} for a table whose own rules forbid the commit, or cannot be checked by this version.
- */
-export async function commit(
-  places: LakePlaces,
-  base: Snapshot,
-  actions: readonly Action[],
-  now: number,
-): Promise<Snapshot | undefined> {
-  const { storage } = places;
-  const { name } = base.table;
-  checkWritable(name, base.metaData, actions);
-  const version = base.version + 1;
-  if ((await listLog(storage, name)).newest !== base.version) return undefined;
-  const text = actions.map((action) => `${JSON.stringify(action)}\n`).join("");
-  const done = await storage.putIfAbsent(commitFile(name, version), text);
-  if (!done || !(await isInLog(storage, base, actions))) return undefined;
-  const draft = new Draft(base);
-  draft.apply({ version, actions });
-  const after = draft.finish();
-  // A failed checkpoint does not affect the commit: the log is complete without it.
-  if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
-    await writeCheckpoint(places, after, now).catch(() => undefined);
-  return after;
-}
-
-/**
- * Whether a written commit is part of its table's log. It is not where other writers got far ahead between the list of
- * the log and the commit (the machine slept, for example) and deleted the commits before it. No reader sees such a
- * commit, so it is deleted.
- */
-async function isInLog(storage: Storage, base: Snapshot, actions: readonly Action[]): Promise<boolean> {
-  const { table } = base;
-  if (hasAllBehind(await listLog(storage, table.name), base.version + 1)) return true;
-  const now = await readLog(storage, emptySnapshot(table));
-  const isKnown = actions.every((action) => {
-    if ("txn" in action) return now.txns.has(action.txn.appId);
-    if ("remove" in action) return !now.files.has(decodePath(action.remove.path));
-    if (!("add" in action)) return true;
-    const path = decodePath(action.add.path);
-    return now.files.has(path) || now.removed.has(path);
-  });
-  if (!isKnown) await storage.delete(commitFile(table.name, base.version + 1));
-  return isKnown;
-}
-
-/** The configuration key that marks a table whose columns changed when it already had commits. */
-const COLUMNS_ADDED = "barlake.columnsAdded";
-
-/** Whether a table's files may differ in their columns. */
-export function hasMixedFiles({ table, columns, metaData }: Snapshot): boolean {
-  const isEvolved = metaData?.configuration[COLUMNS_ADDED] === "true";
-  return isEvolved || columns.length !== table.columns.length;
-}
-
-/** The actions that set a table's columns: in its first commit, or when they change. */
-export function schemaActions(base: Snapshot, columns: readonly Column[], now: number): Action[] {
-  const { table, metaData } = base;
-  const configuration = { ...metaData?.configuration };
-  if (base.version >= 0) configuration[COLUMNS_ADDED] = "true";
-  const next: MetaData = {
-    id: metaData?.id ?? randomUUID(),
-    name: table.name,
-    description: table.doc,
-    format: { provider: "parquet", options: {} },
-    schemaString: schemaString(columns),
-    partitionColumns: table.partition,
-    configuration,
-    createdTime: metaData?.createdTime ?? now,
-  };
-  return base.version < 0 ? [{ protocol: PROTOCOL }, { metaData: next }] : [{ metaData: next }];
 }
 
 /** The newest readable checkpoint within the range; undefined where the log is read from its first commit. */

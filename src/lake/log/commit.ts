@@ -1,0 +1,104 @@
+import { CommitConflict } from "../../core/errors.js";
+import type { Lake } from "../lake.js";
+import type { LakePlaces } from "../local/work-folder.js";
+import type { Storage } from "../storage/storage.js";
+import { CHECKPOINT_INTERVAL, writeCheckpoint } from "./checkpoint.js";
+import type { Action } from "./delta-actions.js";
+import { checkWritable } from "./delta-protocol.js";
+import { commitFile, hasAllBehind, listLog } from "./log-files.js";
+import { readLog } from "./read-log.js";
+import { Draft, decodePath, emptySnapshot, type Snapshot } from "./snapshot.js";
+
+/** Attempts at one commit while other writers take the versions: each costs a millisecond. */
+const MAX_TRIES = 1000;
+
+/** A commit that may follow commits of other writers. */
+export interface PendingCommit {
+  readonly actions: readonly Action[];
+  /** Whether the actions are still right after a newer version than the one that they were made for. */
+  readonly stillHolds: (newest: Snapshot) => boolean;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/**
+ * Commits at the next free version, after other writers' commits since `base`, as long as these do not conflict. Data
+ * files are not written again.
+ *
+ * @returns the table afterwards, or undefined where another commit conflicts: then nothing was committed.
+ * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
+ */
+export async function commitWithRetries(
+  lake: Lake,
+  base: Snapshot,
+  { actions, stillHolds, now }: PendingCommit,
+): Promise<Snapshot | undefined> {
+  let newest = base;
+  for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
+    const after = await commit(lake, newest, actions, now);
+    if (after !== undefined) {
+      lake.remember(after);
+      return after;
+    }
+    newest = await lake.snapshot(base.table);
+    if (!stillHolds(newest)) return undefined;
+  }
+  throw tooManyWriters(base, MAX_TRIES);
+}
+
+/** The error for a commit at which other writers were first at every attempt. */
+export function tooManyWriters({ table }: Snapshot, times: number): CommitConflict {
+  return new CommitConflict(`table ${table.name}: another writer committed first, ${times} times`, {
+    hint: "run the command again once the other writers are done",
+  });
+}
+
+/**
+ * Commits actions as the version after `base`, and writes a checkpoint every {@link CHECKPOINT_INTERVAL} commits.
+ *
+ * @param now epoch milliseconds.
+ * @returns the table afterwards, or undefined when another writer has taken that version: then nothing was committed.
+ * @throws {LakeError} for a table whose own rules forbid the commit, or cannot be checked by this version.
+ */
+export async function commit(
+  places: LakePlaces,
+  base: Snapshot,
+  actions: readonly Action[],
+  now: number,
+): Promise<Snapshot | undefined> {
+  const { storage } = places;
+  const { name } = base.table;
+  checkWritable(name, base.metaData, actions);
+  const version = base.version + 1;
+  if ((await listLog(storage, name)).newest !== base.version) return undefined;
+  const text = actions.map((action) => `${JSON.stringify(action)}\n`).join("");
+  const done = await storage.putIfAbsent(commitFile(name, version), text);
+  if (!done || !(await isInLog(storage, base, actions))) return undefined;
+  const draft = new Draft(base);
+  draft.apply({ version, actions });
+  const after = draft.finish();
+  // A failed checkpoint does not affect the commit: the log is complete without it.
+  if (version > 0 && version % CHECKPOINT_INTERVAL === 0)
+    await writeCheckpoint(places, after, now).catch(() => undefined);
+  return after;
+}
+
+/**
+ * Whether a written commit is part of its table's log. It is not where other writers got far ahead between the list of
+ * the log and the commit (the machine slept, for example) and deleted the commits before it. No reader sees such a
+ * commit, so it is deleted.
+ */
+async function isInLog(storage: Storage, base: Snapshot, actions: readonly Action[]): Promise<boolean> {
+  const { table } = base;
+  if (hasAllBehind(await listLog(storage, table.name), base.version + 1)) return true;
+  const now = await readLog(storage, emptySnapshot(table));
+  const isKnown = actions.every((action) => {
+    if ("txn" in action) return now.txns.has(action.txn.appId);
+    if ("remove" in action) return !now.files.has(decodePath(action.remove.path));
+    if (!("add" in action)) return true;
+    const path = decodePath(action.add.path);
+    return now.files.has(path) || now.removed.has(path);
+  });
+  if (!isKnown) await storage.delete(commitFile(table.name, base.version + 1));
+  return isKnown;
+}
