@@ -101,16 +101,6 @@ export function symbolLimitOf(error: unknown): number | undefined {
   return limit > 0 ? limit : undefined;
 }
 
-/** Whether sending the request again can help. */
-export function canHeal(error: unknown): boolean {
-  if (error instanceof TransportError) return true;
-  if (isNotOffered(error)) return false;
-  if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
-  return (
-    isOverQuota(error) || (error instanceof ServiceError && (error.status >= 500 || error.status === 408))
-  );
-}
-
 function hintFor(status: number, code: string): string | undefined {
   const permission = PERMISSION_CODES[code];
   if (permission !== undefined) return permission;

@@ -1,15 +1,15 @@
 import type { Readable } from "node:stream";
-import pRetry from "p-retry";
 import { Agent, request } from "undici";
-import { ServiceError, UsageError } from "../core/errors.js";
+import { UsageError } from "../core/errors.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { expectClockNotAhead } from "./clock-ahead.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
 import { type GroupOptions, KeyQuota, type Permit } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
-import { canHeal, isOverQuota, refusalError, withRequest } from "./response-error.js";
+import { isOverQuota, refusalError, withRequest } from "./response-error.js";
 import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
+import { withRetries } from "./retry.js";
 
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
@@ -69,9 +69,6 @@ export interface ReadResponse<T> {
   readonly durationMs: number;
 }
 
-/** Refusals for the quota after which a request fails. */
-const MAX_WAITS = 20;
-
 /**
  * Sends requests to one service, obeys its quota, and retries where that can help. It passes on bytes and decodes none.
  */
@@ -124,31 +121,13 @@ export class ServiceClient {
     const { clock, retries = 4, backoffMs = 500 } = this.#options;
     const started = ticksOf(clock);
     const turn = this.#turn++;
-    let [attempts, waits] = [0, 0];
+    let attempts = 0;
     const send = async (): Promise<T> => {
-      for (;;) {
-        const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
-        onSend(++attempts);
-        try {
-          return await this.#once(ask, read, permit, signal);
-        } catch (error) {
-          if (!isOverQuota(error) || ++waits > MAX_WAITS) throw error;
-        }
-      }
+      const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
+      onSend(++attempts);
+      return await this.#once(ask, read, permit, signal);
     };
-    const value = await pRetry(send, {
-      retries,
-      // The waits use the clock of the options.
-      minTimeout: 0,
-      ...(signal ? { signal } : {}),
-      shouldRetry: ({ error }) => canHeal(error) && !isOverQuota(error),
-      onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
-        if (retriesLeft === 0 || !canHeal(error) || isOverQuota(error)) return;
-        const requestedMs = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-        const backoff = backoffMs * 2 ** (attemptNumber - 1) * (1 + Math.random());
-        await clock.sleep(Math.max(requestedMs, Math.ceil(backoff)), unsent);
-      },
-    });
+    const value = await withRetries(send, { clock, retries, backoffMs, signal, unsent });
     return { value, attempts, durationMs: ticksOf(clock) - started };
   }
 
