@@ -13,24 +13,3 @@ export type Adjustment = (typeof ADJUSTMENTS)[number];
 export function basePeriod(period: Period): LandedPeriod {
   return period.endsWith("m") ? "1m" : "1d";
 }
-
-/** What a bar is made of: one landed bar, the bars of some session minutes, or the bars of a calendar unit. */
-export type Bucket =
-  | { readonly kind: "landed" }
-  | { readonly kind: "minutes"; readonly minutes: number }
-  | { readonly kind: "calendar"; readonly unit: "day" | "week" | "month" | "quarter" | "year" };
-
-/** What the bars of each period are made of. */
-export const BUCKETS: Readonly<Record<Period, Bucket>> = {
-  "1m": { kind: "landed" },
-  "5m": { kind: "minutes", minutes: 5 },
-  "10m": { kind: "minutes", minutes: 10 },
-  "15m": { kind: "minutes", minutes: 15 },
-  "30m": { kind: "minutes", minutes: 30 },
-  "60m": { kind: "minutes", minutes: 60 },
-  "1d": { kind: "landed" },
-  "1w": { kind: "calendar", unit: "week" },
-  "1M": { kind: "calendar", unit: "month" },
-  "1Q": { kind: "calendar", unit: "quarter" },
-  "1Y": { kind: "calendar", unit: "year" },
-};

@@ -7,6 +7,7 @@ import {
   statedPriceSql,
   unitsSql,
 } from "../../src/db/market/bar-sql.js";
+import { sessionBarEndSql } from "../../src/db/market/bucket-sql.js";
 import { isExEventSql } from "../../src/db/market/ex-event-sql.js";
 import {
   isAtLimitDownSql,
@@ -15,8 +16,9 @@ import {
   limitPercentSql,
 } from "../../src/db/market/limit-sql.js";
 import { localMidnightSql, lotSql, tradeDateSql } from "../../src/db/market/region-sql.js";
-import { isSessionMinuteSql, sessionBarEndSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
-import { ADJUSTMENTS, BUCKETS, PERIODS } from "../../src/market/period.js";
+import { isSessionMinuteSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
+import { BUCKETS } from "../../src/market/bucket.js";
+import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
 import { SESSION_HOURS } from "../../src/market/sessions.js";
 
 /** The macros of market rules: their parameters, and the expression that the rule gives for these. */

@@ -1,8 +1,10 @@
 import { LakeError, UsageError } from "../../core/errors.js";
+import { calendarBucketSql } from "../../db/market/bucket-sql.js";
 import { regionSql } from "../../db/market/region-sql.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
-import { BUCKETS, basePeriod } from "../../market/period.js";
+import { BUCKETS } from "../../market/bucket.js";
+import { basePeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { isSymbol } from "../../market/symbol.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
@@ -125,7 +127,7 @@ async function layDays(
   const assumed = await assumeSessions(session, partly, table, window);
   const ofPeriod = BUCKETS[spec.period];
   const span = ofPeriod.kind === "calendar" ? ofPeriod.unit : undefined;
-  const bucket = span === undefined ? "day" : `date_trunc('${span}', day)::DATE`;
+  const bucket = span === undefined ? "day" : calendarBucketSql(span, "day");
   // A bucket is complete if a session after it is known, or sessions are known up to its last weekday.
   const whole =
     span === undefined

@@ -7,10 +7,11 @@ import {
   unitsSql,
   volumeSql,
 } from "../../db/market/bar-sql.js";
+import { calendarBucketSql, sessionBarEndSql } from "../../db/market/bucket-sql.js";
 import { localMidnightSql } from "../../db/market/region-sql.js";
-import { sessionBarEndSql } from "../../db/market/session-sql.js";
 import { ident, literalList } from "../../db/quote.js";
-import type { Adjustment, Bucket } from "../../market/period.js";
+import type { Bucket } from "../../market/bucket.js";
+import type { Adjustment } from "../../market/period.js";
 import { REGIONS } from "../../market/regions.js";
 import { requestedSql } from "./requested-bars.js";
 
@@ -101,7 +102,7 @@ function aggregatedSql(bucket: Exclude<Bucket, { kind: "landed" }>): string {
   const key =
     bucket.kind === "minutes"
       ? `${sessionBarEndSql("region", "local_ms", String(bucket.minutes * MINUTE_MS))} - local_ms + epoch_ms("timestamp")`
-      : `date_trunc('${bucket.unit}', trade_date)`;
+      : calendarBucketSql(bucket.unit, "trade_date");
   const label = bucket.kind === "minutes" ? "bucket" : 'max(epoch_ms("timestamp"))';
   const source =
     bucket.kind === "minutes"

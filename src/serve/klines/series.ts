@@ -1,5 +1,6 @@
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
-import { BUCKETS, type Bucket, basePeriod, type Period } from "../../market/period.js";
+import { BUCKETS, type Bucket, longestDays } from "../../market/bucket.js";
+import { basePeriod, type Period } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { SESSION_HOURS } from "../../market/sessions.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
@@ -14,16 +15,10 @@ export interface Series {
   readonly bucketDays: number;
 }
 
-/** The longest time that a bar of a bucket can cover, in days. */
-function daysOf(bucket: Bucket): number {
-  if (bucket.kind === "landed") return 0;
-  return bucket.kind === "minutes" ? 1 : { day: 1, week: 7, month: 31, quarter: 92, year: 366 }[bucket.unit];
-}
-
 /** How the bars of a period of the interface are built. */
 export function seriesOf(period: Period): Series {
   const bucket = BUCKETS[period];
-  return { table: basePeriod(period) === "1m" ? BARS_1M : BARS_1D, bucket, bucketDays: daysOf(bucket) };
+  return { table: basePeriod(period) === "1m" ? BARS_1M : BARS_1D, bucket, bucketDays: longestDays(bucket) };
 }
 
 /** The minute bars of each trading date, aggregated to one bar. */
