@@ -159,6 +159,16 @@ function strayGlobals(file: string, source: string): string[] {
   return (names ?? []).map((name) => `${file}: ${name} belongs to cli`);
 }
 
+/** Temporary tables, views, macros and types whose name is written into the statement. */
+const NAMED_TEMPORARY =
+  /\bCREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+(?:TABLE|VIEW|MACRO|TYPE)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!\$\{)[^\s(]+/gi;
+
+function namedTemporaries(file: string, source: string): string[] {
+  return (withoutComments(source).match(NAMED_TEMPORARY) ?? []).map(
+    (found) => `${file}: ${found} has a fixed name: use TempTable, whose name is unique in the process`,
+  );
+}
+
 function badShapes(file: string, source: string): string[] {
   const found: string[] = [];
   if (file.split("/").some((part) => NAMELESS.test(part))) found.push(`${file}: has no real name`);
@@ -192,6 +202,7 @@ function violations(tree: Tree): string[] {
     ...badShapes(file, source),
     ...strayGlobals(file, source),
     ...strayTimes(file, source),
+    ...namedTemporaries(file, source),
     ...importsOf(source).flatMap((one) => [
       ...brokenLayers(file, one),
       ...strayPackages(file, one),
@@ -302,6 +313,14 @@ describe("the rules find", () => {
       { "serve/a.ts": 'import { setTimeout as delay } from "node:timers/promises";\n' },
       "a clock is passed in",
     ],
+    "a temporary table with a fixed name": [
+      { "lake/a.ts": 'export const a = "CREATE OR REPLACE TEMP TABLE rows AS SELECT 1";\n' },
+      "TEMP TABLE rows has a fixed name",
+    ],
+    "a temporary type with a fixed name": [
+      { "lake/a.ts": 'export const a = "create temporary type kind AS ENUM (1)";\n' },
+      "type kind has a fixed name",
+    ],
     "argv outside cli": [
       { "jobs/a.ts": "export const a = process.argv[2];\n" },
       "process.argv belongs to cli",
@@ -329,6 +348,7 @@ describe("the rules find", () => {
       "cli/a.ts":
         'import { Command } from "commander";\nimport { b } from "../db/b.js";\nexport const a = process.env.A;\n',
       "db/b.ts": 'import type { RecordBatch } from "apache-arrow";\nimport { x } from "@duckdb/node-api";\n',
+      "lake/a.ts": "export const a = (name: string) => `CREATE TEMP TABLE ${name} (x INTEGER)`;\n",
       "core/c.ts": '/** Reads process.env. */\n// import { b } from "../db/b.js";\n',
     };
     expect(violations(new Map(Object.entries(files)))).toEqual([]);

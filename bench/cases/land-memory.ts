@@ -3,7 +3,7 @@ import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landKlines } from "../../src/lake/land/land-klines.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
 import type { Benchmark, Case } from "../benchmark.js";
@@ -52,14 +52,16 @@ function landing(group: readonly KlineColumns[], groups: number, rows: number): 
     async run(timed) {
       using folder = temporaryFolder();
       using session = await Session.open({ spillUnder: folder.path });
-      await openRejects(session);
       const lake = new Lake(join(folder.path, "lake"));
       const peak = await watchingMemory(() =>
         timed(async () => {
           for (let left = groups - 1; left >= 0; left--) {
             moveBack(group, times, left * DAYS_APART);
             const bars = group.map((columns) => ({ columns, source: "benchmark" }));
-            await landKlines(session, lake, BARS_1M, bars, OPTIONS);
+            await landKlines(session, lake, BARS_1M, bars, {
+              ...OPTIONS,
+              rejects: new Rejects(session, "benchmark"),
+            });
           }
         }),
       );

@@ -6,7 +6,7 @@ import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { byteCount, Lake } from "../../src/lake/lake.js";
 import { landKlines } from "../../src/lake/land/land-klines.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
 import type { Benchmark, Case } from "../benchmark.js";
@@ -39,7 +39,6 @@ export const land: Benchmark = {
     const batches = groups.flat();
     const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
     const session = await Session.open();
-    await openRejects(session);
     return {
       summary: `${batches.length} record batches, ${rows} bars, landed ${rows / groups.length} at a time`,
       work: { "bars/s": rows },
@@ -72,7 +71,10 @@ function groupsOf(spec: Parameters<typeof simulatedBars>[0], barsPerResponse: nu
 async function landAll(session: Session, lake: Lake, groups: readonly Group[]): Promise<void> {
   for (const group of groups) {
     const bars = group.map((columns) => ({ columns, source: "benchmark" }));
-    await landKlines(session, lake, BARS_1M, bars, OPTIONS);
+    await landKlines(session, lake, BARS_1M, bars, {
+      ...OPTIONS,
+      rejects: new Rejects(session, "benchmark"),
+    });
   }
 }
 

@@ -89,11 +89,12 @@ export async function planDataset(
 }
 
 /** Rows between each symbol's first and last day with trades; for minutes, times the average number per day. */
-async function countRows(session: Session, { spec, labels }: LakePanel): Promise<number> {
+async function countRows(session: Session, { spec, labels, axes }: LakePanel): Promise<number> {
+  const { days, symbols } = axes.tables;
   const [row] = await session.json<{ rows: number; sessions: number }>(
-    `WITH sessions AS (SELECT day, row_number() OVER (ORDER BY day) AS n FROM ${spec.period.endsWith("m") ? "(SELECT DISTINCT day FROM panel_days)" : "(SELECT DISTINCT label AS day FROM panel_days)"}),
+    `WITH sessions AS (SELECT day, row_number() OVER (ORDER BY day) AS n FROM ${spec.period.endsWith("m") ? `(SELECT DISTINCT day FROM ${days.name})` : `(SELECT DISTINCT label AS day FROM ${days.name})`}),
      spans AS (SELECT min(trade_date) AS first, max(trade_date) AS last FROM raw.bars_${basePeriod(spec.period)}
-       SEMI JOIN panel_symbols USING (symbol) SEMI JOIN panel_days ON trade_date = day WHERE volume > 0 GROUP BY symbol)
+       SEMI JOIN ${symbols.name} USING (symbol) SEMI JOIN ${days.name} ON trade_date = day WHERE volume > 0 GROUP BY symbol)
      SELECT CAST((SELECT count(*) FROM spans JOIN sessions ON day BETWEEN first AND last) AS DOUBLE) AS rows,
        CAST((SELECT count(*) FROM sessions) AS DOUBLE) AS sessions`,
   );

@@ -1,13 +1,13 @@
 import type { Period } from "./period.js";
 
 /** A part of the calendar whose daily bars make one bar. */
-export type CalendarUnit = "day" | "week" | "month" | "quarter" | "year";
+export type BucketUnit = "day" | "week" | "month" | "quarter" | "year";
 
 /** What a bar is made of: one landed bar, the bars of some session minutes, or the bars of a calendar unit. */
 export type Bucket =
   | { readonly kind: "landed" }
   | { readonly kind: "minutes"; readonly minutes: number }
-  | { readonly kind: "calendar"; readonly unit: CalendarUnit };
+  | { readonly kind: "calendar"; readonly unit: BucketUnit };
 
 /** What the bars of each period are made of. */
 export const BUCKETS: Readonly<Record<Period, Bucket>> = {

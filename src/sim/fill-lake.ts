@@ -4,7 +4,7 @@ import { TempTable } from "../db/temp-table.js";
 import type { Lake } from "../lake/lake.js";
 import { landKlines } from "../lake/land/land-klines.js";
 import { landVersions } from "../lake/land/land-versions.js";
-import { openRejects } from "../lake/land/rejects.js";
+import { Rejects } from "../lake/land/rejects.js";
 import { stageObjects } from "../lake/land/stage-objects.js";
 import { landTradingDays } from "../lake/land/trading-days.js";
 import { type LandOptions, upsert } from "../lake/land/upsert.js";
@@ -66,7 +66,6 @@ interface Step {
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
   using session = await Session.open({ spillUnder: lake.work.staging });
-  await openRejects(session);
   const steps = planFill(lake, market, options);
   let bars = 0;
   for (const [done, step] of steps.entries()) {
@@ -133,7 +132,8 @@ async function landMarket(
   }));
   const after = dayRange("US", market.spec.end).end;
   const ends = { CN: finalEnd("CN", after), HK: finalEnd("HK", after), US: finalEnd("US", after) };
-  await landKlines(session, lake, table, made, { ...landOptions(options), finalEnd: ends });
+  await using rejects = new Rejects(session, options.runId);
+  await landKlines(session, lake, table, made, { ...landOptions(options), rejects, finalEnd: ends });
   return made.reduce((rows, { columns }) => rows + columns.rows, 0);
 }
 

@@ -3,7 +3,7 @@ import { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { landKlines } from "../../src/lake/land/land-klines.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { upsert } from "../../src/lake/land/upsert.js";
@@ -52,13 +52,16 @@ export async function grow(
   { minuteDays = 0, reference = true }: Growth = {},
 ): Promise<void> {
   using session = await Session.open({ spillUnder: lake.work.staging });
-  await openRejects(session);
   const symbols = MARKET.instruments.map(({ symbol }) => symbol);
   const now = dayRange("US", to).end + 86_400_000;
   const options = { operation: "TEST", runId: `until-${to}`, now };
   const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
   const bars = (table: TableSchema, columns: ReturnType<Market["dailyBars"]>) =>
-    landKlines(session, lake, table, [{ columns, source: "test" }], { ...options, finalEnd: ends });
+    landKlines(session, lake, table, [{ columns, source: "test" }], {
+      ...options,
+      finalEnd: ends,
+      rejects: new Rejects(session, "test"),
+    });
   const dates = DAYS.filter(
     (day, i) => reference && day >= from && day <= to && day.slice(0, 7) !== DAYS[i - 1]?.slice(0, 7),
   );

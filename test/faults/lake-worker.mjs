@@ -6,7 +6,7 @@ import { systemClock } from "../../dist/client/system-clock.js";
 import { Session } from "../../dist/db/session.js";
 import { Lake } from "../../dist/lake/lake.js";
 import { landBars, stageBars } from "../../dist/lake/land/land-bars.js";
-import { openRejects } from "../../dist/lake/land/rejects.js";
+import { Rejects } from "../../dist/lake/land/rejects.js";
 import { workFolder } from "../../dist/lake/local/work-folder.js";
 import { writeCheckpoint } from "../../dist/lake/log/checkpoint.js";
 import { optimize } from "../../dist/lake/maintenance/optimize.js";
@@ -17,7 +17,6 @@ import { BARS_1D } from "../../dist/schema/bars.js";
 const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };
 
 const session = await Session.open({ threads: 1 });
-await openRejects(session);
 process.on("message", (order) => {
   perform(order).then(
     (done) => process.send({ done: done ?? {} }),
@@ -54,7 +53,7 @@ async function land(lake, { bars, responses }) {
     `INSERT INTO staged (symbol, timestamp, open, high, low, close, volume, amount, lot, source, line) VALUES ${rows.join(", ")}`,
   );
   const options = { operation: "TEST", runId: "worker", now: systemClock.now(), finalEnd: FINAL, responses };
-  return landBars(session, lake, BARS_1D, "staged", options);
+  return landBars(session, lake, BARS_1D, "staged", { ...options, rejects: new Rejects(session, "test") });
 }
 
 /** Reads of data files: they change nothing. */

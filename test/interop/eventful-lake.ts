@@ -5,7 +5,7 @@ import type { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { landStatements } from "../../src/lake/land/land-statements.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { upsert } from "../../src/lake/land/upsert.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
@@ -55,7 +55,10 @@ async function landDaily(
     );
   }
   const options = { operation: "TEST", runId: "test", now, finalEnd: FINAL, responses: [`test/${now}`] };
-  const { version } = await landBars(session, lake, BARS_1D, "odd_bars", options);
+  const { version } = await landBars(session, lake, BARS_1D, "odd_bars", {
+    ...options,
+    rejects: new Rejects(session, "test"),
+  });
   return version;
 }
 
@@ -70,7 +73,6 @@ export async function fillEventfulLake(lake: Lake, start: number): Promise<void>
   const market = simulateMarket({ seed: 21, symbols: 9, days: 70, end: "2026-11-20" as TradingDate });
   await fillLake(lake, market, { minuteDays: 1, runId: "sim", now: start });
   using session = await Session.open({ threads: 2 });
-  await openRejects(session);
   let now = start;
   const next = (): number => {
     now += MINUTE;
@@ -130,7 +132,10 @@ async function landOpenColumns(session: Session, lake: Lake, next: () => number)
       SELECT '600519.SH' AS symbol, DATE '2026-06-30' AS period_end, CAST(NULL AS DATE) AS announce_date,
         1.5::DOUBLE AS total_assets, ${value}::${type} AS ${column}, 'test' AS source, 1::BIGINT AS line`);
     const options = { operation: "TEST", runId: "test", now: next() };
-    await landStatements(session, lake, BALANCE_SHEET, "odd_rows", options);
+    await landStatements(session, lake, BALANCE_SHEET, "odd_rows", {
+      ...options,
+      rejects: new Rejects(session, "test"),
+    });
   }
 }
 

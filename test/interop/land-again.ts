@@ -2,6 +2,7 @@ import { parquetRelation } from "../../src/db/parquet-relation.js";
 import type { Session } from "../../src/db/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { FINAL } from "./eventful-lake.js";
@@ -23,5 +24,5 @@ export async function landAgain(
      FROM (SELECT * REPLACE (${close} AS close) FROM (${live}))`,
   );
   const options = { operation: "TEST", runId: "test", now, finalEnd: FINAL };
-  return landBars(session, lake, BARS_1D, "again", options);
+  return landBars(session, lake, BARS_1D, "again", { ...options, rejects: new Rejects(session, "test") });
 }

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { fillEventfulLake, ODD_SYMBOL } from "./eventful-lake.js";
@@ -33,7 +32,6 @@ export async function proveEngine(engine: Engine): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), "barlake-"));
   try {
     using session = await Session.open({ threads: 2 });
-    await openRejects(session);
     console.log(engine.name);
     return await proveIn(folder, session, engine);
   } finally {

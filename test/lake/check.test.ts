@@ -19,7 +19,6 @@ import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
 import { checkLake } from "../../src/jobs/maintenance/check-lake.js";
 import { Lake } from "../../src/lake/lake.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
 import { commit } from "../../src/lake/log/commit.js";
 import type { Action, AddFile } from "../../src/lake/log/delta-actions.js";
 import { addActionOf } from "../../src/lake/log/snapshot.js";
@@ -59,7 +58,6 @@ beforeAll(async () => {
   template = mkdtempSync(join(tmpdir(), "barlake-"));
   const lake = new Lake(template, { hasDatabase: false });
   using session = await Session.open({ threads: 1 });
-  await openRejects(session);
   await land(session, lake, BARS_1D, [{ at: day(2) }, { at: day(3), symbol: "600000.SH" }], { now: T0 });
   await land(session, lake, BARS_1D, [{ at: day(2), close: 10.25 }], { now: T0 + 1000 });
   await land(session, lake, BARS_1D, [{ at: day(2), close: 9.5 }], { now: T0 + 2000 });

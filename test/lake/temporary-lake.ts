@@ -6,7 +6,7 @@ import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
 import type { TableSchema } from "../../src/schema/column.js";
@@ -36,7 +36,6 @@ export async function queryLake<Row>(lake: Lake, statement: string): Promise<Row
 /** A session that is closed at the end of the test. */
 export async function openSession(): Promise<Session> {
   const session = await Session.open({ threads: 2 });
-  await openRejects(session);
   onTestFinished(() => session.close());
   return session;
 }
@@ -64,7 +63,13 @@ export async function land(
   lake: Lake,
   table: TableSchema,
   bars: readonly TestBar[],
-  options: { now?: number; finalEnd?: typeof FINAL; lot?: number; responses?: readonly string[] } = {},
+  options: {
+    now?: number;
+    finalEnd?: typeof FINAL;
+    lot?: number;
+    responses?: readonly string[];
+    rejects?: Rejects;
+  } = {},
 ): Promise<LandReport> {
   await stageBars(session, "test_bars");
   for (const [line, bar] of bars.entries()) {
@@ -77,13 +82,14 @@ export async function land(
       [symbol, open, high, low, close, BigInt(volume), amount, bar.prevClose ?? null],
     );
   }
-  const { now = T0, finalEnd = FINAL, responses = [] } = options;
+  const { now = T0, finalEnd = FINAL, responses = [], rejects = new Rejects(session, "test") } = options;
   return landBars(session, lake, table, "test_bars", {
     operation: "TEST",
     runId: "test",
     now,
     finalEnd,
     responses,
+    rejects,
   });
 }
 

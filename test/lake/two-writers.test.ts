@@ -3,7 +3,7 @@ import type { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landStatements } from "../../src/lake/land/land-statements.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
 import { folderStorage } from "../../src/lake/storage/folder-storage.js";
@@ -47,10 +47,14 @@ async function landUniverses(
 }
 
 async function landStatement(session: Session, lake: Lake, assets: number, now: number): Promise<LandReport> {
-  await openRejects(session);
   await session.run(`CREATE OR REPLACE TEMP TABLE staged AS SELECT '600519.SH' AS symbol, DATE '2023-03-31' AS period_end,
     CAST(NULL AS DATE) AS announce_date, 'test' AS source, 1 AS line, ${assets}::DOUBLE AS total_assets`);
-  return landStatements(session, lake, BALANCE_SHEET, "staged", { operation: "TEST", runId: "test", now });
+  return landStatements(session, lake, BALANCE_SHEET, "staged", {
+    operation: "TEST",
+    runId: "test",
+    now,
+    rejects: new Rejects(session, "test"),
+  });
 }
 
 test("two snapshots at the same time leave one current row a subject", async () => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { batchesToIpc } from "../../src/arrow/batches-ipc.js";
 import { type Lake, rowCount } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
 import { queryArrow } from "../../src/lake/query-arrow.js";
@@ -25,7 +26,10 @@ async function minuteLake(): Promise<Lake> {
        FROM range(${BARS}) t(i)`,
     );
     const options = { operation: "TEST", runId: "test", now: T0, finalEnd: FINAL, responses: [] };
-    await landBars(session, lake, BARS_1M, "days_bars", options);
+    await landBars(session, lake, BARS_1M, "days_bars", {
+      ...options,
+      rejects: new Rejects(session, "test"),
+    });
   }
   return lake;
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Session } from "../../src/db/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../src/lake/publish.js";
@@ -63,7 +63,7 @@ async function landMonths(
        FROM range(${months}) a(m), range(${symbols}) b(s), range(${minutes}) c(i))`,
   );
   const options = { operation: "TEST", runId: "test", now: T0, finalEnd: FINAL };
-  await landBars(session, lake, BARS_1M, "minutes", options);
+  await landBars(session, lake, BARS_1M, "minutes", { ...options, rejects: new Rejects(session, "test") });
 }
 
 async function readerOf(lake: Lake): Promise<Session> {
@@ -77,7 +77,6 @@ const compacted = new Lake(mkdtempSync(join(tmpdir(), "barlake-")), { hasDatabas
 
 beforeAll(async () => {
   using session = await Session.open({ threads: 2 });
-  await openRejects(session);
   for (const first of [0, 4, 8, 12])
     await landMonths(session, compacted, { months: 12, symbols: 4, minutes: 200, first });
   await landMonths(session, compacted, { months: 12, symbols: 16, minutes: 100, first: 100 });

@@ -7,7 +7,7 @@ import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { landStatements } from "../../src/lake/land/land-statements.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
-import { openRejects } from "../../src/lake/land/rejects.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { KLINE_COLUMNS } from "../../src/schema/bars.js";
 import type { TableSchema } from "../../src/schema/column.js";
@@ -48,7 +48,6 @@ export function newLake(): { readonly lake: Lake; readonly remove: () => void } 
 /** Lands bars as an ingest does. */
 export async function landRows(lake: Lake, table: TableSchema, bars: readonly LandedBar[]): Promise<void> {
   using session = await Session.open({ threads: 1 });
-  await openRejects(session);
   await stageBars(session, "staged");
   const fields = KLINE_COLUMNS.map((c) => `"${c.name}":"${c.type === "int64" ? "VARCHAR" : "DOUBLE"}"`);
   const structure = `[{"symbol":"VARCHAR","timestamp":"BIGINT","lot":"INTEGER",${fields.join(",")}}]`;
@@ -67,7 +66,11 @@ export async function landRows(lake: Lake, table: TableSchema, bars: readonly La
     [JSON.stringify(rows)],
   );
   const finalEnd = { CN: NOW, HK: NOW, US: NOW };
-  await landBars(session, lake, table, "staged", { ...OPTIONS, finalEnd });
+  await landBars(session, lake, table, "staged", {
+    ...OPTIONS,
+    finalEnd,
+    rejects: new Rejects(session, "test"),
+  });
 }
 
 /** Lands a snapshot of reference data. */
@@ -91,7 +94,6 @@ export async function landFinancials(
   now = NOW,
 ): Promise<void> {
   using session = await Session.open({ threads: 1 });
-  await openRejects(session);
   const own = ["symbol", "period_end", "announce_date"];
   const fields = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => !own.includes(name));
   await stageObjects(
@@ -107,7 +109,11 @@ export async function landFinancials(
     ],
     rows,
   );
-  await landStatements(session, lake, table, "staged", { ...OPTIONS, now });
+  await landStatements(session, lake, table, "staged", {
+    ...OPTIONS,
+    now,
+    rejects: new Rejects(session, "test"),
+  });
 }
 
 interface Reply<T> {

@@ -4,7 +4,7 @@ import { LakeError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
-import type { PanelShape } from "../panel/block.js";
+import type { Axes } from "../panel/axes.js";
 import type { DatasetSpec } from "../spec.js";
 import { backwardFactors, type FactorState, firstFactors } from "./adjust-days.js";
 import { BAR_COLUMNS, type BarColumn, type BarColumnName } from "./bar-columns.js";
@@ -39,7 +39,7 @@ const [SYMBOL, DAY, CLOSE, PREV_CLOSE, TRADED, FIRST_FIELD] = [0, 1, 2, 3, 4, 5]
  */
 export function dailyCells(
   session: Session,
-  { labels }: PanelShape,
+  { labels, tables }: Axes,
   names: readonly BarColumnName[],
   {
     adjustment,
@@ -80,7 +80,7 @@ export function dailyCells(
   async function query(range: SymbolRange) {
     // No join: it returns rows in any order, whereas a scan keeps the order of the files.
     const rows = (where: string): string => `FROM (
-        FROM (SELECT *, coalesce(CAST(enum_code(TRY_CAST(symbol AS panel_symbol)) AS INTEGER), -1) AS code
+        FROM (SELECT *, coalesce(CAST(enum_code(TRY_CAST(symbol AS ${tables.symbolType})) AS INTEGER), -1) AS code
           FROM raw.bars_1d WHERE ${symbolsSql(range, literal)} AND ${where})
         ${isSparse ? "WHERE code >= 0" : ""}) ${mustOrder ? "ORDER BY code, trade_date" : ""}`;
     const keys = `code - ${range.start} AS s, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS d, close, prev_close`;

@@ -1,7 +1,7 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
-import type { PanelShape } from "../panel/block.js";
+import type { Axes, AxisTables } from "../panel/axes.js";
 import { type DatasetSpec, isIntraday, type Mask } from "../spec.js";
 import { type SymbolRange, symbolsSql } from "./cells.js";
 
@@ -22,13 +22,13 @@ export function isStatusMask(mask: Mask): mask is StatusMask {
 export async function askStatus(
   session: Session,
   spec: DatasetSpec,
-  { labels }: PanelShape,
+  { labels, tables }: Axes,
   range: SymbolRange,
 ): Promise<(mask: StatusMask, cells: Uint8Array) => void> {
   const bits = Object.entries(BITS).map(([mask, bit]) => `${bit} * ${mask}::INTEGER`);
   const result = await session.run(
     `SELECT CAST(s - ${range.start} AS INTEGER) AS s, l, CAST(${bits.join(" + ")} AS INTEGER) AS bits
-     FROM (${statusSql(spec, labels.days, symbolsSql(range, literal))}) JOIN (SELECT symbol, s FROM panel_symbols) USING (symbol)`,
+     FROM (${statusSql(spec, tables, labels.days, symbolsSql(range, literal))}) JOIN (SELECT symbol, s FROM ${tables.symbols.name}) USING (symbol)`,
   );
   const { rows, columns } = await readColumns(result, { s: "int32", l: "int32", bits: "int32" });
   return (mask, cells) => {
@@ -40,23 +40,23 @@ export async function askStatus(
 }
 
 /** The query for `symbol, l, tradable, limit_up, limit_down`. */
-function statusSql(spec: DatasetSpec, days: Int32Array, where: string): string {
-  const [first, last] = [days[0], days.at(-1)].map((day) => `DATE '1970-01-01' + ${day}`);
+function statusSql(spec: DatasetSpec, tables: AxisTables, dates: Int32Array, where: string): string {
+  const [first, last] = [dates[0], dates.at(-1)].map((day) => `DATE '1970-01-01' + ${day}`);
   const window = `${where} AND trade_date BETWEEN ${first} AND ${last}`;
   if (isIntraday(spec)) {
     return `SELECT b.symbol, l, is_tradable(b.shares, b.low, b.high, limit_up_price, limit_down_price) AS tradable,
         b.shares > 0 AND at_limit_up(b.close, limit_up_price) AS limit_up,
         b.shares > 0 AND at_limit_down(b.close, limit_down_price) AS limit_down
       FROM (FROM bars(${literal(spec.period)}) WHERE ${window} AND is_final) AS b
-      JOIN panel_times AS t ON t.ts = b."timestamp"
+      JOIN ${tables.times.name} AS t ON t.ts = b."timestamp"
       LEFT JOIN (FROM daily_status WHERE ${window} AND has_bar) AS d ON d.symbol = b.symbol AND d.trade_date = b.trade_date`;
   }
   if (spec.period === "1d") {
     return `SELECT symbol, l, tradable, limit_up, limit_down FROM daily_status
-      JOIN panel_days ON day = trade_date WHERE ${window} AND has_bar`;
+      JOIN ${tables.days.name} ON day = trade_date WHERE ${window} AND has_bar`;
   }
   return `SELECT b.symbol, l, b.shares > 0 AS tradable, coalesce(limit_up, false) AS limit_up, coalesce(limit_down, false) AS limit_down
     FROM (FROM bars(${literal(spec.period)}) WHERE ${where} AND is_final) AS b
-    JOIN panel_days ON day = b.trade_date
+    JOIN ${tables.days.name} ON day = b.trade_date
     LEFT JOIN (FROM daily_status WHERE ${window} AND has_bar) AS d ON d.symbol = b.symbol AND d.trade_date = b.trade_date`;
 }

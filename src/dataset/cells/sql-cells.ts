@@ -3,8 +3,10 @@ import { UsageError } from "../../core/errors.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import { mentions, type NeededViews, type ResolvedField } from "../expression/resolve-fields.js";
-import type { PanelShape } from "../panel/block.js";
+import type { Axes, AxisTables } from "../panel/axes.js";
+import type { Labels } from "../panel/block.js";
 import { IS_MEMBER } from "../panel/settle-windows.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
 import { BAR_COLUMNS } from "./bar-columns.js";
@@ -24,7 +26,7 @@ import {
 export async function sqlCells(
   session: Session,
   spec: DatasetSpec,
-  shape: PanelShape,
+  axes: Axes,
   { fields, views }: { readonly fields: readonly ResolvedField[]; readonly views: NeededViews },
   { hasCloses, buffers }: { readonly hasCloses: boolean; readonly buffers: CellBuffers },
 ): Promise<CellSource> {
@@ -32,9 +34,10 @@ export async function sqlCells(
     ...fields.map(({ source }) => (source.kind === "bar" ? `bars.${ident(source.column)}` : source.sql)),
     ...(hasCloses ? ["bars.close"] : []),
   ];
-  const query = cellsSql(spec, shape, views, columns);
+  const query = cellsSql(spec, axes, views, columns);
   const isWhole = columns.some((sql) => mentions(sql, "over"));
-  if (isWhole) await session.run(`CREATE OR REPLACE TEMP TABLE panel_cells AS ${query("true")} ORDER BY s`);
+  const whole = new TempTable(session, "panel_cells");
+  if (isWhole) await whole.fill(`${query("true")} ORDER BY s`);
   // An invalid expression fails here, and not only with the first symbols.
   else await session.run(`DESCRIBE ${query("true")}`);
   const select = `CAST(s AS INTEGER) AS s, l, traded${columns.map((_, i) => `, f${i}`).join("")}`;
@@ -47,7 +50,7 @@ export async function sqlCells(
   return {
     async ask(range) {
       const { start, symbols } = range;
-      const from = isWhole ? "panel_cells" : `(${query(symbolsSql(range, literal))})`;
+      const from = isWhole ? whole.name : `(${query(symbolsSql(range, literal))})`;
       const result = await session.run(
         `SELECT ${select} FROM ${from} WHERE s >= ${start} AND s < ${start + symbols.length}`,
       );
@@ -75,8 +78,8 @@ export async function sqlCells(
     for (let row = 0; row < rows.rows; row++) {
       if (isTraded[row] === 0) continue;
       const at = (s[row] as number) - start;
-      const cell = at * shape.labels.count + (l[row] as number);
-      if (traded[cell] === 1) throw severalRows(spec, symbols[at]?.symbol, l[row] as number, shape);
+      const cell = at * axes.labels.count + (l[row] as number);
+      if (traded[cell] === 1) throw severalRows(spec, symbols[at]?.symbol, l[row] as number, axes.labels);
       traded[cell] = 1;
       target[row] = cell;
     }
@@ -91,7 +94,7 @@ function severalRows(
   { name }: DatasetSpec,
   symbol: string | undefined,
   label: number,
-  { labels }: PanelShape,
+  labels: Labels,
 ): UsageError {
   const day = dateOfEpochDay(labels.days[label] as number);
   return new UsageError(`dataset ${name}: ${symbol} has several rows on ${day}`, {
@@ -102,14 +105,14 @@ function severalRows(
 /** The query for the cells `s, l, traded, f0, f1, ...` of the symbols that satisfy a condition. */
 function cellsSql(
   spec: DatasetSpec,
-  { labels }: PanelShape,
+  { labels, tables }: Axes,
   views: NeededViews,
   columns: readonly string[],
 ): (where: string) => string {
   const end = `DATE '1970-01-01' + ${labels.days[labels.count - 1]}`;
   const label = isIntraday(spec)
-    ? `panel_times AS labels ON labels.ts = cells."timestamp"`
-    : "panel_days AS labels ON labels.day = cells.trade_date";
+    ? `${tables.times.name} AS labels ON labels.ts = cells."timestamp"`
+    : `${tables.days.name} AS labels ON labels.day = cells.trade_date`;
   const joins = [...views].map(([view, needed], i) => {
     const taken = [...needed].filter((column) => column !== "symbol" && column !== "trade_date").map(ident);
     const keys = `symbol AS key_symbol_${i}, trade_date AS key_date_${i}`;
@@ -119,32 +122,39 @@ function cellsSql(
       ON key_symbol_${i} = bars.symbol AND bars.trade_date ${dates} key_date_${i}`;
   });
   const isMember = columns.some((sql) => mentions(sql, IS_MEMBER))
-    ? `, ${IS_MEMBER_SQL} AS ${IS_MEMBER}`
+    ? `, ${isMemberSql(tables.universe.name)} AS ${IS_MEMBER}`
     : "";
   return (
     where,
-  ) => `WITH bars AS NOT MATERIALIZED (SELECT *${isMember} FROM (${barsSql(spec, end, where)}) AS b)
+  ) => `WITH bars AS NOT MATERIALIZED (SELECT *${isMember} FROM (${barsSql(spec, tables, end, where)}) AS b)
     SELECT s, l, traded${columns.map((_, i) => `, f${i}`).join("")}
     FROM (SELECT bars.symbol AS cell_symbol, bars.trade_date, bars."timestamp", CAST(bars.shares > 0 AND bars.is_final AS INTEGER) AS traded${columns
       .map((sql, i) => `, CAST((${sql}\n) AS DOUBLE) AS f${i}`)
       .join("")}
       FROM bars ${joins.join("\n")}) AS cells
-    JOIN ${label} JOIN panel_symbols ON panel_symbols.symbol = cell_symbol`;
+    JOIN ${label} JOIN ${tables.symbols.name} AS symbols ON symbols.symbol = cell_symbol`;
 }
 
 /** Whether a bar trades and its symbol is in the universe on its date. */
-const IS_MEMBER_SQL = `(shares > 0 AND is_final AND EXISTS (FROM panel_universe AS u WHERE u.symbol = b.symbol
+function isMemberSql(universe: string): string {
+  return `(shares > 0 AND is_final AND EXISTS (FROM ${universe} AS u WHERE u.symbol = b.symbol
   AND b.trade_date >= coalesce(u.from_date, DATE '0001-01-01') AND b.trade_date < coalesce(u.to_date, DATE '9999-12-31')))`;
+}
 
 /** The bars of a dataset, with the columns that its expressions can use. */
-function barsSql({ period, adjustment }: DatasetSpec, end: string, where: string): string {
+function barsSql(
+  { period, adjustment }: DatasetSpec,
+  { symbols }: AxisTables,
+  end: string,
+  where: string,
+): string {
   const columns = Object.entries(BAR_COLUMNS).filter(([name]) => name !== "factor");
   const factor = { forward: "coalesce(1 / step, 1)", backward: "coalesce(step, 1)", none: "1.0" } as Readonly<
     Record<string, string>
   >;
   return `SELECT symbol, trade_date, "timestamp", is_final, region, factor, ${columns.map(([name, { adjusted }]) => `${adjusted} AS ${ident(name)}`).join(", ")}
     FROM (SELECT a.*, steps.value AS step, ${literal(adjustment)} AS adjustment, CAST(${factor[adjustment] ?? "NULL"} AS DOUBLE) AS factor
-      FROM (FROM adjusted(${literal(period)}, ${literal(adjustment)}, as_of := ${end}) WHERE ${where} AND symbol IN (SELECT symbol FROM panel_symbols)) AS a
+      FROM (FROM adjusted(${literal(period)}, ${literal(adjustment)}, as_of := ${end}) WHERE ${where} AND symbol IN (SELECT symbol FROM ${symbols.name})) AS a
       LEFT JOIN adjustment_steps(${literal(adjustment)}, as_of := ${end}) AS steps
         ON steps.symbol = a.symbol AND a.trade_date >= start_date AND a.trade_date < end_date)`;
 }

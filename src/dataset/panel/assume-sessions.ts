@@ -1,6 +1,7 @@
 import type { TradingDate } from "../../core/time.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import type { TempTable } from "../../db/temp-table.js";
 import type { Region } from "../../market/regions.js";
 import { unknownSpans } from "../../market/trading-calendar.js";
 
@@ -13,18 +14,21 @@ export interface AssumedSessions {
 }
 
 /**
- * Adds to the table `panel_sessions (day)` the weekdays on which anything traded, where a region's trading days are not
- * known.
+ * Adds to a table of trading days the weekdays on which anything traded, where a region's trading days are not known.
  *
- * @param regions regions of which some trading days are known.
- * @param table the view of the bars.
- * @param window the dataset's dates, as an SQL condition on `trade_date`.
+ * @param sessions the table, with the column `day`.
+ * @param options.regions regions of which some trading days are known.
+ * @param options.bars the view of the bars.
+ * @param options.window the dataset's dates, as an SQL condition on `trade_date`.
  */
 export async function assumeSessions(
   session: Session,
-  regions: readonly Region[],
-  table: string,
-  window: string,
+  sessions: TempTable,
+  {
+    regions,
+    bars,
+    window,
+  }: { readonly regions: readonly Region[]; readonly bars: string; readonly window: string },
 ): Promise<AssumedSessions[]> {
   const assumed: AssumedSessions[] = [];
   for (const region of regions) {
@@ -39,7 +43,7 @@ export async function assumeSessions(
       ].join(" AND "),
     );
     const traded = await session.json<{ day: TradingDate }>(
-      `SELECT DISTINCT CAST(trade_date AS VARCHAR) AS day FROM ${table}
+      `SELECT DISTINCT CAST(trade_date AS VARCHAR) AS day FROM ${bars}
        WHERE region = ${literal(region)} AND ${window} AND (${spans.join(" OR ")})
          AND volume > 0 AND is_final AND isodow(trade_date) < 6 ORDER BY day`,
     );
@@ -47,8 +51,8 @@ export async function assumeSessions(
     const [first, last] = [dates[0], dates.at(-1)];
     if (first === undefined || last === undefined) continue;
     await session.run(
-      `INSERT INTO panel_sessions
-       SELECT day FROM (SELECT unnest(${literalList(dates)})::DATE AS day) ANTI JOIN panel_sessions USING (day)`,
+      `INSERT INTO ${sessions.name}
+       SELECT day FROM (SELECT unnest(${literalList(dates)})::DATE AS day) ANTI JOIN ${sessions.name} USING (day)`,
     );
     assumed.push({ region, dates: dates.length, first, last });
   }

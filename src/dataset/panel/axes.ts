@@ -3,6 +3,7 @@ import { calendarBucketSql } from "../../db/market/bucket-sql.js";
 import { regionSql } from "../../db/market/region-sql.js";
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import { BUCKETS } from "../../market/bucket.js";
 import { basePeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
@@ -12,11 +13,25 @@ import { type AssumedSessions, assumeSessions } from "./assume-sessions.js";
 import type { Labels, PanelSymbol } from "./block.js";
 import { universeSql } from "./universe-sql.js";
 
-/**
- * A dataset's axes. Its session has them as tables `panel_symbols (symbol, s)`, `panel_days (day, l)` and
- * `panel_times (ts, l)`, and the symbols also as the type `panel_symbol`.
- */
+/** The temporary tables of a dataset's axes. They exist as long as their session. */
+export interface AxisTables {
+  /** `symbol, from_date, to_date, seen_from`: when each symbol is in the universe. */
+  readonly universe: TempTable;
+  /** `day`: the trading days of the calendar. */
+  readonly sessions: TempTable;
+  /** `day, label, l`: every date, and the label that it belongs to. */
+  readonly days: TempTable;
+  /** `ts, trade_date, l`: every end of a bar, and its label; intraday only. */
+  readonly times: TempTable;
+  /** `symbol, region, s`: the symbols with trades in the window. */
+  readonly symbols: TempTable;
+  /** The name of an enum type whose members are the symbols, in the order of `s`. */
+  readonly symbolType: string;
+}
+
+/** A dataset's axes. */
 export interface Axes {
+  readonly tables: AxisTables;
   readonly labels: Labels;
   readonly symbols: readonly PanelSymbol[];
   /** Symbols of the universe without trades in the window. */
@@ -41,31 +56,36 @@ const FAR = "DATE '9999-12-31'";
  */
 export async function createAxes(session: Session, spec: DatasetSpec): Promise<Axes> {
   const table = `raw.bars_${basePeriod(spec.period)}`;
-  await session.run(`CREATE OR REPLACE TEMP TABLE panel_universe AS ${await universeSql(session, spec)}`);
-  const [empty] = await session.json<{ empty: boolean }>("SELECT count(*) = 0 AS empty FROM panel_universe");
+  const tables = tablesIn(session);
+  const { universe, symbolType } = tables;
+  await universe.fill(await universeSql(session, spec));
+  const [empty] = await session.json<{ empty: boolean }>(
+    `SELECT count(*) = 0 AS empty FROM ${universe.name}`,
+  );
   if (empty?.empty)
     throw new UsageError(`dataset ${spec.name}: universe: has no members`, { hint: universeHint(spec) });
-  const { calendar, guessed, assumed } = await layDays(session, spec, table);
-  const labels = isIntraday(spec) ? await layTimes(session, spec) : await readDays(session);
+  const { calendar, guessed, assumed } = await createDays(session, spec, table, tables);
+  const labels = isIntraday(spec)
+    ? await createTimes(session, spec, tables)
+    : await readDays(session, tables);
   if (labels.count === 0) {
     throw new UsageError(`dataset ${spec.name}: no ${spec.period} label lies between from and to`, {
       hint: `barlake status shows what the lake has of ${calendar.join(", ")}`,
     });
   }
   const [bounds] = await session.json<Record<"low" | "high" | "first" | "last", string>>(
-    `SELECT min(symbol) AS low, max(symbol) AS high, (SELECT CAST(min(day) AS VARCHAR) FROM panel_days) AS first,
-       (SELECT CAST(max(day) AS VARCHAR) FROM panel_days) AS last FROM panel_universe`,
+    `SELECT min(symbol) AS low, max(symbol) AS high, (SELECT CAST(min(day) AS VARCHAR) FROM ${tables.days.name}) AS first,
+       (SELECT CAST(max(day) AS VARCHAR) FROM ${tables.days.name}) AS last FROM ${universe.name}`,
   );
-  await session.run(`CREATE OR REPLACE TEMP TABLE panel_symbols AS
-    SELECT symbol, region, CAST(row_number() OVER (ORDER BY symbol) - 1 AS INTEGER) AS s
+  await tables.symbols.fill(`SELECT symbol, region, CAST(row_number() OVER (ORDER BY symbol) - 1 AS INTEGER) AS s
     FROM (SELECT symbol, any_value(region) AS region FROM ${table}
       WHERE symbol >= ${literal(bounds?.low ?? "")} AND symbol <= ${literal(bounds?.high ?? "")}
         AND trade_date >= ${literal(bounds?.first ?? "")} AND trade_date <= ${literal(bounds?.last ?? "")}
         AND volume > 0 AND is_final GROUP BY symbol)
-    SEMI JOIN panel_universe USING (symbol)`);
-  const symbols = await readSymbols(session);
+    SEMI JOIN ${universe.name} USING (symbol)`);
+  const symbols = await readSymbols(session, tables);
   const absent = await session.json<{ symbol: string }>(
-    "SELECT DISTINCT symbol FROM panel_universe ANTI JOIN panel_symbols USING (symbol) ORDER BY symbol",
+    `SELECT DISTINCT symbol FROM ${universe.name} ANTI JOIN ${tables.symbols.name} USING (symbol) ORDER BY symbol`,
   );
   if (symbols.length === 0) {
     const names = absent.slice(0, 3).map(({ symbol }) => symbol);
@@ -76,12 +96,14 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
       },
     );
   }
-  await session.run("DROP TYPE IF EXISTS panel_symbol");
-  await session.run("CREATE TEMP TYPE panel_symbol AS ENUM (SELECT symbol FROM panel_symbols ORDER BY s)");
+  await session.run(
+    `CREATE TEMP TYPE ${symbolType} AS ENUM (SELECT symbol FROM ${tables.symbols.name} ORDER BY s)`,
+  );
   const [seen] = await session.json<{ day: number | null }>(
-    "SELECT CAST(min(seen_from) - DATE '1970-01-01' AS INTEGER) AS day FROM panel_universe",
+    `SELECT CAST(min(seen_from) - DATE '1970-01-01' AS INTEGER) AS day FROM ${universe.name}`,
   );
   return {
+    tables,
     labels,
     symbols,
     absent: absent.map(({ symbol }) => symbol),
@@ -92,20 +114,33 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
   };
 }
 
+/** The tables of new axes; none is created yet. */
+function tablesIn(session: Session): AxisTables {
+  const [universe, sessions, days, times, symbols] = [
+    new TempTable(session, "panel_universe"),
+    new TempTable(session, "panel_sessions"),
+    new TempTable(session, "panel_days"),
+    new TempTable(session, "panel_times"),
+    new TempTable(session, "panel_symbols"),
+  ];
+  return { universe, sessions, days, times, symbols, symbolType: `${symbols.name}_enum` };
+}
+
 function universeHint({ universe }: DatasetSpec): string {
   return typeof universe === "string"
     ? `barlake sql "from universes" lists those of the lake`
     : "barlake status shows what the lake has";
 }
 
-/** Creates `panel_days`: every date of a label. Periods longer than a day have a label only if they are complete. */
-async function layDays(
+/** Fills the table of days. Periods longer than a day have a label only if they are complete. */
+async function createDays(
   session: Session,
   spec: DatasetSpec,
   table: string,
+  { universe, sessions, days }: AxisTables,
 ): Promise<Pick<Axes, "calendar" | "guessed" | "assumed">> {
   const regions = await session.json<{ region: Region }>(
-    `SELECT DISTINCT ${regionSql("symbol")} AS region FROM panel_universe
+    `SELECT DISTINCT ${regionSql("symbol")} AS region FROM ${universe.name}
      INTERSECT SELECT DISTINCT region FROM ${table} ORDER BY region`,
   );
   const calendar = spec.calendar === undefined ? regions.map(({ region }) => region) : [spec.calendar];
@@ -115,8 +150,7 @@ async function layDays(
     });
   const known = await session.json<{ region: Region }>("SELECT DISTINCT region FROM raw.trading_days");
   const guessed = calendar.filter((region) => !known.some((one) => one.region === region));
-  await session.run(`CREATE OR REPLACE TEMP TABLE panel_sessions AS
-    SELECT DISTINCT trade_date AS day FROM (
+  await sessions.fill(`SELECT DISTINCT trade_date AS day FROM (
       SELECT trade_date FROM raw.trading_days WHERE list_contains(${literalList(calendar)}, region)
       UNION ALL
       SELECT DISTINCT trade_date FROM ${table}
@@ -124,7 +158,7 @@ async function layDays(
   const after = spec.to === undefined ? FAR : `DATE ${literal(spec.to)}`;
   const partly = calendar.filter((region) => !guessed.includes(region));
   const window = `trade_date >= DATE ${literal(spec.from)} AND trade_date < ${after}`;
-  const assumed = await assumeSessions(session, partly, table, window);
+  const assumed = await assumeSessions(session, sessions, { regions: partly, bars: table, window });
   const ofPeriod = BUCKETS[spec.period];
   const span = ofPeriod.kind === "calendar" ? ofPeriod.unit : undefined;
   const bucket = span === undefined ? "day" : calendarBucketSql(span, "day");
@@ -132,34 +166,36 @@ async function layDays(
   const whole =
     span === undefined
       ? "true"
-      : `bucket < (SELECT max(${bucket}) FROM panel_sessions) OR last_weekday <= (SELECT max(day) FROM panel_sessions)`;
-  await session.run(`CREATE OR REPLACE TEMP TABLE panel_days AS
-    WITH buckets AS (
+      : `bucket < (SELECT max(${bucket}) FROM ${sessions.name}) OR last_weekday <= (SELECT max(day) FROM ${sessions.name})`;
+  await days.fill(`WITH buckets AS (
       SELECT bucket, max(day) AS label, min(day) AS first,
         ${span === undefined ? "bucket" : `(bucket + INTERVAL 1 ${span})::DATE - CASE isodow(bucket + INTERVAL 1 ${span}) WHEN 1 THEN 3 WHEN 7 THEN 2 ELSE 1 END`} AS last_weekday
-      FROM (SELECT day, ${bucket} AS bucket FROM panel_sessions) GROUP BY bucket),
+      FROM (SELECT day, ${bucket} AS bucket FROM ${sessions.name}) GROUP BY bucket),
     labelled AS (
       SELECT bucket, label, CAST(row_number() OVER (ORDER BY label) - 1 AS INTEGER) AS l FROM buckets
       WHERE first >= DATE ${literal(spec.from)} AND label < ${after} AND (${whole}))
-    SELECT day, label, l FROM (SELECT day, ${bucket} AS bucket FROM panel_sessions) JOIN labelled USING (bucket)`);
+    SELECT day, label, l FROM (SELECT day, ${bucket} AS bucket FROM ${sessions.name}) JOIN labelled USING (bucket)`);
   return { calendar, guessed, assumed };
 }
 
-async function readDays(session: Session): Promise<Labels> {
+async function readDays(session: Session, { days }: AxisTables): Promise<Labels> {
   const rows = await session.json<{ day: number }>(
-    "SELECT DISTINCT CAST(label - DATE '1970-01-01' AS INTEGER) AS day FROM panel_days ORDER BY day",
+    `SELECT DISTINCT CAST(label - DATE '1970-01-01' AS INTEGER) AS day FROM ${days.name} ORDER BY day`,
   );
   return { count: rows.length, days: Int32Array.from(rows, ({ day }) => day), times: undefined };
 }
 
-/** Creates `panel_times`: every end of a bar in the calendar's regions, and its label. */
-async function layTimes(session: Session, spec: DatasetSpec): Promise<Labels> {
-  await session.run(`CREATE OR REPLACE TEMP TABLE panel_times AS
-    SELECT ts, trade_date, CAST(row_number() OVER (ORDER BY ts) - 1 AS INTEGER) AS l
+/** Fills the table of times: every end of a bar in the calendar's regions, and its label. */
+async function createTimes(
+  session: Session,
+  spec: DatasetSpec,
+  { universe, days, times }: AxisTables,
+): Promise<Labels> {
+  await times.fill(`SELECT ts, trade_date, CAST(row_number() OVER (ORDER BY ts) - 1 AS INTEGER) AS l
     FROM (SELECT "timestamp" AS ts, min(trade_date) AS trade_date FROM bars(${literal(spec.period)})
-      SEMI JOIN panel_days ON trade_date = day SEMI JOIN panel_universe USING (symbol) WHERE is_final GROUP BY ts)`);
+      SEMI JOIN ${days.name} ON trade_date = day SEMI JOIN ${universe.name} USING (symbol) WHERE is_final GROUP BY ts)`);
   const rows = await session.json<{ day: number; ms: number }>(
-    `SELECT CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day, CAST(epoch_ms(ts) AS DOUBLE) AS ms FROM panel_times ORDER BY l`,
+    `SELECT CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day, CAST(epoch_ms(ts) AS DOUBLE) AS ms FROM ${times.name} ORDER BY l`,
   );
   return {
     count: rows.length,
@@ -168,12 +204,12 @@ async function layTimes(session: Session, spec: DatasetSpec): Promise<Labels> {
   };
 }
 
-async function readSymbols(session: Session): Promise<PanelSymbol[]> {
+async function readSymbols(session: Session, { universe, symbols }: AxisTables): Promise<PanelSymbol[]> {
   const rows = await session.json<{ symbol: string; region: Region; starts: number[]; ends: number[] }>(
     `SELECT symbol, any_value(p.region) AS region,
        list(CAST(coalesce(from_date, DATE '0001-01-01') - DATE '1970-01-01' AS INTEGER) ORDER BY from_date NULLS FIRST) AS starts,
        list(CAST(coalesce(to_date, ${FAR}) - DATE '1970-01-01' AS INTEGER) ORDER BY from_date NULLS FIRST) AS ends
-     FROM panel_symbols p JOIN panel_universe u USING (symbol) GROUP BY symbol ORDER BY symbol`,
+     FROM ${symbols.name} p JOIN ${universe.name} u USING (symbol) GROUP BY symbol ORDER BY symbol`,
   );
   // Symbols are used as file names.
   const odd = rows.find(({ symbol }) => !isSymbol(symbol));

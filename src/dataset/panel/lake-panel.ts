@@ -49,8 +49,8 @@ export async function openPanel(session: Session, spec: DatasetSpec): Promise<La
   const daily = dailyColumns(spec, resolved.fields);
   const source =
     daily === undefined
-      ? await sqlCells(session, spec, shape, resolved, { hasCloses, buffers })
-      : dailyCells(session, shape, daily, { adjustment: spec.adjustment, buffers, isSparse: !isAll(spec) });
+      ? await sqlCells(session, spec, axes, resolved, { hasCloses, buffers })
+      : dailyCells(session, axes, daily, { adjustment: spec.adjustment, buffers, isSparse: !isAll(spec) });
   return {
     ...shape,
     spec,
@@ -60,10 +60,12 @@ export async function openPanel(session: Session, spec: DatasetSpec): Promise<La
     async sample(symbols) {
       const start = Math.max(0, (axes.symbols.length - symbols) >> 1);
       const few = axes.symbols.slice(start, start + Math.min(symbols, symbolsAtATime));
-      return (await askBlock(session, spec, shape, source, { start, symbols: few }))();
+      return (await askBlock(session, spec, { shape, axes, source }, { start, symbols: few }))();
     },
     blocks: () =>
-      oneAhead(rangesOf(shape, symbolsAtATime), (range) => askBlock(session, spec, shape, source, range)),
+      oneAhead(rangesOf(shape, symbolsAtATime), (range) =>
+        askBlock(session, spec, { shape, axes, source }, range),
+      ),
   };
 }
 
@@ -103,14 +105,13 @@ async function* oneAhead<T, R>(
 async function askBlock(
   session: Session,
   spec: DatasetSpec,
-  shape: PanelShape,
-  source: CellSource,
+  { shape, axes, source }: { readonly shape: PanelShape; readonly axes: Axes; readonly source: CellSource },
   range: SymbolRange,
 ): Promise<() => Promise<Block>> {
   const makeCells = await source.ask(range);
-  const markStatus = spec.masks.some(isStatusMask) ? await askStatus(session, spec, shape, range) : undefined;
+  const markStatus = spec.masks.some(isStatusMask) ? await askStatus(session, spec, axes, range) : undefined;
   const hasMembers = spec.masks.includes("in_universe");
-  const before = hasMembers ? await barsBefore(session, spec, range) : undefined;
+  const before = hasMembers ? await barsBefore(session, spec, axes, range) : undefined;
   return async () => {
     const { fields, traded, closes } = await makeCells();
     const spans = spansOf(traded, range.symbols.length, shape.labels.count);
@@ -137,14 +138,15 @@ async function askBlock(
 async function barsBefore(
   session: Session,
   { minHistory, period }: DatasetSpec,
+  { tables }: Axes,
   { start, symbols }: SymbolRange,
 ): Promise<Float64Array> {
   const counts = new Float64Array(symbols.length);
   if (minHistory === 0) return counts;
   const rows = await session.json<{ s: number; bars: number }>(
     `SELECT s, CAST(count(*) AS DOUBLE) AS bars FROM bars('${period}')
-     JOIN panel_symbols USING (symbol)
-     WHERE s >= ${start} AND s < ${start + symbols.length} AND shares > 0 AND trade_date < (SELECT min(day) FROM panel_days) GROUP BY s`,
+     JOIN ${tables.symbols.name} USING (symbol)
+     WHERE s >= ${start} AND s < ${start + symbols.length} AND shares > 0 AND trade_date < (SELECT min(day) FROM ${tables.days.name}) GROUP BY s`,
   );
   for (const { s, bars } of rows) counts[s - start] = bars;
   return counts;

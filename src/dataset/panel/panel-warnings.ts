@@ -1,5 +1,6 @@
 import { dateOfEpochDay } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import { basePeriod } from "../../market/period.js";
 import type { LakePanel } from "./lake-panel.js";
 
@@ -51,16 +52,18 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
 }
 
 /** Number of bars with trades on dates that are not in the calendar. */
-async function barsOutside(session: Session, { spec, labels }: LakePanel): Promise<number> {
+async function barsOutside(session: Session, { spec, labels, axes }: LakePanel): Promise<number> {
   const table = `raw.bars_${basePeriod(spec.period)}`;
   const window = `trade_date BETWEEN DATE '1970-01-01' + ${labels.days[0]} AND DATE '1970-01-01' + ${labels.days[labels.count - 1]}`;
-  await session.run(`CREATE OR REPLACE TEMP TABLE panel_outside AS
-    SELECT trade_date FROM (SELECT DISTINCT trade_date FROM ${table} WHERE ${window}) ANTI JOIN panel_sessions ON trade_date = day`);
-  const [any] = await session.json<{ any: boolean }>("SELECT count(*) > 0 AS any FROM panel_outside");
+  const { sessions, symbols } = axes.tables;
+  await using outside = new TempTable(session, "dates_outside");
+  await outside.fill(`SELECT trade_date FROM (SELECT DISTINCT trade_date FROM ${table} WHERE ${window})
+    ANTI JOIN ${sessions.name} ON trade_date = day`);
+  const [any] = await session.json<{ any: boolean }>(`SELECT count(*) > 0 AS any FROM ${outside.name}`);
   if (any?.any !== true) return 0;
   const [counted] = await session.json<{ bars: number }>(
     `SELECT CAST(count(*) AS DOUBLE) AS bars FROM ${table}
-     SEMI JOIN panel_symbols USING (symbol) SEMI JOIN panel_outside USING (trade_date) WHERE volume > 0`,
+     SEMI JOIN ${symbols.name} USING (symbol) SEMI JOIN ${outside.name} USING (trade_date) WHERE volume > 0`,
   );
   return counted?.bars ?? 0;
 }

@@ -37,12 +37,11 @@ export async function changesSince(
 ): Promise<TableChange[]> {
   const { session } = await openReader(lake, { memoryLimit: "1GB" }, pointInTime);
   using reader = session;
-  await reader.run(
-    `CREATE OR REPLACE TEMP TABLE dataset_symbols AS SELECT unnest(${literalList(manifest.symbols)}::VARCHAR[]) AS symbol`,
-  );
+  await using symbols = new TempTable(reader, "dataset_symbols");
+  await symbols.fill(`SELECT unnest(${literalList(manifest.symbols)}::VARCHAR[]) AS symbol`);
   const changes: TableChange[] = [];
   for (const table of TABLES) {
-    const part = partOf(table, manifest);
+    const part = partOf(table, manifest, symbols.name);
     const from = manifest.tables[table.name];
     if (part === undefined || from === undefined) continue;
     const now = await lake.snapshotAt(table, pointInTime);
@@ -79,9 +78,9 @@ interface Part {
   readonly isWhole: boolean;
 }
 
-function partOf({ name }: TableSchema, { spec, last }: Manifest): Part | undefined {
+function partOf({ name }: TableSchema, { spec, last }: Manifest, symbols: string): Part | undefined {
   const end = `DATE ${literal(last)}`;
-  const ofDataset = "symbol IN (SELECT symbol FROM dataset_symbols)";
+  const ofDataset = `symbol IN (SELECT symbol FROM ${symbols})`;
   if (name === `bars_${basePeriod(spec.period)}` || name === "bars_1d")
     return {
       where: `${ofDataset} AND trade_date <= ${end}`,

@@ -1,11 +1,11 @@
 import { DAY_MS, MINUTE_MS } from "../../core/time.js";
-import type { CalendarUnit } from "../../market/bucket.js";
+import type { BucketUnit } from "../../market/bucket.js";
 import type { Region } from "../../market/regions.js";
 import { SESSION_HOURS, sessionMinutes } from "../../market/sessions.js";
 import { perRegion } from "./region-sql.js";
 
 /** The first date of the calendar unit that a date lies in; a week begins on Monday. */
-export function calendarBucketSql(unit: CalendarUnit, date: string): string {
+export function calendarBucketSql(unit: BucketUnit, date: string): string {
   return `CAST(date_trunc('${unit}', ${date}) AS DATE)`;
 }
 

@@ -4,7 +4,7 @@ import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { TempTable } from "../../db/temp-table.js";
-import { rejectRows } from "../../lake/land/rejects.js";
+import type { Rejects } from "../../lake/land/rejects.js";
 import { canonicalSymbol, isSymbol } from "../../market/symbol.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -25,7 +25,7 @@ export async function readBars(
   table: TableSchema,
   source: Source,
   staged: string,
-  options: ImportOptions,
+  { rejects, ...options }: ImportOptions & { readonly rejects: Rejects },
 ): Promise<string[]> {
   const column = (name: string): string | undefined => findColumn(source, name, options.map);
   const missing = ["timestamp", "open", "high", "low", "close", "volume"].filter(
@@ -52,9 +52,7 @@ export async function readBars(
   const members = ["timestamp", ...numbers.map((c) => c.name)].map(
     (name) => `${ident(name)} := ${ident(name)}`,
   );
-  await rejectRows(
-    session,
-    options.runId,
+  await rejects.add(
     table.name,
     `SELECT ${literal(source.path)} AS source, line, symbol, timestamp, verdict[1] AS rule, verdict[2] AS reason,
        to_json(struct_pack(${members.join(", ")})) AS row FROM ${bars.name} WHERE verdict IS NOT NULL`,

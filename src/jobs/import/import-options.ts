@@ -6,6 +6,6 @@ export interface ImportOptions {
   readonly volumeUnit: "shares" | "lots";
   /** Whether a minute bar is labelled with the end or the start of its minute. @default "end" */
   readonly barLabel: "end" | "start";
-  /** Identifies the run; names the file of rejects. */
+  /** Identifies the run, for the log; names the file of rejects. */
   readonly runId: string;
 }

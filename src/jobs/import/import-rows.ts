@@ -4,7 +4,7 @@ import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { TempTable } from "../../db/temp-table.js";
-import { rejectRows } from "../../lake/land/rejects.js";
+import type { Rejects } from "../../lake/land/rejects.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { INSTRUMENT_EXT } from "../../schema/reference.js";
 import type { ImportOptions } from "./import-options.js";
@@ -16,7 +16,7 @@ export async function readInstruments(
   table: TableSchema,
   source: Source,
   staged: string,
-  options: ImportOptions,
+  { rejects, ...options }: ImportOptions & { readonly rejects: Rejects },
 ): Promise<string[]> {
   const column = (name: string): string | undefined => findColumn(source, name, options.map);
   if (column("symbol") === undefined) throw missingColumn(source, "symbol");
@@ -41,9 +41,7 @@ export async function readInstruments(
     FROM (SELECT line, symbol, ${select.join(", ")}
       FROM (SELECT * REPLACE (${canonicalSymbolSql(textSql("symbol"))} AS symbol)
           FROM (SELECT * RENAME (${ident(column("symbol") as string)} AS symbol) FROM (${source.sql}))))`);
-  await rejectRows(
-    session,
-    options.runId,
+  await rejects.add(
     table.name,
     `SELECT ${literal(source.path)} AS source, line, symbol, NULL AS timestamp, rule,
        CASE rule WHEN 'duplicate_key' THEN symbol || ' stands more than once in this file; the first was kept'
@@ -77,7 +75,7 @@ export async function readStatements(
   table: TableSchema,
   source: Source,
   staged: string,
-  options: ImportOptions,
+  { rejects, ...options }: ImportOptions & { readonly rejects: Rejects },
 ): Promise<string[]> {
   const column = (name: string): string | undefined => findColumn(source, name, options.map);
   const identity = ["symbol", "period_end"] as const;
@@ -96,9 +94,7 @@ export async function readStatements(
       ${dateSql(textSql(column("period_end")))} AS period_end,
       ${dateSql(textSql(column("announce_date")))} AS announce_date ${fields.map((field) => `, ${field}`).join("")}
       FROM (${source.sql}))`);
-  await rejectRows(
-    session,
-    options.runId,
+  await rejects.add(
     table.name,
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, rule,
        CASE rule WHEN 'bad_symbol' THEN '"' || coalesce(symbol, '') || '" is not of the form <code>.<exchange suffix>'
@@ -122,7 +118,7 @@ export async function readUniverses(
   session: Session,
   source: Source,
   staged: { readonly universes: string; readonly members: string },
-  options: ImportOptions,
+  { rejects, ...options }: ImportOptions & { readonly rejects: Rejects },
 ): Promise<string[]> {
   const column = (name: string): string | undefined => findColumn(source, name, options.map);
   if (column("id") === undefined) throw missingColumn(source, "id");
@@ -136,9 +132,7 @@ export async function readUniverses(
       CASE WHEN ${isSymbolSql("symbol")} THEN ${regionSql("symbol")} END AS symbol_region
     FROM (SELECT line, ${text("id")} AS id, ${text("name")} AS name, ${text("category")} AS category,
       ${text("region")} AS region, ${text("description")} AS description, ${symbols} AS symbol FROM (${source.sql}))`);
-  await rejectRows(
-    session,
-    options.runId,
+  await rejects.add(
     "universe_members",
     `SELECT ${literal(source.path)} AS source, line, symbol, NULL AS timestamp, 'bad_symbol' AS rule,
        '"' || coalesce(symbol, '') || '" is not a symbol of a known exchange' AS reason, NULL AS row

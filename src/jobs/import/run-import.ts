@@ -1,12 +1,12 @@
 import { BarlakeError, LakeError, messageOf, QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
-import { ident } from "../../db/quote.js";
 import { Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { landBars, stageBars } from "../../lake/land/land-bars.js";
 import { landStatements } from "../../lake/land/land-statements.js";
 import { landVersions } from "../../lake/land/land-versions.js";
-import { openRejects, type RejectCount, saveRejects } from "../../lake/land/rejects.js";
+import { type RejectCount, Rejects } from "../../lake/land/rejects.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { landTradingDays } from "../../lake/land/trading-days.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";
@@ -55,8 +55,16 @@ export class UnfinishedImport extends LakeError {
   }
 }
 
-const STAGED = "staged_import";
-const STAGED_MEMBERS = "staged_members";
+/** What an import works with. */
+interface Import {
+  readonly session: Session;
+  readonly table: TableSchema;
+  readonly rejects: Rejects;
+  /** The rows of all files that are to land. */
+  readonly staged: TempTable;
+  /** The members of universes, where these are imported. */
+  readonly members: TempTable;
+}
 
 /**
  * Imports files of one kind into a table, in one commit. Rows that break the schema are kept in `rejects/` with file,
@@ -78,16 +86,18 @@ export async function runImport(
   const table = tableNamed(name) as TableSchema;
   checkMap(table, options.map);
   using session = await Session.open({ spillUnder: lake.work.staging });
-  await openRejects(session);
-  await stage(session, table);
+  const rejects = new Rejects(session, options.runId);
+  const staged = new TempTable(session, "staged_import");
+  const work: Import = { session, table, rejects, staged, members: new TempTable(session, "staged_members") };
+  await stage(work);
   const remarks: string[] = [];
   for (const [index, path] of files.entries()) {
     try {
-      const source = await openSource(session, path, options.runId, name);
-      remarks.push(...(await readFile(session, table, source, options)));
+      await using source = await openSource(session, path, name, rejects);
+      remarks.push(...(await readFile(work, source, options)));
     } catch (error) {
       if (error instanceof BarlakeError && !(error instanceof QueryError) && files.length === 1) throw error;
-      await rejectFile(session, options.runId, name, path, error);
+      await rejectFile(rejects, name, path, error);
     }
     onFile(index + 1);
   }
@@ -98,9 +108,9 @@ export async function runImport(
     return { runId: options.runId, files: files.length, landed, rejected, remarks };
   };
   try {
-    for await (const one of land(session, lake, table, { operation: "IMPORT", runId: options.runId, now }))
+    for await (const one of land(work, lake, { operation: "IMPORT", runId: options.runId, now }))
       landed.push(one);
-    rejected = await saveRejects(session, lake, options.runId, { isNew: true });
+    rejected = await rejects.save(lake, { isNew: true });
     await publish(lake);
   } catch (error) {
     if (landed.length === 0) throw error;
@@ -112,51 +122,49 @@ export async function runImport(
 const isBars = (table: TableSchema): boolean => table.name.startsWith("bars_");
 const withoutValidity = (table: TableSchema) => table.columns.filter((c) => !c.name.startsWith("valid_"));
 
-async function stage(session: Session, table: TableSchema): Promise<void> {
-  if (isBars(table)) return stageBars(session, STAGED);
+async function stage({ session, table, staged, members }: Import): Promise<void> {
+  if (isBars(table)) return stageBars(session, staged.name);
   if (table.open) {
-    const identity = "symbol VARCHAR, period_end DATE, announce_date DATE, source VARCHAR, line BIGINT";
-    await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(STAGED)} (${identity})`);
-    return;
+    return staged.define("symbol VARCHAR, period_end DATE, announce_date DATE, source VARCHAR, line BIGINT");
   }
-  await stageObjects(session, STAGED, withoutValidity(table), []);
-  if (table === UNIVERSES) await stageObjects(session, STAGED_MEMBERS, withoutValidity(UNIVERSE_MEMBERS), []);
+  await stageObjects(session, staged.name, withoutValidity(table), []);
+  if (table === UNIVERSES) await stageObjects(session, members.name, withoutValidity(UNIVERSE_MEMBERS), []);
 }
 
 async function readFile(
-  session: Session,
-  table: TableSchema,
+  { session, table, rejects, staged, members }: Import,
   source: Source,
-  options: ImportOptions,
+  given: ImportOptions,
 ): Promise<string[]> {
-  if (isBars(table)) return readBars(session, table, source, STAGED, options);
-  if (table === INSTRUMENTS) return readInstruments(session, table, source, STAGED, options);
+  const options = { ...given, rejects };
+  if (isBars(table)) return readBars(session, table, source, staged.name, options);
+  if (table === INSTRUMENTS) return readInstruments(session, table, source, staged.name, options);
   if (table === UNIVERSES)
-    return readUniverses(session, source, { universes: STAGED, members: STAGED_MEMBERS }, options);
-  return readStatements(session, table, source, STAGED, options);
+    return readUniverses(session, source, { universes: staged.name, members: members.name }, options);
+  return readStatements(session, table, source, staged.name, options);
 }
 
 /** Lands the staged rows. It yields after each table, so that a later error does not hide what has landed. */
 async function* land(
-  session: Session,
+  { session, table, rejects, staged, members }: Import,
   lake: Lake,
-  table: TableSchema,
   options: LandOptions,
 ): AsyncGenerator<LandReport, void, undefined> {
   if (isBars(table)) {
     const { now } = options;
     const ends = { CN: finalEnd("CN", now), HK: finalEnd("HK", now), US: finalEnd("US", now) };
-    yield await landBars(session, lake, table, STAGED, { ...options, finalEnd: ends });
+    yield await landBars(session, lake, table, staged.name, { ...options, rejects, finalEnd: ends });
     if (table !== BARS_1D) return;
     const days = await landTradingDays(session, lake, options);
     if (days.inserted + days.updated > 0) yield days;
     return;
   }
-  if (table.open) return yield await landStatements(session, lake, table, STAGED, options);
-  yield await landVersions(session, lake, table, STAGED, options);
+  if (table.open)
+    return yield await landStatements(session, lake, table, staged.name, { ...options, rejects });
+  yield await landVersions(session, lake, table, staged.name, options);
   if (table === UNIVERSES) {
-    const complete = `c.id IN (SELECT id FROM ${ident(STAGED)})`;
-    yield await landVersions(session, lake, UNIVERSE_MEMBERS, STAGED_MEMBERS, { ...options, complete });
+    const complete = `c.id IN (SELECT id FROM ${staged.name})`;
+    yield await landVersions(session, lake, UNIVERSE_MEMBERS, members.name, { ...options, complete });
   }
   if (table === INSTRUMENTS) yield await landExchangeCounts(session, lake, EXCHANGES, options);
 }

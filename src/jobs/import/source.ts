@@ -3,11 +3,12 @@ import { basename } from "node:path";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
-import { rejectRows } from "../../lake/land/rejects.js";
+import { TempTable } from "../../db/temp-table.js";
+import type { Rejects } from "../../lake/land/rejects.js";
 import { expectWhole } from "./check-text-file.js";
 
-/** A user's file, as DuckDB sees it. */
-export interface Source {
+/** A user's file, as DuckDB sees it. Its end drops the temporary tables of a CSV file. */
+export interface Source extends AsyncDisposable {
   readonly path: string;
   /** A SELECT of the file's columns, and `line`: the line in a CSV file, the row (from 1) in others. */
   readonly sql: string;
@@ -35,8 +36,8 @@ const FORMATS = /\.(csv|tsv|txt|parquet|json|ndjson|jsonl)(\.gz|\.zst)?$/i;
 export async function openSource(
   session: Session,
   path: string,
-  runId: string,
   dataset: string,
+  rejects: Rejects,
 ): Promise<Source> {
   const format = FORMATS.exec(path)?.[1]?.toLowerCase();
   if (format === undefined) {
@@ -55,18 +56,43 @@ export async function openSource(
     const sql = `SELECT * FROM read_json(${file}, maximum_object_size = 1073741824, convert_strings_to_integers = false)`;
     return describe(session, path, sql, "row_number() OVER ()");
   }
-  await session.run("CREATE OR REPLACE TEMP TABLE csv_rows AS SELECT 1");
-  await session.run("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans");
-  await session.run(
-    `CREATE OR REPLACE TEMP TABLE csv_rows AS SELECT *, row_number() OVER () + 1 AS ${ident(LINE)}
-     FROM read_csv(${file}, header = true, all_varchar = true, store_rejects = true)`,
-  );
-  return describe(
-    session,
-    path,
-    "SELECT * FROM csv_rows",
-    await keepMalformed(session, path, runId, dataset),
-  );
+  const tables = csvTables(session);
+  try {
+    const { rows, errors, scans } = tables;
+    await rows.fill(`SELECT *, row_number() OVER () + 1 AS ${ident(LINE)}
+      FROM read_csv(${file}, header = true, all_varchar = true, store_rejects = true,
+        rejects_table = ${literal(errors.name)}, rejects_scan = ${literal(scans.name)})`);
+    const line = await rejectMalformed(session, path, tables, (rowsSql) => rejects.add(dataset, rowsSql));
+    const source = await describe(session, path, `SELECT * FROM ${rows.name}`, line);
+    return { ...source, [Symbol.asyncDispose]: () => dropAll(tables) };
+  } catch (error) {
+    await dropAll(tables);
+    throw error;
+  }
+}
+
+/** The temporary tables of one CSV file. */
+interface CsvTables {
+  readonly rows: TempTable;
+  /** Malformed lines; DuckDB creates it. */
+  readonly errors: TempTable;
+  /** What was read; DuckDB creates it. */
+  readonly scans: TempTable;
+  /** The lines after which the numbers of the other rows are one too low for each malformed line. */
+  readonly shifts: TempTable;
+}
+
+function csvTables(session: Session): CsvTables {
+  return {
+    rows: new TempTable(session, "csv_rows"),
+    errors: new TempTable(session, "csv_errors"),
+    scans: new TempTable(session, "csv_scans"),
+    shifts: new TempTable(session, "csv_shifts"),
+  };
+}
+
+async function dropAll(tables: CsvTables): Promise<void> {
+  for (const table of Object.values(tables) as TempTable[]) await table[Symbol.asyncDispose]();
 }
 
 const LINE = "__line";
@@ -79,32 +105,35 @@ function exactPath(path: string): string {
 /**
  * Moves the lines that the CSV reader refused to the rejects. @returns the SQL of the true line number of the others.
  */
-async function keepMalformed(
+async function rejectMalformed(
   session: Session,
   path: string,
-  runId: string,
-  dataset: string,
+  { errors, shifts }: CsvTables,
+  reject: (rowsSql: string) => Promise<void>,
 ): Promise<string> {
-  const [found] = await session.json<{ n: bigint }>("SELECT count(*) AS n FROM reject_errors");
+  const [found] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM ${errors.name}`);
   if (Number(found?.n ?? 0) === 0) return ident(LINE);
-  await rejectRows(
-    session,
-    runId,
-    dataset,
+  await reject(
     `SELECT ${literal(path)} AS source, line, NULL AS symbol, NULL AS timestamp, 'unparsable' AS rule,
        any_value(error_message) AS reason, to_json(any_value(csv_line)) AS row
-     FROM reject_errors GROUP BY line`,
+     FROM ${errors.name} GROUP BY line`,
   );
-  await session.run(`CREATE OR REPLACE TEMP TABLE csv_shifts AS
-    SELECT line - row_number() OVER (ORDER BY line) + 1 AS first FROM (SELECT DISTINCT line FROM reject_errors)`);
-  return `${ident(LINE)} + (SELECT count(*) FROM csv_shifts WHERE first <= ${ident(LINE)})`;
+  await shifts.fill(
+    `SELECT line - row_number() OVER (ORDER BY line) + 1 AS first FROM (SELECT DISTINCT line FROM ${errors.name})`,
+  );
+  return `${ident(LINE)} + (SELECT count(*) FROM ${shifts.name} WHERE first <= ${ident(LINE)})`;
 }
 
 async function describe(session: Session, path: string, sql: string, line: string): Promise<Source> {
   const rows = await session.json<{ column_name: string }>(`DESCRIBE ${sql}`);
   const columns = rows.map((row) => row.column_name).filter((name) => name !== LINE);
   const exclude = rows.some((row) => row.column_name === LINE) ? ` EXCLUDE (${ident(LINE)})` : "";
-  return { path, columns, sql: `SELECT *${exclude}, ${line} AS line FROM (${sql})` };
+  return {
+    path,
+    columns,
+    sql: `SELECT *${exclude}, ${line} AS line FROM (${sql})`,
+    [Symbol.asyncDispose]: async () => {},
+  };
 }
 
 /**
@@ -151,16 +180,13 @@ export function stemOf(path: string): string {
 
 /** Sets a whole file aside. */
 export async function rejectFile(
-  session: Session,
-  runId: string,
+  rejects: Rejects,
   dataset: string,
   path: string,
   error: unknown,
 ): Promise<void> {
   const reason = messageOf(error).split("\n")[0] ?? "";
-  await rejectRows(
-    session,
-    runId,
+  await rejects.add(
     dataset,
     `SELECT ${literal(path)} AS source, NULL AS line, NULL AS symbol, NULL AS timestamp, 'unreadable_file' AS rule,
        ${literal(reason)} AS reason, NULL AS row`,

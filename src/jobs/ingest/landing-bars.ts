@@ -136,7 +136,8 @@ export async function landResponses(
   const [bars, landedBars] = [barsOf(false), barsOf(true)];
   const broken: BarSegment[] = [];
   const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
-  const options = { ...landOptions(run.context), finalEnd: finalEnds, onBroken };
+  const { rejects } = run.context;
+  const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, onBroken };
   if (bars.length > 0) {
     const responses = bars.map(({ source }) => source);
     run.log.landed(

@@ -82,10 +82,11 @@ export async function landStatementNotes(
 ): Promise<void> {
   const rows = notes.flatMap((note) => note.rows);
   if (rows.length > 0) {
-    const { session, lake } = run.context;
+    const { session, lake, rejects } = run.context;
     await using staged = new TempTable(session, "staged_statements");
     await stageObjects(session, staged.name, columns, rows);
-    run.log.landed(await landStatements(session, lake, table, staged.name, landOptions(run.context)));
+    const options = { ...landOptions(run.context), rejects };
+    run.log.landed(await landStatements(session, lake, table, staged.name, options));
   }
   for (const { entry } of notes) run.ledger.enter(entry);
   await run.ledger.land();

@@ -1,4 +1,3 @@
-import { rejectIssues } from "../../lake/land/rejects.js";
 import type { AbsenceReason } from "../../plan/absence/absence.js";
 import type { Endpoint } from "../../wire/endpoints.js";
 import { landRequests } from "../ledger/ledger.js";
@@ -43,14 +42,14 @@ export class PendingLedger {
 
   /** Lands the entries: after the data that they describe. */
   async land(): Promise<void> {
-    const { session, lake } = this.#context;
+    const { session, lake, rejects } = this.#context;
     const entries = this.#entries;
     this.#entries = [];
     for (const { records, issues } of entries) {
       const [first] = records;
       if (first === undefined || issues.length === 0) continue;
       const source = `${first.endpoint} ${first.runId}/${first.requestId}`;
-      await rejectIssues(session, first.runId, first.dataset, source, issues);
+      await rejects.addIssues({ runId: first.runId, dataset: first.dataset, source }, issues);
     }
     const records = entries.flatMap((entry) => entry.records);
     const version = await landRequests(session, lake, records, landOptions(this.#context));

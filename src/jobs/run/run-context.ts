@@ -2,6 +2,7 @@ import type { ServiceClient } from "../../client/service-client.js";
 import { type Clock, ticksOf } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
+import type { Rejects } from "../../lake/land/rejects.js";
 import type { LandOptions } from "../../lake/land/upsert.js";
 import type { FreeBytes } from "../../lake/local/free-space.js";
 import type { Region } from "../../market/regions.js";
@@ -15,6 +16,8 @@ const CLOCK_SET_MS = 5000;
 export interface RunParts {
   readonly lake: Lake;
   readonly session: Session;
+  /** What the run sets aside. */
+  readonly rejects: Rejects;
   readonly client: ServiceClient;
   readonly clock: Clock;
   readonly runId: string;

@@ -8,7 +8,7 @@ import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { changesOfLake, type ReferenceChange, WITH_CHANGES } from "../../lake/land/reference-changes.js";
-import { openRejects, saveRejects } from "../../lake/land/rejects.js";
+import { Rejects } from "../../lake/land/rejects.js";
 import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
@@ -104,13 +104,14 @@ async function runOnce(
   const { lake, client, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
   using session = await Session.open({ spillUnder: lake.work.staging });
-  await openRejects(session);
+  const runId = newRunId(clock.now());
   const parts = {
     lake,
     session,
+    rejects: new Rejects(session, runId),
     client,
     clock,
-    runId: newRunId(clock.now()),
+    runId,
     pipeline: pipeline.name,
     signal,
     limits: new RequestSizeLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
@@ -134,7 +135,7 @@ async function runOnce(
   }
   try {
     await run.exclusive(() => run.ledger.land());
-    log.rejected(await saveRejects(session, lake, context.runId));
+    log.rejected(await context.rejects.save(lake));
     await record();
     const { landed, requests } = log.facts();
     if (landed.some((one) => one.inserted + one.updated > 0) || requests.sent > 0) {

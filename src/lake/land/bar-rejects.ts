@@ -1,9 +1,8 @@
 import type { IssueRule } from "../../core/issue.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { rejectRows } from "./rejects.js";
+import type { Rejects } from "./rejects.js";
 
 /** Rules that a bar must meet to land; the first broken rule is the reason. `cut-bars.ts` tests the same rules. */
 const RULES: readonly (readonly [rule: IssueRule, breaks: string, reason: string])[] = [
@@ -30,14 +29,9 @@ export const BROKEN_RULE = `CASE ${RULES.map(([name, breaks]) => `WHEN ${breaks}
  *
  * @param from a table expression: the columns of a bar, `region`, `rule` (from {@link BROKEN_RULE}), `source`, `line`.
  */
-export async function rejectBroken(
-  session: Session,
-  runId: string,
-  table: TableSchema,
-  from: string,
-): Promise<void> {
+export async function rejectBroken(rejects: Rejects, table: TableSchema, from: string): Promise<void> {
   const reason = RULES.map(([, breaks, text]) => `WHEN ${breaks} THEN ${text}`).join(" ");
-  await rejectRows(session, runId, table.name, rejectSql("rule", `CASE ${reason} END`, from));
+  await rejects.add(table.name, rejectSql("rule", `CASE ${reason} END`, from));
 }
 
 /**
@@ -45,15 +39,10 @@ export async function rejectBroken(
  *
  * @param from a table expression: the columns of a bar, `source`, `line`.
  */
-export async function rejectRepeats(
-  session: Session,
-  runId: string,
-  table: TableSchema,
-  from: string,
-): Promise<void> {
+export async function rejectRepeats(rejects: Rejects, table: TableSchema, from: string): Promise<void> {
   const reason =
     "symbol || ' at ' || timestamp || ' stands more than once in this delivery; the first was kept'";
-  await rejectRows(session, runId, table.name, rejectSql("'duplicate_key'", reason, from));
+  await rejects.add(table.name, rejectSql("'duplicate_key'", reason, from));
 }
 
 function rejectSql(rule: string, reason: string, from: string): string {

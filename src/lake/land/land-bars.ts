@@ -9,12 +9,15 @@ import type { TableSchema } from "../../schema/column.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import type { Lake } from "../lake.js";
 import { BROKEN_RULE, rejectBroken, rejectRepeats } from "./bar-rejects.js";
+import type { Rejects } from "./rejects.js";
 import { type LandOptions, type LandReport, upsert } from "./upsert.js";
 
 /** Options of a landing of bars. */
 export interface LandBarsOptions extends LandOptions {
   /** Bars labelled before this instant (epoch ms) are final, by region. */
   readonly finalEnd: Readonly<Record<Region, number>>;
+  /** Receives the bars that are set aside. */
+  readonly rejects: Rejects;
   /** Called with the bars of decoded columns that break a rule and are set aside. */
   readonly onBroken?: (broken: readonly BarSegment[]) => void;
 }
@@ -64,8 +67,8 @@ export async function landBars(
       LEFT JOIN ${dates.name} USING (region, quarter)`);
   await dates.drop();
   await session.run(`DROP TABLE ${ident(staged)}`);
-  await setAsideBroken(session, table, landing.name, options.runId);
-  await setAsideRepeats(session, table, landing.name, options.runId);
+  await setAsideBroken(session, table, landing.name, options.rejects);
+  await setAsideRepeats(session, table, landing.name, options.rejects);
   return await upsert(session, lake, table, landing.name, options);
 }
 
@@ -82,11 +85,11 @@ async function setAsideBroken(
   session: Session,
   table: TableSchema,
   landing: string,
-  runId: string,
+  rejects: Rejects,
 ): Promise<void> {
   const [found] = await session.json<{ broken: bigint }>(`SELECT count(rule) AS broken FROM ${landing}`);
   if (found?.broken === 0n) return;
-  await rejectBroken(session, runId, table, `${landing} WHERE rule IS NOT NULL`);
+  await rejectBroken(rejects, table, `${landing} WHERE rule IS NOT NULL`);
   await session.run(`DELETE FROM ${landing} WHERE rule IS NOT NULL`);
 }
 
@@ -95,7 +98,7 @@ async function setAsideRepeats(
   session: Session,
   table: TableSchema,
   landing: string,
-  runId: string,
+  rejects: Rejects,
 ): Promise<void> {
   await using keys = new TempTable(session, "repeated_keys");
   await keys.fill(`SELECT symbol, timestamp FROM ${landing} GROUP BY ALL HAVING count(*) > 1`);
@@ -104,6 +107,6 @@ async function setAsideRepeats(
   await using repeats = new TempTable(session, "repeats");
   await repeats.fill(`SELECT b.rowid AS id, b.* FROM ${landing} b SEMI JOIN ${keys.name} USING (symbol, timestamp)
     QUALIFY row_number() OVER (PARTITION BY symbol, timestamp ORDER BY source, line, b.rowid) > 1`);
-  await rejectRepeats(session, runId, table, repeats.name);
+  await rejectRepeats(rejects, table, repeats.name);
   await session.run(`DELETE FROM ${landing} WHERE rowid IN (SELECT id FROM ${repeats.name})`);
 }

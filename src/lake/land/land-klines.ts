@@ -39,7 +39,7 @@ export async function landKlines(
   };
   try {
     await setAside(session, table, broken, options);
-    if (repeats.length > 0) await rejectRepeats(session, options.runId, table, repeatsSql(scanOf(repeats)));
+    if (repeats.length > 0) await rejectRepeats(options.rejects, table, repeatsSql(scanOf(repeats)));
     const staged = partitions.map((partition) =>
       stagedPartition(table, partition, scanOf(partition.segments)),
     );
@@ -70,13 +70,13 @@ async function setAside(
   session: Session,
   table: TableSchema,
   broken: readonly BarSegment[],
-  { runId, onBroken }: LandBarsOptions,
+  { rejects, onBroken }: LandBarsOptions,
 ): Promise<void> {
   if (broken.length === 0) return;
   onBroken?.(broken);
   const scan = session.scan(barScan(broken, ROW_GROUP_ROWS));
   try {
-    await rejectBroken(session, runId, table, brokenSql(scan.sql));
+    await rejectBroken(rejects, table, brokenSql(scan.sql));
   } finally {
     scan.release();
   }

@@ -7,7 +7,7 @@ import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { evolvedColumns } from "./evolve-columns.js";
-import { rejectRows } from "./rejects.js";
+import type { Rejects } from "./rejects.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
 /** Additional columns of staged statements, with names that no field can have. */
@@ -19,6 +19,7 @@ const OCCURRENCE = '"its occurrence"';
  * period and announcement. A row with the same content changes nothing.
  *
  * @throws {LakeError} for a column whose type differs from the table's.
+ * @param options.rejects receives the statements that are set aside.
  * @param staged a temporary table with symbol, period_end, announce_date, source, line and numeric fields by name.
  */
 export async function landStatements(
@@ -26,7 +27,7 @@ export async function landStatements(
   lake: Lake,
   table: TableSchema,
   staged: string,
-  options: LandOptions,
+  { rejects, ...options }: LandOptions & { readonly rejects: Rejects },
 ): Promise<LandReport> {
   const base = await lake.snapshot(table);
   await evolvedColumns(session, base, ident(staged));
@@ -41,9 +42,7 @@ export async function landStatements(
     FROM (SELECT *, ${regionSql("symbol")} AS region,
       row_number() OVER (PARTITION BY symbol, period_end, announce_date ORDER BY source, line) AS ${OCCURRENCE}
       FROM ${ident(staged)})`);
-  await rejectRows(
-    session,
-    options.runId,
+  await rejects.add(
     table.name,
     `SELECT source, line, symbol, CAST(period_end AS VARCHAR) AS timestamp, ${RULE} AS rule,
        CASE ${RULE} WHEN 'duplicate_key' THEN symbol || ' ' || period_end || ' stands more than once in this delivery; the first was kept'

@@ -1,6 +1,7 @@
 import type { Issue } from "../../core/issue.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Bindings, Session } from "../../db/session.js";
+import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../lake.js";
 import type { LakePlaces } from "../local/work-folder.js";
 
@@ -45,90 +46,105 @@ export function isLoss({ rule, rows }: Pick<RejectCount, "rule" | "rows">): bool
   return rows > 0 && !NOTHING_LOST.has(rule);
 }
 
-const TABLE = "rejected";
-
-/** Creates or empties the session's list of rejects. */
-export async function openRejects(session: Session): Promise<void> {
-  const columns = Object.entries(COLUMNS).map(([name, type]) => `${ident(name)} ${type}`);
-  await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${TABLE} (${columns.join(", ")}, run_order BIGINT DEFAULT 0)`,
-  );
-}
+/** A row of a table of rejects, before it has a run and a dataset, as DuckDB reads it from JSON. */
+const ISSUE_ROWS =
+  '[{"source":"VARCHAR","symbol":"VARCHAR","line":"BIGINT","rule":"VARCHAR","reason":"VARCHAR","bars":"BIGINT","row":"VARCHAR"}]';
 
 /**
- * Adds the rows of a query to the list: its columns are those of the rejects except `run_id` and `dataset`. Without the
- * column `bars` each row counts as one bar or record.
+ * What a run sets aside, with the reasons. Rows are collected in a temporary table of the run's session; {@link save}
+ * writes them to the lake.
  */
-export async function rejectRows(
-  session: Session,
-  runId: string,
-  dataset: string,
-  rowsSql: string,
-): Promise<void> {
-  await session.run(
-    `INSERT INTO ${TABLE} BY NAME SELECT ${literal(runId)} AS run_id, ${literal(dataset)} AS dataset, * FROM (${rowsSql})`,
-  );
-}
+export class Rejects implements AsyncDisposable {
+  readonly #session: Session;
+  readonly #runId: string;
+  readonly #table: TempTable;
+  #created: Promise<void> | undefined;
 
-/** Adds the issues of a decoded response to the list. */
-export async function rejectIssues(
-  session: Session,
-  runId: string,
-  dataset: string,
-  source: string,
-  issues: readonly Issue[],
-): Promise<void> {
-  if (issues.length === 0) return;
-  const rows = issues.map(({ rule, message, symbol, column, index, byteOffset, rejected }) => ({
-    bars: rejected,
-    source,
-    symbol,
-    line: index,
-    rule,
-    reason: message,
-    row: JSON.stringify({ column, index, byteOffset, rejected }),
-  }));
-  const structure =
-    '[{"source":"VARCHAR","symbol":"VARCHAR","line":"BIGINT","rule":"VARCHAR","reason":"VARCHAR","bars":"BIGINT","row":"VARCHAR"}]';
-  await session.run(
-    `INSERT INTO ${TABLE} BY NAME
-     SELECT ${literal(runId)} AS run_id, ${literal(dataset)} AS dataset, r.* REPLACE (CAST(r.row AS JSON) AS row)
-     FROM (SELECT unnest(from_json($1, ${literal(structure)})) AS r)`,
-    [JSON.stringify(rows)],
-  );
-}
-
-/**
- * Writes the list to `rejects/` in the lake, if it has rows, and returns its counts, most frequent first.
- *
- * @param options.isNew whether to write only rows that are not among the lake's rejects yet. @default false
- */
-export async function saveRejects(
-  session: Session,
-  lake: Lake,
-  runId: string,
-  { isNew = false }: { readonly isNew?: boolean } = {},
-): Promise<RejectCount[]> {
-  const counts = await session.json<Omit<RejectCount, "rows"> & { rows: bigint }>(
-    `SELECT rule, any_value(reason ORDER BY line) AS reason, source, min(line)::DOUBLE AS line, sum(coalesce(bars, 1))::BIGINT AS rows
-     FROM ${TABLE} GROUP BY rule, source ORDER BY rows DESC, source`,
-  );
-  if (counts.length === 0) return [];
-  if (isNew) await dropKept(session, lake);
-  const [left] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${TABLE}`);
-  if ((left?.n ?? 0) > 0) {
-    await writeRejects(session, lake, `${FOLDER}/${runId}.ndjson`);
-    await openRejects(session);
+  /** Nothing is created yet. @param runId names the file of the rejects in the lake. */
+  constructor(session: Session, runId: string) {
+    this.#session = session;
+    this.#runId = runId;
+    this.#table = new TempTable(session, "rejects");
   }
-  return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
+
+  /**
+   * Adds the rows of a query: its columns are those of the rejects except `run_id` and `dataset`. Without the column
+   * `bars` each row counts as one bar or record.
+   */
+  async add(dataset: string, rowsSql: string): Promise<void> {
+    await this.#insert(this.#runId, dataset, rowsSql);
+  }
+
+  /** Adds the issues of a decoded response. @param from.runId the run that received the response. */
+  async addIssues(
+    from: { readonly runId: string; readonly dataset: string; readonly source: string },
+    issues: readonly Issue[],
+  ): Promise<void> {
+    if (issues.length === 0) return;
+    const rows = issues.map(({ rule, message, symbol, column, index, byteOffset, rejected }) => ({
+      bars: rejected,
+      source: from.source,
+      symbol,
+      line: index,
+      rule,
+      reason: message,
+      row: JSON.stringify({ column, index, byteOffset, rejected }),
+    }));
+    const rowsSql = `SELECT r.* REPLACE (CAST(r.row AS JSON) AS row)
+      FROM (SELECT unnest(from_json($1, ${literal(ISSUE_ROWS)})) AS r)`;
+    await this.#insert(from.runId, from.dataset, rowsSql, [JSON.stringify(rows)]);
+  }
+
+  /**
+   * Writes the rows to `rejects/` in the lake, if there are any, and empties the table. Returns their counts, most
+   * frequent first.
+   *
+   * @param options.isNew whether to write only rows that are not among the lake's rejects yet. @default false
+   */
+  async save(lake: Lake, { isNew = false }: { readonly isNew?: boolean } = {}): Promise<RejectCount[]> {
+    if (this.#created === undefined) return [];
+    const session = this.#session;
+    const { name } = this.#table;
+    const counts = await session.json<Omit<RejectCount, "rows"> & { rows: bigint }>(
+      `SELECT rule, any_value(reason ORDER BY line, reason) AS reason, source, min(line)::DOUBLE AS line, sum(coalesce(bars, 1))::BIGINT AS rows
+       FROM ${name} GROUP BY rule, source ORDER BY rows DESC, source, rule`,
+    );
+    if (isNew && counts.length > 0) await deleteSaved(session, lake, name);
+    const [left] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${name}`);
+    if ((left?.n ?? 0) > 0) await writeRejects(session, lake, name, `${FOLDER}/${this.#runId}.ndjson`);
+    await this.#table.drop();
+    this.#created = undefined;
+    return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
+  }
+
+  /** Drops the rows that were not saved. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#table[Symbol.asyncDispose]();
+  }
+
+  async #insert(runId: string, dataset: string, rowsSql: string, bindings?: Bindings): Promise<void> {
+    const columns = Object.entries(COLUMNS).map(([name, type]) => `${ident(name)} ${type}`);
+    this.#created ??= this.#table.define(columns.join(", "));
+    await this.#created;
+    await this.#session.run(
+      `INSERT INTO ${this.#table.name} BY NAME
+       SELECT ${literal(runId)} AS run_id, ${literal(dataset)} AS dataset, * FROM (${rowsSql})`,
+      bindings,
+    );
+  }
 }
 
-async function writeRejects(session: Session, { storage, work }: LakePlaces, path: string): Promise<void> {
+async function writeRejects(
+  session: Session,
+  { storage, work }: LakePlaces,
+  table: string,
+  path: string,
+): Promise<void> {
   const written = await work.newFile("ndjson");
   const columns = Object.keys(COLUMNS).map(ident).join(", ");
   try {
     await session.run(
-      `COPY (SELECT ${columns} FROM ${TABLE} ORDER BY dataset, source, line) TO ${literal(written)} (FORMAT json)`,
+      `COPY (SELECT ${columns} FROM ${table} ORDER BY dataset, source, line) TO ${literal(written)} (FORMAT json)`,
     );
     await storage.putFileIfAbsent(written, path);
   } finally {
@@ -137,14 +153,15 @@ async function writeRejects(session: Session, { storage, work }: LakePlaces, pat
 }
 
 /**
- * Removes from the list what is already among the lake's rejects: the same row of the same source, for the same reason.
+ * Deletes from a table the rows that are already among the lake's rejects: the same row of the same source, for the same
+ * reason.
  */
-async function dropKept(session: Session, lake: Lake): Promise<void> {
+async function deleteSaved(session: Session, lake: Lake, table: string): Promise<void> {
   const names = Object.keys(COLUMNS).filter((name) => name !== "run_id");
   const identity = (from: string): string =>
     names.map((name) => `coalesce(CAST(${from}.${ident(name)} AS VARCHAR), '')`).join(" || chr(0) || ");
   await session.run(
-    `DELETE FROM ${TABLE} AS r WHERE ${identity("r")} IN (SELECT ${identity("k")} FROM (${await rejectsSql(lake)}) AS k)`,
+    `DELETE FROM ${table} AS r WHERE ${identity("r")} IN (SELECT ${identity("k")} FROM (${await rejectsSql(lake)}) AS k)`,
   );
 }
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Session } from "../../../src/db/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { landStatements } from "../../../src/lake/land/land-statements.js";
-import { openRejects } from "../../../src/lake/land/rejects.js";
+import { Rejects } from "../../../src/lake/land/rejects.js";
 import { schemaActions } from "../../../src/lake/log/schema-actions.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
@@ -14,12 +14,16 @@ const BAR = { at: "2026-11-02T16:00:00Z" };
 
 /** Lands one statement that has the given fields, as SQL. */
 async function landStatement(session: Session, lake: Lake, n: number, fields: string): Promise<number> {
-  await openRejects(session);
   await session.run(`CREATE OR REPLACE TEMP TABLE staged AS SELECT '600519.SH' AS symbol,
     DATE '2023-03-31' + INTERVAL ${n} MONTH AS period_end, CAST(NULL AS DATE) AS announce_date, 'test' AS source, 1 AS line, ${fields}`);
   await session.run("ALTER TABLE staged ALTER period_end TYPE DATE");
   const options = { operation: "TEST", runId: "test", now: T0 + n };
-  return (await landStatements(session, lake, BALANCE_SHEET, "staged", options)).inserted;
+  return (
+    await landStatements(session, lake, BALANCE_SHEET, "staged", {
+      ...options,
+      rejects: new Rejects(session, "test"),
+    })
+  ).inserted;
 }
 
 test("a new column is added, older files read as null, and a column that is left out stays", async () => {

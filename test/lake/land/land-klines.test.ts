@@ -9,7 +9,7 @@ import type { Session } from "../../../src/db/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { type LandBarsOptions, landBars, stageBars } from "../../../src/lake/land/land-bars.js";
 import { landKlines } from "../../../src/lake/land/land-klines.js";
-import { openRejects } from "../../../src/lake/land/rejects.js";
+import { Rejects, rejectsSql } from "../../../src/lake/land/rejects.js";
 import type { LandReport } from "../../../src/lake/land/upsert.js";
 import { REGIONS } from "../../../src/market/regions.js";
 import { regionOf } from "../../../src/market/symbol.js";
@@ -129,7 +129,7 @@ async function landBySql(
   return landBars(session, lake, table, "waiting", options);
 }
 
-/** The content of a lake, and the rejects of the session, which are then cleared. */
+/** The content of a lake, its rejects included. */
 async function outcome(session: Session, lake: Lake, table: TableSchema) {
   const rows = await liveRows(
     session,
@@ -137,8 +137,7 @@ async function outcome(session: Session, lake: Lake, table: TableSchema) {
     table,
     "SELECT * REPLACE (epoch_us(timestamp) AS timestamp) FROM live ORDER BY symbol, timestamp",
   );
-  const rejects = await session.json("SELECT * FROM rejected ORDER BY ALL");
-  await openRejects(session);
+  const rejects = await session.json(`FROM (${await rejectsSql(lake)}) ORDER BY ALL`);
   const { files } = await lake.snapshot(table);
   const described = [...files.values()].map(({ partitionValues, stats }) => ({ partitionValues, stats }));
   return { rows, rejects, files: described };
@@ -173,19 +172,19 @@ describe("bars straight from their columns", () => {
         async (groups, table, finalEnd) => {
           const options = { operation: "TEST", runId: "test", now: T0, finalEnd };
           const [fast, slow] = [temporaryLake(), temporaryLake()];
+          const [fastRejects, slowRejects] = [new Rejects(session, "test"), new Rejects(session, "test")];
           for (const group of groups) {
             const deliveries = group.map((bars, i) => ({ columns: withNulls(bars), source: `run/${9 - i}` }));
-            expect(await landKlines(session, fast, table, deliveries, options)).toEqual(
-              await landBySql(session, slow, table, deliveries, options),
+            expect(
+              await landKlines(session, fast, table, deliveries, { ...options, rejects: fastRejects }),
+            ).toEqual(
+              await landBySql(session, slow, table, deliveries, { ...options, rejects: slowRejects }),
             );
           }
-          const rejects = await session.json<{ twice: bigint }>(
-            "SELECT count(*) AS twice FROM rejected GROUP BY ALL HAVING count(*) % 2 = 1",
-          );
-          expect(rejects).toEqual([]);
+          expect(await fastRejects.save(fast)).toEqual(await slowRejects.save(slow));
           const found = await outcome(session, fast, table);
           rejected += found.rejects.length;
-          expect(found).toEqual({ ...(await outcome(session, slow, table)), rejects: found.rejects });
+          expect(found).toEqual(await outcome(session, slow, table));
           expect(await unsortedFiles(session, fast, table)).toEqual([]);
         },
       ),
@@ -213,7 +212,14 @@ describe("bars straight from their columns", () => {
       columns: columnsOf(Object.fromEntries(names.map((name) => [name, bars(offset)]))),
       source: `from ${offset}`,
     }));
-    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: { CN: T0, HK: T0, US: T0 } };
+    const rejects = new Rejects(session, "test");
+    const options = {
+      operation: "TEST",
+      runId: "test",
+      now: T0,
+      finalEnd: { CN: T0, HK: T0, US: T0 },
+      rejects,
+    };
     const report = await landKlines(session, lake, BARS_1M, deliveries, options);
     expect(report).toMatchObject({ inserted: 432_000, filesAdded: 1 });
     expect(await unsortedFiles(session, lake, BARS_1M)).toEqual([]);
@@ -229,7 +235,14 @@ describe("bars straight from their columns", () => {
     const lake = temporaryLake();
     const bars: PlainBar[] = [{ timestamp: T0 - DAY_MS, volume: 1n }];
     const columns = columnsOf({ "600519.SH": bars, "00700.HK": bars, "AAPL.US": bars });
-    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: { CN: T0, HK: T0, US: T0 } };
+    const rejects = new Rejects(session, "test");
+    const options = {
+      operation: "TEST",
+      runId: "test",
+      now: T0,
+      finalEnd: { CN: T0, HK: T0, US: T0 },
+      rejects,
+    };
     const landing = () => landKlines(session, lake, BARS_1D, [{ columns, source: "test" }], options);
     const obstacle = join(lake.folder, "bars_1d", "region=HK");
     mkdirSync(dirname(obstacle), { recursive: true });
@@ -249,7 +262,14 @@ describe("bars straight from their columns", () => {
         { timestamp: 2, volume: 1n },
       ],
     });
-    const options = { operation: "TEST", runId: "test", now: T0, finalEnd: { CN: T0, HK: T0, US: T0 } };
+    const rejects = new Rejects(session, "test");
+    const options = {
+      operation: "TEST",
+      runId: "test",
+      now: T0,
+      finalEnd: { CN: T0, HK: T0, US: T0 },
+      rejects,
+    };
     const landing = landKlines(session, temporaryLake(), BARS_1D, [{ columns, source: "test" }], options);
     await expect(landing).rejects.toThrow(/A\.US: do not ascend in time at row 1/);
   });

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Lake } from "../../../src/lake/lake.js";
+import { Rejects, rejectsSql } from "../../../src/lake/land/rejects.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { cases } from "../../sweep.js";
-import { land, liveRows, openSession, temporaryLake } from "../temporary-lake.js";
+import { land, liveRows, openSession, type TestBar, temporaryLake } from "../temporary-lake.js";
 
 /** The fields of an action that the tests use. */
 interface LoggedAction {
@@ -114,7 +115,8 @@ test("an unchanged delivery writes nothing; an overlapping one updates and inser
 
 test("bars that break a rule are set aside and the rest lands", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
-  const report = await land(session, lake, BARS_1D, [
+  const rejects = new Rejects(session, "test");
+  const bars: TestBar[] = [
     { at: day(0) },
     { at: day(0), close: 10.6 },
     { at: day(1), high: 8, low: 9 },
@@ -122,10 +124,12 @@ test("bars that break a rule are set aside and the rest lands", async () => {
     { at: day(3), amount: null },
     { at: day(4), close: Number.POSITIVE_INFINITY },
     { at: day(5), volume: -1 },
-  ]);
+  ];
+  const report = await land(session, lake, BARS_1D, bars, { rejects });
   expect(report.inserted).toBe(1);
+  await rejects.save(lake);
   const rejected = await session.json<{ rule: string; line: bigint }>(
-    "SELECT rule, line FROM rejected ORDER BY line",
+    `SELECT rule, line FROM (${await rejectsSql(lake)}) ORDER BY line`,
   );
   expect(rejected.map((row) => row.rule)).toEqual([
     "duplicate_key",

@@ -6,6 +6,7 @@ import { literal } from "../../../src/db/quote.js";
 import type { Session } from "../../../src/db/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { landBars, stageBars } from "../../../src/lake/land/land-bars.js";
+import { Rejects } from "../../../src/lake/land/rejects.js";
 import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import type { DataFile, Snapshot } from "../../../src/lake/log/snapshot.js";
@@ -330,7 +331,7 @@ async function landMinutes(
     );
   }
   const end = { operation: "TEST", runId: "test", now: T0, finalEnd: FINAL };
-  await landBars(session, lake, BARS_1M, "minutes", end);
+  await landBars(session, lake, BARS_1M, "minutes", { ...end, rejects: new Rejects(session, "test") });
 }
 
 /** A delivery that changes one row of the first file. */
