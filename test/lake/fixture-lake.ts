@@ -103,9 +103,23 @@ function cacheFolder(): string {
   for (const name of readdirSync(CACHE)) {
     const other = join(CACHE, name);
     const usedAt = statSync(other, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    if (usedAt < Date.now() - KEPT_MS) rmSync(other, { recursive: true, force: true });
+    if (usedAt < Date.now() - KEPT_MS) removeOnce(other);
   }
   return folder;
+}
+
+/** Deletes a folder, unless another process does so at the same time: only one of them can rename it. */
+function removeOnce(folder: string): void {
+  const renamed = `${folder}.${process.pid}-${randomUUID()}`;
+  try {
+    // Under its new name it is as new as if it was used now, so that no other process deletes it, too.
+    utimesSync(folder, new Date(), new Date());
+    renameSync(folder, renamed);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  rmSync(renamed, { recursive: true, force: true });
 }
 
 function filesOf(name: string): string[] {

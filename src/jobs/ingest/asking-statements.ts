@@ -47,7 +47,11 @@ export class AskingStatements {
   async ask(batch: readonly string[], heals?: (error: ServiceError) => boolean): Promise<void> {
     await this.#request(
       batch,
-      async (response) => doubtfulStatements(response, await this.#readEarlier()),
+      async (response) => {
+        const doubtful = doubtfulStatements(response, await this.#readEarlier());
+        for (const symbol of doubtful) this.#doubtful.add(symbol);
+        return doubtful;
+      },
       heals,
     );
   }
@@ -92,7 +96,12 @@ export class AskingStatements {
     this.#run.log.failure({ request: table.name, reason, symbols: left.length });
   }
 
-  /** Sends a request and takes its statements. @returns the number of symbols that came; undefined where it failed. */
+  /**
+   * Sends a request and takes its statements.
+   *
+   * @param doubts gives the absent symbols that a response says nothing about: the ledger has no response for them.
+   * @returns the number of symbols that came; undefined where it failed.
+   */
   async #request(
     batch: readonly string[],
     doubts: (response: ReturnType<typeof receivedStatements>) => Promise<readonly string[]>,
@@ -110,7 +119,6 @@ export class AskingStatements {
     const absent = new Set(got.value.absent);
     for (const symbol of batch) if (!absent.has(symbol)) this.#came.add(symbol);
     const doubtful = got.value.absent.length > 0 ? await doubts(got.value) : [];
-    for (const symbol of doubtful) this.#doubtful.add(symbol);
     const reasons = new Map(
       doubtful.map((symbol) => [symbol, "the response does not show that it has none"]),
     );

@@ -135,7 +135,10 @@ export async function landResponses(
     );
   const [bars, landedBars] = [barsOf(false), barsOf(true)];
   const broken: BarSegment[] = [];
-  const onBroken = (some: readonly BarSegment[]): unknown => broken.push(...some);
+  const onBroken = (some: readonly BarSegment[]): void => {
+    // Each broken bar is a segment: there can be more than a call takes arguments.
+    for (const one of some) broken.push(one);
+  };
   const { rejects } = run.context;
   const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, onBroken };
   if (bars.length > 0) {

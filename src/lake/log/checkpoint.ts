@@ -71,9 +71,10 @@ export async function readCheckpoint(
   const files = literalList(paths.map((path) => storage.urlOf(path)));
   try {
     using session = await openSession();
-    const actions: Action[] = [];
-    for (const kind of await kindsIn(session, files))
-      actions.push(...(await actionsIn(session, files, kind)));
+    const found: Action[][] = [];
+    for (const kind of await kindsIn(session, files)) found.push(await actionsIn(session, files, kind));
+    // A kind can have more actions than a call takes arguments.
+    const actions = found.flat();
     for (const kind of ["protocol", "metaData"]) {
       if (!actions.some((action) => kind in action)) throw new Error(`it has no ${kind}`);
     }

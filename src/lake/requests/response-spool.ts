@@ -87,7 +87,10 @@ export class ResponseSpool {
         await taken.#owning();
         stores.push(taken);
       } catch (error) {
-        unlessMissing(error);
+        if (isMissing(error)) continue;
+        // Otherwise this process would keep their leases: no later run could take them over.
+        for (const store of stores) await store.close().catch(() => undefined);
+        throw error;
       }
     }
     return stores;
@@ -227,5 +230,9 @@ async function namesIn(folder: string): Promise<string[]> {
 
 /** Ignores the error of a missing file, and throws any other. */
 function unlessMissing(error: unknown): void {
-  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  if (!isMissing(error)) throw error;
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "ENOENT";
 }

@@ -101,6 +101,20 @@ test("a symbol with statements in the lake is requested again, beside one that h
   expect(broken.report.failures[0]?.symbols).toBe(2);
 });
 
+test("a symbol whose statements came is not in doubt because a second response lacks it", async () => {
+  const { night, sound } = await statementsMarket([A, B], [A, B]);
+  await night();
+  let requests = 0;
+  const { status, report } = await night((seen) => {
+    const { [B]: _, ...others } = sound(seen);
+    return requests++ === 0 ? others : {};
+  });
+  expect(status).toBe("partial");
+  expect(report.failures).toMatchObject([
+    { reason: expect.stringContaining(`statements of ${B};`), symbols: 1 },
+  ]);
+});
+
 test("after an empty second response nothing more is sent", async () => {
   const symbols = Array.from({ length: 250 }, (_, n) => `${600_000 + n}.SH`);
   const { night, landed } = await statementsMarket(symbols, symbols);

@@ -69,6 +69,19 @@ test.each([
   expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
 });
 
+test("where one folder cannot be taken over, the others are given up again: a later run takes them over", async () => {
+  const lake = temporaryLake();
+  const store = ResponseSpool.of(lake, "run-1");
+  await store.store("000001", { n: 1 });
+  await store.close();
+  writeFileSync(join(lake.folder, "spool", "run-2"), "no folder");
+  await expect(ResponseSpool.takeOver(lake, "run-3")).rejects.toThrow(/EEXIST|ENOTDIR/);
+  rmSync(join(lake.folder, "spool", "run-2~run-3"), { force: true });
+  const [taken] = await ResponseSpool.takeOver(lake, "run-4");
+  expect((await taken?.read("000001"))?.note).toEqual({ n: 1 });
+  await taken?.close();
+});
+
 test.each<[string, (folder: string) => void]>([
   ["a note that is cut short", (folder) => truncateSync(join(folder, "000001.json"), 9)],
   ["no columns", (folder) => rmSync(join(folder, "000001.body"))],
