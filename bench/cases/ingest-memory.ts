@@ -19,7 +19,7 @@ export const ingestMemory: Benchmark = {
     const [few, many] = [size === "full" ? 3 : 1, size === "full" ? 10 : 2];
     const service = await startMinuteService({ symbols: size === "full" ? 400 : 12, months: many });
     return {
-      summary: "the service has a process of its own; ratio: of the peaks",
+      summary: "the service runs in a separate process; ratio: of the peaks",
       work: {},
       cases: [running(service, few, few), running(service, many, few)],
       async close() {

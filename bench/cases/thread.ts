@@ -11,7 +11,7 @@ import type { DecodeMessage } from "../decode-thread.js";
 /** Is it worth decoding in a separate thread? */
 export const thread: Benchmark = {
   name: "thread",
-  doc: "decode on the main thread, and in a thread of its own",
+  doc: "decode on the main thread, and in a separate thread",
   async prepare(size) {
     const { bytes, columns } = klineBody(size);
     const worker = startThread(new URL("../decode-thread.ts", import.meta.url));
@@ -42,7 +42,7 @@ function onMainThread(bytes: Uint8Array): Case {
 
 /** Pieces are copied, because a socket's buffer belongs to the socket; columns are transferred. */
 function inThread(bytes: Uint8Array, worker: Worker): Case {
-  return busyCase("a thread of its own: pieces copied, columns handed over", async () => {
+  return busyCase("a separate thread: pieces copied, columns handed over", async () => {
     const decoded = once(worker, "message") as Promise<[KlineColumns]>;
     for (const chunk of chunksOf(bytes)) {
       const piece = chunk.slice();

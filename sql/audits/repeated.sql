@@ -1,6 +1,6 @@
 -- Audit: repeated
 -- Severity: warning
--- Daily bars with volume that repeat themselves: five or more with the same prices, or one that is the day before again in all
+-- Daily bars with volume that repeat themselves: five or more with the same prices, or one that equals the day before in all
 -- it says, or two on one date.
 SELECT symbol, first_date AS trade_date, bars || ' bars of the same prices, ' || traded || ' with volume' AS what, close
 FROM quality_stale

@@ -1,5 +1,5 @@
 -- Stretches of days whose prices are all adjusted by the same value. forward: the product of the factors of the events
--- strictly after a day; backward: of those up to and including it; the additive ones likewise, with sums of amounts.
+-- strictly after a day; backward: of those up to and including it; additive adjustments add the amounts instead.
 -- Sums and products are formed from the neutral end outwards, one event after the other, as the service forms them.
 -- Grain: one row a symbol and stretch; a symbol without events has none. Inputs: ex_events.
 CREATE OR REPLACE MACRO adjustment_steps(adjustment, as_of := NULL) AS TABLE

@@ -25,7 +25,7 @@ WITH versions AS NOT MATERIALIZED (
   ) AS item
   FROM raw.balance_sheet
 ),
--- Each version with the periods that it has a part in, and which: 0 the period itself, else so many months before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, else the number of months before it.
 parts AS NOT MATERIALIZED (
   SELECT symbol, region, first_seen_at, known_from, item, part.role AS role,
     last_day(month + to_months(part.months)) AS month
@@ -88,7 +88,7 @@ WHERE this IS NOT NULL;
 COMMENT ON VIEW balance_sheet_history IS 'Balance sheets as they were known from each date on, with ratios. One row a symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
 COMMENT ON COLUMN balance_sheet_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN balance_sheet_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
-COMMENT ON COLUMN balance_sheet_history.known_from IS 'From this date on the row holds, until the next one of the period: something that it is made of was announced, or first seen.';
+COMMENT ON COLUMN balance_sheet_history.known_from IS 'First date on which the row was known: one of its statements was announced, or first seen. It is valid until the next row of the period.';
 COMMENT ON COLUMN balance_sheet_history.period_end IS 'Last day of the reporting period.';
 COMMENT ON COLUMN balance_sheet_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not state it.';
 COMMENT ON COLUMN balance_sheet_history.total_assets IS 'Total assets, as reported. [currency]';

@@ -18,7 +18,7 @@ WITH versions AS NOT MATERIALIZED (
   ) AS item
   FROM raw.cash_flow
 ),
--- Each version with the periods that it has a part in, and which: 0 the period itself, else so many months before it, -1 the fiscal year before it.
+-- Each version with the periods whose rows use it, and its role there: 0 the period itself, -1 the fiscal year before it, else the number of months before it.
 parts AS NOT MATERIALIZED (
   SELECT symbol, region, first_seen_at, known_from, item, part.role AS role,
     last_day(month + to_months(part.months)) AS month
@@ -70,7 +70,7 @@ WHERE this IS NOT NULL;
 COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters and trailing twelve months of reports that cumulate from January. One row a symbol, period and date on which something of it became known. A version that is first seen long after its announcement counts from the announcement on.';
 COMMENT ON COLUMN cash_flow_history.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN cash_flow_history.month IS 'Month end that the period belongs to: what periods of different years are compared by.';
-COMMENT ON COLUMN cash_flow_history.known_from IS 'From this date on the row holds, until the next one of the period: something that it is made of was announced, or first seen.';
+COMMENT ON COLUMN cash_flow_history.known_from IS 'First date on which the row was known: one of its statements was announced, or first seen. It is valid until the next row of the period.';
 COMMENT ON COLUMN cash_flow_history.period_end IS 'Last day of the reporting period.';
 COMMENT ON COLUMN cash_flow_history.announce_date IS 'Date of publication of the period''s own version; null where the source does not state it.';
 COMMENT ON COLUMN cash_flow_history.net_operating_cash_flow IS 'Net operating cash flow, as reported: from the start of the year. [currency]';

@@ -23,7 +23,7 @@ WHERE is_first AND coalesce(listing_date, DATE '0001-01-01') < seen_from;
 COMMENT ON VIEW instrument_versions IS 'What was known of each instrument, from which date to which. One row a symbol and stretch of dates.';
 COMMENT ON COLUMN instrument_versions.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN instrument_versions.from_date IS 'First date, in the exchange''s own zone.';
-COMMENT ON COLUMN instrument_versions.to_date IS 'First date behind it; null while it holds.';
+COMMENT ON COLUMN instrument_versions.to_date IS 'First date after the version; null while it is current.';
 COMMENT ON COLUMN instrument_versions.known IS 'observed: this lake saw it then; assumed: from before the first snapshot, whose content it is.';
 COMMENT ON COLUMN instrument_versions.total_shares IS 'Shares issued. [shares]';
 COMMENT ON COLUMN instrument_versions.float_shares IS 'Shares that trade freely. [shares]';

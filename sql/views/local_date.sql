@@ -1,4 +1,4 @@
--- The date that a clock at the exchange shows at an instant, whatever the zone of the client.
+-- The local date of the exchange at an instant; the zone of the client does not matter.
 -- Grain: one value an instant. Inputs: an instant and a region.
 -- The expression is written by `vitest test/sql/market-macros.test.ts -u` from src/market and src/db/market.
 CREATE OR REPLACE MACRO local_date(instant, region) AS

@@ -94,7 +94,7 @@ WHERE field NOT IN ('symbol', 'region', 'period_end', 'announce_date', 'first_se
 
 COMMENT ON VIEW reference_changes IS 'What changed from one snapshot of reference data or statements to a later one. One row a change. What the first snapshot brought is no change.';
 COMMENT ON COLUMN reference_changes.changed_at IS 'When this lake first saw it: the change itself was at some time since the snapshot before. [UTC]';
-COMMENT ON COLUMN reference_changes.dataset IS 'Table that holds the versions: instruments, universes, universe_members, balance_sheet, cash_flow.';
+COMMENT ON COLUMN reference_changes.dataset IS 'Table of the versions: instruments, universes, universe_members, balance_sheet, cash_flow.';
 COMMENT ON COLUMN reference_changes.change IS 'listed, relisted, renamed, delisted (by absence); added, removed, renamed; joined, rejoined, left; restated.';
 COMMENT ON COLUMN reference_changes.universe_id IS 'Universe; null for instruments and statements.';
 COMMENT ON COLUMN reference_changes.period_end IS 'Reporting period of a restated statement.';

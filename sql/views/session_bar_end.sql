@@ -1,4 +1,4 @@
--- The end of the session's bar that a minute bar belongs to. Each part of the session has a grid of its own, anchored at
+-- The end of the session's bar that a minute bar belongs to. Each part of the session has a separate grid, anchored at
 -- its opening, and its last bar ends with it: an hour of the Chinese morning ends at 10:30 and 11:30. The opening
 -- auction's bar, labelled with the opening itself (CN, HK), goes into the first bar. A minute before a part, or after the
 -- last one, goes to the bar whose end on that grid covers it.

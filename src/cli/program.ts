@@ -1,11 +1,9 @@
 import { Command, CommanderError } from "commander";
-import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.js";
+import { BarlakeError, QueryError, UsageError } from "../core/errors.js";
 import { VERSION } from "../core/version.js";
 import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
-import { formatQueryError } from "./results/query-error-text.js";
-import { StatementError } from "./results/statement-error.js";
-import { paint } from "./text/text.js";
+import { errorText } from "./text/error-text.js";
 
 interface CommandEntry {
   /** What the command does, on one line. */
@@ -162,13 +160,6 @@ function exitOfError(error: unknown, signal: AbortSignal): number {
   process.stderr.write(`${errorText(error)}\n`);
   if (!(error instanceof BarlakeError) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return error instanceof UsageError || isWrongQuery(error) ? EXIT.usage : EXIT.partial;
-}
-
-function errorText(error: unknown): string {
-  if (error instanceof QueryError)
-    return formatQueryError(error, error instanceof StatementError ? error.line : undefined);
-  const hint = error instanceof BarlakeError && error.hint ? `\n${paint("dim", "hint:")}  ${error.hint}` : "";
-  return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
 }
 
 /** Whether the text of a query is the cause of its failure, and not the environment (a full disk, for example). */

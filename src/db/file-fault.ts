@@ -28,7 +28,7 @@ const WRITE_FAULTS: readonly {
 ];
 
 const AGAIN =
-  "what was committed stays and nothing half-done shows: once there is room, run the command again";
+  "what was committed stays and nothing half-done shows: once there is space, run the command again";
 
 /**
  * Why the lake could not write a file, where the disk was the reason.

@@ -47,7 +47,7 @@ export async function undoUnless<T>(
   }
 }
 
-/** Whether a transaction was begun: outside one, each statement has a transaction of its own. */
+/** Whether a transaction was begun: outside one, each statement is a separate transaction. */
 async function isInTransaction(connection: DuckDBConnection): Promise<boolean> {
   const id = async (): Promise<unknown> =>
     (await (await connection.run("SELECT txid_current()")).getRows())[0]?.[0];

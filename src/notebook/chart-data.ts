@@ -51,7 +51,7 @@ function columnFor(name: string, rule: ChannelRule, chart: Chart, { columns }: S
     });
   }
   if (rule.isNumber && column.kind !== "number") {
-    throw new BarlakeError(`${what}: column ${name} holds no numbers, but ${column.kind} values`, {
+    throw new BarlakeError(`${what}: column ${name} has no numbers, but ${column.kind} values`, {
       hint: "cast it, or name another column",
     });
   }
@@ -77,7 +77,7 @@ function drawable({ kind, values }: ResultColumn): (number | string | null)[] {
 function checkTimes(column: ChartColumn | undefined): void {
   if (column === undefined) return;
   if (column.kind !== "date" && column.kind !== "time") {
-    throw new BarlakeError(`chart candlestick: x: column ${column.name} holds no dates or times`, {
+    throw new BarlakeError(`chart candlestick: x: column ${column.name} has no dates or times`, {
       hint: "name a DATE or TIMESTAMP column",
     });
   }

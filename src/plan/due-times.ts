@@ -26,7 +26,7 @@ export type ScheduleRule =
       readonly days: DayRule;
     };
 
-/** Whether a region's exchanges have a session on a date of its own calendar. */
+/** Whether a region's exchanges have a session on a date of the region's calendar. */
 export type IsTradingDay = (region: Region, date: TradingDate) => boolean;
 
 /** Consecutive dates without a session after which a rule counts as never due. */

@@ -28,7 +28,7 @@ export interface Column {
 /** A table of the lake. The decoder, Arrow, Parquet, SQL comments, docs and service all read this one declaration. */
 export interface TableSchema {
   readonly name: string;
-  /** What the table holds; becomes its COMMENT. */
+  /** What the table contains; becomes its COMMENT. */
   readonly doc: string;
   readonly columns: readonly Column[];
   /** Columns that identify a row. */

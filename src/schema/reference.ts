@@ -7,7 +7,7 @@ const VALIDITY: readonly Column[] = [
     type: "timestamp",
     nullable: true,
     unit: "UTC",
-    doc: "When other content, or none, was first seen instead; null while it holds.",
+    doc: "When other content, or none, was first seen instead; null while it is current.",
   },
 ];
 const REGION: Column = { name: "region", type: "string", doc: "Region: CN, HK or US." };

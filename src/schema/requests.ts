@@ -36,7 +36,7 @@ export const REQUESTS: TableSchema = {
       type: "timestamp",
       nullable: true,
       unit: "UTC",
-      doc: "End of what was final when asked: bars before it need not be asked for again.",
+      doc: "End of what was final when asked: bars before it need not be requested again.",
     },
     { name: "asked_at", type: "timestamp", unit: "UTC", doc: "When the request was sent." },
     {

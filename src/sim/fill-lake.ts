@@ -38,7 +38,7 @@ export interface FillOptions {
   readonly minuteRegions?: readonly Region[];
   /** Identifies the run in the tables' logs. */
   readonly runId: string;
-  /** Time of the landings of bars and statements, epoch ms; reference data is landed as of its own dates. */
+  /** Time of the landings of bars and statements, epoch ms; reference data is landed as of the dates of its snapshots. */
   readonly now: number;
   /** Stops the fill between two landings. */
   readonly signal?: AbortSignal;

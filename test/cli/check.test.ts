@@ -62,7 +62,7 @@ test("what is only worth knowing does not change the exit code", async () => {
 test("an empty lake has nothing to check, and the check makes nothing", async () => {
   const lake = join(temporaryFolder(), "lake");
   const { code, stdout } = await runCli(["check", "--deep", "--lake", lake]);
-  expect([code, stdout]).toEqual([0, `${lake} holds nothing of that yet\n`]);
+  expect([code, stdout]).toEqual([0, `${lake} has no such table yet\n`]);
   expect(() => readdirSync(lake)).toThrow(/ENOENT/);
 });
 

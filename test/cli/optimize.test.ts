@@ -50,5 +50,5 @@ test("without tables all are looked at; JSON for machines; the second time nothi
 test("of an empty lake there is nothing to compact", async () => {
   const lake = join(temporaryFolder(), "lake");
   const { code, stdout } = await runCli(["optimize", "--lake", lake]);
-  expect([code, stdout]).toEqual([0, `${lake} holds nothing of that yet\n`]);
+  expect([code, stdout]).toEqual([0, `${lake} has no such table yet\n`]);
 });

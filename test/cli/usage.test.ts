@@ -137,7 +137,7 @@ test("an empty lake says how to begin, and reading it makes no tables", async ()
   const place = folder();
   const { code, stdout } = await runCli(["status", "--lake", join(place, "lake")]);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/holds nothing yet; begin with/);
+  expect(stdout).toMatch(/is empty; begin with/);
   expect(existsSync(join(place, "lake", "bars_1d"))).toBe(false);
 });
 

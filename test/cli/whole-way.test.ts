@@ -25,7 +25,7 @@ test("sim, serve, run, status and sql, as a user types them", async () => {
   expect(filled.stdout).toMatch(/filled .* bars up to 2025-11-20/);
   expect((await runCli(["sim", "--lake", served])).code).toBe(2);
 
-  // Days that are over: a session that runs today would be asked for again.
+  // Days that are over: a session that runs today would be requested again.
   const window = ["--from", "2025-01-01", "--to", "2025-11-21"];
   const steps: { name: string; code: number | null; stdout: string; stderr: string }[] = [];
   let working: Promise<void> | undefined;

@@ -61,7 +61,7 @@ test.each(CODINGS)("%s is read as it arrives, however it is cut", async (header,
   }
 });
 
-test.each(CODINGS.slice(1))("%s that is cut short is asked for again", async (header, body) => {
+test.each(CODINGS.slice(1))("%s that is cut short is requested again", async (header, body) => {
   const { bars } = await setUp((_, response, index) => {
     response.writeHead(200, { "content-encoding": header });
     response.end(index === 0 ? body.subarray(0, body.length - 12) : body);

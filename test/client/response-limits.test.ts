@@ -98,7 +98,7 @@ function drip(clock: ReturnType<typeof virtualClock>, ms: number, piece: Uint8Ar
 test.each([
   ["a byte a second", 1000, 1],
   ["an array that never ends", 10_000, 65_536],
-])("over HTTP %s is a fault of the way: it is asked for again", async (_, ms, bytes) => {
+])("over HTTP %s is a fault of the way: it is requested again", async (_, ms, bytes) => {
   const { ask, service } = await setUp((clock) => drip(clock, ms, new Uint8Array(bytes).fill(0x20)));
   const { attempts, value } = await ask();
   expect([attempts, value]).toEqual([2, 11]);
@@ -113,7 +113,7 @@ test("the body of an error is waited for as long, and its status is what counts"
   expect((await ask()).attempts).toBe(2);
 });
 
-test("what is small as it is sent and large unpacked is not taken, and not asked for again", async () => {
+test("what is small as it is sent and large unpacked is not taken, and not requested again", async () => {
   const bomb = gzipSync(Buffer.alloc(10_000_000, 0x20));
   const { ask, service } = await setUp(
     () => (_, response) => void response.writeHead(200, { "content-encoding": "gzip" }).end(bomb),

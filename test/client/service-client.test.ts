@@ -242,7 +242,7 @@ test.each<[string, unknown, RegExp]>([
   ["another document", { rows: [] }, /no "data" object/],
   ["a list where a map belongs", { data: [] }, /"data" is an array/],
   ["an array", [1], /response is an array/],
-])("a body that is %s is not asked for again", async (_, body, message) => {
+])("a body that is %s is not requested again", async (_, body, message) => {
   const { service, bars } = await setUp((_seen, response) => json(response, 200, body));
   await expect(bars()).rejects.toThrow(message);
   expect(service.seen).toHaveLength(1);

@@ -206,7 +206,7 @@ const ENTRIES: [string, (path: string) => unknown, RegExp][] = [
   [
     "without an action",
     (path) => writeFileSync(path, "{}\n"),
-    /is not readable: the last line holds no action/,
+    /is not readable: the last line has no action/,
   ],
   [
     "a folder",

@@ -138,7 +138,7 @@ test.skipIf(noLimits)(
   },
 );
 
-test.skipIf(noLimits)("run: responses that could not be kept are asked for again", async () => {
+test.skipIf(noLimits)("run: responses that could not be kept are requested again", async () => {
   const folder = temporaryFolder();
   const served = new Lake(join(folder, "served"));
   const market = simulateMarket({ seed: 5, symbols: 12, days: 60, end: "2025-11-20" as TradingDate });

@@ -106,7 +106,7 @@ test("a run lands what it was given, and the next one asks for nothing and chang
   expect(await dataVersions()).toEqual(versions);
 });
 
-test("a symbol that has nothing is not asked for again; a new one is asked for alone", async () => {
+test("a symbol that has nothing is not requested again; a new one is asked for alone", async () => {
   const { service, run, query } = await setUp(right);
   await run(DAILY, { symbols: ["600519.SH", "601398.SH"] });
   await run(DAILY, { symbols: ["600519.SH", "601398.SH", "000001.SZ"] });

@@ -175,7 +175,7 @@ test("nothing is asked for while the disk has no room for it, and the run ends a
     const report = await run(DAILY, { symbols: SYMBOLS }, { freeBytes: async () => 3_900_000 });
     expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });
     expect(report.stopped).toMatch(
-      /^the disk of the lake has 3.9 MB free, and the next response may need 4.\d MB: it was not asked for; make room/,
+      /^the disk of the lake has 3.9 MB free, and the next response may need 4.\d MB: it was not requested; free some space/,
     );
   }
   expect(service.seen).toHaveLength(0);
@@ -183,7 +183,7 @@ test("nothing is asked for while the disk has no room for it, and the run ends a
   expect(await barsIn(lake, "bars_1d")).toHaveLength(3);
 });
 
-test("a disk that fills up on the way ends the run; what was received before is not asked for again", async () => {
+test("a disk that fills up on the way ends the run; what was received before is not requested again", async () => {
   const { service, run } = await setUp((seen, response) => json(response, 200, { data: barsOf(seen) }));
   let looks = 0;
   const report = await run(

@@ -25,7 +25,7 @@ const KINDS = [
   "another engine during runs: clean log",
   "another engine during runs: compact",
   "another engine during runs: delete",
-  "bar: corrected, and not asked for again",
+  "bar: corrected, and not requested again",
   "bar: deleted by another engine, and not missed",
   "bar: left out, and believed",
   "bar: left out, and landed later",

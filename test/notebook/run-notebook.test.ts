@@ -134,14 +134,14 @@ FROM range(5000) t(i)`);
 });
 
 test.each([
-  ["candlestick x=d", "SELECT 1 AS d, 1 AS open, 1 AS high, 1 AS low, 1 AS close", "holds no dates"],
+  ["candlestick x=d", "SELECT 1 AS d, 1 AS open, 1 AS high, 1 AS low, 1 AS close", "has no dates"],
   [
     "candlestick x=d",
     "SELECT DATE '2026-01-01' AS d, 1 AS open, 1 AS high, 1 AS low, 1 AS close FROM range(2)",
     "a value twice",
   ],
   ["candlestick x=d", "SELECT DATE '2026-01-01' AS d, 1 AS open", "no column high"],
-  ["scatter x=a y=b", "SELECT 'x' AS a, 1 AS b", "column a holds no numbers, but text values"],
+  ["scatter x=a y=b", "SELECT 'x' AS a, 1 AS b", "column a has no numbers, but text values"],
 ])("chart %s says what it needs", async (directive, sql, message) => {
   const { runs } = await runText(`-- %% chart ${directive}\n${sql}`);
   expect(runs[0]?.fault?.message).toContain(message);

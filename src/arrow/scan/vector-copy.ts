@@ -73,7 +73,7 @@ function checkBounds(from: number, rows: number, available: number, at = 0): voi
     throw new RangeError(`copy of ${rows} rows from ${from} to ${at}: must be whole numbers of at least 0`);
   }
   if (at + rows > VECTOR_ROWS)
-    throw new RangeError(`copy of ${rows} rows to row ${at}: a vector holds ${VECTOR_ROWS}`);
+    throw new RangeError(`copy of ${rows} rows to row ${at}: a vector has ${VECTOR_ROWS} rows`);
   if (from + rows > available) {
     throw new RangeError(`copy of rows ${from} to ${from + rows}: the column has ${available}`);
   }

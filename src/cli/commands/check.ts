@@ -177,7 +177,7 @@ function text(report: Omit<CheckReport, "errors">, options: Options): string {
   const findings = SEVERITIES.flatMap((severity) =>
     report.findings.filter((one) => one.severity === severity),
   );
-  if (report.tables.length === 0 && findings.length === 0) return `${options.lake} holds nothing of that yet`;
+  if (report.tables.length === 0 && findings.length === 0) return `${options.lake} has no such table yet`;
   const lines = [summary(report, options)];
   if (findings.length === 0) return lines.join("\n");
   const shown = findings.slice(0, MOST_SHOWN);

@@ -37,7 +37,7 @@ export function addDataset(cli: Cli): void {
   const command = cli.program.command("dataset").addHelpText(
     "after",
     () => `
-A spec is a JSON or TypeScript file (docs/datasets.md), or one that comes with barlake:
+A spec is a JSON or TypeScript file (docs/datasets.md), or the name of an included one:
 ${shippedSpecs()
   .map(({ name, doc }) => `  ${name.padEnd(12)} ${doc}`)
   .join("\n")}
@@ -75,7 +75,7 @@ function addPlan(cli: Cli, parent: Command): void {
 function addBuild(cli: Cli, parent: Command): void {
   specOptions(parent.command("build"))
     .description("build a dataset")
-    .addOption(new Option("--append", "add new days to the one that is there").conflicts("replace"))
+    .addOption(new Option("--append", "add new days to the existing dataset").conflicts("replace"))
     .option("--replace", "replace an existing dataset")
     .option(
       "--no-verify",
@@ -185,7 +185,7 @@ async function foldersNamed(lake: Lake, names: readonly string[]): Promise<strin
 function specOptions(command: Command): Command {
   const [asOf, version] = pointInTimeOptions();
   return command
-    .argument("<spec>", "a spec's file, or the name of one that comes with barlake")
+    .argument("<spec>", "a spec's file, or the name of an included one")
     .addOption(new Option("--format <format>", "another format than the spec's").choices(DATASET_FORMATS))
     .option("--output <dir>", "folder to be made (default: datasets/NAME/FORMAT in the lake)")
     .option("--from <date>", "first trading date")

@@ -68,7 +68,7 @@ Examples:
 
 function print(reports: readonly OptimizeReport[], options: Options): void {
   if (reports.length === 0) {
-    process.stdout.write(`${options.lake} holds nothing of that yet\n`);
+    process.stdout.write(`${options.lake} has no such table yet\n`);
     return;
   }
   const rows = reports.map((r) => [

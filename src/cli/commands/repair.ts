@@ -101,7 +101,7 @@ function text(reports: readonly RepairReport[], dryRun: boolean): string {
   for (const reason of refusals) lines.push("", `not copied: ${reason}`);
   const toAsk = [...new Set(lost.filter(({ file }) => file.symbolsAskedAgain > 0).map((one) => one.table))];
   const commands = toAsk.flatMap((name) => NEXT[name] ?? []);
-  if (commands.length > 0 && !dryRun) lines.push("", `have it asked for again with: ${commands.join(", ")}`);
+  if (commands.length > 0 && !dryRun) lines.push("", `to request it again: ${commands.join(", ")}`);
   const imported = lost.some(
     ({ table: name, file }) => name in NEXT && !isRestored(file) && file.symbolsAskedAgain === 0,
   );

@@ -151,7 +151,7 @@ async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
     }
     if (found.has(pipeline.name)) {
       throw new UsageError(`pipeline ${pipeline.name}: is named twice`, {
-        hint: "give each pipeline a name of its own",
+        hint: "give each pipeline another name",
       });
     }
     found.set(pipeline.name, pipeline);

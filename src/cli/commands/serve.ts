@@ -39,7 +39,7 @@ export function addServe(cli: Cli): void {
     .option("--no-verify", "do not compare files with the hashes in their names before they are first read")
     .addOption(keysOption())
     .addOption(
-      new Option("--rpm <n>", "requests a minute of each key that has no number of its own").argParser(
+      new Option("--rpm <n>", "requests a minute of each key for which the file has no number").argParser(
         wholeNumber,
       ),
     )

@@ -39,8 +39,8 @@ export function addSim(cli: Cli): void {
       cli.action(async () => {
         const lake = openLake(options);
         if ((await lake.snapshots()).some((snapshot) => snapshot.version >= 0)) {
-          throw new UsageError(`lake ${options.lake} holds data already`, {
-            hint: "a simulated market wants a lake of its own: give another --lake",
+          throw new UsageError(`lake ${options.lake} has data already`, {
+            hint: "a simulated market needs an empty lake: give another --lake",
           });
         }
         const startedAt = performance.now();

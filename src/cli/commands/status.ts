@@ -141,7 +141,7 @@ function barsSql(name: string): string {
 function printEmpty({ lake, asOf }: CommonOptions & PointInTimeOptions): void {
   const text =
     asOf === undefined
-      ? "holds nothing yet; begin with: barlake demo, barlake import, or barlake run reference"
+      ? "is empty; begin with: barlake demo, barlake import, or barlake run reference"
       : `was empty at ${new Date(asOf).toISOString()}`;
   process.stdout.write(`${lake} ${text}\n`);
 }

@@ -35,7 +35,7 @@ export async function showNotebook(
   place: NotebookPlace,
 ): Promise<number> {
   if (notebook.cells.length === 0) {
-    throw new UsageError(`file ${notebook.path} holds no SQL`, { hint: "write a statement into it" });
+    throw new UsageError(`file ${notebook.path} has no SQL`, { hint: "write a statement into it" });
   }
   const values = await computeParameters(place.session, notebook, options.param ?? new Map());
   return options.html === undefined

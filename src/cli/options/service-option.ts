@@ -72,7 +72,7 @@ export function shareOption(): Option {
 /** `--min-speed`: for connections slower than the default permits. */
 export function minSpeedOption(): Option {
   const says =
-    "bytes a second, over a minute, below which a response is given up, and asked for again (default: 1024)";
+    "bytes a second, over a minute, below which a response is given up, and requested again (default: 1024)";
   return new Option("--min-speed <bytes>", says).argParser(positive);
 }
 

@@ -1,8 +1,8 @@
 import { createInterface, type Interface } from "node:readline";
 import { callbackify } from "node:util";
-import { BarlakeError, messageOf, QueryError } from "../../core/errors.js";
+import { messageOf, QueryError } from "../../core/errors.js";
 import type { Session } from "../../db/session.js";
-import { formatQueryError } from "../results/query-error-text.js";
+import { errorText } from "../text/error-text.js";
 import { paint } from "../text/text.js";
 import { type Completions, completeCommand, completeSql } from "./completion.js";
 import { commandChoices } from "./dot-commands.js";
@@ -97,16 +97,10 @@ async function runLine(
     for (const entry of completed) if (!(await runEntry(shell, entry))) return false;
   } catch (error) {
     const shown = error instanceof QueryError ? await withProposals(session, error) : error;
-    process.stdout.write(`${errorText(shown)}\n`);
+    const isStopped = messageOf(shown).startsWith("INTERRUPT Error");
+    process.stdout.write(`${isStopped ? paint("yellow", "stopped") : errorText(shown)}\n`);
   }
   return true;
-}
-
-function errorText(error: unknown): string {
-  if (messageOf(error).startsWith("INTERRUPT Error")) return paint("yellow", "stopped");
-  if (error instanceof QueryError) return formatQueryError(error);
-  const hint = error instanceof BarlakeError && error.hint ? `\n${paint("dim", "hint:")}  ${error.hint}` : "";
-  return `${paint("red", "error:")} ${messageOf(error)}${hint}`;
 }
 
 /**

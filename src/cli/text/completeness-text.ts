@@ -38,7 +38,7 @@ export function completenessLines(table: TableCompleteness): string[] {
     );
     lines.push(
       `${paint("red", `${dataset}: ${plural(unexplained.length, "window")} without any bar, and nothing says why:`)} ${some(windows)}`,
-      "they are asked for again by later runs, and at once with --repair",
+      "they are requested again by later runs, and at once with --repair",
     );
   }
   if (setAside.length > 0) {

@@ -15,6 +15,6 @@ export function scrubText({ files, bytes, damaged, verifiedSince }: ScrubReport)
   return [
     `verified ${plural(files, "file")} (${size(bytes)}): ${found}${damaged.length === 0 ? since : ""}`,
     ...damaged.map((what) => `  ${what}`),
-    ...(damaged.length === 0 ? [] : ["  barlake repair restores them, or has their rows asked for again"]),
+    ...(damaged.length === 0 ? [] : ["  barlake repair restores them, or has their rows requested again"]),
   ].join("\n");
 }

@@ -28,7 +28,7 @@ export async function checkExpression(
   const ahead = looksAhead ? undefined : findLookAhead(root, clock);
   if (ahead !== undefined) {
     throw new UsageError(`${subject}: ${ahead}`, {
-      hint: "a dataset holds what was known on each date; what is meant to look ahead, as a label to train on, says looksAhead: true",
+      hint: "a dataset has what was known on each date; a field that is meant to look ahead, such as a label to train on, needs looksAhead: true",
     });
   }
   const chance = await findChance(session, root, clock);

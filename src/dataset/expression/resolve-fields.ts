@@ -26,7 +26,7 @@ export interface ResolvedFields {
 
 /** Views with one row per symbol and trading date, in the order in which a bare column name is looked up. */
 const DAILY_VIEWS = ["daily_status", "daily_valuation", "daily_fundamentals", "returns", "bars_1d"];
-/** Columns of these views with current values, whatever the date. */
+/** Columns of these views that have the current value on every date. */
 const OF_NOW: Readonly<Record<string, readonly string[]>> = {
   daily_fundamentals: ["name", "type", "exchange", "total_shares", "float_shares"],
 };
@@ -117,7 +117,7 @@ async function qualify(
 function refuseOfNow(field: string, view: string, column: string): void {
   if (OF_NOW[view]?.includes(column) !== true) return;
   throw new UsageError(
-    `field ${field}: ${view}.${column} is what holds now, and not what was known on each date`,
+    `field ${field}: ${view}.${column} is the current value, and not what was known on each date`,
     {
       hint: "daily_status and daily_valuation have what was known of shares",
     },

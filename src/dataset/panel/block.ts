@@ -49,7 +49,7 @@ export interface Block {
   readonly width: number;
   /** Cells of each field, `symbols.length * width`; NaN for missing values. */
   readonly fields: readonly Float64Array[];
-  /** Likewise, 0 or 1. */
+  /** Cells of each mask, `symbols.length * width`; 0 or 1. */
   readonly masks: readonly Uint8Array[];
   /** 1 where something traded. */
   readonly traded: Uint8Array;

@@ -65,7 +65,7 @@ function windowFault(node: WindowNode, clock: BarClock): string | undefined {
   }
   if (first.type === "DESCENDING") return "a window along descending dates takes in later rows";
   if (node.arg_orders.length > 0 && !OVER_FRAME.has(node.type))
-    return `${name}() with an order of its own may take in later rows`;
+    return `${name}() with a separate ORDER BY may take in later rows`;
   if (node.type === "WINDOW_LAG" && node.offset_expr !== null && !isWholeNumber(node.offset_expr, 1))
     return "lag() needs a distance that is a whole number above 0";
   return frameFault(node);

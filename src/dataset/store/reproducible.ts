@@ -62,7 +62,7 @@ function orderFault(node: WindowNode, clock: BarClock): string | undefined {
   const own = [...node.partitions, ...node.arg_orders.map(({ expression }) => expression)];
   if (node.arg_orders.length === 0 || RANKS.has(node.type) || isOrderFree(node) || isSettled(own, clock))
     return undefined;
-  return `${node.function_name}() with an order of its own takes rows with equal keys in no settled order: let that ORDER BY end with the date and symbol`;
+  return `${node.function_name}() with a separate ORDER BY takes rows with equal keys in any order: let that ORDER BY end with the date and symbol`;
 }
 
 /** Functions that DuckDB calls consistent, but that depend on the session or on chance. */

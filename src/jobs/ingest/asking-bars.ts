@@ -4,7 +4,7 @@ import type { Lease } from "../../lake/requests/request-leases.js";
 import type { Region } from "../../market/regions.js";
 import { AbsentSymbols } from "../../plan/absence/absent-symbols.js";
 import { judgeResponse, type ResponseVerdict } from "../../plan/absence/judge-response.js";
-import { type Doubt, nextLooks, type Page, type Verdict } from "../../plan/absence/older-bars.js";
+import { nextFollowUps, type Page, type PossibleGap, type Verdict } from "../../plan/absence/older-bars.js";
 import { ASSUMED_CAP } from "../../plan/absence/row-cap.js";
 import { barsPerDay, expectedBars, type RequestUnit } from "../../plan/request-units.js";
 import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
@@ -35,8 +35,8 @@ export class AskingBars {
   #isStale = false;
   #hasMeasured = false;
   /** Beginnings of windows that still need a request. */
-  #doubts: Doubt[] = [];
-  /** Whether a response that looks cut was examined in this plan; further ones wait until the plan ends. */
+  #gaps: PossibleGap[] = [];
+  /** Whether a response that seems to be cut was examined in this plan; further ones wait until the plan ends. */
   #hasProbed = false;
   readonly #recent: RecentWindows;
   /** Symbols without any bars in a response. */
@@ -49,7 +49,7 @@ export class AskingBars {
   /** Responses that are known to be cut or to be whole. */
   readonly #shown = new Set<string>();
   readonly #sharing: SharedAsking;
-  /** Windows with a full response, by symbol; `#facts.covered` also has windows that failed or are in doubt. */
+  /** Windows with a full response, by symbol; `#facts.covered` also has windows that failed or have a gap. */
   readonly #answered: Map<string, TimeRange[]>;
 
   constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
@@ -103,7 +103,7 @@ export class AskingBars {
     }
   }
 
-  /** Requests a unit unless another run does. The first response that looks cut is examined at once: the plan needs it. */
+  /** Requests a unit unless another run does. The first response that seems to be cut is examined at once: the plan needs it. */
   async #askUnit(unit: RequestUnit): Promise<void> {
     const run = this.#run;
     const lease = await this.#sharing.lease(this.table.name, unit);
@@ -113,33 +113,36 @@ export class AskingBars {
     try {
       await this.#askPage(unit, lease);
     } finally {
-      if (this.#doubts.length > 0 || !this.#absent.isEmpty) this.#sharing.keep(lease);
+      if (this.#gaps.length > 0 || !this.#absent.isEmpty) this.#sharing.keep(lease);
       else await lease.release();
     }
-    const urgent = this.#doubts.filter((doubt) => doubt.isUrgent && !this.#closed.explains(doubt));
+    const urgent = this.#gaps.filter((gap) => gap.isUrgent && !this.#closed.explains(gap));
     if (this.#hasProbed || this.#isStale || urgent.length === 0) return;
     this.#hasProbed = true;
-    const { looks } = nextLooks(urgent, run.context.limits.symbolsPerRequest("klines"));
-    await this.#look(looks[0] as Page);
+    const { followUps } = nextFollowUps(urgent, run.context.limits.symbolsPerRequest("klines"));
+    await this.#followUp(followUps[0] as Page);
   }
 
-  /** Requests older bars and absent symbols until no beginning and no absence is in doubt. */
+  /** Requests older bars and absent symbols until every beginning is settled and every absence confirmed. */
   async #lookAgain(concurrency: number): Promise<void> {
     const run = this.#run;
-    while ((this.#doubts.length > 0 || !this.#absent.isEmpty) && !run.requests.isHalted(this.table.name)) {
+    while ((this.#gaps.length > 0 || !this.#absent.isEmpty) && !run.requests.isHalted(this.table.name)) {
       this.#settleClosed();
       const size = run.context.limits.symbolsPerRequest("klines");
       const isProbed = (region: Region): boolean => this.#mayLackMinutes(region);
-      const looks = [...nextLooks(this.#doubts, size).looks, ...this.#absent.takeLooks(size, isProbed)];
-      await askEach(run.requests, looks, (look) => this.#look(look), concurrency);
+      const followUps = [
+        ...nextFollowUps(this.#gaps, size).followUps,
+        ...this.#absent.takeFollowUps(size, isProbed),
+      ];
+      await askEach(run.requests, followUps, (followUp) => this.#followUp(followUp), concurrency);
     }
   }
 
-  async #look(look: Page): Promise<void> {
+  async #followUp(followUp: Page): Promise<void> {
     if (this.#run.requests.isHalted(this.table.name)) return;
-    this.#doubts = this.#doubts.filter((doubt) => look.doubts?.get(doubt.symbol) !== doubt);
+    this.#gaps = this.#gaps.filter((gap) => followUp.gaps?.get(gap.symbol) !== gap);
     this.#run.progress.plan(this.table.name, 1);
-    await this.#askPage(look, this.#sharing.kept);
+    await this.#askPage(followUp, this.#sharing.kept);
   }
 
   /** Requests a page, and passes the response to the landing, which keeps the lease until it has landed. */
@@ -178,7 +181,7 @@ export class AskingBars {
       this.#settle(symbols, window);
       this.#absent.drop(page);
       this.#countAsked(page);
-    } else if (page.doubts !== undefined) this.#doubts.push(...page.doubts.values());
+    } else if (page.gaps !== undefined) this.#gaps.push(...page.gaps.values());
     else if (page.again === "all") this.#absent.add({ region, window, symbols }, true);
   }
 
@@ -189,8 +192,8 @@ export class AskingBars {
       this.#settle(part.symbols, part.window, this.#answered);
     }
     for (const { symbol, window: left } of verdict.abandoned) this.#settle([symbol], left);
-    this.#settle([...verdict.absence.doubtful, ...verdict.lost.map(({ symbol }) => symbol)], window);
-    this.#doubts.push(...verdict.doubts);
+    this.#settle([...verdict.absence.unconfirmed, ...verdict.lost.map(({ symbol }) => symbol)], window);
+    this.#gaps.push(...verdict.gaps);
     this.#learn(page, verdict);
     this.#takeAbsence(page, verdict);
     this.#countAsked(page, verdict.sessions);
@@ -202,7 +205,7 @@ export class AskingBars {
   /** Schedules a second request for absent symbols, and records those that are absent again. */
   #takeAbsence(page: Page, { absence, present }: ResponseVerdict): void {
     const { region, window, again } = page;
-    const group = { region, window, symbols: absence.doubtful };
+    const group = { region, window, symbols: absence.unconfirmed };
     const isBarren = present.length === 0;
     if (again === "some") this.#absent.seen(page, new Set(present));
     if (again === "some" && isBarren && this.#mayLackMinutes(region)) {
@@ -219,12 +222,9 @@ export class AskingBars {
     return this.#demand.period === "1m" && region !== "CN" && !this.#withMinutes.has(region);
   }
 
-  /** Counts the requested symbols and sessions of the plan; looks request nothing else. */
-  #countAsked(
-    { region, symbols, window, doubts, again }: Page,
-    sessions?: ReadonlyMap<string, number>,
-  ): void {
-    if (doubts !== undefined || again !== undefined) return;
+  /** Counts the requested symbols and sessions of the plan; follow-up requests ask for nothing else. */
+  #countAsked({ region, symbols, window, gaps, again }: Page, sessions?: ReadonlyMap<string, number>): void {
+    if (gaps !== undefined || again !== undefined) return;
     const days = this.#days({ region, window });
     const total = symbols.reduce((sum, symbol) => sum + (sessions?.get(symbol) ?? days), 0);
     this.#run.log.completeness.asked(this.table.name, symbols, total);
@@ -259,7 +259,7 @@ export class AskingBars {
     });
   }
 
-  /** Learns from a look: a cap, or days on which a region did not trade. */
+  /** Learns from a follow-up request: a cap, or days on which a region did not trade. */
   #learn(page: Page, verdict: Verdict): void {
     const before = this.#cap.known;
     for (const { source, rows, wasCut } of verdict.shown) {
@@ -274,11 +274,11 @@ export class AskingBars {
     this.#closed.learn(page, verdict);
   }
 
-  /** Settles doubts about a time at which the region did not trade. */
+  /** Settles gaps in a time at which the region did not trade. */
   #settleClosed(): void {
-    const settled = this.#doubts.filter((doubt) => this.#closed.explains(doubt));
-    this.#doubts = this.#doubts.filter((doubt) => !this.#closed.explains(doubt));
-    for (const { region, symbols, window } of nextLooks(settled, Number.POSITIVE_INFINITY).looks) {
+    const settled = this.#gaps.filter((gap) => this.#closed.explains(gap));
+    this.#gaps = this.#gaps.filter((gap) => !this.#closed.explains(gap));
+    for (const { region, symbols, window } of nextFollowUps(settled, Number.POSITIVE_INFINITY).followUps) {
       this.#settle(symbols, window);
       this.#run.ledger.enterSettled({
         endpoint: ENDPOINTS.klinesBatch,

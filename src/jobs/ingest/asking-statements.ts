@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { ServiceError } from "../../core/errors.js";
 import {
-  doubtfulStatements,
   type EarlierStatements,
   neverHadStatements,
-  nextStatementsLook,
+  nextSecondRequest,
+  unconfirmedAbsences,
 } from "../../plan/absence/absent-statements.js";
 import type { TableSchema } from "../../schema/column.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
@@ -16,7 +16,7 @@ import type { Run } from "../run/run.js";
 import type { LandingStatements } from "./landing-statements.js";
 import type { StatementFields } from "./statement-fields.js";
 
-/** Most symbols in doubt that a report names. */
+/** Most unconfirmed symbols that a report names. */
 const NAMED = 5;
 
 /** The table whose statements are requested. */
@@ -35,7 +35,7 @@ export class AskingStatements {
   readonly #run: Run;
   readonly #parts: StatementsParts;
   readonly #came = new Set<string>();
-  readonly #doubtful = new Set<string>();
+  readonly #unconfirmed = new Set<string>();
   #earlier: Promise<EarlierStatements> | undefined;
 
   constructor(run: Run, parts: StatementsParts) {
@@ -48,28 +48,28 @@ export class AskingStatements {
     await this.#request(
       batch,
       async (response) => {
-        const doubtful = doubtfulStatements(response, await this.#readEarlier());
-        for (const symbol of doubtful) this.#doubtful.add(symbol);
-        return doubtful;
+        const unconfirmed = unconfirmedAbsences(response, await this.#readEarlier());
+        for (const symbol of unconfirmed) this.#unconfirmed.add(symbol);
+        return unconfirmed;
       },
       heals,
     );
   }
 
   /**
-   * Requests the symbols in doubt again, together with symbols that have statements. A response that has any statement
+   * Requests the unconfirmed symbols again, together with symbols that have statements. A response that has any statement
    * shows that the others have none. After one that has none, nothing more is sent; what is left makes the run partial,
    * and the next run requests it again.
    */
   async askAgain(): Promise<void> {
     const { requests, progress, context } = this.#run;
     const { name } = this.#parts.table;
-    let waiting = [...this.#doubtful].sort();
+    let waiting = [...this.#unconfirmed].sort();
     if (waiting.length === 0) return;
     const earlier = await this.#readEarlier();
     const size = context.limits.symbolsPerRequest("financials");
     while (waiting.length > 0 && !requests.isHalted(name)) {
-      const { symbols, controls } = nextStatementsLook(waiting, size, this.#came, earlier);
+      const { symbols, controls } = nextSecondRequest(waiting, size, this.#came, earlier);
       waiting = waiting.slice(symbols.length);
       progress.plan(name, 1);
       const isShown = (came: number): boolean => came > 0 || (size === 1 && this.#came.size > 0);
@@ -78,18 +78,18 @@ export class AskingStatements {
       );
       if (came === undefined) continue;
       if (!isShown(came)) break;
-      for (const symbol of symbols) this.#doubtful.delete(symbol);
+      for (const symbol of symbols) this.#unconfirmed.delete(symbol);
     }
     this.#conclude(earlier);
   }
 
   #conclude(earlier: EarlierStatements): void {
     const { endpoint, table } = this.#parts;
-    const never = neverHadStatements([...this.#doubtful].sort(), this.#came, earlier);
+    const never = neverHadStatements([...this.#unconfirmed].sort(), this.#came, earlier);
     if (never.length > 0)
       this.#run.ledger.enterSettled({ endpoint, dataset: table.name, symbols: never }, "as_before");
-    for (const symbol of never) this.#doubtful.delete(symbol);
-    const left = [...this.#doubtful].sort();
+    for (const symbol of never) this.#unconfirmed.delete(symbol);
+    const left = [...this.#unconfirmed].sort();
     if (left.length === 0) return;
     const named = left.slice(0, NAMED).join(", ") + (left.length > NAMED ? ", ..." : "");
     const reason = `no response shows whether there are statements of ${named}; they are requested again by the next run`;
@@ -99,12 +99,12 @@ export class AskingStatements {
   /**
    * Sends a request and takes its statements.
    *
-   * @param doubts gives the absent symbols that a response says nothing about: the ledger has no response for them.
+   * @param unconfirmedIn gives the absent symbols that a response says nothing about: for the ledger their request failed.
    * @returns the number of symbols that came; undefined where it failed.
    */
   async #request(
     batch: readonly string[],
-    doubts: (response: ReturnType<typeof receivedStatements>) => Promise<readonly string[]>,
+    unconfirmedIn: (response: ReturnType<typeof receivedStatements>) => Promise<readonly string[]>,
     heals?: (error: ServiceError) => boolean,
   ): Promise<number | undefined> {
     const { endpoint, table, fields, landing } = this.#parts;
@@ -118,9 +118,9 @@ export class AskingStatements {
     if (got === undefined) return undefined;
     const absent = new Set(got.value.absent);
     for (const symbol of batch) if (!absent.has(symbol)) this.#came.add(symbol);
-    const doubtful = got.value.absent.length > 0 ? await doubts(got.value) : [];
+    const unconfirmed = got.value.absent.length > 0 ? await unconfirmedIn(got.value) : [];
     const reasons = new Map(
-      doubtful.map((symbol) => [symbol, "the response does not show that it has none"]),
+      unconfirmed.map((symbol) => [symbol, "the response does not show that it has none"]),
     );
     await landing.take({ ...got, entry: withFailed(got.entry, reasons) });
     return got.value.present;

@@ -6,7 +6,7 @@ import { TempTable } from "../../db/temp-table.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { isSymbol } from "../../market/symbol.js";
-import { type ListFacts, listDoubt } from "../../plan/absence/list-doubt.js";
+import { type ListFacts, listFault } from "../../plan/absence/list-fault.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { Column, TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
@@ -64,15 +64,15 @@ async function ingestInstruments(run: Run, oldest: number): Promise<void> {
     if (got === undefined) continue;
     const { values, rejected, repeats, count: stated } = got.value;
     const rows = values.map((row) => ({ ...instrumentRow(row), region }));
-    const doubt = await doubtAbout(run, INSTRUMENTS, `exchange = ${literal(exchange)}`, {
+    const fault = await faultOf(run, INSTRUMENTS, `exchange = ${literal(exchange)}`, {
       usable: new Set(values.map(({ symbol }) => symbol)).size,
       rejected: rejected - repeats,
       repeats,
       count: stated,
       isKnownEmpty: count === 0,
     });
-    const doubts = new Map(doubt === undefined ? [] : [[exchange, doubt]]);
-    await land(run, INSTRUMENTS, got, rows, { subject: "exchange", whole: [exchange], doubts });
+    const faults = new Map(fault === undefined ? [] : [[exchange, fault]]);
+    await land(run, INSTRUMENTS, got, rows, { subject: "exchange", whole: [exchange], faults });
   }
 }
 
@@ -93,22 +93,22 @@ async function ingestUniverses(run: Run, oldest: number): Promise<void> {
     );
     if (got === undefined) continue;
     const came = new Map(got.value.values.map((universe) => [universe.id, universe]));
-    const doubts = new Map<string, string>();
+    const faults = new Map<string, string>();
     for (const id of ids) {
       const isKnownEmpty = listed.some((one) => one.id === id && one.symbol_count === 0);
-      const doubt = await doubtAboutMembers(run, id, came.get(id), isKnownEmpty);
-      if (doubt !== undefined) doubts.set(id, doubt);
+      const fault = await faultOfMembers(run, id, came.get(id), isKnownEmpty);
+      if (fault !== undefined) faults.set(id, fault);
     }
     await land(run, UNIVERSE_MEMBERS, got, got.value.values.flatMap(memberRows), {
       subject: "id",
       whole: [...came.keys()],
-      doubts,
+      faults,
     });
   }
 }
 
-/** Why a universe may have members that did not come; undefined where nothing speaks against the response. */
-async function doubtAboutMembers(
+/** Why a universe may have members that did not come; undefined where the response seems complete. */
+async function faultOfMembers(
   run: Run,
   id: string,
   universe: UniverseDetail | undefined,
@@ -117,7 +117,7 @@ async function doubtAboutMembers(
   if (universe === undefined) return isKnownEmpty ? undefined : "it did not come";
   const members = universe.symbols.filter(isSymbol);
   const usable = new Set(members).size;
-  return doubtAbout(run, UNIVERSE_MEMBERS, `id = ${literal(id)}`, {
+  return faultOf(run, UNIVERSE_MEMBERS, `id = ${literal(id)}`, {
     usable,
     repeats: members.length - usable,
     rejected: new Set(universe.symbols).size - usable,
@@ -127,14 +127,14 @@ async function doubtAboutMembers(
 }
 
 /** Why a list may lack elements. @param where a condition on the current rows that the list is about. */
-async function doubtAbout(
+async function faultOf(
   run: Run,
   table: TableSchema,
   where: string,
   facts: Omit<ListFacts, "current">,
 ): Promise<string | undefined> {
   const current = facts.usable > 0 ? 0 : (await currentRows(run, table, where)).length;
-  return listDoubt({ ...facts, current });
+  return listFault({ ...facts, current });
 }
 
 async function currentRows<T>(run: Run, table: TableSchema, where = "true"): Promise<T[]> {
@@ -169,9 +169,9 @@ async function ingestList<T extends Readonly<Record<string, unknown>>>(
     if (got === undefined) return [];
     const { values, rows, rejected } = got.value;
     const facts = { usable: rows, rejected, repeats: 0, count: undefined, isKnownEmpty: false };
-    const doubt = await doubtAbout(run, table, "true", facts);
-    const doubts = new Map(doubt === undefined ? [] : [["", doubt]]);
-    await land(run, table, got, values, { subject: undefined, whole: [""], doubts });
+    const fault = await faultOf(run, table, "true", facts);
+    const faults = new Map(fault === undefined ? [] : [["", fault]]);
+    await land(run, table, got, values, { subject: undefined, whole: [""], faults });
   }
   return currentRows(run, table);
 }
@@ -195,27 +195,27 @@ interface SnapshotParts {
   /** The parts that came. */
   readonly whole: readonly string[];
   /** Why parts may lack rows. */
-  readonly doubts: ReadonlyMap<string, string>;
+  readonly faults: ReadonlyMap<string, string>;
 }
 
 /**
- * Lands one snapshot and its ledger rows. Current rows of its parts that are not in it end; of a part in doubt none
- * ends, and the next run requests it again.
+ * Lands one snapshot and its ledger rows. Current rows of its parts that are not in it end; of a part that may lack rows
+ * none ends, and the next run requests it again.
  */
 async function land(
   run: Run,
   table: TableSchema,
   { requestId, entry }: PendingResponse<unknown>,
   rows: readonly Readonly<Record<string, unknown>>[],
-  { subject, whole, doubts }: SnapshotParts,
+  { subject, whole, faults }: SnapshotParts,
 ): Promise<void> {
   const reasons = new Map<string, string>();
-  for (const [part, doubt] of doubts) {
-    const reason = `the list${part && ` of ${part}`} may lack rows: ${doubt}; nothing ends, and it is requested again`;
+  for (const [part, fault] of faults) {
+    const reason = `the list${part && ` of ${part}`} may lack rows: ${fault}; nothing ends, and it is requested again`;
     reasons.set(part, reason);
     run.log.failure({ request: `${table.name} ${requestId}`, reason, symbols: 0 });
   }
-  const sound = whole.filter((part) => !doubts.has(part));
+  const sound = whole.filter((part) => !faults.has(part));
   const ofParts =
     subject === undefined ? "true" : `c.${ident(subject)} IN (SELECT unnest(${literalList(sound)}))`;
   const complete = sound.length > 0 ? ofParts : "false";

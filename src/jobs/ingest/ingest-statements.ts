@@ -26,7 +26,7 @@ export interface StatementsDemand {
   readonly refreshHours: number;
 }
 
-/** Requests the statements of every symbol, and keeps each version that was not seen before. */
+/** Requests the statements of every symbol, and lands each version that was not seen before. */
 export async function ingestStatements(run: Run, demand: StatementsDemand): Promise<void> {
   const oldest = subHours(run.context.marketClock.now(), demand.refreshHours).getTime();
   const symbols = [...demand.symbols.values()].flat().sort();

@@ -35,26 +35,26 @@ export function received(response: DecodedKlines): Received & { readonly respons
 function holesOf({ window }: Page, { lost, abandoned }: ResponseVerdict): AbsentPart[] {
   const symbols = lost.map(({ symbol }) => symbol);
   const setAside: AbsentPart[] = symbols.length > 0 ? [{ symbols, window, reason: "set_aside" }] : [];
-  const unexplained = abandoned.map((doubt): AbsentPart => {
-    return { symbols: [doubt.symbol], window: doubt.window, reason: "unexplained" };
+  const unexplained = abandoned.map((gap): AbsentPart => {
+    return { symbols: [gap.symbol], window: gap.window, reason: "unexplained" };
   });
   return [...setAside, ...unexplained];
 }
 
 /**
- * A response without the bars that must not land. A look for older bars must not land the bars that were known before
+ * A response without the bars that must not land. The response to a request for older bars must not land the bars that were known before
  * it; any other response must not land the bars of symbols that are requested a second time. Bars of another period
  * never land.
  */
 function barsToLand(
-  { doubts, window, again }: Page,
+  { gaps, window, again }: Page,
   response: DecodedKlines,
   verdict: ResponseVerdict,
 ): DecodedKlines {
-  const endOf = (symbol: string): number => doubts?.get(symbol)?.window.end ?? window.end;
-  const known = doubts !== undefined;
+  const endOf = (symbol: string): number => gaps?.get(symbol)?.window.end ?? window.end;
+  const known = gaps !== undefined;
   const repeated = new Set([
-    ...(again === undefined ? verdict.absence.doubtful : []),
+    ...(again === undefined ? verdict.absence.unconfirmed : []),
     ...verdict.mislabelled,
   ]);
   if (!known && !verdict.present.some((symbol) => repeated.has(symbol))) return response;
@@ -72,8 +72,8 @@ export function expectationOf({ symbols, window }: Page) {
 export function judgedResponse(page: Page, response: DecodedKlines, verdict: ResponseVerdict) {
   return {
     ...received(barsToLand(page, response, verdict)),
-    // Symbols of a look are known to have bars: a look without older bars does not make them absent.
-    absent: page.doubts === undefined ? response.absent : [],
+    // Symbols of a follow-up request are known to have bars: a response without older bars does not make them absent.
+    absent: page.gaps === undefined ? response.absent : [],
     verdict,
     parts: verdict.settled,
     holes: holesOf(page, verdict),

@@ -7,7 +7,7 @@ export interface Hole {
   readonly window: TimeRange;
   readonly reason: AbsenceReason;
   /** Consecutive runs that found nothing. */
-  readonly looks: number;
+  readonly tries: number;
   /** When the last of them sent its request, and when the next is due; epoch milliseconds. */
   readonly askedAt: number;
   readonly dueAt: number;
@@ -53,10 +53,10 @@ function afterResponse(
   const before = holes.filter(
     ({ window, askedAt: at }) => at < askedAt && window.start < end && window.end > start,
   );
-  const looks = 1 + Math.max(0, ...before.map((hole) => hole.looks));
+  const tries = 1 + Math.max(0, ...before.map((hole) => hole.tries));
   return [
     ...left,
-    { symbol, window: range, reason, looks, askedAt, dueAt: askedAt + waitAfter(looks, reason) },
+    { symbol, window: range, reason, tries, askedAt, dueAt: askedAt + waitAfter(tries, reason) },
   ];
 }
 

@@ -106,6 +106,6 @@ function shownBy({ columns, issues, received, absent }: DecodedKlines): Set<stri
   const strayed = new Set(hasRule("outside_window").map(({ symbol }) => symbol));
   const hasStrangers = hasRule("not_requested", "bad_symbol").length > 0;
   const came = [...received].flatMap(([symbol, bars]) => (bars > 0 && !strayed.has(symbol) ? [symbol] : []));
-  const { believed } = judgeAbsence(absent, { present: columns.symbols.length, hasStrangers });
-  return new Set([...came, ...believed]);
+  const { confirmed } = judgeAbsence(absent, { present: columns.symbols.length, hasStrangers });
+  return new Set([...came, ...confirmed]);
 }

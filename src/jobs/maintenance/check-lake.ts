@@ -60,7 +60,7 @@ async function stagedLeftovers(lake: Lake): Promise<Finding[]> {
       severity: "info",
       file: STAGING,
       rule: "staged_leftover",
-      message: `${STAGING} holds ${staged.length} ${staged.length === 1 ? "file" : "files"} (${bytes} bytes): a command is at work, or was stopped`,
+      message: `${STAGING} holds ${staged.length} ${staged.length === 1 ? "file" : "files"} (${bytes} bytes): a command is running, or was stopped`,
       hint: "barlake vacuum deletes such files a day after they were written",
     },
   ];

@@ -90,8 +90,8 @@ export class Completeness {
     for (const { symbol, bars } of verdict.lost) this.setAside(dataset, { symbol, window, bars });
     for (const { symbol, reason, sessions } of verdict.quiet)
       this.absent(dataset, reason, [symbol], sessions);
-    const believed = new Set(verdict.absence.believed);
-    for (const symbol of symbols.filter((one) => believed.has(one)))
+    const confirmed = new Set(verdict.absence.confirmed);
+    for (const symbol of symbols.filter((one) => confirmed.has(one)))
       this.absent(dataset, "others_came", [symbol], verdict.sessions.get(symbol) ?? 0);
   }
 

@@ -68,7 +68,7 @@ export function damageNotice({ damaged }: Pick<ScrubReport, "damaged">, now: num
   const what = damaged.length === 1 ? "a file of the lake is" : `${damaged.length} files of the lake are`;
   const failures = damaged.map((reason) => ({ request: "scrub", reason, symbols: 0 }));
   return {
-    text: `barlake: ${what} damaged: ${damaged[0]}. barlake repair restores it or has its rows asked for again`,
+    text: `barlake: ${what} damaged: ${damaged[0]}. barlake repair restores it or has its rows requested again`,
     pipeline: "scrub",
     run_id: null,
     status: "failed",

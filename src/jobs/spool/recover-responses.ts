@@ -65,7 +65,7 @@ async function readable(
     const { note, body } = await store.read(id);
     return isBarsNote(note) ? barsOf(id, note, body) : { statements: note as StatementsNote };
   } catch (error) {
-    const hint = `it is in ${await store.setAside(id)} now, and its content is asked for again`;
+    const hint = `it is in ${await store.setAside(id)} now, and its content is requested again`;
     fail(run, `${messageOf(error)}; ${hint}`);
     return undefined;
   }

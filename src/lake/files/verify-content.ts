@@ -49,7 +49,7 @@ export async function damageOf(
 
 /**
  * Makes sure that live files are intact before rows are compared with theirs or copied from them. Otherwise a damaged
- * key counts as a different key, and a copy of damaged rows gets a hash that matches them and looks intact for ever.
+ * key counts as a different key, and a copy of damaged rows gets a hash that matches them and seems intact for ever.
  *
  * @throws {LakeError} for the first damaged file that this program wrote; files of other programs are not checked.
  */

@@ -13,7 +13,7 @@ interface LiveFile {
 
 /**
  * Verifies the data files that a session's statements read, each once in this process, before a result counts as whole.
- * Parquet has no checksums: rows of a damaged file look like any others.
+ * Parquet has no checksums: nothing marks the rows of a damaged file.
  */
 export async function verifyReads(
   session: Session,

@@ -38,7 +38,7 @@ export async function evolvedColumns(
     const type = TYPE_OF[sql];
     if (isKnown) checkType({ table, columns }, name, type ?? sql);
     else if (type === undefined)
-      throw new LakeError(`table ${table.name}, column ${name}: type ${sql} is not one that a lake has`);
+      throw new LakeError(`table ${table.name}, column ${name}: type ${sql} is not a type of a lake`);
     else columns.push({ name, type, nullable: true, doc: "As delivered." });
   }
   return columns.length === base.columns.length ? base.columns : columns;

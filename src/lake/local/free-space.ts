@@ -34,8 +34,10 @@ export async function expectSpace(folder: string, bars: number, freeBytes: FreeB
   const needed = RESERVE_BYTES + bars * BYTES_A_BAR;
   if (free === undefined || free >= needed) return;
   throw new LakeError(
-    `the disk of the lake has ${inWords(free)} free, and the next response may need ${inWords(needed)}: it was not asked for`,
-    { hint: "make room, or vacuum; then run the command again: what was received is not asked for again" },
+    `the disk of the lake has ${inWords(free)} free, and the next response may need ${inWords(needed)}: it was not requested`,
+    {
+      hint: "free some space, or run barlake vacuum; then run the command again: what was received is not requested again",
+    },
   );
 }
 

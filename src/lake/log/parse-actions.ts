@@ -34,11 +34,11 @@ function parseAction(line: string, where: string): Action {
   }
   if (!isObject(action)) throw new Error(`${where} is not a JSON object`);
   const [kind] = Object.keys(action);
-  if (kind === undefined) throw new Error(`${where} holds no action`);
+  if (kind === undefined) throw new Error(`${where} has no action`);
   const value = action[kind];
-  if (!isObject(value)) throw new Error(`${where} holds ${kind} without content`);
+  if (!isObject(value)) throw new Error(`${where} has ${kind} without content`);
   const missing = MEMBERS[kind]?.find((member) => value[member] === undefined || value[member] === null);
-  if (missing !== undefined) throw new Error(`${where} holds ${kind} without ${missing}`);
+  if (missing !== undefined) throw new Error(`${where} has ${kind} without ${missing}`);
   return action as unknown as Action;
 }
 

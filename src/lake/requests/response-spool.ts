@@ -187,7 +187,7 @@ export class ResponseSpool {
   }
 }
 
-/** The leases of a folder: the one of its owner. */
+/** The leases of a folder. There is one: the owner's. */
 function leaseOf(folder: string, { staging }: WorkFolder, clock: Pick<Clock, "sleep">): Leases<Owner> {
   const kind = { content: ownerShape, ownerOf: (owner: Owner) => owner, staleMs: STALE_RUN_MS };
   return new Leases(folderLeases(folder, { timeFolder: staging }), kind, clock);

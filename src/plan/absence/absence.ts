@@ -56,10 +56,10 @@ const EARLY_MS = DAY_MS / 4;
  * so on up to {@link REVISIT_DAYS}, each a quarter of a day shorter. An unexplained window is requested by the next run
  * at once, and then after 1 day.
  *
- * @param looks number of consecutive runs that found nothing; from 1.
+ * @param tries number of consecutive runs that found nothing; from 1.
  */
-export function waitAfter(looks: number, reason: AbsenceReason): number {
-  const doublings = INCOMPLETE.has(reason) ? looks - 2 : looks - 1;
+export function waitAfter(tries: number, reason: AbsenceReason): number {
+  const doublings = INCOMPLETE.has(reason) ? tries - 2 : tries - 1;
   if (doublings < 0) return 0;
   return Math.min(REVISIT_DAYS, 2 ** doublings) * DAY_MS - EARLY_MS;
 }

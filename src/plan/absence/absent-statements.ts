@@ -2,7 +2,7 @@ import { judgeAbsence } from "./absent-symbols.js";
 
 /** Runs that received no statement of a symbol, after which it counts as one without statements. */
 const RUNS_OF_NONE = 2;
-/** Most symbols with statements that are requested together with symbols in doubt. */
+/** Most symbols with statements that are requested together with unconfirmed ones. */
 const MOST_CONTROLS = 3;
 
 /** What earlier requests for a table of statements have shown. */
@@ -11,7 +11,7 @@ export interface EarlierStatements {
   readonly inLake: ReadonlySet<string>;
   /** Symbols that were absent from a response that had statements of other symbols. */
   readonly absentBefore: ReadonlySet<string>;
-  /** Number of earlier runs whose responses without any statement left a symbol in doubt. */
+  /** Number of earlier runs whose responses without any statement left a symbol unconfirmed. */
   readonly emptyRuns: ReadonlyMap<string, number>;
 }
 
@@ -29,33 +29,33 @@ export interface StatementsResponse {
  * Symbols that may have statements though a response has none of them: those with statements in the lake; and, where
  * the response shows nothing, all those that no earlier response has shown to have none.
  */
-export function doubtfulStatements(response: StatementsResponse, earlier: EarlierStatements): string[] {
-  const shownNothing = new Set(judgeAbsence(response.absent, response).doubtful);
+export function unconfirmedAbsences(response: StatementsResponse, earlier: EarlierStatements): string[] {
+  const shownNothing = new Set(judgeAbsence(response.absent, response).unconfirmed);
   return response.absent.filter(
     (symbol) => earlier.inLake.has(symbol) || (shownNothing.has(symbol) && !earlier.absentBefore.has(symbol)),
   );
 }
 
-/** A second request: the symbols in doubt, and symbols that have statements, which a sound response contains. */
-export interface StatementsLook {
+/** A second request: the unconfirmed symbols, and symbols that have statements, which a sound response contains. */
+export interface SecondRequest {
   readonly symbols: readonly string[];
   readonly controls: readonly string[];
 }
 
 /**
- * The next second request for symbols in doubt.
+ * The next second request for unconfirmed symbols.
  *
  * @param size most symbols of one request; with 1 there is no control.
  * @param came symbols whose statements came in this run.
  */
-export function nextStatementsLook(
-  doubtful: readonly string[],
+export function nextSecondRequest(
+  unconfirmed: readonly string[],
   size: number,
   came: ReadonlySet<string>,
   { inLake }: EarlierStatements,
-): StatementsLook {
+): SecondRequest {
   const most = Math.min(MOST_CONTROLS, Math.floor(size / 2));
-  const symbols = doubtful.slice(0, size - most);
+  const symbols = unconfirmed.slice(0, size - most);
   const controls = [...came, ...inLake].filter((symbol) => !symbols.includes(symbol));
   return { symbols, controls: [...new Set(controls)].slice(0, most) };
 }
@@ -65,10 +65,10 @@ export function nextStatementsLook(
  * run and in several earlier ones.
  */
 export function neverHadStatements(
-  doubtful: readonly string[],
+  unconfirmed: readonly string[],
   came: ReadonlySet<string>,
   { inLake, emptyRuns }: EarlierStatements,
 ): string[] {
   if (came.size + inLake.size > 0) return [];
-  return doubtful.filter((symbol) => (emptyRuns.get(symbol) ?? 0) >= RUNS_OF_NONE);
+  return unconfirmed.filter((symbol) => (emptyRuns.get(symbol) ?? 0) >= RUNS_OF_NONE);
 }

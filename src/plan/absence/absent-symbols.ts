@@ -13,9 +13,9 @@ export interface AbsentGroup {
 /** What a response shows about the symbols that are not in it. */
 export interface AbsenceVerdict {
   /** Absent: other symbols came, and only requested ones. */
-  readonly believed: readonly string[];
+  readonly confirmed: readonly string[];
   /** Nothing is settled about them. */
-  readonly doubtful: readonly string[];
+  readonly unconfirmed: readonly string[];
 }
 
 /**
@@ -27,8 +27,8 @@ export function judgeAbsence(
   { present, hasStrangers }: { readonly present: number; readonly hasStrangers: boolean },
 ): AbsenceVerdict {
   return present > 0 && !hasStrangers
-    ? { believed: absent, doubtful: [] }
-    : { believed: [], doubtful: absent };
+    ? { confirmed: absent, unconfirmed: [] }
+    : { confirmed: [], unconfirmed: absent };
 }
 
 /**
@@ -70,30 +70,30 @@ export class AbsentSymbols {
    * @param size most symbols of one request.
    * @param isProbed whether one empty window of a region is enough to judge its other empty windows.
    */
-  takeLooks(size: number, isProbed: (region: Region) => boolean): Page[] {
-    const looks: Page[] = [];
+  takeFollowUps(size: number, isProbed: (region: Region) => boolean): Page[] {
+    const followUps: Page[] = [];
     for (const { region, window, symbols } of this.#single.values()) {
       for (const some of inBatches(symbols, size))
-        looks.push({ region, window, symbols: some, again: "all" });
+        followUps.push({ region, window, symbols: some, again: "all" });
     }
     const probed = new Set<Region>();
     for (const { region, window, symbols } of this.#empty.values()) {
       if (probed.has(region)) continue;
-      looks.push({ region, window, symbols: spread(symbols, size), again: "some" });
+      followUps.push({ region, window, symbols: spread(symbols, size), again: "some" });
       if (isProbed(region)) probed.add(region);
     }
     this.#single = new Map();
-    return looks;
+    return followUps;
   }
 
-  /** Records the response to a look for some symbols of an empty window. @param present symbols that came. */
-  seen(look: Page, present: ReadonlySet<string>): void {
-    const key = keyOf(look);
+  /** Records the response to a request for some symbols of an empty window. @param present symbols that came. */
+  seen(followUp: Page, present: ReadonlySet<string>): void {
+    const key = keyOf(followUp);
     const group = this.#empty.get(key);
     if (group === undefined) return;
     this.#empty.delete(key);
     if (present.size === 0) return this.addUnseen(group);
-    const asked = new Set(look.symbols);
+    const asked = new Set(followUp.symbols);
     const symbols = group.symbols.filter((symbol) => !asked.has(symbol));
     if (symbols.length > 0) addTo(this.#single, { ...group, symbols });
   }
@@ -107,9 +107,9 @@ export class AbsentSymbols {
     }
   }
 
-  /** Drops a look that failed: its symbols are left to the next run. */
-  drop(look: Page): void {
-    if (look.again === "some") this.#empty.delete(keyOf(look));
+  /** Drops a follow-up request that failed: its symbols are left to the next run. */
+  drop(followUp: Page): void {
+    if (followUp.again === "some") this.#empty.delete(keyOf(followUp));
   }
 }
 

@@ -57,7 +57,7 @@ export interface ResponseVerdict extends Verdict {
 /** Number of symbols with bars that is enough to recognize a day without a session. */
 const MANY_SYMBOLS = 10;
 
-/** Judges a response: what it settles, what is in doubt, what is absent and what was lost. */
+/** Judges a response: what it settles, which gaps it leaves, what is absent and what was lost. */
 export function judgeResponse(page: Page, response: DecodedKlines, facts: ResponseFacts): ResponseVerdict {
   const { columns, received, issues, unusable } = response;
   const spans = symbolSpans(columns);
@@ -73,14 +73,14 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   const beginnings = spans
     .filter((span) => !mislabelled.includes(span))
     .map((span) => beginningOf(span, received.get(span.symbol) ?? 0, columns, expected));
-  const judged = judgeAbsence(page.doubts === undefined ? response.absent : [], {
+  const judged = judgeAbsence(page.gaps === undefined ? response.absent : [], {
     present: present.length,
     hasStrangers,
   });
-  // A look whose response is not about a symbol leaves it in doubt.
-  const doubtful = page.doubts === undefined ? [...judged.doubtful, ...strayed] : [];
-  const absence = { ...judged, doubtful };
-  const open = new Set([...unusable, ...absence.doubtful]);
+  // A response to a follow-up request that is not about a symbol leaves its gap.
+  const unconfirmed = page.gaps === undefined ? [...judged.unconfirmed, ...strayed] : [];
+  const absence = { ...judged, unconfirmed };
+  const open = new Set([...unusable, ...absence.unconfirmed]);
   const isKnown = (symbol: string, range: TimeRange): boolean =>
     subtractRanges(range, facts.covered.get(symbol) ?? []).every((rest) => {
       const { first, end } = daysOverlapped(days, rest);
@@ -153,11 +153,11 @@ function lostBars({ issues, unusable, received }: DecodedKlines, { symbols }: Pa
   return [...lost].map(([symbol, bars]) => ({ symbol, bars }));
 }
 
-/** The sessions without a bar of symbols that came. A look counts only what it settles. */
+/** The sessions without a bar of symbols that came. A follow-up request counts only what it settles. */
 function quietSessions(
   page: Page,
   spans: readonly SymbolSpan[],
-  { settled, doubts }: Verdict,
+  { settled, gaps }: Verdict,
   {
     days,
     columns,
@@ -174,20 +174,20 @@ function quietSessions(
   // Before the first bar of all symbols nothing shows whether a day was a session.
   const isClosed = (day: number): boolean =>
     spans.length >= MANY_SYMBOLS && day > firstOpen && !open.has(day);
-  const inDoubt = new Set(doubts.map(({ symbol }) => symbol));
+  const inDoubt = new Set(gaps.map(({ symbol }) => symbol));
   const quiet: QuietSessions[] = [];
   for (const { symbols, window } of settled) {
     for (const symbol of symbols) {
       const own = new Set(seen.get(symbol));
-      if (own.size === 0 && page.doubts === undefined) continue;
+      if (own.size === 0 && page.gaps === undefined) continue;
       const { first, end } = daysOverlapped(days, window);
       const listed = listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
       const counts = { not_yet: 0, no_bar: 0, no_session: 0 };
       const begin = Math.min(...own, end);
       for (let day = first; day < end; day++) {
         const { end: dayEnd, start } = days[day] as TradingDay;
-        // The day of the bar that was known before the look has a bar, so it does not count.
-        if (own.has(day) || dayEnd <= listed || (page.doubts !== undefined && dayEnd > window.end)) continue;
+        // The day of the bar that was known before the request has a bar, so it does not count.
+        if (own.has(day) || dayEnd <= listed || (page.gaps !== undefined && dayEnd > window.end)) continue;
         if (start >= window.end) continue;
         if (day >= begin) counts[isClosed(day) ? "no_session" : "no_bar"] += 1;
         else if (!inDoubt.has(symbol)) counts[isClosed(day) ? "no_session" : "not_yet"] += 1;

@@ -4,32 +4,32 @@ import type { RowCap } from "./row-cap.js";
 import type { SymbolBeginning } from "./window-beginning.js";
 
 /** A symbol whose response began later than expected: older bars of its window may be missing. */
-export interface Doubt {
+export interface PossibleGap {
   readonly region: Region;
   readonly symbol: string;
   /** From the start of the window to the oldest known bar (exclusive). */
   readonly window: TimeRange;
-  /** Number of the symbol's bars in the response that raised the doubt, and that response's identifier. */
+  /** Number of the symbol's bars in the response that began late, and that response's identifier. */
   readonly rows: number;
   readonly source: string;
   /** Whether the response looks cut by a cap. */
   readonly isUrgent: boolean;
-  /** Number of looks that have not settled it. */
-  readonly looks: number;
+  /** Number of follow-up requests that have not settled it. */
+  readonly tries: number;
 }
 
-/** Number of looks that a doubt shares with doubts that end at another time; later looks end where the doubt ends. */
-const SHARED_LOOKS = 2;
-/** Number of looks after which a run gives up a doubt, where responses are not about its symbol. */
-const MOST_LOOKS = 6;
+/** Follow-up requests of a gap that also cover gaps with other ends; each later one ends where its gap ends. */
+const SHARED_TRIES = 2;
+/** Follow-up requests after which a run abandons a gap, where the responses are not about its symbol. */
+const MOST_TRIES = 6;
 
-/** A request for bars: one of the plan, or a follow-up request ("look") for older bars or absent symbols. */
+/** A request for bars: one of the plan, or a follow-up request for older bars or absent symbols. */
 export interface Page {
   readonly region: Region;
   readonly symbols: readonly string[];
   readonly window: TimeRange;
-  /** The doubts that a look is to settle, by symbol; undefined for a request of the plan. */
-  readonly doubts?: ReadonlyMap<string, Doubt>;
+  /** The gaps that a follow-up request is to settle, by symbol; undefined for a request of the plan. */
+  readonly gaps?: ReadonlyMap<string, PossibleGap>;
   /** Set for a second request for absent symbols: `all` of them, or `some` as a sample. */
   readonly again?: "all" | "some";
 }
@@ -40,13 +40,13 @@ export interface SettledPart {
   readonly window: TimeRange;
 }
 
-/** What a response settles, and what it leaves in doubt. */
+/** What a response settles, and which gaps it leaves. */
 export interface Verdict {
   readonly settled: readonly SettledPart[];
-  readonly doubts: readonly Doubt[];
-  /** Doubts that no look has settled. */
-  readonly abandoned: readonly Doubt[];
-  /** Earlier responses that a look has shown to be cut or whole: their number of bars of a symbol. */
+  readonly gaps: readonly PossibleGap[];
+  /** Gaps that no follow-up request has settled. */
+  readonly abandoned: readonly PossibleGap[];
+  /** Earlier responses that a follow-up request has shown to be cut or whole: their number of bars of a symbol. */
   readonly shown: readonly {
     readonly source: string;
     readonly rows: number;
@@ -56,12 +56,12 @@ export interface Verdict {
 
 /**
  * Decides what a response settles. A window is settled for a symbol where its first session was seen, where nothing can
- * have been cut off before it, or where a look for older bars brought only the known bar: a response without that bar
+ * have been cut off before it, or where a request for older bars brought only the known bar: a response without that bar
  * is not about the symbol.
  *
  * @param beginnings beginnings of the symbols that have a bar.
  * @param open symbols for which the response settles nothing.
- * @param isKnown whether a range of a symbol had a response before: it is then not in doubt.
+ * @param isKnown whether a range of a symbol had a response before: then it has no gap.
  */
 export function judgeBeginnings(
   page: Page,
@@ -81,35 +81,35 @@ export function judgeBeginnings(
   const isSuspect = new Set(suspects.map(({ symbol }) => symbol));
   const isUrgent = cap.looksLikeCap(suspects);
   const bySymbol = new Map(beginnings.map((one) => [one.symbol, one]));
-  const doubts: Doubt[] = [];
-  const abandoned: Doubt[] = [];
+  const gaps: PossibleGap[] = [];
+  const abandoned: PossibleGap[] = [];
   const shown: Verdict["shown"][number][] = [];
   const parts = new PartsByWindow();
   for (const symbol of page.symbols) {
     if (open.has(symbol)) continue;
     const began = bySymbol.get(symbol);
-    const before = page.doubts?.get(symbol);
+    const before = page.gaps?.get(symbol);
     const window = before?.window ?? page.window;
     const raise = (end: number, rows: number): void => {
       const isAgain = before !== undefined && end === before.window.end;
-      doubts.push({
+      gaps.push({
         region: page.region,
         symbol,
         window: { start: window.start, end },
         rows,
         source: isAgain ? before.source : source,
         isUrgent: isUrgent && !isAgain,
-        looks: isAgain ? before.looks + 1 : 0,
+        tries: isAgain ? before.tries + 1 : 0,
       });
     };
     const older = began !== undefined && began.oldest < window.end ? began : undefined;
     if (before !== undefined && (began === undefined || began.newest < window.end)) {
-      if (before.looks < MOST_LOOKS) raise(window.end, before.rows);
+      if (before.tries < MOST_TRIES) raise(window.end, before.rows);
       else abandoned.push(before);
       continue;
     }
     if (before !== undefined && older === undefined) {
-      // The part of a look after the doubt counts only where the look itself was not cut.
+      // The part of the response after the gap counts only where the response itself was not cut.
       const isSettled = page.window.end === window.end + 1 || !isSuspect.has(symbol);
       if (isSettled) {
         shown.push({ source: before.source, rows: before.rows, wasCut: false });
@@ -123,7 +123,7 @@ export function judgeBeginnings(
       parts.add(symbol, { start: older.oldest, end: window.end });
     } else parts.add(symbol, window);
   }
-  return { settled: parts.list, doubts, abandoned, shown };
+  return { settled: parts.list, gaps, abandoned, shown };
 }
 
 /** Collects symbols by window. */
@@ -143,46 +143,46 @@ class PartsByWindow {
 }
 
 /**
- * Takes the next looks out of a list of doubts. Doubts about the same time are requested together; of several looks for
+ * The next follow-up requests for a list of gaps. Gaps in the same time are requested together. Of several requests for
  * the same time only one is taken, because its response can settle the others.
  *
  * @param size most symbols of one request.
- * @returns the looks, and the remaining doubts.
+ * @returns the requests, and the remaining gaps.
  */
-export function nextLooks(
-  doubts: readonly Doubt[],
+export function nextFollowUps(
+  gaps: readonly PossibleGap[],
   size: number,
-): { readonly looks: readonly Page[]; readonly left: readonly Doubt[] } {
-  const groups = new Map<string, Doubt[]>();
-  for (const doubt of doubts) {
-    const { region, window, isUrgent, looks: made } = doubt;
-    const end = isUrgent || made >= SHARED_LOOKS ? window.end : "";
+): { readonly followUps: readonly Page[]; readonly left: readonly PossibleGap[] } {
+  const groups = new Map<string, PossibleGap[]>();
+  for (const gap of gaps) {
+    const { region, window, isUrgent, tries: made } = gap;
+    const end = isUrgent || made >= SHARED_TRIES ? window.end : "";
     const key = `${region} ${window.start} ${end}`;
-    groups.set(key, [...(groups.get(key) ?? []), doubt]);
+    groups.set(key, [...(groups.get(key) ?? []), gap]);
   }
-  const looks: Page[] = [];
-  const left: Doubt[] = [];
+  const followUps: Page[] = [];
+  const left: PossibleGap[] = [];
   for (const group of groups.values()) {
-    // One symbol may have two doubts, with windows that begin at the same time.
-    const taken = new Map<string, Doubt>();
-    for (const doubt of group) {
-      if (taken.size < size && !taken.has(doubt.symbol)) taken.set(doubt.symbol, doubt);
-      else left.push(doubt);
+    // One symbol may have two gaps that begin at the same time.
+    const taken = new Map<string, PossibleGap>();
+    for (const gap of group) {
+      if (taken.size < size && !taken.has(gap.symbol)) taken.set(gap.symbol, gap);
+      else left.push(gap);
     }
-    looks.push(lookFor(taken));
+    followUps.push(followUpFor(taken));
   }
-  return { looks, left };
+  return { followUps, left };
 }
 
-function lookFor(doubts: ReadonlyMap<string, Doubt>): Page {
-  const [first] = doubts.values();
-  const { region, window } = first as Doubt;
+function followUpFor(gaps: ReadonlyMap<string, PossibleGap>): Page {
+  const [first] = gaps.values();
+  const { region, window } = first as PossibleGap;
   // The oldest known bar is requested, too: it shows that the response is about the symbol.
-  const end = Math.max(...[...doubts.values()].map((doubt) => doubt.window.end)) + 1;
-  return { region, symbols: [...doubts.keys()].sort(), window: { start: window.start, end }, doubts };
+  const end = Math.max(...[...gaps.values()].map((gap) => gap.window.end)) + 1;
+  return { region, symbols: [...gaps.keys()].sort(), window: { start: window.start, end }, gaps };
 }
 
-/** Whether the region did not trade in the whole window of a doubt. */
-export function isExplained(doubt: Doubt, closed: readonly TimeRange[]): boolean {
-  return subtractRanges(doubt.window, closed).length === 0;
+/** Whether the region did not trade in the whole window of a gap. */
+export function isExplained(gap: PossibleGap, closed: readonly TimeRange[]): boolean {
+  return subtractRanges(gap.window, closed).length === 0;
 }

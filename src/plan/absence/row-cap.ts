@@ -55,7 +55,7 @@ export class RowCap {
     return response.filter(({ rows, beginsLate }) => this.#isFull(rows) || (beginsLate && rows === most));
   }
 
-  /** Whether suspects look cut by a cap: this is then examined before more is requested. */
+  /** Whether suspects seem to be cut by a cap: this is then examined before more is requested. */
   looksLikeCap(suspects: readonly SymbolRows[]): boolean {
     const [first] = suspects;
     if (first === undefined) return false;

@@ -25,8 +25,8 @@ async function statements(view: LakeView, table: TableSchema, query: unknown): P
   const { start_date: first = FIRST_DATE, end_date: last = LAST_DATE } = asked;
   const records = await readRecords(view, table, asked.symbols, first, last);
   const { instruments } = await view.reference();
-  const doubtful = asked.symbols.filter((symbol) => !records.has(symbol) && !instruments.has(symbol));
-  const landed = await landedSymbols(view.version, snapshot, doubtful);
+  const unknown = asked.symbols.filter((symbol) => !records.has(symbol) && !instruments.has(symbol));
+  const landed = await landedSymbols(view.version, snapshot, unknown);
   const entries = asked.symbols.flatMap((symbol) => {
     const list = records.get(symbol) ?? (instruments.has(symbol) || landed.has(symbol) ? [] : undefined);
     if (list === undefined) return [];

@@ -5,7 +5,7 @@ import { reachMs, type Series } from "./series.js";
 /** Factor by which the range grows from one step to the next. */
 const GROWTH = 8;
 /** Most ranges of a look back, including the last one, which covers everything. */
-const LOOKS = 3;
+const STEPS = 3;
 
 const STEP_WITHIN_DAY_MS = 5 * MINUTE_MS;
 
@@ -33,8 +33,8 @@ export function lookBackRanges({ series, region, count, labels, available, newes
   if (start >= end) return [];
   const ranges: TimeRange[] = [];
   const from = Math.min(labels.end, end, newest ?? end) - slack;
-  for (let look = 0; look < LOOKS - 1; look++) {
-    const reach = reachMs(series, region, count) * GROWTH ** look;
+  for (let n = 0; n < STEPS - 1; n++) {
+    const reach = reachMs(series, region, count) * GROWTH ** n;
     // Rounded to whole steps, so that symbols whose bars end within one step share a range, and a choice of files.
     const step = reach < DAY_MS ? STEP_WITHIN_DAY_MS : DAY_MS;
     const reached = Math.floor((from - reach) / step) * step;

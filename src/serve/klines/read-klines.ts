@@ -90,16 +90,16 @@ async function readRuns(
   const rangesOf = lookBacks(view, snapshot, request, symbols);
   const complete: { run: BarRun; since: number }[] = [];
   let pending = symbols;
-  for (let look = 0; pending.length > 0; look++) {
+  for (let step = 0; pending.length > 0; step++) {
     const rangeOf = (symbol: string): TimeRange => {
       const ranges = rangesOf.get(symbol) ?? [];
-      return ranges[Math.min(look, ranges.length - 1)] ?? NO_TIME;
+      return ranges[Math.min(step, ranges.length - 1)] ?? NO_TIME;
     };
     const rows = await queryBars(view, snapshot, request, pending, rangeOf);
     const found = rows === undefined ? undefined : runsOf(rows, pending, count);
     pending = pending.filter((symbol) => {
       const run = found?.get(symbol);
-      const isLast = look + 1 >= (rangesOf.get(symbol)?.length ?? 0);
+      const isLast = step + 1 >= (rangesOf.get(symbol)?.length ?? 0);
       if (!isLast && !hasEnough(run, request)) return true;
       if (run !== undefined) runs.set(symbol, run);
       const since =
@@ -237,7 +237,7 @@ async function knownSymbols(
   { symbols, isKnown }: KlinesRequest,
   runs: ReadonlyMap<string, BarRun>,
 ): Promise<string[]> {
-  const doubtful = symbols.filter((symbol) => !runs.has(symbol) && !isKnown(symbol));
-  const landed = await landedSymbols(view.version, snapshot, doubtful);
+  const unknown = symbols.filter((symbol) => !runs.has(symbol) && !isKnown(symbol));
+  const landed = await landedSymbols(view.version, snapshot, unknown);
   return symbols.filter((symbol) => runs.has(symbol) || isKnown(symbol) || landed.has(symbol));
 }

@@ -22,7 +22,7 @@ export interface LakeView {
   readonly newestBars: NewestBars;
   readonly barCache: BarCache;
   readonly loads: SingleFlight;
-  /** Aborts when nobody waits for the response any more. */
+  /** Aborts when the client no longer waits for the response. */
   readonly signal: AbortSignal;
   /** Waits for memory for the rows of the response; the memory is released when the request is over. */
   readonly acquireMemory: (rows: number) => Promise<void>;
@@ -55,7 +55,7 @@ interface Cached<T> {
   readonly value: T;
 }
 
-/** Reads a lake for many requests. Each request looks for new versions; derived data is cached per version. */
+/** Reads a lake for many requests. Each request reads the newest versions; derived data is cached per version. */
 export class LakeReader {
   readonly #lake: Lake;
   readonly #pointInTime: PointInTime;
@@ -175,14 +175,14 @@ export class LakeReader {
 function sharingLooks(read: Lake["snapshot"]): Lake["snapshot"] {
   const current = new Map<TableSchema, Promise<unknown>>();
   const next = new Map<TableSchema, Promise<Snapshot>>();
-  const look = (table: TableSchema): Promise<Snapshot> => {
-    const looking = read(table).finally(() => current.delete(table));
-    current.set(table, looking);
-    return looking;
+  const readNow = (table: TableSchema): Promise<Snapshot> => {
+    const reading = read(table).finally(() => current.delete(table));
+    current.set(table, reading);
+    return reading;
   };
   return (table) => {
     const running = current.get(table);
-    if (running === undefined) return look(table);
+    if (running === undefined) return readNow(table);
     const waiting = next.get(table);
     if (waiting !== undefined) return waiting;
     const following = running.then(
@@ -194,6 +194,6 @@ function sharingLooks(read: Lake["snapshot"]): Lake["snapshot"] {
   };
   function follow(table: TableSchema): Promise<Snapshot> {
     next.delete(table);
-    return look(table);
+    return readNow(table);
   }
 }

@@ -50,7 +50,7 @@ export class LakeVersion {
     return read;
   }
 
-  /** Runs `use` with a connection that nobody else uses at the same time. */
+  /** Runs `use` with a connection that no other request uses at the same time. */
   query<T>(use: (session: Session) => Promise<T>): Promise<T> {
     return this.#pool.use(use, this.#signal);
   }

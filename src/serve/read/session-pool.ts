@@ -35,7 +35,7 @@ export class SessionPool {
   }
 
   /**
-   * Runs `use` with a connection that nobody else uses at the same time; waits while all connections are in use.
+   * Runs `use` with a connection that no other caller uses at the same time; waits while all connections are in use.
    *
    * @param signal when it aborts, the running statement is stopped.
    */

@@ -149,7 +149,7 @@ export class KlineSink implements JsonSink {
       return this.#enterSkip();
     }
     if (this.#expected && !this.#expected.has(symbol)) {
-      this.#issues.add({ ...where, rule: "not_requested", message: `${symbol} was not asked for` });
+      this.#issues.add({ ...where, rule: "not_requested", message: `${symbol} was not requested` });
       return this.#enterSkip();
     }
     this.#place = "kline";

@@ -168,7 +168,7 @@ async function countMet({ session, now, met }: LakeState, isOld: string): Promis
   const [counts = {}] = await session.json<Record<string, number>>(
     `SELECT count(*) FILTER (gone_at <= ${now} AND landed IS NOT NULL)::INT AS "bar: withdrawn, and kept",
        count(*) FILTER (gone_at <= ${now} AND landed IS NULL)::INT AS "bar: withdrawn before it came",
-       count(*) FILTER (gone_at > ${now} AND landed < newest AND ${isOld})::INT AS "bar: corrected, and not asked for again",
+       count(*) FILTER (gone_at > ${now} AND landed < newest AND ${isOld})::INT AS "bar: corrected, and not requested again",
        count(*) FILTER (excused AND landed IS NULL AND NOT ${isDeleted})::INT AS "bar: left out, and believed",
        count(*) FILTER (excused AND landed IS NULL AND ${isDeleted})::INT AS "bar: deleted by another engine, and not missed",
        count(*) FILTER (EXISTS (FROM losses o WHERE NOT deleted AND o.symbol = bars.symbol AND timestamp >= s AND timestamp < e)

@@ -111,7 +111,7 @@ test.each([
   },
 );
 
-test("an older window: bars of another time settle nothing, and the symbol is asked for again", async () => {
+test("an older window: bars of another time settle nothing, and the symbol is requested again", async () => {
   let sent = 0;
   const old = weekdays("2023-12-01", "2023-12-15");
   const { daily, counts } = await marketOf((seen, response, index) => {
@@ -146,7 +146,7 @@ test("a symbol that is absent where others come is believed for 30 days, and exp
   expect(service.seen.slice(1).map(askedFor)).toEqual(["000001.SZ", "000001.SZ"]);
 });
 
-test("a day on which nothing comes of many symbols is taken for a holiday, and asked for again after a day", async () => {
+test("a day on which nothing comes of many symbols is taken for a holiday, and requested again after a day", async () => {
   const many = Array.from({ length: 12 }, (_, n) => `${600_000 + n}.SH`);
   const market = Object.fromEntries(many.map((symbol) => [symbol, DAYS.slice(0, -1)]));
   const { clock, run } = await scriptedMarket(right(market), "2024-02-02T00:00:00Z");

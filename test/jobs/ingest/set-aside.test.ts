@@ -44,7 +44,7 @@ test("arrays of unequal lengths: the run is partial, and says which symbol, whic
   expect(healed.completeness[0]?.setAside).toEqual([]);
 });
 
-test("a bar that breaks a rule: its day is asked for again, and until it is good no run is complete", async () => {
+test("a bar that breaks a rule: its day is requested again, and until it is good no run is complete", async () => {
   const broken = spoiling((bars) => {
     const at = bars.timestamp?.indexOf(DAYS[100] as number) ?? -1;
     if (at >= 0 && bars.high) bars.high[at] = 1;
@@ -65,7 +65,7 @@ test("a bar that breaks a rule: its day is asked for again, and until it is good
   expect(await daily()).toMatchObject({ status: "complete", rows: 1 });
 });
 
-test("a bar with a null: the symbol is asked for again, and the run after that is complete", async () => {
+test("a bar with a null: the symbol is requested again, and the run after that is complete", async () => {
   const { service, daily } = await marketOf(spoiling((bars) => Object.assign(bars.close ?? [], { 7: null })));
   const first = await daily();
   expect(first.status).toBe("partial");
@@ -92,7 +92,7 @@ test("statements that are set aside make the run partial", async () => {
   expect(report.status).toBe("partial");
 });
 
-test("more bad bars in one response than are kept in full: each symbol that lacks bars is asked for again", async () => {
+test("more bad bars in one response than are kept in full: each symbol that lacks bars is requested again", async () => {
   const symbols = Array.from({ length: 8 }, (_, n) => `${600_000 + n}.SH`);
   const market = Object.fromEntries(symbols.map((symbol) => [symbol, DAYS]));
   const { service, clock, run } = await scriptedMarket((seen, response) => {

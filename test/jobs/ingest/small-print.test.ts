@@ -95,7 +95,7 @@ const responses: Readonly<Record<string, unknown>> = {
   "/v1/universes/batch": { KNOWN: { ...UNIVERSE, symbols: ["600519.SH"] } },
 };
 
-test("intraday of a universe that nobody knows is a failure with its name, and is asked for again", async () => {
+test("intraday of a universe that nobody knows is a failure with its name, and is requested again", async () => {
   const { run, service } = await scriptedMarket(
     (seen, response) => json(response, 200, { data: responses[seen.path] ?? {} }),
     "2024-01-12T04:00:00Z",

@@ -246,7 +246,7 @@ test("a file that this process cannot read may be sound: the repair ends, and th
   expect((await repair()).flatMap(({ files }) => files)).toEqual([]);
 });
 
-test("a lost part of the ledger is taken out, and what it said is asked for again", async () => {
+test("a lost part of the ledger is taken out, and what it said is requested again", async () => {
   const { lake, service, run, repair, clock } = await ingested();
   const folder = join(lake.folder, "requests");
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }))

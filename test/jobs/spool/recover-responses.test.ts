@@ -83,7 +83,7 @@ async function closes(lake: Lake): Promise<unknown[]> {
 }
 
 test.each(["json", "body"])(
-  "a damaged response (its %s) is set aside, reported, and asked for again; the others land",
+  "a damaged response (its %s) is set aside, reported, and requested again; the others land",
   async (part) => {
     const { service, lake, run } = await scriptedMarket(returning(11), NOW);
     const store = ResponseSpool.of(lake, DEAD);
@@ -95,7 +95,7 @@ test.each(["json", "body"])(
     const report = await run(DAILY, { symbols });
     expect(report.status).toBe("partial");
     expect(report.failures).toMatchObject([
-      { reason: expect.stringMatching(/000001: .* is asked for again$/) },
+      { reason: expect.stringMatching(/000001: .* is requested again$/) },
     ]);
     expect(service.seen.map(({ query }) => query.get("symbols"))).toEqual(["600519.SH"]);
     expect(await closes(lake)).toEqual([

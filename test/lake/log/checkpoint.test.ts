@@ -7,13 +7,7 @@ import type { Action } from "../../../src/lake/log/delta-actions.js";
 import { readHistory } from "../../../src/lake/log/history.js";
 import { readLog } from "../../../src/lake/log/read-log.js";
 import { schemaActions } from "../../../src/lake/log/schema-actions.js";
-import {
-  addActionOf,
-  type DataFile,
-  Draft,
-  emptySnapshot,
-  type Snapshot,
-} from "../../../src/lake/log/snapshot.js";
+import { addActionOf, type DataFile, emptySnapshot, type Snapshot } from "../../../src/lake/log/snapshot.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
 

@@ -28,7 +28,7 @@ test("an empty window before a symbol's first bar is believed where it was not l
   expect(reason({ firstBar: 2000 })).toBe("not_yet");
   expect(reason({ firstBar: 2500, listedAt: 2000 })).toBe("not_yet");
   expect(reason({ firstBar: 2500, listedAt: 10, firstOfRegion: 2100 })).toBe("not_yet");
-  // Responses that were empty by mistake look the same: it is asked for again soon.
+  // Responses that were empty by mistake look the same: it is requested again soon.
   expect(reason({ firstBar: 2000, listedAt: 10 })).toBe("begins_late");
   expect(reason({ firstBar: 2500, listedAt: 1999 })).toBe("begins_late");
   expect(ASKED_AGAIN_SOON).toContain("begins_late");

@@ -368,7 +368,7 @@ describe("a bad symbol is set aside whole, and the others land", () => {
     expect(textAt(response.text, response.issues.kept[0], found.length)).toBe(found);
   });
 
-  test("an entry that was not asked for, or whose key is no symbol", async () => {
+  test("an entry that was not requested, or whose key is no symbol", async () => {
     const text = document({ "A.US": kline(), "B.US": kline(), "../etc": kline(), "Z.US": kline() });
     const response = await decode(text, { symbols: ["A.US", "Z.US"] });
     expect(response.columns.symbols).toEqual(["A.US", "Z.US"]);

@@ -115,7 +115,7 @@ class LogReader {
   /** `_last_checkpoint` must name a checkpoint that exists, and no version after the log's end. */
   async lastCheckpoint({ checkpoints }: LogFiles, newest: number): Promise<void> {
     const file = lastCheckpointFile(this.#table.name);
-    const hint = "delete it: it only saves other programs a look at the folder";
+    const hint = "delete it: other programs list the folder without it";
     try {
       const text = await this.#storage.readText(file);
       if (text === undefined) return;

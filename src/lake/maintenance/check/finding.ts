@@ -47,7 +47,7 @@ export interface Finding {
 
 /** What to do about a lost or damaged file: the lake has no other copy of it. */
 export const RESTORE =
-  "restore it from a backup; barlake repair takes it from a copy of the lake, or out of the table and has its rows asked for again";
+  "restore it from a backup; barlake repair takes it from a copy of the lake, or out of the table and has its rows requested again";
 
 /** What to do about an intact file that is not as this program writes files. */
 export const FOREIGN =

@@ -18,9 +18,9 @@ export interface ListFacts {
  * Why a list may lack elements that the service has: then nothing ends because the list lacks it. An empty response can
  * be a passing fault of the service.
  *
- * @returns undefined where nothing speaks against the list.
+ * @returns undefined where the list seems complete.
  */
-export function listDoubt(facts: ListFacts): string | undefined {
+export function listFault(facts: ListFacts): string | undefined {
   const { usable, rejected, repeats, count, current, isKnownEmpty } = facts;
   if (rejected > 0) return `${rejected} of its ${usable + rejected} elements cannot be landed`;
   if (count !== undefined && count !== usable && count !== usable + repeats)
