@@ -78,6 +78,7 @@ export const quote = z.object({
     name: z.string().optional(),
   }),
 });
+export type Quote = Readonly<z.infer<typeof quote>>;
 
 export const symbolRecord = z.looseObject({
   symbol: z.string(),

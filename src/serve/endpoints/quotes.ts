@@ -6,7 +6,7 @@ import { instantOf, localDate } from "../../market/zone.js";
 import { BARS_1M } from "../../schema/bars.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
-import type { Instrument } from "../../wire/resources.js";
+import type { Instrument, Quote } from "../../wire/resources.js";
 import { barsOf, type LastBar } from "../klines/last-bars.js";
 import { latestDays } from "../klines/latest-days.js";
 import { readKlines } from "../klines/read-klines.js";
@@ -171,7 +171,7 @@ function quoteOf(
   symbol: string,
   { bar, timestamp, prevClose }: QuoteFacts,
   instrument: Instrument | undefined,
-): object {
+): Quote {
   const region = regionOf(symbol) as Region;
   const floatShares = instrument?.ext?.float_shares;
   const ratio = (part: number, whole: unknown): number | null =>

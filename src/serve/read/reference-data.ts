@@ -1,5 +1,6 @@
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
+import type { Region } from "../../market/regions.js";
 import type { TableSchema } from "../../schema/column.js";
 import {
   EXCHANGES,
@@ -24,7 +25,7 @@ export interface ReferenceData {
 }
 
 /** `ext.type` of a region's quotes, and of its instruments where the source has none. */
-export const EXT_TYPE: Readonly<Record<string, string>> = {
+export const EXT_TYPE: Readonly<Record<Region, string>> = {
   CN: "cn_equity",
   HK: "hk_equity",
   US: "us_equity",
@@ -67,7 +68,7 @@ function instrumentOf(row: Row): Instrument {
   const ext: Record<string, unknown> = {};
   for (const { name } of INSTRUMENT_EXT) if (row[name] !== null) ext[name] = row[name];
   if (typeof row.ext_other === "string") Object.assign(ext, parseObject(row.ext_other));
-  const type = row.ext_type ?? (Object.keys(ext).length > 0 ? EXT_TYPE[row.region as string] : undefined);
+  const type = row.ext_type ?? (Object.keys(ext).length > 0 ? EXT_TYPE[row.region as Region] : undefined);
   return {
     symbol: row.symbol as string,
     code: row.code as string,
