@@ -66,7 +66,7 @@ export class Dataset implements Disposable {
 
   /**
    * All rows of all symbols in order of time, as record batches: the feed of an event-driven backtest. See
-   * {@link panelBatches} for the columns. Memory contains a few batches, whatever the dataset's size.
+   * {@link panelBatches} for the columns. A few batches are in memory at a time; the dataset's size does not matter.
    */
   async *batches(): AsyncGenerator<RecordBatch, void, undefined> {
     const scratch = mkdtempSync(join(tmpdir(), "barlake-dataset-"));

@@ -15,7 +15,7 @@ export interface ArrowQueryOptions {
 
 /**
  * Runs a query over a lake's views and yields its rows as Arrow record batches of some 64k rows, as DuckDB computes
- * them: only one batch is in memory, whatever the size of the result. An empty result is one batch without rows, which
+ * them: one batch is in memory at a time; the size of the result does not matter. An empty result is one batch without rows, which
  * has the columns.
  *
  * @throws {QueryError} when the query fails, at the first batch or later.

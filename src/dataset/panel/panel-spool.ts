@@ -59,7 +59,7 @@ export class PanelSpool {
     return new Float64Array(this.#read(index, start, width).buffer);
   }
 
-  /** Cells of a mask, likewise, 0 or 1. */
+  /** Cells of a mask; 0 or 1. */
   mask(index: number, { start, width }: Slice): Uint8Array {
     return this.#read(this.#shape.fields.length + index, start, width);
   }

@@ -29,7 +29,7 @@ interface StatementsParts {
 
 /**
  * Requests the statements of a table, and requests those symbols a second time that may have statements though none
- * came. It is a class because it keeps what the responses have shown so far.
+ * came. It is a class because it stores what the responses have shown so far.
  */
 export class AskingStatements {
   readonly #run: Run;

@@ -7,7 +7,7 @@ const PROBE_EVERY_MS = 3 * 60_000;
 /**
  * Finds out whether a service limits each group of endpoints or the whole key. While one group must wait, the first
  * response to another group decides: a limit of the key would refuse it, a limit of the group would not. It is a class
- * because it keeps what the responses have shown.
+ * because it stores what the responses have shown.
  */
 export class KeyScope {
   #isKey = false;

@@ -26,7 +26,7 @@ interface Stretch {
 }
 
 /**
- * Finds each symbol's newest `count` bars in a query's rows, in whatever order the rows are. Rows of a symbol that are
+ * Finds each symbol's newest `count` bars in a query's rows, which may be in any order. Rows of a symbol that are
  * contiguous and ascending are not copied; only rows from several files are usually not so.
  *
  * @param symbols the symbols that the rows' positions refer to.
