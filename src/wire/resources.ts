@@ -59,25 +59,39 @@ export const compactKlines = z.strictObject({
   settlement_price: z.array(nullable).optional(),
 });
 
+/** The state of a quote's market, by the clock of its exchange. */
+export const QUOTE_SESSIONS = [
+  "pre_market",
+  "regular",
+  "lunch_break",
+  "after_hours",
+  "closed",
+  "halted",
+] as const;
+
 export const quote = z.object({
   symbol: z.string(),
+  region: z.string(),
+  session: z.enum(QUOTE_SESSIONS),
   last_price: z.number(),
   open: z.number(),
   high: z.number(),
   low: z.number(),
-  prev_close: nullable,
-  volume: z.number(),
+  prev_close: z.number().describe("Close of the session before; 0 where it is not known."),
+  volume: z.int(),
   amount: z.number(),
   timestamp: epochMs,
   ext: z.object({
     type: z.string(),
-    change_amount: nullable,
-    change_pct: nullable.describe("As a fraction: 0.01 is 1 %."),
-    amplitude: nullable.describe("As a fraction."),
-    turnover_rate: nullable.describe("As a fraction of the shares that trade freely."),
+    change_amount: z.number().optional(),
+    change_pct: z.number().optional().describe("As a fraction: 0.01 is 1 %."),
+    amplitude: z.number().optional().describe("As a fraction."),
+    turnover_rate: z.number().optional().describe("As a fraction of the shares that trade freely."),
     name: z.string().optional(),
   }),
 });
+/** A quote; a ratio whose inputs are not known is left out. */
+export type Quote = z.infer<typeof quote>;
 
 export const symbolRecord = z.looseObject({
   symbol: z.string(),
