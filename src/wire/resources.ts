@@ -42,7 +42,7 @@ export const statementRecord = z
   .catchall(z.unknown());
 export type StatementRecord = z.infer<typeof statementRecord>;
 
-const epochMs = z.int().describe("[epoch ms]");
+const epochMs = z.int().meta({ description: "[epoch ms]", format: "int64" });
 const nullable = z.number().nullable();
 
 /** Parallel arrays, one entry per bar. The client does not use this schema: see `decode`. */
@@ -52,7 +52,9 @@ export const compactKlines = z.strictObject({
   high: z.array(z.number()),
   low: z.array(z.number()),
   close: z.array(z.number()),
-  volume: z.array(z.int()).describe("In the region's unit: lots of 100 shares in CN, else shares."),
+  volume: z
+    .array(z.int().meta({ format: "int64" }))
+    .describe("In the region's unit: lots of 100 shares in CN, else shares."),
   amount: z.array(z.number()),
   open_interest: z.array(nullable).optional(),
   prev_close: z.array(nullable).optional(),
@@ -78,7 +80,7 @@ export const quote = z.object({
   high: z.number(),
   low: z.number(),
   prev_close: z.number().describe("Close of the session before; 0 where it is not known."),
-  volume: z.int(),
+  volume: z.int().meta({ format: "int64" }),
   amount: z.number(),
   timestamp: epochMs,
   ext: z.object({

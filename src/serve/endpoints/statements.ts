@@ -1,8 +1,8 @@
 import { ident } from "../../db/quote.js";
 import type { TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
-import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import { jsonText } from "../../wire/encode/json-text.js";
+import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { StatementRecord } from "../../wire/resources.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
