@@ -228,7 +228,11 @@ export function parseParameters<S extends z.ZodType>(schema: S, input: unknown):
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const name = issue?.path.join(".") || "body";
-  if (issue?.code === "invalid_type" && issue.expected === "string" && isRepeated(input, issue.path))
+  if (
+    issue !== undefined &&
+    ["invalid_type", "invalid_value"].includes(issue.code) &&
+    isRepeated(input, issue.path)
+  )
     throw new ParameterError("INVALID_PARAMETER", `${name} is given more than once`);
   const declared = issue?.code === "custom" ? (issue.params?.code as ErrorCode | undefined) : undefined;
   throw new ParameterError(declared ?? "INVALID_PARAMETER", `${name} ${issue?.message ?? "is not valid"}`);
@@ -236,8 +240,8 @@ export function parseParameters<S extends z.ZodType>(schema: S, input: unknown):
 
 /** Whether a query has a list of values where one is expected. */
 function isRepeated(input: unknown, path: readonly PropertyKey[]): boolean {
-  const [name] = path;
+  const [name = ""] = path;
   return (
-    path.length === 1 && Array.isArray((input as Readonly<Record<PropertyKey, unknown>>)[name as PropertyKey])
+    path.length === 1 && Array.isArray((input as Readonly<Record<PropertyKey, unknown>> | undefined)?.[name])
   );
 }

@@ -125,7 +125,7 @@ describe("of universes", () => {
   test("that are not known have no members", async () => {
     expect((await universe("universes=nobody")).body).toEqual({ data: {} });
     expect((await universe("")).body).toEqual({
-      code: "INVALID_PERIOD",
+      code: "INVALID_PARAMETER",
       message: "universes is required",
     });
   });

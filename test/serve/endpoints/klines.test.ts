@@ -166,7 +166,7 @@ describe("symbols", () => {
 
   test("of several blocks come as those of one", async () => {
     const names = Array.from({ length: 1000 }, (_, n) => `${600_000 + n}.SH`);
-    const query = "start_time=0&adjust=none&count=";
+    const query = "start_time=0&count=";
     const whole = await batch(`symbols=${names.slice(0, 100).join()}&${query}10000`);
     expect(Object.keys(whole).length).toBeGreaterThan(1);
     // 1,000 symbols with at most 10,000 bars each are read in ten blocks.

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Session } from "../../../src/db/session.js";
+import { stageObjects } from "../../../src/lake/land/stage-objects.js";
+import { upsert } from "../../../src/lake/land/upsert.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
@@ -7,6 +10,7 @@ import {
   type LandedBar,
   landReference,
   landRows,
+  NOW,
   newLake,
   type Served,
   serve,
@@ -155,11 +159,10 @@ describe("a quote", () => {
     const calendar = ["2024-03-05", "2024-03-06", "2024-03-14", "2024-03-15"];
     const fill = async (own: typeof lake): Promise<void> => {
       await landRows(own, BARS_1D, [...days, ...near]);
-      await landReference(
-        own,
-        TRADING_DAYS,
-        calendar.map((trade_date) => ({ region: "CN", trade_date, source: "index" })),
-      );
+      using session = await Session.open({ threads: 1 });
+      const known = calendar.map((trade_date) => ({ region: "CN", trade_date, source: "index" }));
+      await stageObjects(session, "days", TRADING_DAYS.columns, known);
+      await upsert(session, own, TRADING_DAYS, "days", { operation: "TEST", runId: "test", now: NOW });
     };
     const { post } = await serveForTest(fill);
     const { data } = (await post<Body>("/v1/quotes", { symbols: ["600004.SH", "600005.SH"] })).body;

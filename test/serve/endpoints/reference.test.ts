@@ -127,18 +127,8 @@ test("universes come as summaries, and in detail with their current members", as
   });
   for (const one of Object.values(details.data)) universeDetail.parse(one);
   expect((await served.post("/v1/universes/batch", { ids: [] })).status).toBe(400);
-  expect(
-    (
-      await served.post("/v1/universes/batch", {
-        ids: Array(101)
-          .fill("x")
-          .map((x, n) => x + n),
-      })
-    ).body,
-  ).toEqual({
-    code: "INVALID_PARAMETER",
-    message: "ids has more than 100 entries",
-  });
+  const ids = Array.from({ length: 1000 }, (_, n) => `x${n}`);
+  expect((await served.post("/v1/universes/batch", { ids })).body).toEqual({ data: {} });
 });
 
 test("exchanges come with their number of instruments", async () => {
