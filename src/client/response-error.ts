@@ -1,5 +1,6 @@
 import { BarlakeError, messageOf, ServiceError, TransportError, WireError } from "../core/errors.js";
-import { type ErrorCode, PERMISSION_CODES, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
+import { PERMISSION_CODES } from "../wire/endpoints.js";
+import { type ErrorCode, parseErrorBody, retryAfterMs } from "../wire/error-body.js";
 import { decodedBody } from "./content-encoding.js";
 
 /** Most bytes of an error body that are read. */
@@ -102,7 +103,7 @@ export function symbolLimitOf(error: unknown): number | undefined {
 }
 
 function hintFor(status: number, code: string): string | undefined {
-  const permission = PERMISSION_CODES[code];
+  const permission = (PERMISSION_CODES as Readonly<Record<string, string>>)[code];
   if (permission !== undefined) return permission;
   if (code === NOT_OFFERED)
     return "this service has no intraday data; the pipeline minute asks for minutes by window";

@@ -39,6 +39,12 @@ export class TradingCalendar {
     return this.#days.has(date) || (isWeekday(date) && !this.#closed.has(date));
   }
 
+  /** Whether no session is known between two dates, and as many weekdays as a holiday can have, at most. */
+  areNeighbours(before: TradingDate, date: TradingDate): boolean {
+    const between = weekdaysBetween(before, date);
+    return between.length <= LONGEST_HOLIDAY && !between.some((one) => this.#days.has(one));
+  }
+
   /** Trading days that a range overlaps and whose session has begun by `now`, with their midnights; ascending. */
   daysIn(range: TimeRange, now: number): TradingDay[] {
     return sessionDates(this.region, range, now)

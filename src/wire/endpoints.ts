@@ -2,11 +2,25 @@
 export const ENDPOINT_GROUPS = ["klines", "intraday", "quotes", "reference", "financials"] as const;
 export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
 
+/** Codes of a 403 by which clients of the public service recognize what a key's plan lacks, and their meanings. */
+export const PERMISSION_CODES = {
+  NO_KLINE_BATCH_PERMISSION: "the key may not ask for K-lines of several symbols at once",
+  NO_INTRADAY_PERMISSION: "the key may not ask for intraday K-lines",
+  NO_INTRADAY_BATCH_PERMISSION: "the key may not ask for intraday K-lines of several symbols at once",
+  NO_EX_FACTORS_PERMISSION: "the key may not ask for ex-factors",
+  NO_FINANCIAL_PERMISSION: "the key may not ask for financial statements",
+  NO_DEPTH_PERMISSION: "the key may not ask for order books",
+  FREE_TIER_RESTRICTED: "the key's free tier does not include this",
+} as const;
+export type PermissionCode = keyof typeof PERMISSION_CODES;
+
 /** One endpoint of the interface. `:name` in a path is a parameter. */
 export interface Endpoint {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly group: EndpointGroup;
+  /** Code of the 403 for a key that may not use the endpoint. @default FORBIDDEN */
+  readonly refusal?: PermissionCode;
 }
 
 /**
@@ -14,12 +28,37 @@ export interface Endpoint {
  * `universe` are extensions: a service may lack them.
  */
 export const ENDPOINTS = {
-  intraday: { method: "GET", path: "/v1/klines/intraday", group: "intraday" },
-  intradayUniverse: { method: "GET", path: "/v1/klines/intraday/universe", group: "intraday" },
-  intradayBatch: { method: "GET", path: "/v1/klines/intraday/batch", group: "intraday" },
-  klinesBatch: { method: "GET", path: "/v1/klines/batch", group: "klines" },
+  intraday: {
+    method: "GET",
+    path: "/v1/klines/intraday",
+    group: "intraday",
+    refusal: "NO_INTRADAY_PERMISSION",
+  },
+  intradayUniverse: {
+    method: "GET",
+    path: "/v1/klines/intraday/universe",
+    group: "intraday",
+    refusal: "NO_INTRADAY_BATCH_PERMISSION",
+  },
+  intradayBatch: {
+    method: "GET",
+    path: "/v1/klines/intraday/batch",
+    group: "intraday",
+    refusal: "NO_INTRADAY_BATCH_PERMISSION",
+  },
+  klinesBatch: {
+    method: "GET",
+    path: "/v1/klines/batch",
+    group: "klines",
+    refusal: "NO_KLINE_BATCH_PERMISSION",
+  },
   klines: { method: "GET", path: "/v1/klines", group: "klines" },
-  exFactors: { method: "GET", path: "/v1/klines/ex-factors", group: "klines" },
+  exFactors: {
+    method: "GET",
+    path: "/v1/klines/ex-factors",
+    group: "klines",
+    refusal: "NO_EX_FACTORS_PERMISSION",
+  },
   quotes: { method: "POST", path: "/v1/quotes", group: "quotes" },
   quotesOf: { method: "GET", path: "/v1/quotes", group: "quotes" },
   instruments: { method: "GET", path: "/v1/instruments", group: "reference" },
@@ -31,11 +70,24 @@ export const ENDPOINTS = {
   universesBatch: { method: "POST", path: "/v1/universes/batch", group: "reference" },
   exchanges: { method: "GET", path: "/v1/exchanges", group: "reference" },
   exchangeInstruments: { method: "GET", path: "/v1/exchanges/:exchange/instruments", group: "reference" },
-  balanceSheet: { method: "GET", path: "/v1/financials/balance-sheet", group: "financials" },
-  cashFlow: { method: "GET", path: "/v1/financials/cash-flow", group: "financials" },
+  balanceSheet: {
+    method: "GET",
+    path: "/v1/financials/balance-sheet",
+    group: "financials",
+    refusal: "NO_FINANCIAL_PERMISSION",
+  },
+  cashFlow: {
+    method: "GET",
+    path: "/v1/financials/cash-flow",
+    group: "financials",
+    refusal: "NO_FINANCIAL_PERMISSION",
+  },
 } as const satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof ENDPOINTS;
+
+/** Order books, which a lake does not have: the service refuses them as a plan without them does. */
+export const DEPTH_PATHS = ["/v1/depth", "/v1/depth/batch"] as const;
 
 /** Request header that carries the API key. */
 export const API_KEY_HEADER = "x-api-key";
@@ -48,14 +100,10 @@ export const LIMITS = {
   maxCount: 10_000,
   /** Bars per symbol that `klines/intraday/universe` returns if no `count` is sent. */
   defaultIntradayCount: 2,
-  /** Most symbols of one `klines/batch` or financials request. */
+  /** Most symbols that the client puts into one request, unless it learned that a service permits fewer. */
   symbolsPerRequest: 100,
-  /** Most symbols of one `POST /v1/instruments`. */
-  instrumentsPerRequest: 1000,
-  /** Most ids of one `POST /v1/universes/batch`. */
+  /** Most ids that the client puts into one `POST /v1/universes/batch`. */
   universesPerRequest: 100,
-  /** Most `symbols` of one `POST /v1/quotes`; universes may add more. */
-  quotesPerRequest: 1000,
 } as const;
 
 /** Fills the `:name` parameters of a path. */

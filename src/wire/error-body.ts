@@ -1,7 +1,13 @@
 import { z } from "zod";
+import { PERMISSION_CODES, type PermissionCode } from "./endpoints.js";
+
+const PERMISSION_STATUS = Object.fromEntries(
+  Object.keys(PERMISSION_CODES).map((code) => [code, 403]),
+) as Record<PermissionCode, 403>;
 
 /** Error codes of this project's service, and their HTTP status. */
 export const ERROR_STATUS = {
+  ...PERMISSION_STATUS,
   INVALID_PERIOD: 400,
   INVALID_PARAMETER: 400,
   UNAUTHORIZED: 401,
@@ -61,13 +67,3 @@ export function retryAfterMs(message: string, header: string | undefined, now: n
 function waitOfHeader(header: string, now: number): number {
   return /^\d+(\.\d+)?$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
 }
-
-/** The meanings of 403 codes of the public service. */
-export const PERMISSION_CODES: Readonly<Record<string, string>> = {
-  NO_KLINE_BATCH_PERMISSION: "the key may not ask for K-lines of several symbols at once",
-  NO_INTRADAY_PERMISSION: "the key may not ask for intraday K-lines",
-  NO_INTRADAY_BATCH_PERMISSION: "the key may not ask for intraday K-lines of several symbols at once",
-  NO_EX_FACTORS_PERMISSION: "the key may not ask for ex-factors",
-  NO_FINANCIAL_PERMISSION: "the key may not ask for financial statements",
-  FREE_TIER_RESTRICTED: "the key's free tier does not include this",
-};

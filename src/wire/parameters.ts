@@ -64,20 +64,13 @@ const count = (fallback: number, max: number) =>
       description: "The newest so many bars of each symbol.",
     });
 
-/** A comma-separated list of names in a query. */
-const list = (max: number, doc: string) =>
+/** A comma-separated list of names in a query. A client may also repeat the parameter (`symbols=a&symbols=b`). */
+const list = (doc: string) =>
   z
-    .string("is required")
-    .transform(splitList)
+    .union([z.string(), z.array(z.string())], "is required")
+    .transform((sent) => splitList([sent].flat().join(",")))
     .refine((items) => items.length > 0, "is required")
-    .refine((items) => items.length <= max, `has more than ${max} entries`)
-    .meta({
-      type: "array",
-      items: { type: "string", pattern: "^[^,]*[^,\\s][^,]*$" },
-      minItems: 1,
-      maxItems: max,
-      description: `${doc}, comma-separated.`,
-    });
+    .meta({ type: "string", pattern: "[^,\\s]", description: `${doc}, comma-separated.` });
 
 const SYMBOLS = "Symbols, such as 600519.SH";
 const UNIVERSES = "Ids of universes";
@@ -103,7 +96,10 @@ const MINUTE_PERIODS = PERIODS.filter((text) => basePeriod(text) === "1m");
 
 /** The intraday endpoints return minutes: they reject periods of days. */
 const minutePeriod = period("1m")
-  .refine((text) => basePeriod(text) === "1m", `is not one of ${MINUTE_PERIODS.join(", ")}`)
+  .refine((text) => basePeriod(text) === "1m", {
+    error: `is not one of ${MINUTE_PERIODS.join(", ")}`,
+    params: { code: "INVALID_PERIOD" },
+  })
   .meta({ type: "string", enum: MINUTE_PERIODS, description: "Period of a bar." });
 
 const adjust = z
@@ -124,12 +120,17 @@ const date = (doc: string) =>
     .optional()
     .meta({ type: "string", format: "date", description: doc });
 
-const nameList = (max: number, doc: string) =>
+const nameList = (doc: string) =>
   z
     .array(z.string("has an entry that is not a string"), "is not an array of strings")
-    .max(max, `has more than ${max} entries`)
     .transform((items) => [...new Set(items)])
     .meta({ description: `${doc}.` });
+
+/** Names in a body, at least one. */
+const names = (doc: string) =>
+  nameList(doc)
+    .refine((items) => items.length > 0, "is required")
+    .meta({ minItems: 1, description: `${doc}.` });
 
 /** Kinds of instruments that the interface can filter by. */
 const INSTRUMENT_TYPES = ["stock", "etf", "index", "bond", "fund", "futures", "options", "other"] as const;
@@ -137,7 +138,7 @@ const INSTRUMENT_TYPES = ["stock", "etf", "index", "bond", "fund", "futures", "o
 /** Queries and bodies of the endpoints; windows are epoch milliseconds, with both ends inclusive. */
 export const PARAMETERS = {
   klinesBatch: z.object({
-    symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
+    symbols: list(SYMBOLS),
     period: period("1d"),
     count: count(LIMITS.defaultCount, LIMITS.maxCount),
     start_time: startTime,
@@ -153,12 +154,12 @@ export const PARAMETERS = {
     adjust,
   }),
   exFactors: z.object({
-    symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
+    symbols: list(SYMBOLS),
     start_time: startTime,
     end_time: endTime,
   }),
   intradayBatch: z.object({
-    symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
+    symbols: list(SYMBOLS),
     period: minutePeriod,
     count: count(LIMITS.maxCount, LIMITS.maxCount),
   }),
@@ -168,20 +169,20 @@ export const PARAMETERS = {
     count: count(LIMITS.maxCount, LIMITS.maxCount),
   }),
   intradayUniverse: z.object({
-    universes: list(LIMITS.universesPerRequest, UNIVERSES),
+    universes: list(UNIVERSES),
     period: minutePeriod,
     count: count(LIMITS.defaultIntradayCount, Number.MAX_SAFE_INTEGER),
     start_time: startTime,
     end_time: endTime,
   }),
-  instruments: z.object({ symbols: list(LIMITS.instrumentsPerRequest, SYMBOLS) }),
-  instrumentsBatch: z.object({ symbols: nameList(LIMITS.instrumentsPerRequest, SYMBOLS) }),
-  symbols: z.object({ symbols: list(LIMITS.instrumentsPerRequest, SYMBOLS) }),
-  symbolsBatch: z.object({ symbols: nameList(LIMITS.instrumentsPerRequest, SYMBOLS) }),
+  instruments: z.object({ symbols: list(SYMBOLS) }),
+  instrumentsBatch: z.object({ symbols: names(SYMBOLS) }),
+  symbols: z.object({ symbols: list(SYMBOLS) }),
+  symbolsBatch: z.object({ symbols: names(SYMBOLS) }),
   quotes: z
     .object({
-      symbols: nameList(LIMITS.quotesPerRequest, SYMBOLS).optional(),
-      universes: nameList(LIMITS.universesPerRequest, UNIVERSES).optional(),
+      symbols: nameList(SYMBOLS).optional(),
+      universes: nameList(UNIVERSES).optional(),
     })
     .refine(({ symbols, universes }) => (symbols?.length ?? 0) + (universes?.length ?? 0) > 0, {
       error: "or universes is required",
@@ -195,14 +196,14 @@ export const PARAMETERS = {
     }),
   quotesOf: z
     .object({
-      symbols: list(LIMITS.quotesPerRequest, SYMBOLS).optional(),
-      universes: list(LIMITS.universesPerRequest, UNIVERSES).optional(),
+      symbols: list(SYMBOLS).optional(),
+      universes: list(UNIVERSES).optional(),
     })
     .refine(({ symbols, universes }) => symbols !== undefined || universes !== undefined, {
       error: "or universes is required",
       path: ["symbols"],
     }),
-  universesBatch: z.object({ ids: nameList(LIMITS.universesPerRequest, UNIVERSES) }),
+  universesBatch: z.object({ ids: names(UNIVERSES) }),
   exchangeInstruments: z.object({
     type: z
       .enum(INSTRUMENT_TYPES, `is not one of ${INSTRUMENT_TYPES.join(", ")}`)
@@ -210,7 +211,7 @@ export const PARAMETERS = {
       .meta({ description: "Instruments of this type alone." }),
   }),
   financials: z.object({
-    symbols: list(LIMITS.symbolsPerRequest, SYMBOLS),
+    symbols: list(SYMBOLS),
     start_date: date("Reporting periods that end on this day or later."),
     end_date: date("Reporting periods that end on this day or earlier."),
     latest: flag("The latest period alone."),
@@ -227,6 +228,20 @@ export function parseParameters<S extends z.ZodType>(schema: S, input: unknown):
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const name = issue?.path.join(".") || "body";
+  if (
+    issue !== undefined &&
+    ["invalid_type", "invalid_value"].includes(issue.code) &&
+    isRepeated(input, issue.path)
+  )
+    throw new ParameterError("INVALID_PARAMETER", `${name} is given more than once`);
   const declared = issue?.code === "custom" ? (issue.params?.code as ErrorCode | undefined) : undefined;
   throw new ParameterError(declared ?? "INVALID_PARAMETER", `${name} ${issue?.message ?? "is not valid"}`);
+}
+
+/** Whether a query has a list of values where one is expected. */
+function isRepeated(input: unknown, path: readonly PropertyKey[]): boolean {
+  const [name = ""] = path;
+  return (
+    path.length === 1 && Array.isArray((input as Readonly<Record<PropertyKey, unknown>> | undefined)?.[name])
+  );
 }

@@ -42,7 +42,7 @@ export const statementRecord = z
   .catchall(z.unknown());
 export type StatementRecord = z.infer<typeof statementRecord>;
 
-const epochMs = z.int().describe("[epoch ms]");
+const epochMs = z.int().meta({ description: "[epoch ms]", format: "int64" });
 const nullable = z.number().nullable();
 
 /** Parallel arrays, one entry per bar. The client does not use this schema: see `decode`. */
@@ -52,33 +52,48 @@ export const compactKlines = z.strictObject({
   high: z.array(z.number()),
   low: z.array(z.number()),
   close: z.array(z.number()),
-  volume: z.array(z.int()).describe("In the region's unit: lots of 100 shares in CN, else shares."),
+  volume: z
+    .array(z.int().meta({ format: "int64" }))
+    .describe("In the region's unit: lots of 100 shares in CN, else shares."),
   amount: z.array(z.number()),
   open_interest: z.array(nullable).optional(),
   prev_close: z.array(nullable).optional(),
   settlement_price: z.array(nullable).optional(),
 });
 
+/** The state of a quote's market, by the clock of its exchange. */
+export const QUOTE_SESSIONS = [
+  "pre_market",
+  "regular",
+  "lunch_break",
+  "after_hours",
+  "closed",
+  "halted",
+] as const;
+
 export const quote = z.object({
   symbol: z.string(),
+  region: z.string(),
+  session: z.enum(QUOTE_SESSIONS),
   last_price: z.number(),
   open: z.number(),
   high: z.number(),
   low: z.number(),
-  prev_close: nullable,
-  volume: z.number(),
+  prev_close: z.number().describe("Close of the session before; 0 where it is not known."),
+  volume: z.int().meta({ format: "int64" }),
   amount: z.number(),
   timestamp: epochMs,
   ext: z.object({
     type: z.string(),
-    change_amount: nullable,
-    change_pct: nullable.describe("As a fraction: 0.01 is 1 %."),
-    amplitude: nullable.describe("As a fraction."),
-    turnover_rate: nullable.describe("As a fraction of the shares that trade freely."),
+    change_amount: z.number().optional(),
+    change_pct: z.number().optional().describe("As a fraction: 0.01 is 1 %."),
+    amplitude: z.number().optional().describe("As a fraction."),
+    turnover_rate: z.number().optional().describe("As a fraction of the shares that trade freely."),
     name: z.string().optional(),
   }),
 });
-export type Quote = Readonly<z.infer<typeof quote>>;
+/** A quote; a ratio whose inputs are not known is left out. */
+export type Quote = z.infer<typeof quote>;
 
 export const symbolRecord = z.looseObject({
   symbol: z.string(),

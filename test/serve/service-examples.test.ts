@@ -3,7 +3,7 @@ import type { TradingDate } from "../../src/core/time.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import { ENDPOINTS, type EndpointName } from "../../src/wire/endpoints.js";
-import { NOW, serveForTest } from "./served-lake.js";
+import { KEY, NOW, serveForTest } from "./served-lake.js";
 
 /** What is asked of each endpoint: the path and query, and what is sent. */
 const EXAMPLES: Readonly<Record<EndpointName, readonly (readonly [target: string, body?: object])[]>> = {
@@ -47,7 +47,7 @@ BARLAKE_SERVE_KEYS=k npx barlake serve --lake data/example --port 8080
 
 test("docs/service-examples.md has an example of every endpoint, with its real response", async () => {
   const end = "2026-11-20" as TradingDate;
-  const { ask } = await serveForTest(async (lake) => {
+  const { service } = await serveForTest(async (lake) => {
     const market = simulateMarket({ seed: 4, symbols: 8, days: 60, end });
     await fillLake(lake, market, { minuteDays: 2, runId: "sim", now: NOW });
   });
@@ -58,13 +58,15 @@ test("docs/service-examples.md has an example of every endpoint, with its real r
     for (const [target, body] of examples) {
       const sent =
         body === undefined ? "" : ` -H "content-type: application/json" -d '${JSON.stringify(body)}'`;
-      const { status, body: response } = await ask(target, {
+      const response = await fetch(service.url + target, {
         method,
-        ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+        headers: { "x-api-key": KEY, ...(body && { "content-type": "application/json" }) },
+        ...(body && { body: JSON.stringify(body) }),
       });
+      const { status } = response;
       const note = status === 200 ? "" : `\n\nStatus ${status}:`;
       parts.push(
-        `\`\`\`sh\ncurl -H "x-api-key: k"${sent} "http://127.0.0.1:8080${target}"\n\`\`\`${note}\n\`\`\`json\n${JSON.stringify(response)}\n\`\`\`\n`,
+        `\`\`\`sh\ncurl -H "x-api-key: k"${sent} "http://127.0.0.1:8080${target}"\n\`\`\`${note}\n\`\`\`json\n${await response.text()}\n\`\`\`\n`,
       );
       expect([target, status]).toEqual([
         target,

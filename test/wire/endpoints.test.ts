@@ -35,7 +35,6 @@ test("the limits are those of the interface", () => {
     defaultCount: 100,
     maxCount: 10_000,
     defaultIntradayCount: 2,
-    instrumentsPerRequest: 1000,
   });
 });
 

@@ -48,10 +48,23 @@ describe("klines of several symbols", () => {
     expect(refused(schema, { symbols: "A.US", count })).toMatchObject({ code: "INVALID_PARAMETER", message });
   });
 
-  test("at most 100 symbols, each counted once", () => {
-    expect(parse({ symbols: symbols(100) }).symbols).toHaveLength(100);
+  test("any number of symbols, in one text or in repeats; each counts once", () => {
+    expect(parse({ symbols: symbols(5000) }).symbols).toHaveLength(5000);
     expect(parse({ symbols: `${symbols(100)}, S0.US,,S1.US` }).symbols).toHaveLength(100);
-    expect(refused(schema, { symbols: symbols(101) }).message).toBe("symbols has more than 100 entries");
+    expect(parseParameters(schema, { symbols: ["A.US,B.US", "C.US", "A.US"] }).symbols).toEqual([
+      "A.US",
+      "B.US",
+      "C.US",
+    ]);
+    expect(refused(schema, { symbols: ["", ","] }).message).toBe("symbols is required");
+  });
+
+  test("what has one value is not repeated", () => {
+    for (const name of ["count", "period", "start_time", "adjust"])
+      expect(refused(schema, { symbols: "A.US", [name]: ["2", "3"] })).toMatchObject({
+        code: "INVALID_PARAMETER",
+        message: `${name} is given more than once`,
+      });
   });
 
   test.each([[{}], [{ symbols: "" }], [{ symbols: " , " }], [undefined]])(
@@ -137,21 +150,22 @@ describe("intraday klines", () => {
       symbol: "A.US",
       period: "1m",
     });
+    expect(refused(PARAMETERS.intraday, { symbol: "A.US", period: "1d" }).code).toBe("INVALID_PERIOD");
     for (const query of [{}, { symbol: "" }])
       expect(refused(PARAMETERS.intraday, query).message).toBe("symbol is required");
   });
 });
 
 describe("reference data", () => {
-  test("1000 instruments are accepted and 1001 are not, by query and by body", () => {
-    expect(parseParameters(PARAMETERS.instruments, { symbols: symbols(1000) }).symbols).toHaveLength(1000);
-    expect(refused(PARAMETERS.instruments, { symbols: symbols(1001) }).message).toContain("more than 1000");
-    expect(
-      parseParameters(PARAMETERS.instrumentsBatch, { symbols: symbols(1000).split(",") }).symbols,
-    ).toHaveLength(1000);
-    expect(refused(PARAMETERS.instrumentsBatch, { symbols: symbols(1001).split(",") }).message).toContain(
-      "more than 1000",
-    );
+  test("any number of instruments, at least one, by query and by body", () => {
+    expect(parseParameters(PARAMETERS.instruments, { symbols: symbols(2000) }).symbols).toHaveLength(2000);
+    const list = [...symbols(2000).split(","), "S0.US"];
+    expect(parseParameters(PARAMETERS.instrumentsBatch, { symbols: list }).symbols).toHaveLength(2000);
+    for (const [schema, empty] of [
+      [PARAMETERS.instruments, ""],
+      [PARAMETERS.instrumentsBatch, []],
+    ] as const)
+      expect(refused(schema, { symbols: empty }).message).toBe("symbols is required");
   });
 
   test.each([[{}], [{ ids: "a" }], [{ ids: [1] }], [{ ids: null }], [[]], ["text"], [5]])(

@@ -19,6 +19,7 @@ interface AddOptions extends Options {
   readonly allow?: EndpointGroup[];
   readonly universes?: string[];
   readonly rpm?: number;
+  readonly maxSymbols?: number;
 }
 
 export function addKeys(cli: Cli): void {
@@ -40,13 +41,18 @@ export function addKeys(cli: Cli): void {
       ).argParser(splitList),
     )
     .addOption(new Option("--rpm <n>", "requests a minute (default: as serve says)").argParser(wholeNumber))
+    .addOption(
+      new Option("--max-symbols <n>", "symbols of one request (default: as serve says)").argParser(
+        wholeNumber,
+      ),
+    )
     .addOption(keysOption())
     .addOption(jsonOption())
     .addHelpText("after", EXAMPLES)
     .action((name: string, options: AddOptions) =>
       cli.action(async () => {
-        const { allow, universes, rpm } = options;
-        const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm };
+        const { allow, universes, rpm, maxSymbols } = options;
+        const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm, maxSymbols };
         const key = await addKey(options.keys, name, grant, systemClock.now());
         if (options.json) printJson({ name, key });
         else process.stdout.write(`${key}\nkeep it: ${options.keys} has only its hash\n`);
@@ -91,13 +97,14 @@ Examples:
 
 function listText(keys: readonly KeyRecord[]): string {
   return table(
-    ["name", "id", "may ask for", "universes", "requests a minute", "made", "state"],
+    ["name", "id", "may ask for", "universes", "requests a minute", "symbols", "made", "state"],
     keys.map((key) => [
       key.name,
       key.id,
       key.allow?.join(" ") ?? "all",
       key.universes?.join(" ") ?? "all",
       key.requestsPerMinute,
+      key.maxSymbols,
       key.createdAt.slice(0, 10),
       key.revokedAt === undefined
         ? paint("green", "valid")

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
@@ -25,6 +25,8 @@ interface Options extends CommonOptions, PointInTimeOptions {
   readonly port: number;
   readonly host: string;
   readonly rpm?: number;
+  readonly maxSymbols?: number;
+  readonly cors?: string[];
   readonly verify: boolean;
 }
 
@@ -43,6 +45,18 @@ export function addServe(cli: Cli): void {
         wholeNumber,
       ),
     )
+    .addOption(
+      new Option(
+        "--max-symbols <n>",
+        "symbols of one request, of each key that has no number of its own (default: no limit)",
+      ).argParser(wholeNumber),
+    )
+    .addOption(
+      new Option(
+        "--cors <origins>",
+        "origins whose pages may call the service from a browser, comma-separated; * is every one (default: none)",
+      ).argParser(originsOf),
+    )
     .addOption(asOf)
     .addOption(version)
     .addOption(lakeOption())
@@ -58,6 +72,7 @@ Examples:
   barlake serve --as-of 2026-11-01
   barlake keys add alice --allow klines,reference --rpm 60
   barlake serve --host 0.0.0.0 --port 8080
+  barlake serve --cors https://research.example
   curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
     )
     .action((options: Options) =>
@@ -75,6 +90,8 @@ Examples:
           logger,
           verify: options.verify,
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
+          ...(options.maxSymbols === undefined ? {} : { maxSymbols: options.maxSymbols }),
+          ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),
         });
         process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);
         if (own !== undefined) {
@@ -92,6 +109,16 @@ Examples:
         return EXIT.done;
       }),
     );
+}
+
+/** @throws {InvalidArgumentError} for a text that is not an origin as a browser sends it. */
+function originsOf(text: string): string[] {
+  const origins = splitList(text);
+  const wrong = origins.find((one) => one !== "*" && !(URL.canParse(one) && new URL(one).origin === one));
+  if (origins.length > 0 && wrong === undefined) return origins;
+  throw new InvalidArgumentError(
+    `${JSON.stringify(wrong ?? text)} is not an origin such as https://research.example`,
+  );
 }
 
 /** The keys that the service accepts; `own` is a key made for this run. @throws {UsageError} */

@@ -1,21 +1,25 @@
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import { REGIONS, type Region } from "../../market/regions.js";
-import { addDays } from "../../market/sessions.js";
+import { addDays, SESSION_HOURS } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf } from "../../market/zone.js";
 import { BARS_1M } from "../../schema/bars.js";
+import { jsonText } from "../../wire/encode/json-text.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import { RequestError } from "../http/request-error.js";
+import { isOneBlock, klineBlocks } from "../klines/kline-blocks.js";
 import { latestDays } from "../klines/latest-days.js";
-import { readKlines } from "../klines/read-klines.js";
+import { type KlinesRequest, readKlines } from "../klines/read-klines.js";
 import { ALL_TIME } from "../klines/requested-bars.js";
 import { seriesOf } from "../klines/series.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { type EndpointHandler, KlineResponse } from "./response.js";
+import { type EndpointHandler, KlineResponse, TextResponse } from "./response.js";
 
 const EPOCH = parseTradingDate("1970-01-01");
 const NO_TIME: TimeRange = { start: 0, end: 0 };
+/** Most bars of a trading day that a symbol can have. */
+const MOST_MINUTES = Math.max(...Object.values(SESSION_HOURS).map(({ barsPerDay }) => barsPerDay));
 
 /** A request's window, both ends inclusive, as a range, end exclusive. */
 function rangeOfWindow(startTime: number | undefined, endTime: number | undefined): TimeRange {
@@ -35,7 +39,7 @@ export const serveKlinesBatch: EndpointHandler = async (view, { query }) => {
   (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
   const { instruments } = await view.reference();
-  const runs = await readKlines(view, {
+  return klinesOf(view, {
     symbols: asked.symbols,
     series: seriesOf(asked.period),
     adjustment: asked.adjust,
@@ -43,7 +47,6 @@ export const serveKlinesBatch: EndpointHandler = async (view, { query }) => {
     rangeOf: () => range,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return new KlineResponse(runs, "map");
 };
 
 /** K-lines of one symbol: `GET /v1/klines`. */
@@ -60,7 +63,7 @@ export const serveKlines: EndpointHandler = async (view, { query }) => {
     rangeOf: () => range,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return new KlineResponse(known(runs, asked.symbol), "single");
+  return KlineResponse.of(known(runs, asked.symbol), "single");
 };
 
 /** The ratio of each ex-event of the symbols in a window: `GET /v1/klines/ex-factors`. */
@@ -78,7 +81,7 @@ export const serveExFactors: EndpointHandler = async (view, { query }) => {
       .filter(({ timestamp }) => timestamp >= range.start && timestamp < range.end);
     return factors.length > 0 || instruments.has(symbol) ? [[symbol, factors] as const] : [];
   });
-  return { data: Object.fromEntries(data) };
+  return new TextResponse(jsonText({ data: Object.fromEntries(data) }, (member) => member === "ex_factor"));
 };
 
 /** Minutes of one symbol on its region's latest trading day: `GET /v1/klines/intraday`. */
@@ -95,7 +98,7 @@ export const serveIntraday: EndpointHandler = async (view, { query }) => {
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
   });
-  return new KlineResponse(known(runs, asked.symbol), "single");
+  return KlineResponse.of(known(runs, asked.symbol), "single");
 };
 
 /** Minutes of several symbols on their regions' latest trading days: `GET /v1/klines/intraday/batch`. */
@@ -104,15 +107,15 @@ export const serveIntradayBatch: EndpointHandler = async (view, { query }) => {
   (await view.scope()).checkSymbols(asked.symbols);
   const days = await latestMinuteDays(view);
   const { instruments } = await view.reference();
-  const runs = await readKlines(view, {
+  const request: KlinesRequest = {
     symbols: asked.symbols,
     series: seriesOf(asked.period),
     adjustment: "none",
     count: asked.count,
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
-  });
-  return new KlineResponse(runs, "map");
+  };
+  return klinesOf(view, request, MOST_MINUTES);
 };
 
 /** Minutes of universes' members on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
@@ -123,16 +126,22 @@ export const serveIntradayUniverse: EndpointHandler = async (view, { query }) =>
   const window = rangeOfWindow(asked.start_time, asked.end_time);
   const { members } = await view.reference();
   const symbols = [...new Set(asked.universes.flatMap((id) => members.get(id) ?? []))];
-  const runs = await readKlines(view, {
+  const request: KlinesRequest = {
     symbols,
     series: seriesOf(asked.period),
     adjustment: "none",
     count: asked.count,
     rangeOf: (region) => intersection(days.get(region) ?? NO_TIME, window),
     isKnown: () => true,
-  });
-  return new KlineResponse(runs, "map");
+  };
+  return klinesOf(view, request, MOST_MINUTES);
 };
+
+/** The bars of several symbols, in blocks where they are many. @param most most bars that a symbol can have. */
+async function klinesOf(view: LakeView, request: KlinesRequest, most?: number): Promise<KlineResponse> {
+  if (isOneBlock(request, most)) return KlineResponse.of(await readKlines(view, request), "map");
+  return KlineResponse.ofBlocks(klineBlocks(view, request, most));
+}
 
 /** @throws {RequestError} where there is no run, because the lake does not know the symbol. */
 function known(runs: readonly KlineRun[], symbol: string): readonly KlineRun[] {

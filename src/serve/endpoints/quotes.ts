@@ -1,9 +1,11 @@
 import type { TimeRange, TradingDate } from "../../core/time.js";
 import { REGIONS, type Region } from "../../market/regions.js";
+import { type SessionStatus, sessionStatus } from "../../market/session-status.js";
 import { closeMinute, finalEnd } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import { BARS_1M } from "../../schema/bars.js";
+import { jsonText } from "../../wire/encode/json-text.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument, Quote } from "../../wire/resources.js";
@@ -12,7 +14,7 @@ import { latestDays } from "../klines/latest-days.js";
 import { readKlines } from "../klines/read-klines.js";
 import { ALL_TIME } from "../klines/requested-bars.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "../klines/series.js";
-import type { LakeView } from "../read/lake-reader.js";
+import type { Calendars, LakeView } from "../read/lake-reader.js";
 import { EXT_TYPE } from "../read/reference-data.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
 
@@ -44,10 +46,15 @@ async function quotes(
   await view.acquireMemory(symbols.length * ROWS_OF_A_QUOTE);
   const daily = await lastDailyBars(view, symbols);
   const minutes = await lastMinuteDays(view, symbols, daily);
-  const dates = new Dates(now);
+  const dates = new Dates(now, await view.calendars());
   const texts = symbols.flatMap((symbol) => {
-    const facts = quoteFacts(symbol, barsOfRun(daily, symbol), barsOfRun(minutes, symbol)[0], now, dates);
-    return facts === undefined ? [] : [JSON.stringify(quoteOf(symbol, facts, instruments.get(symbol)))];
+    const region = regionOf(symbol);
+    if (region === undefined) return [];
+    const facts = quoteFacts(region, barsOfRun(daily, symbol), barsOfRun(minutes, symbol)[0], dates);
+    if (facts === undefined) return [];
+    const status = dates.statusOf(region);
+    const isHalted = status !== "closed" && isSuspended(facts.bar) && dates.isToday(facts.timestamp, region);
+    return [quoteText(quoteOf(symbol, region, facts, instruments.get(symbol), isHalted ? "halted" : status))];
   });
   return new TextResponse(`{"data":[${texts.join()}]}`);
 }
@@ -108,12 +115,33 @@ function once<T>(values: Map<string, T>, key: string, make: () => T): T {
 
 /** Cached dates and closing times: computing them is slow, and the bars of a universe share a few timestamps. */
 class Dates {
-  readonly #now: number;
+  readonly now: number;
+  readonly #calendars: Calendars;
   readonly #dates = new Map<string, TradingDate>();
   readonly #instants = new Map<string, number>();
+  readonly #statuses = new Map<string, SessionStatus>();
+  readonly #neighbours = new Map<string, boolean>();
 
-  constructor(now: number) {
-    this.#now = now;
+  constructor(now: number, calendars: Calendars) {
+    this.now = now;
+    this.#calendars = calendars;
+  }
+
+  /** What a region's market does now. */
+  statusOf(region: Region): SessionStatus {
+    const isOpen = (date: TradingDate): boolean => this.#calendars[region].isOpen(date);
+    return once(this.#statuses, region, () => sessionStatus(region, this.now, isOpen));
+  }
+
+  isToday(timestamp: number, region: Region): boolean {
+    return this.of(timestamp, region) === this.of(this.now, region);
+  }
+
+  /** Whether a region has no session between two dates. */
+  areNeighbours(before: TradingDate, date: TradingDate, region: Region): boolean {
+    return once(this.#neighbours, `${region} ${before} ${date}`, () =>
+      this.#calendars[region].areNeighbours(before, date),
+    );
   }
 
   /** The trading date of a bar. */
@@ -130,69 +158,80 @@ class Dates {
 
   /** The start of the first day of a region that is not final yet. */
   finalEnd(region: Region): number {
-    return once(this.#instants, region, () => finalEnd(region, this.#now));
+    return once(this.#instants, region, () => finalEnd(region, this.now));
   }
 }
 
 interface QuoteFacts {
   readonly bar: LastBar;
   readonly timestamp: number;
-  readonly prevClose: number | null;
+  /** Undefined where neither the bar nor the session before has it. */
+  readonly prevClose: number | undefined;
 }
 
 /**
  * Uses the daily bar once the day is final, otherwise the minutes. The quote's time is that of the last minute, or the
- * close.
+ * close. The previous close is the bar's own, else the close of the session before: an older bar has another day's.
  */
 function quoteFacts(
-  symbol: string,
+  region: Region,
   daily: readonly LastBar[],
   minutes: LastBar | undefined,
-  now: number,
   dates: Dates,
 ): QuoteFacts | undefined {
-  const region = regionOf(symbol);
-  if (region === undefined) return undefined;
   const newest = daily.at(-1);
   const dayOf = (bar: LastBar): TradingDate => dates.of(bar.timestamp, region);
   const sameDay = newest !== undefined && minutes !== undefined && dayOf(newest) === dayOf(minutes);
+  const closeBefore = (bar: LastBar, before: LastBar | undefined): number | undefined =>
+    before !== undefined && dates.areNeighbours(dayOf(before), dayOf(bar), region) ? before.close : undefined;
   if (minutes !== undefined && !(sameDay && newest.timestamp < dates.finalEnd(region))) {
     const before = sameDay ? daily.at(-2) : newest;
-    const prevClose = minutes.prevClose ?? (sameDay ? newest.prevClose : null) ?? before?.close ?? null;
-    return { bar: minutes, timestamp: minutes.timestamp, prevClose };
+    const stated = minutes.prevClose ?? (sameDay ? newest.prevClose : null);
+    return { bar: minutes, timestamp: minutes.timestamp, prevClose: stated ?? closeBefore(minutes, before) };
   }
   if (newest === undefined) return undefined;
   const closesAt = dates.closeOf(dayOf(newest), region);
-  const timestamp = sameDay ? minutes.timestamp : Math.min(closesAt, Math.max(now, newest.timestamp));
-  return { bar: newest, timestamp, prevClose: newest.prevClose ?? daily.at(-2)?.close ?? null };
+  const timestamp = sameDay ? minutes.timestamp : Math.min(closesAt, Math.max(dates.now, newest.timestamp));
+  return { bar: newest, timestamp, prevClose: newest.prevClose ?? closeBefore(newest, daily.at(-2)) };
 }
 
 function quoteOf(
   symbol: string,
+  region: Region,
   { bar, timestamp, prevClose }: QuoteFacts,
   instrument: Instrument | undefined,
+  session: Quote["session"],
 ): Quote {
-  const region = regionOf(symbol) as Region;
   const floatShares = instrument?.ext?.float_shares;
-  const ratio = (part: number, whole: unknown): number | null =>
-    typeof whole === "number" && whole > 0 ? part / whole : null;
+  const ratio = (part: number, whole: unknown): number | undefined =>
+    typeof whole === "number" && whole > 0 ? part / whole : undefined;
   return {
     symbol,
+    region,
+    session,
     last_price: bar.close,
     open: bar.open,
     high: bar.high,
     low: bar.low,
-    prev_close: prevClose,
+    prev_close: prevClose ?? 0,
     volume: bar.volume,
     amount: bar.amount,
     timestamp,
     ext: {
-      type: EXT_TYPE[region],
-      change_amount: prevClose === null ? null : bar.close - prevClose,
+      type: EXT_TYPE[region] as string,
+      ...(instrument?.name ? { name: instrument.name } : {}),
+      change_amount: prevClose === undefined ? undefined : bar.close - prevClose,
       change_pct: ratio(bar.close - (prevClose ?? 0), prevClose),
       amplitude: ratio(bar.high - bar.low, prevClose),
       turnover_rate: ratio(bar.volume * REGIONS[region].lot, floatShares),
-      ...(instrument?.name ? { name: instrument.name } : {}),
     },
   };
+}
+
+const INTEGERS: ReadonlySet<string> = new Set(["timestamp", "volume"]);
+const quoteText = (one: Quote): string => jsonText(one, (member) => !INTEGERS.has(member));
+
+/** Whether a bar is what services give for a day on which a symbol was suspended: prices of 0, and no trade. */
+function isSuspended({ open, high, low, volume }: LastBar): boolean {
+  return volume === 0 && open === 0 && high === 0 && low === 0;
 }

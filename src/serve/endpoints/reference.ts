@@ -1,8 +1,10 @@
+import { INSTRUMENT_EXT } from "../../schema/reference.js";
+import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument } from "../../wire/resources.js";
 import { RequestError } from "../http/request-error.js";
 import type { LakeView } from "../read/lake-reader.js";
-import type { EndpointHandler } from "./response.js";
+import { type EndpointHandler, TextResponse } from "./response.js";
 
 /** Metadata of the symbols, in their order; an unknown symbol is left out. */
 async function instrumentsOf(view: LakeView, symbols: readonly string[]): Promise<Instrument[]> {
@@ -12,24 +14,32 @@ async function instrumentsOf(view: LakeView, symbols: readonly string[]): Promis
 }
 
 /** `GET /v1/instruments` */
-export const serveInstruments: EndpointHandler = async (view, { query }) => ({
-  data: await instrumentsOf(view, parseParameters(PARAMETERS.instruments, query).symbols),
-});
+export const serveInstruments: EndpointHandler = async (view, { query }) =>
+  instrumentsText(await instrumentsOf(view, parseParameters(PARAMETERS.instruments, query).symbols));
 
 /** `POST /v1/instruments` */
-export const serveInstrumentsBatch: EndpointHandler = async (view, { body }) => ({
-  data: await instrumentsOf(view, parseParameters(PARAMETERS.instrumentsBatch, body).symbols),
-});
+export const serveInstrumentsBatch: EndpointHandler = async (view, { body }) =>
+  instrumentsText(await instrumentsOf(view, parseParameters(PARAMETERS.instrumentsBatch, body).symbols));
 
 /** `GET /v1/symbols` */
-export const serveSymbols: EndpointHandler = async (view, { query }) => ({
-  data: (await instrumentsOf(view, parseParameters(PARAMETERS.symbols, query).symbols)).map(symbolRecord),
-});
+export const serveSymbols: EndpointHandler = async (view, { query }) =>
+  instrumentsText(
+    (await instrumentsOf(view, parseParameters(PARAMETERS.symbols, query).symbols)).map(symbolRecord),
+  );
 
 /** `POST /v1/symbols` */
-export const serveSymbolsBatch: EndpointHandler = async (view, { body }) => ({
-  data: (await instrumentsOf(view, parseParameters(PARAMETERS.symbolsBatch, body).symbols)).map(symbolRecord),
-});
+export const serveSymbolsBatch: EndpointHandler = async (view, { body }) =>
+  instrumentsText(
+    (await instrumentsOf(view, parseParameters(PARAMETERS.symbolsBatch, body).symbols)).map(symbolRecord),
+  );
+
+const DOUBLES: ReadonlySet<string> = new Set(
+  INSTRUMENT_EXT.filter(({ type }) => type === "double").map(({ name }) => name),
+);
+
+function instrumentsText(data: readonly object[], more: object = {}): TextResponse {
+  return new TextResponse(jsonText({ ...more, data }, (member) => DOUBLES.has(member)));
+}
 
 function symbolRecord({ type, ...rest }: Instrument): object {
   return { ...rest, symbol_type: type };
@@ -64,10 +74,19 @@ export const serveUniversesBatch: EndpointHandler = async (view, { body }) => {
   return { data: Object.fromEntries(details) };
 };
 
-/** `GET /v1/exchanges` */
-export const serveExchanges: EndpointHandler = async (view) => ({
-  data: [...(await view.reference()).exchanges.values()],
-});
+/** `GET /v1/exchanges`: a key that is limited to universes sees their exchanges, and counts of what it may request. */
+export const serveExchanges: EndpointHandler = async (view) => {
+  const [scope, { exchanges, instruments }] = [await view.scope(), await view.reference()];
+  if (scope.isWhole) return { data: [...exchanges.values()] };
+  const counts = new Map<string, number>();
+  for (const { symbol, exchange } of instruments.values())
+    if (scope.hasSymbol(symbol)) counts.set(exchange, (counts.get(exchange) ?? 0) + 1);
+  const own = [...exchanges.values()].flatMap((row) => {
+    const count = counts.get(row.exchange);
+    return count === undefined ? [] : [{ ...row, count }];
+  });
+  return { data: own };
+};
 
 /** `GET /v1/exchanges/{exchange}/instruments`: the instruments that the key may request. */
 export const serveExchangeInstruments: EndpointHandler = async (view, { path, query }) => {
@@ -81,5 +100,5 @@ export const serveExchangeInstruments: EndpointHandler = async (view, { path, qu
     throw new RequestError("NOT_FOUND", `exchange ${JSON.stringify(exchange.slice(0, 64))} is not known`);
   }
   const data = type === undefined ? listed : listed.filter((row) => row.type === type);
-  return { count: data.length, exchange, data };
+  return instrumentsText(data, { count: data.length, exchange });
 };

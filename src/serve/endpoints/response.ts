@@ -14,28 +14,54 @@ interface Asked {
   readonly now: number;
 }
 
-/** Bars that are not yet encoded as a body. */
+/** Bars that are not yet encoded as a body: all of them, or blocks of symbols that are read as the client reads. */
 export class KlineResponse {
-  readonly #runs: readonly KlineRun[];
+  readonly #first: readonly KlineRun[];
+  readonly #rest: AsyncIterator<readonly KlineRun[]> | undefined;
   readonly #shape: KlineShape;
 
-  constructor(runs: readonly KlineRun[], shape: KlineShape) {
-    this.#runs = runs;
+  private constructor(
+    first: readonly KlineRun[],
+    rest: AsyncIterator<readonly KlineRun[]> | undefined,
+    shape: KlineShape,
+  ) {
+    this.#first = first;
+    this.#rest = rest;
     this.#shape = shape;
   }
 
-  get rows(): number {
-    return this.#runs.reduce((sum, { start, end }) => sum + end - start, 0);
+  static of(runs: readonly KlineRun[], shape: KlineShape): KlineResponse {
+    return new KlineResponse(runs, undefined, shape);
   }
 
-  /** The whole body. @throws {RangeError} for a value that JSON cannot represent. */
+  /** Reads the first block, so that what cannot be read fails before the response begins. */
+  static async ofBlocks(blocks: AsyncGenerator<readonly KlineRun[]>): Promise<KlineResponse> {
+    const { value: first } = await blocks.next();
+    return new KlineResponse(first ?? [], blocks, "map");
+  }
+
+  /** Rows of the whole body; undefined where it has more blocks. */
+  get rows(): number | undefined {
+    return this.#rest === undefined
+      ? this.#first.reduce((sum, { start, end }) => sum + end - start, 0)
+      : undefined;
+  }
+
+  /** The whole body, of one block. @throws {RangeError} for a value that JSON cannot represent. */
   bytes(): Uint8Array {
-    return encodeRuns(this.#runs, this.#shape);
+    return encodeRuns(this.#first, this.#shape);
   }
 
   /** The body in pieces, encoded on demand. @throws {RangeError} for a value that JSON cannot represent. */
-  pieces(): Generator<Uint8Array> {
-    return klinePieces(this.#runs, this.#shape);
+  pieces(): AsyncGenerator<Uint8Array> {
+    return klinePieces(this.#blocks(), this.#shape);
+  }
+
+  async *#blocks(): AsyncGenerator<readonly KlineRun[]> {
+    yield this.#first;
+    if (this.#rest === undefined) return;
+    for (let next = await this.#rest.next(); next.done !== true; next = await this.#rest.next())
+      yield next.value;
   }
 }
 

@@ -1,12 +1,13 @@
 import { ident } from "../../db/quote.js";
 import type { TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
+import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { StatementRecord } from "../../wire/resources.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
-import type { EndpointHandler } from "./response.js";
+import { type EndpointHandler, TextResponse } from "./response.js";
 
 /** `GET /v1/financials/balance-sheet` */
 export const serveBalanceSheet: EndpointHandler = (view, { query }) => statements(view, BALANCE_SHEET, query);
@@ -17,22 +18,39 @@ export const serveCashFlow: EndpointHandler = (view, { query }) => statements(vi
 const FIRST_DATE = "0000-00-00";
 const LAST_DATE = "9999-99-99";
 
+/** Symbols that are read at once: what their statements take as objects is bounded, however many are requested. */
+const BLOCK_SYMBOLS = 200;
+
 /** The newest version of each period's statement, ascending by period; an unknown symbol is left out. */
-async function statements(view: LakeView, table: TableSchema, query: unknown): Promise<object> {
+async function statements(view: LakeView, table: TableSchema, query: unknown): Promise<TextResponse> {
   const asked = parseParameters(PARAMETERS.financials, query);
   (await view.scope()).checkSymbols(asked.symbols);
-  const snapshot = await view.version.snapshot(table);
   const { start_date: first = FIRST_DATE, end_date: last = LAST_DATE } = asked;
-  const records = await readRecords(view, table, asked.symbols, first, last);
+  const members: string[] = [];
+  for (let start = 0; start < asked.symbols.length; start += BLOCK_SYMBOLS) {
+    const symbols = asked.symbols.slice(start, start + BLOCK_SYMBOLS);
+    const records = await readRecords(view, table, symbols, first, last);
+    for (const symbol of await knownSymbols(view, table, symbols, records)) {
+      const list = records.get(symbol) ?? [];
+      const text = jsonText(asked.latest ? list.slice(-1) : list, () => true);
+      members.push(`${JSON.stringify(symbol)}:${text}`);
+    }
+  }
+  return new TextResponse(`{"data":{${members.join()}}}`);
+}
+
+/** The symbols with statements, or that the lake knows otherwise, in their order. */
+async function knownSymbols(
+  view: LakeView,
+  table: TableSchema,
+  symbols: readonly string[],
+  records: ReadonlyMap<string, unknown>,
+): Promise<string[]> {
   const { instruments } = await view.reference();
-  const unknown = asked.symbols.filter((symbol) => !records.has(symbol) && !instruments.has(symbol));
-  const landed = await landedSymbols(view.version, snapshot, unknown);
-  const entries = asked.symbols.flatMap((symbol) => {
-    const list = records.get(symbol) ?? (instruments.has(symbol) || landed.has(symbol) ? [] : undefined);
-    if (list === undefined) return [];
-    return [[symbol, asked.latest ? list.slice(-1) : list] as const];
-  });
-  return { data: Object.fromEntries(entries) };
+  const isKnown = (symbol: string): boolean => records.has(symbol) || instruments.has(symbol);
+  const unknown = symbols.filter((symbol) => !isKnown(symbol));
+  const landed = await landedSymbols(view.version, await view.version.snapshot(table), unknown);
+  return symbols.filter((symbol) => isKnown(symbol) || landed.has(symbol));
 }
 
 async function readRecords(

@@ -4,13 +4,19 @@ import { documentationPage } from "../openapi/page.js";
 import type { ServiceMetrics } from "./service-metrics.js";
 
 /** Paths that need no key: they reveal nothing about the lake. */
-export const PUBLIC_PATHS: ReadonlySet<string> = new Set(["/healthz", "/metrics", "/openapi.json", "/docs"]);
+export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
+  "/health",
+  "/healthz",
+  "/metrics",
+  "/openapi.json",
+  "/docs",
+]);
 
 /** Adds the health check, the metrics, the OpenAPI document and its page for people. */
 export function addPublicPages(app: FastifyInstance, metrics: ServiceMetrics): void {
   const document = openApiDocument();
   const page = documentationPage(document);
-  app.get("/healthz", () => ({ status: "ok" }));
+  for (const path of ["/health", "/healthz"]) app.get(path, () => ({ status: "ok" }));
   app.get("/metrics", async (_, reply) => reply.type(metrics.contentType).send(await metrics.text()));
   app.get("/openapi.json", () => document);
   app.get("/docs", (_, reply) =>

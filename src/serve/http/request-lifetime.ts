@@ -54,7 +54,7 @@ export function bodyOf(
   onFault: (error: Error) => void,
 ): Buffer | Readable {
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
-  if (response.rows <= ROWS_AT_ONCE) {
+  if (response.rows !== undefined && response.rows <= ROWS_AT_ONCE) {
     const { buffer, byteOffset, byteLength } = response.bytes();
     return Buffer.from(buffer, byteOffset, byteLength);
   }

@@ -1,4 +1,4 @@
-import { ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
+import { DEPTH_PATHS, ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
 import {
   serveExFactors,
   serveIntraday,
@@ -48,16 +48,17 @@ export const ENDPOINT_HANDLERS: Readonly<Record<EndpointName, EndpointHandler>> 
 };
 
 const PUBLIC = [...PUBLIC_PATHS].map((path) => ({ method: "GET", path }));
-const PATHS = [...Object.values(ENDPOINTS), ...PUBLIC].map(({ method, path }) => ({
+const DEPTH = DEPTH_PATHS.map((path) => ({ method: "GET", path }));
+const PATHS = [...Object.values(ENDPOINTS), ...DEPTH, ...PUBLIC].map(({ method, path }) => ({
   method,
   path,
   pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`),
 }));
 
-/** The methods that a path supports; empty for an unknown path. */
+/** The methods that a path supports; empty for an unknown path. Every path with GET has HEAD, too. */
 export function methodsOf(path: string): string[] {
   const exact = PATHS.filter((one) => one.path === path);
   const found = exact.length > 0 ? exact : PATHS.filter(({ pattern }) => pattern.test(path));
-  const methods = found.map(({ method }) => method);
+  const methods = found.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
   return [...new Set(methods)];
 }

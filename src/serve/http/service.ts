@@ -5,13 +5,20 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
-import { API_KEY_HEADER, ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
+import {
+  API_KEY_HEADER,
+  DEPTH_PATHS,
+  ENDPOINTS,
+  type Endpoint,
+  type EndpointName,
+} from "../../wire/endpoints.js";
 import { KlineResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
 import { LakeReader, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
 import { addCompression } from "./compression.js";
 import { addConnectionDraining } from "./connection-draining.js";
+import { addCors } from "./cors.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { RequestError, responseOf } from "./request-error.js";
@@ -41,6 +48,10 @@ export interface ServiceOptions {
   readonly logger?: ServiceLogger;
   /** Requests that a key may make in any minute, unless the key has its own limit. @default unlimited */
   readonly maxRequestsPerMinute?: number;
+  /** Most symbols of one request, unless the key has its own limit. @default no limit but that of the URL and body */
+  readonly maxSymbols?: number;
+  /** Origins whose pages may call the service from a browser; `*` is every origin. @default none */
+  readonly corsOrigins?: readonly string[];
   /** Requests that query the lake at the same time; the others wait. @default 3: one thread stays free for files */
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
@@ -63,7 +74,8 @@ export interface Service {
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;
-const MAX_URL_LENGTH = 16 * 1024;
+/** Some 12,000 symbols; lists that are longer fit into the body of a POST. */
+const MAX_URL_LENGTH = 128 * 1024;
 const REQUEST_TIMEOUT_MS = 120_000;
 /** Memory of all queries together; queries that need more spill to disk. */
 const QUERY_MEMORY = "256MB";
@@ -89,8 +101,9 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     options.pointInTime ?? {},
     options.verify === false ? undefined : onDamage,
   );
-  const app = makeApp(reader, options);
+  let app: FastifyInstance;
   try {
+    app = await makeApp(reader, options);
     for (const err of await reader.check())
       options.logger?.error({ err }, "a table cannot be read: requests that need it fail, the others do not");
     const at = { host: options.host ?? "127.0.0.1", port: options.port };
@@ -113,7 +126,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
   };
 }
 
-function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
+async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<FastifyInstance> {
   const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -122,7 +135,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
     requestIdHeader: false,
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 100 },
-    http: { maxHeaderSize: 2 * MAX_URL_LENGTH },
+    http: { maxHeaderSize: MAX_URL_LENGTH + 16 * 1024 },
     frameworkErrors: (error, request, reply) => {
       const { status, body } = responseOf(error, request.id);
       void (reply as FastifyReply).code(status).header("x-request-id", request.id).send(body);
@@ -142,6 +155,8 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
   });
   const callers: Callers = new WeakMap();
   const budgets = new MemoryBudgets();
+  // Before the checks: a browser's preflight has no key, and a refusal too needs the headers to be readable there.
+  await addCors(app, options.corsOrigins ?? []);
   addChecks(app, options, callers);
   addErrors(app, options);
   addConnectionDraining(app);
@@ -152,9 +167,10 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
       app,
       name,
       async (request, reading) => {
-        const caller = callers.get(request) as Caller;
-        if (caller.allow?.has(ENDPOINTS[name].group) === false)
-          throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${ENDPOINTS[name].group}`);
+        const caller = { maxSymbols: options.maxSymbols, ...callers.get(request) } as Caller;
+        const { group, refusal }: Endpoint = ENDPOINTS[name];
+        if (caller.allow?.has(group) === false)
+          throw new RequestError(refusal ?? "FORBIDDEN", `${caller.name} may not ask for ${group}`);
         const view = reader.current({ caller, ...reading });
         const tag = await responseTag(name, request.url, caller, view.version);
         if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
@@ -169,6 +185,7 @@ function makeApp(reader: LakeReader, options: ServiceOptions): FastifyInstance {
       },
       { budgets, timeoutMs, logger: options.logger },
     );
+  addDepth(app);
   return app;
 }
 
@@ -210,6 +227,14 @@ function addEndpoint(
   });
 }
 
+/** Order books: a lake has none, so that no key may ask for them. */
+function addDepth(app: FastifyInstance): void {
+  for (const url of DEPTH_PATHS)
+    app.get(url, async () => {
+      throw new RequestError("NO_DEPTH_PERMISSION", "a lake has no order books");
+    });
+}
+
 /** Adds the checks that every request must pass before its endpoint handles it. */
 function addChecks(
   app: FastifyInstance,
@@ -222,7 +247,10 @@ function addChecks(
     if (request.url.length > MAX_URL_LENGTH) {
       throw new RequestError("INVALID_PARAMETER", `URL is longer than ${MAX_URL_LENGTH} characters`);
     }
-    if (PUBLIC_PATHS.has(request.routeOptions.url ?? "")) return;
+    const { url } = request.routeOptions;
+    // Refuses unknown paths and methods before the body is read, whatever the key.
+    if (url === undefined) refuse(request, reply);
+    if (PUBLIC_PATHS.has(url)) return;
     const header = request.headers[API_KEY_HEADER];
     await keys.refresh?.();
     const caller = typeof header === "string" ? keys.callerOf(header) : undefined;
@@ -235,8 +263,6 @@ function addChecks(
       const message = `more than ${permitted} requests in a minute; ask again in ${waitMs}ms`;
       throw new RequestError("RATE_LIMITED", message, waitMs);
     }
-    // Refuses unknown paths and methods before the body is read.
-    if (request.routeOptions.url === undefined) refuse(request, reply);
   });
   app.addHook("onResponse", async (request, reply) => {
     const { id: requestId, method } = request;

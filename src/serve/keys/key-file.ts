@@ -32,6 +32,7 @@ const keyRecord = z.strictObject({
   allow: z.array(z.enum(ENDPOINT_GROUPS)).min(1).optional(),
   universes: z.array(z.string()).min(1).optional(),
   requestsPerMinute: z.int().positive().optional(),
+  maxSymbols: z.int().positive().optional(),
   createdAt: z.iso.datetime(),
   revokedAt: z.iso.datetime().optional(),
 });
@@ -45,6 +46,7 @@ export interface KeyGrant {
   readonly allow?: readonly EndpointGroup[] | undefined;
   readonly universes?: readonly string[] | undefined;
   readonly requestsPerMinute?: number | undefined;
+  readonly maxSymbols?: number | undefined;
 }
 
 /** Reads the keys of a file; a missing file has none. @throws {UsageError} where it is damaged. */
@@ -85,7 +87,7 @@ export async function addKey(path: string, name: string, grant: KeyGrant, now: n
     if (keys.some((key) => key.name === name && key.revokedAt === undefined)) {
       throw new UsageError(`key ${name} is there already`, { hint: "revoke it first, or take another name" });
     }
-    const { allow, universes, requestsPerMinute } = grant;
+    const { allow, universes, requestsPerMinute, maxSymbols } = grant;
     const record: KeyRecord = {
       name,
       id,
@@ -94,6 +96,7 @@ export async function addKey(path: string, name: string, grant: KeyGrant, now: n
       ...(allow && { allow: [...allow] }),
       ...(universes && { universes: [...universes] }),
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+      ...(maxSymbols !== undefined && { maxSymbols }),
       createdAt: new Date(now).toISOString(),
     };
     return [...keys, record];
@@ -183,12 +186,13 @@ export class KeyFile implements KeyRing {
 /** Compared with a key whose id is unknown, so that the check takes as long as for other keys. */
 const NOBODY = { salt: "00".repeat(16), hash: "00".repeat(32) };
 
-function callerOf({ name, allow, universes, requestsPerMinute }: KeyRecord): Caller {
+function callerOf({ name, allow, universes, requestsPerMinute, maxSymbols }: KeyRecord): Caller {
   return {
     name,
     allow: allow && new Set(allow),
     universes: universes && new Set(universes),
     requestsPerMinute,
+    maxSymbols,
   };
 }
 

@@ -10,6 +10,8 @@ export interface Caller {
   readonly universes?: ReadonlySet<string> | undefined;
   /** @default the service's */
   readonly requestsPerMinute?: number | undefined;
+  /** Most symbols of one request. @default the service's */
+  readonly maxSymbols?: number | undefined;
 }
 
 /** The keys that a service accepts. */

@@ -1,3 +1,4 @@
+import { ParameterError } from "../../wire/parameters.js";
 import { RequestError } from "../http/request-error.js";
 import type { ReferenceData } from "../read/reference-data.js";
 import type { Caller } from "./key-ring.js";
@@ -8,14 +9,17 @@ export interface Scope {
   readonly isWhole: boolean;
   hasSymbol(symbol: string): boolean;
   hasUniverse(id: string): boolean;
-  /** @throws {RequestError} FORBIDDEN, with the first symbol that is not permitted. */
+  /**
+   * @throws {ParameterError} for more symbols than the key may put into a request.
+   * @throws {RequestError} FORBIDDEN, with the first symbol that is not permitted.
+   */
   checkSymbols(symbols: readonly string[]): void;
   /** @throws {RequestError} FORBIDDEN, with the first universe that is not permitted. */
   checkUniverses(ids: readonly string[]): void;
 }
 
 /** The scope of a caller: everything, or the current members of its universes. */
-export function scopeOf({ name, universes }: Caller, { members }: ReferenceData): Scope {
+export function scopeOf({ name, universes, maxSymbols }: Caller, { members }: ReferenceData): Scope {
   const symbols =
     universes === undefined ? undefined : new Set([...universes].flatMap((id) => members.get(id) ?? []));
   const hasSymbol = (symbol: string): boolean => symbols === undefined || symbols.has(symbol);
@@ -30,7 +34,11 @@ export function scopeOf({ name, universes }: Caller, { members }: ReferenceData)
     isWhole: universes === undefined,
     hasSymbol,
     hasUniverse,
-    checkSymbols: (asked) => check("symbol", asked, hasSymbol),
+    checkSymbols(asked) {
+      if (maxSymbols !== undefined && asked.length > maxSymbols)
+        throw new ParameterError("INVALID_PARAMETER", `symbols has more than ${maxSymbols} entries`);
+      check("symbol", asked, hasSymbol);
+    },
     checkUniverses: (asked) => check("universe", asked, hasUniverse),
   };
 }

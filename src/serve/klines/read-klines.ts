@@ -239,5 +239,11 @@ async function knownSymbols(
 ): Promise<string[]> {
   const unknown = symbols.filter((symbol) => !runs.has(symbol) && !isKnown(symbol));
   const landed = await landedSymbols(view.version, snapshot, unknown);
+  // A symbol without minutes is known by its daily bars.
+  const others = unknown.filter((symbol) => !landed.has(symbol));
+  if (snapshot.table !== BARS_1D && others.length > 0) {
+    const daily = await view.version.snapshot(BARS_1D);
+    for (const symbol of await landedSymbols(view.version, daily, others)) landed.add(symbol);
+  }
   return symbols.filter((symbol) => runs.has(symbol) || isKnown(symbol) || landed.has(symbol));
 }

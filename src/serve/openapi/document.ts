@@ -1,6 +1,17 @@
 import { z } from "zod";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
 import { ERROR_STATUS, type ErrorCode, errorBody } from "../../wire/error-body.js";
+import {
+  compactKlines,
+  exchangeSummary,
+  exFactor,
+  instrument,
+  quote,
+  statementRecord,
+  symbolRecord,
+  universeDetail,
+  universeSummary,
+} from "../../wire/resources.js";
 import { DESCRIPTIONS, type Description } from "./descriptions.js";
 
 /** A JSON Schema, as OpenAPI 3.1 defines it. */
@@ -21,8 +32,6 @@ export interface Parameter {
   readonly required: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;
-  readonly style?: "form";
-  readonly explode?: false;
 }
 
 /** One method of one path. */
@@ -47,7 +56,11 @@ export interface OpenApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly security: readonly [Readonly<Record<string, readonly string[]>>];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: Readonly<Record<string, unknown>>;
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
+    /** Every model, request body and response, by its name. */
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+  };
 }
 
 /** Errors that any request can cause. */
@@ -59,8 +72,23 @@ const ANY_REQUEST: readonly ErrorCode[] = [
   "INTERNAL",
 ];
 
+/** The models that clients see, by their names in the document. */
+const MODELS: Readonly<Record<string, z.ZodType>> = {
+  CompactKlines: compactKlines,
+  ExFactor: exFactor,
+  ExchangeSummary: exchangeSummary,
+  Instrument: instrument,
+  Quote: quote,
+  StatementRecord: statementRecord,
+  SymbolRecord: symbolRecord,
+  UniverseDetail: universeDetail,
+  UniverseSummary: universeSummary,
+  Error: errorBody,
+};
+
 /** The OpenAPI document, built from the schemas that the service checks requests with. */
 export function openApiDocument(): OpenApiDocument {
+  const schemas = modelSchemas();
   const paths: Record<string, Record<string, Operation>> = {};
   for (const [name, endpoint] of Object.entries(ENDPOINTS) as [EndpointName, Endpoint][]) {
     const path = endpoint.path.replaceAll(/:([a-z]+)/g, "{$1}");
@@ -77,28 +105,62 @@ export function openApiDocument(): OpenApiDocument {
     paths,
     components: {
       securitySchemes: { key: { type: "apiKey", in: "header", name: API_KEY_HEADER } },
-      schemas: { Error: schemaOf(errorBody) },
+      schemas,
     },
   };
 }
 
+const SCHEMAS = "#/components/schemas/";
+
+/** The schemas of all models, and of the requests and responses that contain them. */
+function modelSchemas(): Readonly<Record<string, JsonSchema>> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, model] of Object.entries(MODELS)) registry.add(model, { id });
+  for (const [name, { response, parameters }] of Object.entries(DESCRIPTIONS) as [
+    EndpointName,
+    Description,
+  ][]) {
+    registry.add(response, { id: responseName(name) });
+    if (ENDPOINTS[name].method === "POST" && parameters !== undefined)
+      registry.add(parameters, { id: requestName(name) });
+  }
+  const { schemas } = z.toJSONSchema(registry, { ...CONVERSION, uri: (id) => `${SCHEMAS}${id}` });
+  const sorted = Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(
+    sorted.map(([id, { $schema: _schema, $id: _id, ...schema }]) => [id, schema as JsonSchema]),
+  );
+}
+
+const titled = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
+const responseName = (name: EndpointName): string => `${titled(name)}Response`;
+const requestName = (name: EndpointName): string => `${titled(name)}Request`;
+const refTo = (id: string): JsonSchema => ({ $ref: `${SCHEMAS}${id}` });
+
 function operationOf(name: EndpointName, endpoint: Endpoint, description: Description): Operation {
-  const { summary, parameters, response, errors = [] } = description;
-  const schema = parameters === undefined ? undefined : schemaOf(parameters);
+  const { summary, parameters, errors = [] } = description;
   const isPost = endpoint.method === "POST";
+  const refusal = endpoint.refusal === undefined ? [] : [endpoint.refusal];
   return {
     operationId: name,
     summary,
     tags: [endpoint.group],
     parameters: [
       ...pathParameters(endpoint),
-      ...(isPost || schema === undefined ? [] : queryParameters(schema)),
+      ...(isPost || parameters === undefined ? [] : queryParameters(schemaOf(parameters))),
     ],
-    ...(isPost && schema !== undefined && { requestBody: { required: true, content: contentOf(schema) } }),
+    ...(isPost &&
+      parameters !== undefined && {
+        requestBody: { required: true, content: contentOf(refTo(requestName(name))) },
+      }),
     responses: {
-      200: { description: "Success", content: contentOf(schemaOf(response)) },
+      200: { description: "Success", content: contentOf(refTo(responseName(name))) },
       304: { description: "As the ETag that was sent has it" },
-      ...errorResponses([...ANY_REQUEST, ...errors, ...(isPost ? (["PAYLOAD_TOO_LARGE"] as const) : [])]),
+      ...errorResponses([
+        ...ANY_REQUEST,
+        ...refusal,
+        ...errors,
+        ...(isPost ? (["PAYLOAD_TOO_LARGE"] as const) : []),
+      ]),
     },
   };
 }
@@ -119,7 +181,6 @@ function queryParameters({ properties = {}, required = [] }: JsonSchema): Parame
     required: required.includes(name),
     ...(description !== undefined && { description }),
     schema,
-    ...(schema.type === "array" && { style: "form", explode: false }),
   }));
 }
 
@@ -128,7 +189,7 @@ function errorResponses(codes: readonly ErrorCode[]): Operation["responses"] {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of codes)
     byStatus.set(ERROR_STATUS[code], [...(byStatus.get(ERROR_STATUS[code]) ?? []), code]);
-  const content = contentOf({ $ref: "#/components/schemas/Error" });
+  const content = contentOf(refTo("Error"));
   return Object.fromEntries(
     [...byStatus].map(([status, own]) => [status, { description: own.join(", "), content }]),
   );
@@ -140,13 +201,18 @@ function contentOf(schema: JsonSchema): JsonContent {
 
 /** The schema of what a client sends or receives: the input form of types that a check transforms. */
 function schemaOf(type: z.ZodType): JsonSchema {
-  const { $schema: _, ...schema } = z.toJSONSchema(type, {
-    io: "input",
-    unrepresentable: "any",
-    override: ({ zodSchema, jsonSchema }) => {
-      Object.assign(jsonSchema, z.globalRegistry.get(zodSchema as never));
-      if (jsonSchema.format === "date") delete jsonSchema.pattern;
-    },
-  });
+  const { $schema: _, ...schema } = z.toJSONSchema(type, CONVERSION);
   return schema as JsonSchema;
 }
+
+const CONVERSION: Omit<z.core.RegistryToJSONSchemaParams, "uri"> = {
+  io: "input",
+  unrepresentable: "any",
+  override: ({ zodSchema, jsonSchema }) => {
+    const declared = z.globalRegistry.get(zodSchema as never);
+    // A list of a query may be repeated; the document has its usual form alone.
+    if (declared !== undefined && "type" in declared) delete jsonSchema.anyOf;
+    Object.assign(jsonSchema, declared);
+    if (jsonSchema.format === "date") delete jsonSchema.pattern;
+  },
+};

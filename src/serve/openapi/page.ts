@@ -1,8 +1,9 @@
 import type { JsonSchema, OpenApiDocument, Operation, Parameter } from "./document.js";
 
 /** The interface as a page for people: without scripts or external resources. */
-export function documentationPage({ info, paths }: OpenApiDocument): string {
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+export function documentationPage({ info, paths, components }: OpenApiDocument): string {
+  const inlined = withoutRefs(paths, components.schemas) as OpenApiDocument["paths"];
+  const operations = Object.entries(inlined).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
   const groups = [...new Set(operations.map(({ operation }) => operation.tags[0]))];
@@ -30,6 +31,14 @@ ${groups
 </body>
 </html>
 `;
+}
+
+/** A part of the document with every reference replaced by the schema that it names. */
+function withoutRefs(part: unknown, schemas: Readonly<Record<string, JsonSchema>>): unknown {
+  if (Array.isArray(part)) return part.map((item) => withoutRefs(item, schemas));
+  if (typeof part !== "object" || part === null) return part;
+  if ("$ref" in part) return withoutRefs(schemas[String(part.$ref).split("/").at(-1) ?? ""], schemas);
+  return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, withoutRefs(value, schemas)]));
 }
 
 interface Shown {
@@ -79,7 +88,6 @@ function typeText(schema: JsonSchema): string {
   const bounds = [
     ["minimum", ">="],
     ["maximum", "<="],
-    ["maxItems", "at most"],
   ].flatMap(([keyword = "", word]) =>
     schema[keyword] === undefined ? [] : [`${word} ${JSON.stringify(schema[keyword])}`],
   );

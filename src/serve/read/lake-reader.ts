@@ -2,9 +2,12 @@ import { LakeError } from "../../core/errors.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { ExEvent } from "../../market/ex-events.js";
+import type { Region } from "../../market/regions.js";
+import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Caller } from "../keys/key-ring.js";
 import { type Scope, scopeOf } from "../keys/scope.js";
 import { BarCache } from "../klines/bar-cache.js";
@@ -13,8 +16,10 @@ import { NewestBars } from "../klines/newest-bars.js";
 import { SingleFlight } from "../klines/single-flight.js";
 import { FileVerifier } from "./file-verifier.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
+import { loadCalendars } from "./load-calendars.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
 import type { SessionPool } from "./session-pool.js";
+import { VersionedLoad } from "./versioned-load.js";
 
 /** A lake as one request sees it, and data derived from the table versions of the request. */
 export interface LakeView {
@@ -32,7 +37,12 @@ export interface LakeView {
   reference(): Promise<ReferenceData>;
   /** The ex-events of symbols, in their order. */
   exEvents(symbols: readonly string[]): Promise<(readonly ExEvent[])[]>;
+  /** The trading days that the lake knows. */
+  calendars(): Promise<Calendars>;
 }
+
+/** The calendar of each region. */
+export type Calendars = Readonly<Record<Region, TradingCalendar>>;
 
 /** Most symbols whose ex-events are cached: requests for ever new symbols must not fill the memory. */
 const MOST_SYMBOLS = 100_000;
@@ -65,8 +75,9 @@ export class LakeReader {
   readonly #verifier: FileVerifier | undefined;
   #barCache = new BarCache(CACHED_BYTES);
   readonly #loads = new SingleFlight();
-  #reference: Cached<Promise<ReferenceData>> | undefined;
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
+  readonly #reference = new VersionedLoad<ReferenceData>();
+  readonly #calendars = new VersionedLoad<Calendars>();
 
   /**
    * @param pointInTime serves the lake as of this point in time.
@@ -113,8 +124,9 @@ export class LakeReader {
   #forget(error: LakeError, onDamage: (error: LakeError) => void): void {
     this.#newestBars = new NewestBars();
     this.#barCache = new BarCache(CACHED_BYTES);
-    this.#reference = undefined;
     this.#exEvents = undefined;
+    this.#reference.forget();
+    this.#calendars.forget();
     onDamage(error);
   }
 
@@ -137,21 +149,18 @@ export class LakeReader {
       acquireMemory,
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
+      calendars: () => this.#calendarsOf(version),
     };
   }
 
-  /** Concurrent requests share one load. */
   async #referenceOf(version: LakeVersion): Promise<ReferenceData> {
     const versions = versionsOf(await Promise.all(REFERENCE_TABLES.map((table) => version.snapshot(table))));
-    if (this.#reference?.versions === versions) return this.#reference.value;
-    const cached = { versions, value: loadReferenceData(version.shared) };
-    this.#reference = cached;
-    try {
-      return await cached.value;
-    } catch (error) {
-      if (this.#reference === cached) this.#reference = undefined;
-      throw error;
-    }
+    return this.#reference.of(versions, () => loadReferenceData(version.shared));
+  }
+
+  async #calendarsOf(version: LakeVersion): Promise<Calendars> {
+    const versions = versionsOf([await version.snapshot(TRADING_DAYS)]);
+    return this.#calendars.of(versions, () => loadCalendars(version.shared));
   }
 
   async #exEventsOf(version: LakeVersion, symbols: readonly string[]): Promise<(readonly ExEvent[])[]> {

@@ -1,4 +1,5 @@
 import { numberKernel } from "../kernel/number-kernel.js";
+import { doubleText } from "./double-text.js";
 
 const utf8 = new TextEncoder();
 const ASCII = /^[ -~]*$/;
@@ -59,7 +60,8 @@ export class ByteWriter {
   }
 
   /**
-   * Numbers with a comma after each: the shortest decimal text that reads back to the same double.
+   * Numbers with a comma after each: the shortest decimal text that reads back to the same double, with a fraction or
+   * an exponent (`100.0`).
    *
    * @throws {RangeError} for a number that is not finite.
    */
@@ -70,7 +72,7 @@ export class ByteWriter {
       for (let at = 0; at < run.length; at++) {
         at = numberKernel.writeDoubles(at, run.length);
         this.bytes(numberKernel.text);
-        if (at < run.length) this.ascii(`${finiteText(run[at] as number)},`);
+        if (at < run.length) this.ascii(`${doubleText(run[at] as number)},`);
       }
     }
   }
@@ -95,9 +97,4 @@ export class ByteWriter {
     grown.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = grown;
   }
-}
-
-function finiteText(value: number): string {
-  if (!Number.isFinite(value)) throw new RangeError(`${value} has no JSON form`);
-  return String(value);
 }

@@ -33,17 +33,31 @@ export function encodeKlines(columns: KlineColumns, shape: KlineShape): Uint8Arr
 export function encodeRuns(runs: readonly KlineRun[], shape: KlineShape): Uint8Array {
   const rows = runs.reduce((sum, { start, end }) => sum + end - start, 0);
   const out = new ByteWriter(256 + runs.length * 128 + rows * 72);
-  for (const _ of writing(out, runs, shape));
+  const body = new KlineBody(out, shape);
+  for (const run of runs) body.add(run);
+  body.end();
   return out.view();
 }
 
 /**
  * Like {@link encodeKlines}, in pieces that are made on demand: memory never contains the whole body. A piece ends
  * with a symbol.
+ *
+ * @param blocks the runs, in blocks that are read on demand.
  */
-export function* klinePieces(runs: Iterable<KlineRun>, shape: KlineShape): Generator<Uint8Array> {
+export async function* klinePieces(
+  blocks: Iterable<Iterable<KlineRun>> | AsyncIterable<Iterable<KlineRun>>,
+  shape: KlineShape,
+): AsyncGenerator<Uint8Array> {
   const out = new ByteWriter(2 * PIECE_BYTES);
-  for (const _ of writing(out, runs, shape)) if (out.length >= PIECE_BYTES) yield out.take();
+  const body = new KlineBody(out, shape);
+  for await (const runs of blocks) {
+    for (const run of runs) {
+      body.add(run);
+      if (out.length >= PIECE_BYTES) yield out.take();
+    }
+  }
+  body.end();
   yield out.view();
 }
 
@@ -57,24 +71,35 @@ function* runsOfColumns(columns: KlineColumns): Generator<KlineRun> {
   }
 }
 
-/** Writes a body; yields after each symbol. */
-function* writing(out: ByteWriter, runs: Iterable<KlineRun>, shape: KlineShape): Generator<void> {
-  out.ascii('{"data":');
-  if (shape === "map") out.byte(0x7b);
-  let isFirst = true;
-  for (const run of runs) {
-    if (shape === "map") {
-      if (!isFirst) out.byte(0x2c);
+/** A body that is written symbol by symbol. */
+class KlineBody {
+  readonly #out: ByteWriter;
+  readonly #shape: KlineShape;
+  #isFirst = true;
+
+  constructor(out: ByteWriter, shape: KlineShape) {
+    this.#out = out;
+    this.#shape = shape;
+    out.ascii('{"data":');
+    if (shape === "map") out.byte(0x7b);
+  }
+
+  add(run: KlineRun): void {
+    const out = this.#out;
+    if (this.#shape === "map") {
+      if (!this.#isFirst) out.byte(0x2c);
       out.jsonString(run.symbol);
       out.byte(0x3a);
     }
     writeBars(out, run);
-    isFirst = false;
-    yield;
+    this.#isFirst = false;
   }
-  if (shape === "map") out.byte(0x7d);
-  else if (isFirst) writeBars(out, { symbol: "", values: NO_BARS, start: 0, end: 0 });
-  out.byte(0x7d);
+
+  end(): void {
+    if (this.#shape === "map") this.#out.byte(0x7d);
+    else if (this.#isFirst) writeBars(this.#out, { symbol: "", values: NO_BARS, start: 0, end: 0 });
+    this.#out.byte(0x7d);
+  }
 }
 
 const NO_DOUBLES: NumberColumn = { values: new Float64Array(0), validity: undefined };

@@ -121,8 +121,8 @@ class NumberKernel {
   }
 
   /**
-   * Writes the loaded values from index `from` to `end`, each followed by a comma. The text is that of String(), except
-   * "-0" for negative zero. {@link text} is what was written.
+   * Writes the loaded values from index `from` to `end`, each followed by a comma. The text is that of String(), with
+   * ".0" where that has no point, and "-0.0" for negative zero. {@link text} is what was written.
    *
    * @returns the index at which it stopped: `end`, or the index of a value with more than 15 digits, with an exponent,
    * or not finite.

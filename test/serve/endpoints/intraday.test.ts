@@ -83,7 +83,7 @@ describe("of one symbol", () => {
       volume: [6, 3],
     });
     expect((await intraday("symbol=600000.SH&period=1d")).body).toEqual({
-      code: "INVALID_PARAMETER",
+      code: "INVALID_PERIOD",
       message: "period is not one of 1m, 5m, 10m, 15m, 30m, 60m",
     });
     expect((await intraday("symbol=600000.SH&period=1x")).body).toMatchObject({ code: "INVALID_PERIOD" });
@@ -140,8 +140,12 @@ test("a lake without minutes has no intraday data, and says so", async () => {
     expect(status).toBe(503);
     expect(body).toEqual({ code: "INTRADAY_UNAVAILABLE", message: "the lake has no minute bars" });
   }
-  const { status, body } = await ask("/v1/klines/batch?symbols=600000.SH&period=5m");
-  expect([status, body]).toEqual([200, { data: {} }]);
+  // The symbol is known by its daily bars, so that it has an entry, and no bars.
+  const none = { timestamp: [], open: [], high: [], low: [], close: [], volume: [], amount: [] };
+  const { status, body } = await ask("/v1/klines/batch?symbols=600000.SH,600001.SH&period=5m");
+  expect([status, body]).toEqual([200, { data: { "600000.SH": none } }]);
+  expect((await ask("/v1/klines?symbol=600000.SH&period=1m")).body).toEqual({ data: none });
+  expect((await ask("/v1/klines?symbol=600001.SH&period=1m")).status).toBe(404);
 });
 
 test("an empty lake answers without data", async () => {

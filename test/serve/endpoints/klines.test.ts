@@ -150,16 +150,27 @@ describe("symbols", () => {
     expect(past["600001.SH"]?.timestamp).toEqual([]);
   });
 
-  test("are 100 at most", async () => {
-    const names = Array.from({ length: 101 }, (_, n) => `${600000 + n}.SH`);
-    expect(Object.keys(await batch(`symbols=${names.slice(0, 100).join()}&count=1`))).toEqual([
+  test("may be any number, and as many as the service or the key says", async () => {
+    const names = Array.from({ length: 5000 }, (_, n) => `${600000 + n}.SH`);
+    expect(Object.keys(await batch(`symbols=${names.join()}&count=1`))).toEqual([
       "600000.SH",
       "600001.SH",
       "600003.SH",
     ]);
-    const { status, body } = await served.ask(`/v1/klines/batch?symbols=${names.join()}`);
+    const limited = await serve(lake, { maxSymbols: 2 });
+    const { status, body } = await limited.ask(`/v1/klines/batch?symbols=${names.slice(0, 3).join()}`);
+    await limited.service.close();
     expect(status).toBe(400);
-    expect(body).toEqual({ code: "INVALID_PARAMETER", message: "symbols has more than 100 entries" });
+    expect(body).toEqual({ code: "INVALID_PARAMETER", message: "symbols has more than 2 entries" });
+  });
+
+  test("of several blocks come as those of one", async () => {
+    const names = Array.from({ length: 1000 }, (_, n) => `${600_000 + n}.SH`);
+    const query = "start_time=0&count=";
+    const whole = await batch(`symbols=${names.slice(0, 100).join()}&${query}10000`);
+    expect(Object.keys(whole).length).toBeGreaterThan(1);
+    // 1,000 symbols with at most 10,000 bars each are read in ten blocks.
+    expect(await batch(`symbols=${names.toReversed().join()}&${query}10000`)).toEqual(whole);
   });
 
   test("are required", async () => {

@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Session } from "../../../src/db/session.js";
+import { stageObjects } from "../../../src/lake/land/stage-objects.js";
+import { upsert } from "../../../src/lake/land/upsert.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
 import {
+  KEY,
   type LandedBar,
   landReference,
   landRows,
+  NOW,
   newLake,
   type Served,
   serve,
@@ -13,8 +19,10 @@ import {
 
 interface Quote {
   readonly symbol: string;
+  readonly region: string;
+  readonly session: string;
   readonly last_price: number;
-  readonly prev_close: number | null;
+  readonly prev_close: number;
   readonly volume: number;
   readonly timestamp: number;
   readonly ext: Readonly<Record<string, unknown>>;
@@ -86,6 +94,8 @@ describe("a quote", () => {
     expect(await quotes({ symbols: ["600000.SH"] })).toEqual([
       {
         symbol: "600000.SH",
+        region: "CN",
+        session: "closed",
         last_price: 10,
         open: 9.5,
         high: 11,
@@ -114,7 +124,6 @@ describe("a quote", () => {
       change_amount: 5,
       change_pct: 0.25,
       amplitude: 0.1,
-      turnover_rate: null,
     });
   });
 
@@ -132,15 +141,41 @@ describe("a quote", () => {
     expect(quote?.timestamp).toBe(cn("2024-03-15T09:32"));
   });
 
-  test("without a day before has no change", async () => {
+  test("without a session before has no change, and 0 as its previous close", async () => {
     const [quote, hk] = await quotes({ symbols: ["600003.SH", "00700.HK"] });
-    expect(quote).toMatchObject({ prev_close: null });
-    expect(quote?.ext).toMatchObject({ change_amount: null, change_pct: null, amplitude: null });
+    expect(quote).toMatchObject({ prev_close: 0, ext: { type: "cn_equity" } });
+    expect(quote?.ext).toEqual({ type: "cn_equity" });
     expect(hk).toMatchObject({
+      region: "HK",
       volume: 12_345,
       timestamp: cn("2024-03-15T16:00"),
       ext: { type: "hk_equity" },
     });
+  });
+
+  test("after a hole of sessions does not take the close before the hole", async () => {
+    const days = [bar("600004.SH", cn("2024-03-05T00:00"), 9), bar("600004.SH", cn("2024-03-15T00:00"), 18)];
+    const near = [bar("600005.SH", cn("2024-03-05T00:00"), 9), bar("600005.SH", cn("2024-03-06T00:00"), 18)];
+    const calendar = ["2024-03-05", "2024-03-06", "2024-03-14", "2024-03-15"];
+    const fill = async (own: typeof lake): Promise<void> => {
+      await landRows(own, BARS_1D, [...days, ...near]);
+      using session = await Session.open({ threads: 1 });
+      const known = calendar.map((trade_date) => ({ region: "CN", trade_date, source: "index" }));
+      await stageObjects(session, "days", TRADING_DAYS.columns, known);
+      await upsert(session, own, TRADING_DAYS, "days", { operation: "TEST", runId: "test", now: NOW });
+    };
+    const { post } = await serveForTest(fill);
+    const { data } = (await post<Body>("/v1/quotes", { symbols: ["600004.SH", "600005.SH"] })).body;
+    expect(data.map((quote) => quote.prev_close)).toEqual([0, 9]);
+  });
+
+  test("has doubles with a fraction, and integers without", async () => {
+    const response = await fetch(`${served.service.url}/v1/quotes?symbols=600000.SH`, {
+      headers: { "x-api-key": KEY },
+    });
+    const text = await response.text();
+    expect(text).toContain('"last_price":10.0,"open":9.5,"high":11.0');
+    expect(text).toContain('"volume":20,"amount":2000.0,"timestamp":1710485820000,');
   });
 });
 
@@ -152,11 +187,10 @@ test("symbols and universes are joined; what has no bar is left out", async () =
   expect(await symbols({ universes: ["u"] })).toEqual(["600001.SH", "600003.SH"]);
 });
 
-test("one of both is required, and both are bounded", async () => {
+test("one of both is required", async () => {
   for (const [body, message] of [
     [{}, "symbols or universes is required"],
     [{ symbols: [], universes: [] }, "symbols or universes is required"],
-    [{ symbols: Array.from({ length: 1001 }, (_, n) => `${n}.SH`) }, "symbols has more than 1000 entries"],
     [{ universes: "u" }, "universes is not an array of strings"],
   ] as const) {
     const reply = await served.post("/v1/quotes", body);
@@ -177,12 +211,12 @@ test("while the day still runs, its minutes go before its daily bar", async () =
   const { post } = await serveForTest(fill, { clock: { now: () => now } });
   const ask = async () => (await post<Body>("/v1/quotes", { symbols: ["600000.SH", "600001.SH"] })).body.data;
   expect(await ask()).toMatchObject([
-    { last_price: 11, prev_close: 8, timestamp: cn("2024-03-15T14:29") },
+    { session: "regular", last_price: 11, prev_close: 8, timestamp: cn("2024-03-15T14:29") },
     { last_price: 30, timestamp: now },
   ]);
   now = cn("2024-03-15T17:01");
   expect(await ask()).toMatchObject([
-    { last_price: 10, prev_close: 8 },
+    { session: "closed", last_price: 10, prev_close: 8 },
     { timestamp: cn("2024-03-15T15:00") },
   ]);
 });

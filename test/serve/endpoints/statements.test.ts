@@ -100,10 +100,8 @@ test("cash flow statements are a table of their own", async () => {
 });
 
 test("parameters that break a rule are refused", async () => {
-  const symbols = Array.from({ length: 101 }, (_, n) => `${600_000 + n}.SH`);
   for (const [query, message] of [
     ["", "symbols is required"],
-    [symbols.join(), "symbols has more than 100 entries"],
     ["600000.SH&start_date=2024-02-30", "start_date is not a date YYYY-MM-DD"],
     ["600000.SH&end_date=20240201", "end_date is not a date YYYY-MM-DD"],
     ["600000.SH&latest=yes", "latest is not true or false"],

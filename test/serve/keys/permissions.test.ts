@@ -1,9 +1,15 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
-import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { addKey, KeyFile, type KeyGrant } from "../../../src/serve/keys/key-file.js";
-import { ENDPOINT_GROUPS, ENDPOINTS, type EndpointName, pathOf } from "../../../src/wire/endpoints.js";
+import {
+  ENDPOINT_GROUPS,
+  ENDPOINTS,
+  type Endpoint,
+  type EndpointName,
+  pathOf,
+} from "../../../src/wire/endpoints.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { landReference, landRows, NOW, newLake, type Served, serve, serveForTest } from "../served-lake.js";
 
@@ -39,6 +45,10 @@ beforeAll(async () => {
     region: "CN",
   }));
   await landReference(lake, UNIVERSES, universes);
+  await landReference(lake, EXCHANGES, [
+    { exchange: "SH", count: 2, region: "CN" },
+    { exchange: "HK", count: 5, region: "HK" },
+  ]);
   await landReference(lake, UNIVERSE_MEMBERS, [
     { id: "mine", symbol: IN, region: "CN" },
     { id: "other", symbol: OUT, region: "CN" },
@@ -79,7 +89,8 @@ describe("a key for groups of endpoints", () => {
       if (ENDPOINTS[name].group === group) expect([name, status]).toEqual([name, 200]);
       else {
         const message = `alice may not ask for ${ENDPOINTS[name].group}`;
-        expect([name, status, body]).toEqual([name, 403, { code: "FORBIDDEN", message }]);
+        const { refusal }: Endpoint = ENDPOINTS[name];
+        expect([name, status, body]).toEqual([name, 403, { code: refusal ?? "FORBIDDEN", message }]);
       }
     }
     await close();
@@ -105,12 +116,32 @@ describe("a key for universes", () => {
   test("sees only these in lists", async () => {
     const { ask, close } = await servedTo({ universes: ["mine"] });
     expect((await ask("/v1/universes")).body.data).toMatchObject([{ id: "mine" }]);
+    expect((await ask("/v1/exchanges")).body.data).toEqual([{ exchange: "SH", region: "CN", count: 1 }]);
     expect((await ask("/v1/exchanges/SH/instruments")).body).toMatchObject({
       count: 1,
       data: [{ symbol: IN }],
     });
     await close();
   });
+});
+
+test("a key has a number of symbols of its own", async () => {
+  const { ask, close } = await servedTo({ maxSymbols: 1 });
+  expect((await ask(`/v1/klines/batch?symbols=${IN}`)).status).toBe(200);
+  expect((await ask(`/v1/klines/batch?symbols=${IN},${OUT}`)).body).toEqual({
+    code: "INVALID_PARAMETER",
+    message: "symbols has more than 1 entries",
+  });
+  await close();
+});
+
+test("order books are refused to every key, as a plan without them refuses", async () => {
+  const { ask, close } = await servedTo({});
+  for (const path of ["/v1/depth?symbol=x", "/v1/depth/batch?symbols=x"]) {
+    const { status, body } = await ask(path);
+    expect([status, body.code]).toEqual([403, "NO_DEPTH_PERMISSION"]);
+  }
+  await close();
 });
 
 test("a key has a number of requests a minute of its own", async () => {

@@ -72,7 +72,9 @@ function requestOf(name: EndpointName, document: OpenApiDocument): [path: string
     .filter((one) => one.in === "query")
     .map((one) => `${one.name}=${String(VALUES[one.name])}`);
   const target = `${pathOf(ENDPOINTS[name], VALUES as Record<string, string>)}?${query.join("&")}`;
-  const body = operation?.requestBody?.content["application/json"].schema.properties;
+  const named =
+    String(operation?.requestBody?.content["application/json"].schema.$ref).split("/").at(-1) ?? "";
+  const body = document.components.schemas[named]?.properties;
   if (body === undefined) return [target];
   const sent = Object.fromEntries(Object.keys(body).map((field) => [field, [VALUES[field]]]));
   return [target, { method, body: JSON.stringify(sent), headers: { "content-type": "application/json" } }];
@@ -94,13 +96,23 @@ describe("the document", () => {
     });
     expect(batch.find(({ name }) => name === "symbols")).toMatchObject({
       required: true,
-      style: "form",
-      explode: false,
-      schema: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 100 },
+      schema: { type: "string" },
     });
     expect(paths["/v1/universes/{id}"]?.get?.parameters).toEqual([
       { name: "id", in: "path", required: true, schema: { type: "string" } },
     ]);
+  });
+
+  test("names every model, and every request body and response", () => {
+    const { components, paths } = openApiDocument();
+    const names = Object.keys(components.schemas);
+    expect(names).toEqual(expect.arrayContaining(["CompactKlines", "Quote", "Instrument", "QuotesRequest"]));
+    const refs = JSON.stringify({ paths, components }).match(/#\/components\/schemas\/\w+/g) ?? [];
+    expect(new Set(refs.map((ref) => ref.split("/").at(-1)))).toEqual(new Set(names));
+    expect(components.schemas.QuotesResponse?.properties?.data).toEqual({
+      type: "array",
+      items: { $ref: "#/components/schemas/Quote" },
+    });
   });
 
   test.each(NAMES)("%s: a request made from it is answered in the shape that it documents", async (name) => {

@@ -90,8 +90,8 @@ describe("the form", () => {
     });
     expect(text(encodeKlines(columns, "map"))).toBe(
       '{"data":{' +
-        '"A.US":{"timestamp":[1],"open":[12.5],"high":[13],"low":[-0],"close":[0.000001],"volume":[-5],"amount":[1000000000000000]},' +
-        '"B.US":{"timestamp":[1,2],"open":[12.5,12.5],"high":[13,13],"low":[-0,-0],"close":[0.000001,0.000001],"volume":[-5,-5],"amount":[1000000000000000,1000000000000000],"prev_close":[1.25,null]},' +
+        '"A.US":{"timestamp":[1],"open":[12.5],"high":[13.0],"low":[-0.0],"close":[0.000001],"volume":[-5],"amount":[1000000000000000.0]},' +
+        '"B.US":{"timestamp":[1,2],"open":[12.5,12.5],"high":[13.0,13.0],"low":[-0.0,-0.0],"close":[0.000001,0.000001],"volume":[-5,-5],"amount":[1000000000000000.0,1000000000000000.0],"prev_close":[1.25,null]},' +
         '"C.US":{"timestamp":[],"open":[],"high":[],"low":[],"close":[],"volume":[],"amount":[]}}}',
     );
   });

@@ -12,12 +12,15 @@ const COMMA: u8 = 0x2c;
 const MINUS: u8 = 0x2d;
 const DOT: u8 = 0x2e;
 const ZERO: u8 = 0x30;
+/** A point and a zero, in the order of memory. */
+const DOT_ZERO: u16 = 0x302e;
 
 /** Digits after the point that the last double needed: the next one of its column mostly needs as many. */
 let scale: i32 = 0;
 
 /**
- * Writes the values from VALUES on, `from` to `end`, each with a comma: doubles as the shortest decimal that reads back.
+ * Writes the values from VALUES on, `from` to `end`, each with a comma: doubles as the shortest decimal that reads back,
+ * with at least one digit after the point (`107319418.0`), so that readers can tell their type.
  *
  * It stops before a value with more than 15 digits, and before a double that ECMAScript writes with an exponent.
  *
@@ -60,9 +63,12 @@ export function writeNumbers<T>(from: usize, end: usize): usize {
       const fraction = max(8 - (<i32>clz(bytes) >> 3) - point, 0);
       const text = (bytes | 0x3030303030303030) >> ((<u64>first) << 3);
       store<u64>(out, text);
-      store<u8>(out + <usize>length, DOT);
-      store<u64>(out + <usize>length + 1, text >> ((<u64>length) << 3));
-      out += <usize>(length + fraction + <i32>(fraction > 0));
+      if (isFloat<T>()) {
+        const rest = text >> ((<u64>length) << 3);
+        store<u8>(out + <usize>length, DOT);
+        store<u64>(out + <usize>length + 1, select<u64>(rest, ZERO, fraction > 0));
+      }
+      out += <usize>(length + (isFloat<T>() ? 1 + max(fraction, 1) : 0));
     } else {
       const upper = <u64>(<i64>(whole / 1e8));
       const bytes = i64x2.replace_lane(
@@ -78,7 +84,8 @@ export function writeNumbers<T>(from: usize, end: usize): usize {
       const order = i8x16.add(v128.load((<usize>length) << 4, WITH_POINT), i8x16.splat(<i8>first));
       const text = i8x16.swizzle(i8x16.add(bytes, i8x16.splat(ZERO)), order);
       v128.store(out, v128.or(text, v128.load((<usize>length) << 4, POINT)));
-      out += <usize>(length + fraction + <i32>(fraction > 0));
+      if (isFloat<T>() && fraction == 0) store<u16>(out + <usize>length, DOT_ZERO);
+      out += <usize>(length + (isFloat<T>() ? 1 + max(fraction, 1) : 0));
     }
     store<u8>(out++, COMMA);
   }

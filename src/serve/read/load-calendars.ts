@@ -1,0 +1,20 @@
+import type { TradingDate } from "../../core/time.js";
+import type { Region } from "../../market/regions.js";
+import { TradingCalendar } from "../../market/trading-calendar.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
+import type { Calendars } from "./lake-reader.js";
+import type { LakeVersion } from "./lake-version.js";
+
+/** Reads the trading days of each region; where none are known, every weekday counts as one. */
+export async function loadCalendars(version: LakeVersion): Promise<Calendars> {
+  const snapshot = await version.snapshot(TRADING_DAYS);
+  const known = await version.query(async (session) => {
+    const relation = await version.relation(session, snapshot, snapshot.files.values());
+    return session.json<{ region: Region; dates: TradingDate[] }>(
+      `SELECT region, list(CAST(trade_date AS VARCHAR) ORDER BY trade_date) AS dates FROM (${relation}) GROUP BY region`,
+    );
+  });
+  const calendarOf = (region: Region): TradingCalendar =>
+    new TradingCalendar(region, known.find((one) => one.region === region)?.dates);
+  return { CN: calendarOf("CN"), HK: calendarOf("HK"), US: calendarOf("US") };
+}

@@ -1,0 +1,21 @@
+/** A value that is loaded once for each version of what it is derived from. Concurrent requests share one load. */
+export class VersionedLoad<T> {
+  #loaded: { readonly versions: string; readonly value: Promise<T> } | undefined;
+
+  /** The value at some versions. A load that fails is not kept. */
+  async of(versions: string, load: () => Promise<T>): Promise<T> {
+    if (this.#loaded?.versions === versions) return this.#loaded.value;
+    const loaded = { versions, value: load() };
+    this.#loaded = loaded;
+    try {
+      return await loaded.value;
+    } catch (error) {
+      if (this.#loaded === loaded) this.#loaded = undefined;
+      throw error;
+    }
+  }
+
+  forget(): void {
+    this.#loaded = undefined;
+  }
+}

@@ -1,0 +1,21 @@
+import { doubleText } from "./double-text.js";
+
+/**
+ * The JSON text of a plain value, in which the numbers of some members are written as {@link doubleText} does: with a
+ * fraction also where it is zero. Members that are undefined are left out.
+ *
+ * @param isDouble whether a member's numbers are doubles; the others are written as JSON.stringify does.
+ */
+export function jsonText(value: unknown, isDouble: (member: string) => boolean): string {
+  return textOf(value, false, isDouble);
+}
+
+function textOf(value: unknown, asDouble: boolean, isDouble: (member: string) => boolean): string {
+  if (typeof value === "number" && asDouble && Number.isFinite(value)) return doubleText(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (Array.isArray(value)) return `[${value.map((item) => textOf(item, asDouble, isDouble)).join()}]`;
+  const members = Object.entries(value).flatMap(([name, member]) =>
+    member === undefined ? [] : [`${JSON.stringify(name)}:${textOf(member, isDouble(name), isDouble)}`],
+  );
+  return `{${members.join()}}`;
+}
