@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { SEED } from "./seed.js";
+import "./threads.mjs";
 
 export { SEED };
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { Session } from "../../src/db/session.js";
+import type { SessionOptions } from "../../src/db/session-options.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { openRejects } from "../../src/lake/land/rejects.js";
@@ -34,8 +35,8 @@ export async function queryLake<Row>(lake: Lake, statement: string): Promise<Row
 }
 
 /** A session that is closed at the end of the test. */
-export async function openSession(): Promise<Session> {
-  const session = await Session.open({ threads: 2 });
+export async function openSession(options: SessionOptions = {}): Promise<Session> {
+  const session = await Session.open(options);
   await openRejects(session);
   onTestFinished(() => session.close());
   return session;
