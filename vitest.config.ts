@@ -83,7 +83,7 @@ export default defineConfig({
     pool: "forks",
     isolate: false,
     maxWorkers: availableParallelism(),
-    setupFiles: ["test/setup.ts"],
+    setupFiles: ["test/threads.mjs", "test/setup.ts"],
     testTimeout: HANG_MS,
     hookTimeout: HANG_MS,
     reporters: ["default", new RunReport(MAY_BE_SLOW)],

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { SEED } from "./seed.js";
-import "./threads.mjs";
 
 export { SEED };
 

@@ -363,7 +363,7 @@ describe("a panel", () => {
     const panel = await open({});
     const seen = { kept: 0, filled: 0, beyond: 0 };
     const differ: unknown[] = [];
-    const compare = (key: string, is: Record<string, number>, expected: Record<string, number>): void => {
+    const compareCell = (key: string, is: Record<string, number>, expected: Record<string, number>): void => {
       if (Object.keys(expected).some((name) => !Object.is(is[name], expected[name])))
         differ.push([key, is, expected]);
     };
@@ -375,20 +375,20 @@ describe("a panel", () => {
       for (const [i, key] of keys.entries()) {
         const was = plain.get(key) as Record<string, number>;
         const is = filled.get(key) as Record<string, number>;
-        compare(key, is, { tradable: was.tradable as number });
+        compareCell(key, is, { tradable: was.tradable as number });
         if (!Number.isNaN(was.close)) {
-          compare(key, is, was);
+          compareCell(key, is, was);
           [last, age] = [was, 0];
           seen.kept++;
           continue;
         }
         age++;
         if (last === undefined || age > 2 || i > end) {
-          compare(key, is, was);
+          compareCell(key, is, was);
           seen.beyond++;
         } else {
           const { close = 0, pb = 0 } = last;
-          compare(key, is, { open: close, close, volume: 0, pb });
+          compareCell(key, is, { open: close, close, volume: 0, pb });
           seen.filled++;
         }
       }
