@@ -1,7 +1,7 @@
 import { UsageError } from "../../core/errors.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
 import type { Session } from "../../db/session.js";
-import { withSharedSession } from "../../db/shared-session.js";
+import { withSmallSession } from "../../db/small-session.js";
 import type { Lake } from "../../lake/lake.js";
 import { type ReferenceChange, referenceChanges } from "../../lake/land/reference-changes.js";
 import { RUNS, type RunStatus } from "../../schema/runs.js";
@@ -164,7 +164,7 @@ async function findRun(reader: Session, prefix: string): Promise<RunRow> {
  */
 export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<string, LastRun>> {
   const snapshot = await lake.snapshot(RUNS);
-  const rows = await withSharedSession(async (session) => {
+  const rows = await withSmallSession(async (session) => {
     const runs = await parquetRelation(session, lake.filesOf(snapshot));
     return session.json<Omit<LastRun, "lastSuccessAt"> & { pipeline: string; success: number | null }>(
       `SELECT pipeline, status, epoch_ms(started_at)::DOUBLE AS "startedAt", epoch_ms(finished_at)::DOUBLE AS "finishedAt",

@@ -2,7 +2,7 @@ import { LakeError, messageOf } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
-import { withSharedSession } from "../../db/shared-session.js";
+import { withSmallSession } from "../../db/small-session.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
 import type { Action } from "./delta-actions.js";
@@ -45,7 +45,7 @@ export async function writeCheckpoint(
     const lines = actionsOf(snapshot, now).map((action) => `${JSON.stringify(action)}\n`);
     await work.write(actions, lines);
     const columns = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);
-    await withSharedSession((session) =>
+    await withSmallSession((session) =>
       session.run(
         `COPY (SELECT * FROM read_json(${literal(actions)}, format = 'newline_delimited', columns = {${columns.join(", ")}}))
          TO ${literal(staged)} (FORMAT parquet, COMPRESSION zstd)`,
@@ -72,7 +72,7 @@ export async function readCheckpoint(
 ): Promise<Commit> {
   const files = literalList(paths.map((path) => storage.urlOf(path)));
   try {
-    const actions = await withSharedSession((session) => allActionsIn(session, files));
+    const actions = await withSmallSession((session) => allActionsIn(session, files));
     for (const kind of ["protocol", "metaData"]) {
       if (!actions.some((action) => kind in action)) throw new Error(`it has no ${kind}`);
     }

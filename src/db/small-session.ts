@@ -14,7 +14,7 @@ let current: SharedDatabase | undefined;
  * the process shares: to open a database takes 15 ms, and a command reads the checkpoints of a dozen tables. The work
  * leaves nothing in the database but temporary tables.
  */
-export async function withSharedSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+export async function withSmallSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
   current ??= { root: open(), uses: 0 };
   const database = current;
   database.uses += 1;
