@@ -58,6 +58,8 @@ process.env.TZ = TZ;
 if (process.env.TEST_JITTER !== undefined)
   process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --import ${new URL("./test/jitter.mjs", import.meta.url).href}`;
 process.env.TEST_COMMIT ??= commitOf();
+/** Threads of a session of DuckDB that does not name their number, in the tests of `npm test`; the long ones have all cores. */
+const THREADS = process.env.TEST_THREADS ?? "1";
 
 /**
  * A part of the tests. Its files share the worker processes and what these have loaded: to load the program for each
@@ -81,7 +83,7 @@ export default defineConfig({
     pool: "forks",
     isolate: false,
     maxWorkers: availableParallelism(),
-    setupFiles: ["test/setup.ts"],
+    setupFiles: ["test/threads.mjs", "test/setup.ts"],
     testTimeout: HANG_MS,
     hookTimeout: HANG_MS,
     reporters: ["default", new RunReport(MAY_BE_SLOW)],
@@ -90,10 +92,12 @@ export default defineConfig({
       project("pure", 0, {
         include: PURE.map((path) => (path.endsWith("**") ? `test/${path}/*.test.ts` : `test/${path}`)),
         exclude: ["test/**/*.long.test.ts"],
+        env: { TEST_THREADS: THREADS },
       }),
       project("process", 1, {
         include: ["test/**/*.test.ts"],
         exclude: ["test/**/*.long.test.ts", ...PURE.map((path) => `test/${path}`)],
+        env: { TEST_THREADS: THREADS },
       }),
       project("long", 2, {
         include: ["test/**/*.long.test.ts", ...IN_PART],

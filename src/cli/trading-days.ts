@@ -1,5 +1,5 @@
 import { systemClock } from "../client/system-clock.js";
-import { Session } from "../db/session.js";
+import { withSmallSession } from "../db/small-session.js";
 import { regionCalendars } from "../jobs/ingest/region-calendars.js";
 import type { Lake } from "../lake/lake.js";
 import { isWeekday } from "../market/sessions.js";
@@ -18,10 +18,7 @@ export interface ScheduleDays {
 
 /** Reads the trading days that a lake knows. */
 export async function scheduleDays(lake: Lake): Promise<ScheduleDays> {
-  const read = async () => {
-    using session = await Session.open({ threads: 1 });
-    return await regionCalendars(session, lake, systemClock.now());
-  };
+  const read = () => withSmallSession((session) => regionCalendars(session, lake, systemClock.now()));
   let calendars = await read();
   return {
     isTradingDay: (region, date) => calendars.get(region)?.isOpen(date) === true,

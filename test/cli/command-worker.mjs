@@ -5,6 +5,7 @@
  * that the command has ended. A command that leaves a listener on the process or its streams fails: a shell, which runs
  * many, would collect them.
  */
+import "../threads.mjs";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { runCli } from "../../dist/cli/program.js";

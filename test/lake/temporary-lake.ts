@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { parquetRelation } from "../../src/db/parquet-relation.js";
+import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session.js";
+import type { SessionOptions } from "../../src/db/session-options.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
@@ -34,8 +36,8 @@ export async function queryLake<Row>(lake: Lake, statement: string): Promise<Row
 }
 
 /** A session that is closed at the end of the test. */
-export async function openSession(): Promise<Session> {
-  const session = await Session.open({ threads: 2 });
+export async function openSession(options: SessionOptions = {}): Promise<Session> {
+  const session = await Session.open(options);
   onTestFinished(() => session.close());
   return session;
 }
@@ -57,6 +59,13 @@ export interface TestBar {
 export const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };
 export const T0 = Date.parse("2026-11-21T00:00:00Z");
 
+/** Rows of a statement that inserts bars. */
+const ROWS_AT_ONCE = 200;
+
+function doubleSql(value: number | null): string {
+  return `${value === null ? "NULL" : literal(String(value))}::DOUBLE`;
+}
+
 /** Lands bars in a table, as an ingest does. */
 export async function land(
   session: Session,
@@ -72,14 +81,17 @@ export async function land(
   } = {},
 ): Promise<LandReport> {
   await stageBars(session, "test_bars");
-  for (const [line, bar] of bars.entries()) {
-    const { symbol = "600519.SH", open = 10, high = 11, low = 9, close = 10.5, volume = 100 } = bar;
-    const amount = bar.amount === undefined ? volume * close : bar.amount;
-    const at = typeof bar.at === "number" ? bar.at : Date.parse(bar.at);
+  for (let first = 0; first < bars.length; first += ROWS_AT_ONCE) {
+    const rows = bars.slice(first, first + ROWS_AT_ONCE).map((bar, i) => {
+      const { symbol = "600519.SH", open = 10, high = 11, low = 9, close = 10.5, volume = 100 } = bar;
+      const amount = bar.amount === undefined ? volume * close : bar.amount;
+      const at = typeof bar.at === "number" ? bar.at : Date.parse(bar.at);
+      const numbers = [open, high, low, close, amount, bar.prevClose ?? null].map(doubleSql);
+      return `(${literal(symbol)}, make_timestamptz(${at * 1000}::BIGINT), ${numbers.join(", ")}, ${BigInt(volume)}, ${first + i})`;
+    });
     await session.run(
-      `INSERT INTO test_bars (symbol, timestamp, open, high, low, close, volume, amount, prev_close, lot, source, line)
-       VALUES ($1, make_timestamptz(${at * 1000}::BIGINT), $2, $3, $4, $5, $6, $7, $8, ${options.lot ?? 1}, 'test', ${line})`,
-      [symbol, open, high, low, close, BigInt(volume), amount, bar.prevClose ?? null],
+      `INSERT INTO test_bars (symbol, timestamp, open, high, low, close, amount, prev_close, volume, line, lot, source)
+       SELECT *, ${options.lot ?? 1}, 'test' FROM (VALUES ${rows.join(", ")})`,
     );
   }
   const { now = T0, finalEnd = FINAL, responses = [], rejects = new Rejects(session, "test") } = options;

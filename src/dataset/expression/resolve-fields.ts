@@ -53,7 +53,7 @@ function defaultFields({ format, adjustment }: DatasetSpec): Fields {
  * @throws {UsageError} for an expression that looks ahead or is not reproducible, and for an unknown column.
  */
 export async function resolveFields(session: Session, spec: DatasetSpec): Promise<ResolvedFields> {
-  const columnsOf = await readDailyViews(session);
+  let columnsOf: Awaited<ReturnType<typeof readDailyViews>> | undefined;
   const views = new Map<string, Set<string>>();
   const fields: ResolvedField[] = [];
   for (const field of spec.fields ?? defaultFields(spec)) {
@@ -67,6 +67,7 @@ export async function resolveFields(session: Session, spec: DatasetSpec): Promis
       fields.push({ name, fill: fill ?? BAR_COLUMNS[sql].fill, source: { kind: "bar", column: sql } });
       continue;
     }
+    columnsOf ??= await readDailyViews(session);
     const { sql: qualified, columns } = await qualify(session, { name, sql }, columnsOf);
     const expression = { name, sql: qualified, looksAhead };
     const checked = await checkExpression(session, expression, { isIntraday: isIntraday(spec) });

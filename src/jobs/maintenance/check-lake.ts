@@ -1,6 +1,7 @@
 import { BarlakeError, messageOf } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
 import { STAGING } from "../../lake/local/work-folder.js";
+import { CheckSession } from "../../lake/maintenance/check/check-session.js";
 import { type CheckOptions, checkTable, type TableCheck } from "../../lake/maintenance/check/check-table.js";
 import type { Finding } from "../../lake/maintenance/check/finding.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -27,14 +28,16 @@ export async function checkLake(
   const checked: Omit<TableCheck, "findings">[] = [];
   const findings: Finding[] = [];
   const errors: BarlakeError[] = [];
+  using session = new CheckSession();
   for (const table of tables) {
     if (options.signal?.aborted) break;
     try {
-      const { findings: found, ...facts } = await checkTable(lake, table, options);
+      const { findings: found, ...facts } = await checkTable(lake, table, { ...options, session });
       if (facts.version >= 0 || found.length > 0) checked.push(facts);
       findings.push(...found);
     } catch (cause) {
       errors.push(errorOf(`check of table ${table.name}`, cause));
+      session.discard();
     }
   }
   try {

@@ -1,6 +1,7 @@
 import { UsageError } from "../../core/errors.js";
 import { parquetRelation } from "../../db/parquet-relation.js";
-import { Session } from "../../db/session.js";
+import type { Session } from "../../db/session.js";
+import { withSmallSession } from "../../db/small-session.js";
 import type { Lake } from "../../lake/lake.js";
 import { type ReferenceChange, referenceChanges } from "../../lake/land/reference-changes.js";
 import { RUNS, type RunStatus } from "../../schema/runs.js";
@@ -162,17 +163,17 @@ async function findRun(reader: Session, prefix: string): Promise<RunRow> {
  * @param options the caller's options in addition to the pipeline: runs with other options do not count.
  */
 export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<string, LastRun>> {
-  using session = await Session.open({ threads: 1 });
-  const runs = await parquetRelation(session, lake.filesOf(await lake.snapshot(RUNS)));
-  const rows = await session.json<
-    Omit<LastRun, "lastSuccessAt"> & { pipeline: string; success: number | null }
-  >(
-    `SELECT pipeline, status, epoch_ms(started_at)::DOUBLE AS "startedAt", epoch_ms(finished_at)::DOUBLE AS "finishedAt",
-       epoch_ms(max(finished_at) FILTER (status = 'complete') OVER (PARTITION BY pipeline))::DOUBLE AS success
-     FROM (${runs}) WHERE options = $1
-     QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY status = 'interrupted', started_at DESC) = 1`,
-    [JSON.stringify(options)],
-  );
+  const snapshot = await lake.snapshot(RUNS);
+  const rows = await withSmallSession(async (session) => {
+    const runs = await parquetRelation(session, lake.filesOf(snapshot));
+    return session.json<Omit<LastRun, "lastSuccessAt"> & { pipeline: string; success: number | null }>(
+      `SELECT pipeline, status, epoch_ms(started_at)::DOUBLE AS "startedAt", epoch_ms(finished_at)::DOUBLE AS "finishedAt",
+         epoch_ms(max(finished_at) FILTER (status = 'complete') OVER (PARTITION BY pipeline))::DOUBLE AS success
+       FROM (${runs}) WHERE options = $1
+       QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY status = 'interrupted', started_at DESC) = 1`,
+      [JSON.stringify(options)],
+    );
+  });
   return new Map(
     rows.map(({ pipeline, success, ...last }) => [
       pipeline,

@@ -1,7 +1,8 @@
 import { LakeError, messageOf } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
-import { Session } from "../../db/session.js";
+import type { Session } from "../../db/session.js";
+import { withSmallSession } from "../../db/small-session.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
 import type { Action } from "./delta-actions.js";
@@ -44,10 +45,11 @@ export async function writeCheckpoint(
     const lines = actionsOf(snapshot, now).map((action) => `${JSON.stringify(action)}\n`);
     await work.write(actions, lines);
     const columns = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);
-    using session = await openSession();
-    await session.run(
-      `COPY (SELECT * FROM read_json(${literal(actions)}, format = 'newline_delimited', columns = {${columns.join(", ")}}))
-       TO ${literal(staged)} (FORMAT parquet, COMPRESSION zstd)`,
+    await withSmallSession((session) =>
+      session.run(
+        `COPY (SELECT * FROM read_json(${literal(actions)}, format = 'newline_delimited', columns = {${columns.join(", ")}}))
+         TO ${literal(staged)} (FORMAT parquet, COMPRESSION zstd)`,
+      ),
     );
     // If another process wrote it first, the content is the same.
     await storage.putFileIfAbsent(staged, checkpointFile(table.name, version));
@@ -70,11 +72,7 @@ export async function readCheckpoint(
 ): Promise<Commit> {
   const files = literalList(paths.map((path) => storage.urlOf(path)));
   try {
-    using session = await openSession();
-    const found: Action[][] = [];
-    for (const kind of await kindsIn(session, files)) found.push(await actionsIn(session, files, kind));
-    // A kind can have more actions than a call takes arguments.
-    const actions = found.flat();
+    const actions = await withSmallSession((session) => allActionsIn(session, files));
     for (const kind of ["protocol", "metaData"]) {
       if (!actions.some((action) => kind in action)) throw new Error(`it has no ${kind}`);
     }
@@ -87,8 +85,11 @@ export async function readCheckpoint(
   }
 }
 
-function openSession(): Promise<Session> {
-  return Session.open({ threads: 1 });
+async function allActionsIn(session: Session, files: string): Promise<Action[]> {
+  const found: Action[][] = [];
+  for (const kind of await kindsIn(session, files)) found.push(await actionsIn(session, files, kind));
+  // A kind can have more actions than a call takes arguments.
+  return found.flat();
 }
 
 async function kindsIn(session: Session, files: string): Promise<string[]> {

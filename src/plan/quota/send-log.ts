@@ -23,14 +23,37 @@ const CLOCK_MARGIN_MS = 25;
  * begins: epoch milliseconds, `-Infinity` where it may be sent at once. This is safe for services that count in fixed
  * minutes, in sliding ones, or by tokens of which they save up a minute's worth.
  *
+ * @param sends ascending by `sentAt`.
  * @param limit requests a minute; below 1: one request in `1 / limit` minutes.
  */
 export function freeAt(sends: readonly Send[], limit: number): number {
-  const most = Math.max(1, Math.floor(limit));
-  if (sends.length < most) return Number.NEGATIVE_INFINITY;
-  const arrivals = sends.filter(({ isRefused }) => isRefused !== true).map(latestArrival);
-  const leaving = arrivals.sort((a, b) => b - a)[most - 1];
+  const leaving = nthNewestArrival(sends, Math.max(1, Math.floor(limit)));
   return leaving === undefined ? Number.NEGATIVE_INFINITY : leaving + spanOf(limit);
+}
+
+/**
+ * The nth newest of the latest arrivals. Arrivals are sorted only near the nth newest send: all newer sends arrive after
+ * that one was sent, and at least one of the n newest within {@link MAX_ARRIVAL_MS} of it.
+ */
+function nthNewestArrival(sends: readonly Send[], nth: number): number | undefined {
+  if (sends.length < nth) return undefined;
+  let first = sends.length;
+  for (let counted = 0; counted < nth; ) {
+    const send = sends[--first];
+    if (send === undefined) return undefined;
+    if (send.isRefused !== true) counted++;
+  }
+  const sentAt = (sends[first] as Send).sentAt;
+  while (first > 0 && (sends[first - 1] as Send).sentAt >= sentAt - MAX_ARRIVAL_MS) first--;
+  const near: number[] = [];
+  let later = 0;
+  for (let i = first; i < sends.length; i++) {
+    const send = sends[i] as Send;
+    if (send.isRefused === true) continue;
+    if (send.sentAt > sentAt + MAX_ARRIVAL_MS) later++;
+    else near.push(latestArrival(send));
+  }
+  return near.sort((a, b) => b - a)[nth - later - 1];
 }
 
 /** Number of requests in the minute up to `now`, including those in flight, without refused ones. */

@@ -14,7 +14,8 @@ import { latestDays } from "../klines/latest-days.js";
 import { readKlines } from "../klines/read-klines.js";
 import { ALL_TIME } from "../klines/requested-bars.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "../klines/series.js";
-import type { Calendars, LakeView } from "../read/lake-reader.js";
+import type { LakeView } from "../read/lake-reader.js";
+import type { Calendars } from "../read/load-calendars.js";
 import { EXT_TYPE } from "../read/reference-data.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
 

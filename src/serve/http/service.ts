@@ -21,11 +21,12 @@ import { addConnectionDraining } from "./connection-draining.js";
 import { addCors } from "./cors.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
+import { refusePath } from "./refuse-path.js";
 import { RequestError, responseOf } from "./request-error.js";
 import { bodyOf, requestLifetime } from "./request-lifetime.js";
 import { requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
-import { ENDPOINT_HANDLERS, methodsOf } from "./routes.js";
+import { ENDPOINT_HANDLERS } from "./routes.js";
 import { serviceMetrics } from "./service-metrics.js";
 
 /** The service's log; a pino logger fits. */
@@ -249,7 +250,7 @@ function addChecks(
     }
     const { url } = request.routeOptions;
     // Refuses unknown paths and methods before the body is read, whatever the key.
-    if (url === undefined) refuse(request, reply);
+    if (url === undefined) refusePath(request, reply);
     if (PUBLIC_PATHS.has(url)) return;
     const header = request.headers[API_KEY_HEADER];
     await keys.refresh?.();
@@ -282,20 +283,5 @@ function addErrors(app: FastifyInstance, { logger }: ServiceOptions): void {
     if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));
     return reply.code(status).send(body);
   });
-  app.setNotFoundHandler(refuse);
-}
-
-/** @throws {RequestError} always: the interface does not have the path, or not with this method. */
-function refuse(request: FastifyRequest, reply: FastifyReply): never {
-  const methods = methodsOf(pathOf(request));
-  if (methods.length === 0) throw new RequestError("NOT_FOUND", "path is not one of the interface's");
-  void reply.header("allow", methods.join(", "));
-  throw new RequestError(
-    "METHOD_NOT_ALLOWED",
-    `method ${request.method} is not one of ${methods.join(", ")}`,
-  );
-}
-
-function pathOf(request: FastifyRequest): string {
-  return request.url.split(/[?#]/, 1)[0] ?? "";
+  app.setNotFoundHandler(refusePath);
 }

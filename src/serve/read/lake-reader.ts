@@ -2,8 +2,6 @@ import { LakeError } from "../../core/errors.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { ExEvent } from "../../market/ex-events.js";
-import type { Region } from "../../market/regions.js";
-import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
@@ -16,7 +14,7 @@ import { NewestBars } from "../klines/newest-bars.js";
 import { SingleFlight } from "../klines/single-flight.js";
 import { FileVerifier } from "./file-verifier.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
-import { loadCalendars } from "./load-calendars.js";
+import { type Calendars, loadCalendars } from "./load-calendars.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
 import type { SessionPool } from "./session-pool.js";
 import { VersionedLoad } from "./versioned-load.js";
@@ -40,9 +38,6 @@ export interface LakeView {
   /** The trading days that the lake knows. */
   calendars(): Promise<Calendars>;
 }
-
-/** The calendar of each region. */
-export type Calendars = Readonly<Record<Region, TradingCalendar>>;
 
 /** Most symbols whose ex-events are cached: requests for ever new symbols must not fill the memory. */
 const MOST_SYMBOLS = 100_000;

@@ -2,8 +2,10 @@ import type { TradingDate } from "../../core/time.js";
 import type { Region } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
-import type { Calendars } from "./lake-reader.js";
 import type { LakeVersion } from "./lake-version.js";
+
+/** The calendar of each region. */
+export type Calendars = Readonly<Record<Region, TradingCalendar>>;
 
 /** Reads the trading days of each region; where none are known, every weekday counts as one. */
 export async function loadCalendars(version: LakeVersion): Promise<Calendars> {

@@ -158,7 +158,7 @@ async function unsortedFiles(session: Session, lake: Lake, table: TableSchema): 
 
 describe("bars straight from their columns", () => {
   test("any responses, landed in any groups, come to the same as through a table: rows, files, reports, rejects", async () => {
-    const session = await openSession();
+    const session = await openSession({ threads: 2 });
     let rejected = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -197,7 +197,7 @@ describe("bars straight from their columns", () => {
   });
 
   test("a file of many row groups is in order from its first row to its last", async () => {
-    const session = await openSession();
+    const session = await openSession({ threads: 2 });
     const lake = temporaryLake();
     const start = Date.parse("2026-03-02T01:30:00Z");
     const bars = (offset: number): PlainBar[] =>
@@ -231,7 +231,7 @@ describe("bars straight from their columns", () => {
   });
 
   test("where one partition cannot be written, no file of another stays, and the next landing completes", async () => {
-    const session = await openSession();
+    const session = await openSession({ threads: 2 });
     const lake = temporaryLake();
     const bars: PlainBar[] = [{ timestamp: T0 - DAY_MS, volume: 1n }];
     const columns = columnsOf({ "600519.SH": bars, "00700.HK": bars, "AAPL.US": bars });
@@ -255,7 +255,7 @@ describe("bars straight from their columns", () => {
   });
 
   test("columns whose bars do not ascend, or are not together, are a fault of the caller", async () => {
-    const session = await openSession();
+    const session = await openSession({ threads: 2 });
     const columns = columnsOf({
       "A.US": [
         { timestamp: 2, volume: 1n },

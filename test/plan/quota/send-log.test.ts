@@ -41,6 +41,32 @@ test("a response shows that its request had arrived; what was refused does not c
   expect(freeAt([], 1)).toBe(Number.NEGATIVE_INFINITY);
 });
 
+/** A request of a log: how long after the one before it was sent, when its response came, and whether it was refused. */
+const logged = fc.record({
+  gapMs: fc.oneof(fc.nat(3), fc.nat(1500)),
+  responseMs: fc.option(fc.nat(1500), { nil: undefined }),
+  isRefused: fc.boolean(),
+});
+
+test("a place is free as soon as all arrivals in order say so", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 9 }), fc.array(logged, { maxLength: 40 }), (limit, log) => {
+      let sentAt = 0;
+      const sends = log.map(({ gapMs, responseMs, isRefused }): Send => {
+        sentAt += gapMs;
+        return { sentAt, isRefused, ...(responseMs !== undefined && { respondedAt: sentAt + responseMs }) };
+      });
+      const arrivals = sends
+        .filter(({ isRefused }) => !isRefused)
+        .map((send) => Math.min(send.respondedAt ?? Number.POSITIVE_INFINITY, send.sentAt + 1000))
+        .sort((a, b) => b - a);
+      const nth = arrivals[limit - 1];
+      expect(freeAt(sends, limit)).toBe(nth === undefined ? Number.NEGATIVE_INFINITY : nth + MINUTE + 25);
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test("the last minute is counted, and what can no longer matter is forgotten", () => {
   const sends = [-MINUTE, 1 - MINUTE, -5, 0, 7].map((sentAt): Send => ({ sentAt }));
   expect(usedInMinute([...sends, { sentAt: 0, isRefused: true }], 0)).toBe(3);

@@ -1,5 +1,5 @@
 import { BarlakeError, messageOf } from "../../../core/errors.js";
-import { Session } from "../../../db/session.js";
+import type { Session } from "../../../db/session.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { contentHash } from "../../files/content-hash.js";
 import { hashInName } from "../../files/data-file.js";
@@ -10,6 +10,7 @@ import { checkFiles, finder, unknownFiles } from "./check-files.js";
 import { checkKeys, type ReadFile } from "./check-keys.js";
 import { checkLog } from "./check-log.js";
 import { checkRows } from "./check-rows.js";
+import { CheckSession } from "./check-session.js";
 import { type Finding, RESTORE } from "./finding.js";
 
 export interface CheckOptions {
@@ -21,6 +22,8 @@ export interface CheckOptions {
   readonly signal?: AbortSignal;
   /** Called before each file is read. */
   readonly onProgress?: (progress: CheckProgress) => void;
+  /** Where files are read, shared with the checks of other tables. @default its own */
+  readonly session?: CheckSession;
 }
 
 /** Progress of reading a table's files. */
@@ -69,7 +72,9 @@ export async function checkTable(
   if (log.whole !== undefined) findings.push(...unknownFiles(log.whole, stored));
   let rows = 0;
   if (options.deep === true) {
-    const read = await readFiles(lake, snapshot, files.present, findings, options);
+    using own = new CheckSession();
+    const session = options.session ?? own;
+    const read = await readFiles(session, lake, snapshot, files.present, findings, options);
     rows = read.reduce((sum, { facts }) => sum + facts.rows, 0);
     if (options.now !== undefined) {
       const sound = read.map(({ file }) => file);
@@ -77,7 +82,7 @@ export async function checkTable(
         findings.push(notRecorded(snapshot, error)),
       );
     }
-    if (!options.signal?.aborted) findings.push(...(await checkPartitions(lake, snapshot, read)));
+    if (!options.signal?.aborted) findings.push(...(await checkPartitions(session, lake, snapshot, read)));
   }
   const bytes = [...snapshot.files.values()].reduce((sum, { size }) => sum + size, 0);
   return { table: table.name, version: snapshot.version, files: snapshot.files.size, bytes, rows, findings };
@@ -107,6 +112,7 @@ async function newestOf(lake: Lake, table: TableSchema): Promise<Snapshot | unde
 
 /** Reads files one after the other, and adds what is wrong to the findings. @returns the files that could be read. */
 async function readFiles(
+  session: CheckSession,
   lake: Lake,
   snapshot: Snapshot,
   files: readonly DataFile[],
@@ -116,27 +122,18 @@ async function readFiles(
   const { name } = snapshot.table;
   const read: ReadFile[] = [];
   let [rows, bytes] = [0, 0];
-  let session = await Session.open();
-  try {
-    for (const [done, file] of files.entries()) {
-      if (signal?.aborted) break;
-      onProgress?.({ table: name, file: file.path, done, total: files.length, rows, bytes });
-      const found: Finding[] = [];
-      const facts = await readFile(session, lake, snapshot, file, found);
-      // A file that was replaced and vacuumed during the check is no finding.
-      if (facts === undefined && !(await isLive(lake, snapshot, file))) continue;
-      findings.push(...found);
-      bytes += file.size;
-      rows += facts?.rows ?? 0;
-      if (facts !== undefined) read.push({ file, facts });
-      else {
-        // Damaged bytes may have left the database in any state.
-        session.close();
-        session = await Session.open();
-      }
-    }
-  } finally {
-    session.close();
+  for (const [done, file] of files.entries()) {
+    if (signal?.aborted) break;
+    onProgress?.({ table: name, file: file.path, done, total: files.length, rows, bytes });
+    const found: Finding[] = [];
+    const facts = await readFile(await session.open(), lake, snapshot, file, found);
+    if (facts === undefined) session.discard();
+    // A file that was replaced and vacuumed during the check is no finding.
+    if (facts === undefined && !(await isLive(lake, snapshot, file))) continue;
+    findings.push(...found);
+    bytes += file.size;
+    rows += facts?.rows ?? 0;
+    if (facts !== undefined) read.push({ file, facts });
   }
   return read;
 }
@@ -174,6 +171,7 @@ async function isLive(lake: Lake, { table }: Snapshot, { path }: DataFile): Prom
 }
 
 async function checkPartitions(
+  session: CheckSession,
   lake: Lake,
   snapshot: Snapshot,
   read: readonly ReadFile[],
@@ -185,9 +183,8 @@ async function checkPartitions(
     if (others === undefined) partitions.set(id, [one]);
     else others.push(one);
   }
-  using session = await Session.open();
   const findings: Finding[] = [];
   for (const files of partitions.values())
-    findings.push(...(await checkKeys(session, lake, snapshot, files)));
+    findings.push(...(await checkKeys(await session.open(), lake, snapshot, files)));
   return findings;
 }

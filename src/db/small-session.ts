@@ -1,0 +1,43 @@
+import { Session } from "./session.js";
+
+/** A database, and how many uses of it go on. */
+interface SharedDatabase {
+  readonly root: Promise<Session>;
+  uses: number;
+}
+
+/** The database for the next use. */
+let current: SharedDatabase | undefined;
+
+/**
+ * Runs work that needs a few small queries with a session of its own, in a database of one thread that all such work of
+ * the process shares: to open a database takes 15 ms, and a command reads the checkpoints of a dozen tables. The work
+ * leaves nothing in the database but temporary tables.
+ */
+export async function withSmallSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  current ??= { root: open(), uses: 0 };
+  const database = current;
+  database.uses += 1;
+  try {
+    using session = await (await database.root).sibling();
+    return await work(session);
+  } catch (error) {
+    // A damaged file may have left the database in any state: the next use opens another one.
+    if (current === database) current = undefined;
+    throw error;
+  } finally {
+    database.uses -= 1;
+    if (current !== database && database.uses === 0)
+      await database.root.then(
+        (root) => root.close(),
+        () => {},
+      );
+  }
+}
+
+async function open(): Promise<Session> {
+  const root = await Session.open({ threads: 1 });
+  // It stays open for as long as the process, and reads each file once.
+  await root.run("SET enable_external_file_cache = false");
+  return root;
+}
