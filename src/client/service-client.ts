@@ -69,8 +69,8 @@ export interface ReadResponse<T> {
   readonly durationMs: number;
 }
 
-/** Refusals for the quota after which a request fails. */
-const MAX_WAITS = 20;
+/** Refusals for the quota after which a request fails: eight minutes of them, where none says how long to wait. */
+const MAX_WAITS = 24;
 
 /**
  * Sends requests to one service, obeys its quota, and retries where that can help. It passes on bytes and decodes none.
