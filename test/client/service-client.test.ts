@@ -133,7 +133,7 @@ test("refusals cost no retry, whether a retry is left or not, and have an end of
     },
   );
   await expect(never.bars()).rejects.toMatchObject({ status: 429 });
-  expect(never.service.seen).toHaveLength(21);
+  expect(never.service.seen).toHaveLength(25);
   expect(never.client.quotaOf("klines")).toMatchObject({ limit: 1, learned: true, waits: 21 });
 });
 
