@@ -175,7 +175,7 @@ export class Session implements Disposable {
   /** Computes an expression's value, or casts a text to its type. @throws {QueryError} with the expression. */
   async value(expression: string, values: NamedValues, text?: string): Promise<TypedValue> {
     const compute = () => computeValue(this.#connection, expression, values, text);
-    return this.#guard(expression, compute).finally(() => this.checkReads());
+    return this.#guard(expression, compute).then((value) => this.checkReads().then(() => value));
   }
 
   /** Runs `use` with the batch readable as the given table expression. */

@@ -18,7 +18,7 @@ export async function removeWritten(
   if (written.length === 0) return;
   const databases = await connection.run("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL");
   const kept = new Set(
-    (await databases.getRows()).flatMap(([path]) => [`${path}`, `${path}.wal`].map(realPath)),
+    (await databases.getRows()).flatMap(([path]) => [String(path), `${String(path)}.wal`].map(realPath)),
   );
   const spills = `${realPath(spillFolder) ?? spillFolder}${sep}`;
   for (const path of written) {

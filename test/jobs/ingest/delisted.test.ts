@@ -18,9 +18,13 @@ const DAYS = Array.from({ length: 60 }, (_, n) => Date.parse("2024-01-01T16:00:0
   (ms) => ![5, 6].includes(new Date(ms).getUTCDay()),
 );
 
-/** A market that an instrument leaves; it has bars until then. */
-function leaving(listed: () => readonly string[]): Script {
+/** A market that an instrument leaves, and its universe; it has bars until then. */
+function leaving(listed: () => readonly string[], members: () => readonly string[] = listed): Script {
   return (seen, response) => {
+    const universe = { id: "U", name: "u", category: "c", region: "CN", symbol_count: members().length };
+    if (seen.path.endsWith("/universes")) return json(response, 200, { data: [universe] });
+    if (seen.path.endsWith("/universes/batch"))
+      return json(response, 200, { data: { U: { ...universe, symbols: members() } } });
     const instruments = listed().map((symbol) => ({
       symbol,
       code: symbol.slice(0, 6),
@@ -91,3 +95,27 @@ test.each([true, false])(
     ]);
   },
 );
+
+test("a member that left a universe is requested until then, also while it is still listed", async () => {
+  const listed = ["600519.SH", "601398.SH"];
+  let members = listed;
+  const { service, clock, run } = await scriptedMarket(
+    leaving(
+      () => listed,
+      () => members,
+    ),
+    "2024-01-13T00:00:00Z",
+  );
+  await run(REFERENCE);
+  clock.advance(10 * DAY);
+  members = ["600519.SH"];
+  await run(REFERENCE);
+  const asked = async (): Promise<unknown[]> => {
+    const before = service.seen.length;
+    expect(await run(DAILY, { universes: ["U"] })).toMatchObject({ status: "complete" });
+    return [...new Set(service.seen.slice(before).map(({ query }) => query.get("symbols")))];
+  };
+  expect(await asked()).toEqual(["600519.SH,601398.SH"]);
+  clock.advance(3 * DAY);
+  expect(await asked()).toEqual(["600519.SH"]);
+});
