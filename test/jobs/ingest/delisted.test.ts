@@ -116,6 +116,9 @@ test("a member that left a universe is requested until then, also while it is st
     return [...new Set(service.seen.slice(before).map(({ query }) => query.get("symbols")))];
   };
   expect(await asked()).toEqual(["600519.SH,601398.SH"]);
+  // The day on which it left was not final yet.
+  clock.advance(3 * DAY);
+  expect(await asked()).toEqual(["600519.SH,601398.SH"]);
   clock.advance(3 * DAY);
   expect(await asked()).toEqual(["600519.SH"]);
 });
