@@ -23,10 +23,11 @@ export { TABLES } from "./schema/tables.js";
 
 export { batchesToIpc, type IpcFormat } from "./arrow/batches-ipc.js";
 export type { Fill, Scan, ScanColumn, ScanSource } from "./arrow/scan/table-scan.js";
-export type { FileRead } from "./db/file-reads.js";
 export type { NamedValues, TypedValue } from "./db/named-values.js";
+export type { ReadCheck } from "./db/reads/checked-reads.js";
+export type { FileRead } from "./db/reads/file-reads.js";
 export type { PlainValue, ResultColumn as ReaderColumn, RowReader } from "./db/row-reader.js";
-export { type Bindings, type ReadCheck, Session } from "./db/session.js";
+export { type Bindings, Session } from "./db/session.js";
 export type { SessionOptions } from "./db/session-options.js";
 export type { ResultColumn, ResultValue, StatementResult, ValueKind } from "./db/statement-result.js";
 export type { ReadableTables, RefusedTable } from "./lake/lake-views.js";

@@ -56,6 +56,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^dataset\/store\//, for: "the folder of a dataset" },
   { name: /^dataset\/panel\/panel-spool\.ts$/, for: "spilled panels" },
   { name: /^db\/(session|file-fault)\.ts$/, for: "the folder for spilled data, and how full its disk is" },
+  { name: /^db\/reads\/written-files\.ts$/, for: "files that a failed COPY has written" },
   { name: /^db\/view-template\.ts$/, for: "the template of views, which the build makes" },
   { name: /^db\/view-files\.ts$/, for: "views, which come with the program, and the user's" },
   {
@@ -73,6 +74,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
  */
 const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^client\/system-clock\.ts$/, for: "the machine's clock" },
+  { name: /^db\/interrupt-on\.ts$/, for: "repeated interrupts of a statement" },
   { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
   { name: /^lease\/leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },

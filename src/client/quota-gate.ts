@@ -1,5 +1,12 @@
 import { type Clock, MINUTE_MS } from "../core/time.js";
 import {
+  afterRefusedTest,
+  afterWait,
+  type MinuteTurn,
+  type Refusals,
+  testAt,
+} from "../plan/quota/minute-turn.js";
+import {
   afterAcceptance,
   afterRefusal,
   initialRate,
@@ -12,9 +19,6 @@ import { countedAt, freeAt, recentSends, type Send, usedInMinute } from "../plan
 
 /** Part of a wait that is added to it, as the clocks of two machines differ: 25 ms in a minute. */
 const CLOCK_DRIFT = 25 / MINUTE_MS;
-/** Pauses after refusals without a wait: the first; each further one doubles, up to the longest. */
-const FIRST_PAUSE_MS = 1000;
-const MAX_PAUSE_MS = MINUTE_MS / 2;
 
 /** The state of a group's quota. */
 export interface QuotaState {
@@ -62,7 +66,9 @@ export class QuotaGate {
   #scout: Send | "needed" | undefined;
   /** The last request before the last step of a trial. */
   #lastStep: Send | undefined;
-  #pausesWithoutHint = 0;
+  /** Refusals in a row that gave no wait, and when the last refused request was sent. */
+  #silent: (Refusals & { readonly sentAt: number }) | undefined;
+  #turn: MinuteTurn | undefined;
   #waits = 0;
 
   constructor(options: QuotaGateOptions) {
@@ -126,7 +132,9 @@ export class QuotaGate {
     send.respondedAt = now;
     if (this.#scout === send) this.#scout = undefined;
     if (send.sentAt <= (this.#refusal?.at ?? -1)) return;
-    this.#pausesWithoutHint = 0;
+    if (this.#silent !== undefined)
+      this.#turn = afterWait(this.#turn, this.#silent.sentAt, { sentAt: send.sentAt, respondedAt: now });
+    this.#silent = undefined;
     const rate = this.#rate;
     if (rate.suspicion === undefined && rate.proven === undefined && rate.pressure === 0) return;
     const since = rate.suspicion?.resumesAt ?? 0;
@@ -145,10 +153,14 @@ export class QuotaGate {
     if (this.#refusal === undefined || send.sentAt > this.#refusal.at) {
       this.#refusal = { before: this.#rate, at: now };
       this.#waits += 1;
-      if (retryAfterMs === undefined) this.#pausesWithoutHint += 1;
+      if (retryAfterMs === undefined) {
+        const turnsOverAt = freeAt(this.#sends, countedAt(this.#sends, send));
+        if (this.#silent) this.#turn = afterRefusedTest(this.#turn, this.#silent.since, send.sentAt);
+        const first = this.#silent ?? { count: 0, since: now, turnsOverAt };
+        this.#silent = { ...first, count: first.count + 1, sentAt: send.sentAt };
+      }
     }
-    const pauseMs =
-      retryAfterMs ?? Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#pausesWithoutHint - 1));
+    const pauseMs = retryAfterMs ?? (this.#silent ? testAt(this.#turn, this.#silent, now) - now : 0);
     this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + Math.floor(pauseMs * CLOCK_DRIFT));
     this.#scout = "needed";
     this.#learn(this.#afterRefusal(this.#refusal, send, retryAfterMs));
@@ -178,7 +190,8 @@ export class QuotaGate {
   #freeAt(): number {
     const limit = this.#limit;
     if (limit === undefined) return Number.NEGATIVE_INFINITY;
-    const spaced = this.#rate.isSpaced ? (this.#sends.at(-1)?.sentAt ?? 0) + MINUTE_MS / limit : 0;
+    const last = this.#rate.isSpaced && this.#sends.findLast(({ isRefused }) => isRefused !== true);
+    const spaced = last ? last.sentAt + MINUTE_MS / limit : 0;
     return Math.max(freeAt(this.#sends, limit), spaced);
   }
 

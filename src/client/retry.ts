@@ -3,8 +3,8 @@ import { ServiceError, TransportError, WireError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import { isNotOffered, isOverQuota } from "./response-error.js";
 
-/** Refusals for the quota after which a request fails. */
-const MAX_REFUSALS = 20;
+/** Refusals for the quota after which a request fails: eight minutes of them, where none says how long to wait. */
+const MAX_REFUSALS = 24;
 
 export interface RetryOptions {
   readonly clock: Clock;

@@ -4,6 +4,7 @@ import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../core/errors.js";
 import { dateOfEpochDay } from "../core/time.js";
+import { interruptOn } from "../db/interrupt-on.js";
 import { OWN_VIEWS, readViewFiles } from "../db/view-files.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
@@ -54,7 +55,7 @@ export interface BuildReport extends Manifest {
  * it is complete.
  *
  * @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be replaced; for
- * appending where existing days would change. @throws {LakeError} for a file of the lake that is missing or damaged.
+ * appending where existing days would change; the signal's reason once it aborts. @throws {LakeError} for a file of the lake that is missing or damaged.
  */
 export async function buildDataset(
   lake: Lake,
@@ -78,18 +79,20 @@ export async function buildDataset(
     pointInTime,
   );
   using reader = session;
-  const stop = (): void => reader.interrupt();
-  options.signal?.addEventListener("abort", stop);
+  using _ = interruptOn(reader, options.signal);
   try {
     if (options.verify !== false) await verifySources(lake, snapshots, spec);
+    options.signal?.throwIfAborted();
     const panel = await openPanel(reader, spec);
     const manifest = await makeFolder(folder, { replace: existing !== "refuse" }, async (draft) => {
       const writing = await writeFiles(panel, draft, { reader, lake, options });
       return await writeManifest(panel, draft, { ...writing, lake, snapshots });
     });
     return { ...manifest, folder, newRows: manifest.rows - (earlier?.rows ?? 0) };
-  } finally {
-    options.signal?.removeEventListener("abort", stop);
+  } catch (error) {
+    // What a statement says of the interrupt is no news to whoever caused it.
+    options.signal?.throwIfAborted();
+    throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 import {
   type DuckDBConnection,
   type DuckDBPreparedStatement,
+  type DuckDBResult,
   type DuckDBType,
   DuckDBTypeId,
   type DuckDBValue,
@@ -33,6 +34,40 @@ export function bindNamed(statement: DuckDBPreparedStatement, values: NamedValue
     }
     statement.bindValue(index, found.value, found.type);
   }
+}
+
+/** A statement that is prepared, with its values, when it starts. */
+export interface NamedStatement extends Disposable {
+  /** Starts it, and gives its rows as they are computed. */
+  readonly stream: () => Promise<DuckDBResult>;
+  /** Runs it to its end. */
+  readonly run: () => Promise<DuckDBResult>;
+}
+
+/** A statement with values: to be started once. */
+export function namedStatement(
+  connection: DuckDBConnection,
+  sql: string,
+  values: NamedValues,
+): NamedStatement {
+  let open: DuckDBPreparedStatement | undefined;
+  /** DuckDB makes several statements of some, such as PIVOT: the ones before the last are run. */
+  const prepared = async (): Promise<DuckDBPreparedStatement> => {
+    const statements = await connection.extractStatements(sql);
+    for (let index = 0; ; index++) {
+      open = await statements.prepare(index);
+      bindNamed(open, values);
+      if (index === statements.count - 1) return open;
+      await open.run();
+      open.destroySync();
+      open = undefined;
+    }
+  };
+  return {
+    stream: async () => (await prepared()).stream(),
+    run: async () => (await prepared()).run(),
+    [Symbol.dispose]: () => open?.destroySync(),
+  };
 }
 
 /**

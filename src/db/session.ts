@@ -19,48 +19,47 @@ import { registerTableScan, type Scan, type ScanSource, type TableScans } from "
 import { BarlakeError, QueryError } from "../core/errors.js";
 import { createInstance } from "./create-instance.js";
 import { explained } from "./file-fault.js";
-import { type FileRead, FileReads } from "./file-reads.js";
-import { bindNamed, computeValue, type NamedValues, type TypedValue } from "./named-values.js";
+import {
+  bindNamed,
+  computeValue,
+  type NamedValues,
+  namedStatement,
+  type TypedValue,
+} from "./named-values.js";
+import { CheckedReads, type ReadCheck } from "./reads/checked-reads.js";
 import { RowReader } from "./row-reader.js";
 import type { SessionOptions } from "./session-options.js";
 import { readResult, type StatementResult } from "./statement-result.js";
-import { isStoring, undoUnless } from "./undo-changes.js";
-import { type WhyStopped, wholeResult, whyStopped } from "./whole-result.js";
+import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "./whole-result.js";
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
 export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
-
-/** Checks files that statements have read. If it throws, the last statement that read them fails with that error. */
-export type ReadCheck = (reads: readonly FileRead[]) => Promise<void>;
-
-/** The hint for a result that stopped: its reader may already have passed rows on. */
-const STOPPED_HINT = "the rows that came before the error are not the whole result";
 
 /** A DuckDB database with one connection, in UTC. Not for concurrent statements: open several. */
 export class Session implements Disposable {
   readonly #instance: DuckDBInstance;
   readonly #connection: DuckDBConnection;
   readonly #scans: TableScans;
-  /** Where the database spills; undefined in a session that does not own the database. */
-  readonly #spillFolder: string | undefined;
+  /** Whether the database closes with this session. */
+  readonly #isOwner: boolean;
   #interrupts = 0;
-  #reads: { readonly files: FileReads; readonly check: ReadCheck } | undefined;
+  #reads: CheckedReads | undefined;
   #isClosed = false;
   /** Shared by a session and its siblings. */
-  readonly #database: { isClosed: boolean };
+  readonly #database: { readonly spillFolder: string; isClosed: boolean };
 
   private constructor(
     instance: DuckDBInstance,
     connection: DuckDBConnection,
     scans: TableScans,
-    spillFolder: string | undefined,
-    database: { isClosed: boolean } = { isClosed: false },
+    database: { readonly spillFolder: string; isClosed: boolean },
+    isOwner: boolean,
   ) {
     this.#database = database;
     this.#instance = instance;
     this.#connection = connection;
     this.#scans = scans;
-    this.#spillFolder = spillFolder;
+    this.#isOwner = isOwner;
   }
 
   static async open(options: SessionOptions = {}): Promise<Session> {
@@ -77,13 +76,18 @@ export class Session implements Disposable {
     await connection.run("SET TimeZone = 'UTC'");
     // Otherwise the client writes instants as text in the machine's zone, and ignores the session's zone.
     DuckDBTimestampTZValue.timezoneOffsetInMinutes = 0;
-    return new Session(instance, connection, registerTableScan(connection), spillFolder);
+    return new Session(
+      instance,
+      connection,
+      registerTableScan(connection),
+      { spillFolder, isClosed: false },
+      true,
+    );
   }
 
   /** Runs one statement. @throws {QueryError} with the statement. */
   async run(sql: string, bindings?: Bindings): Promise<DuckDBMaterializedResult> {
-    const values = bindings as DuckDBValue[] | undefined;
-    return this.#whole(sql, () => this.#stored(sql, () => this.#connection.run(sql, values)));
+    return this.#whole(sql, () => this.#connection.run(sql, bindings as DuckDBValue[] | undefined));
   }
 
   /**
@@ -94,7 +98,11 @@ export class Session implements Disposable {
   async stream(sql: string, bindings?: Bindings): Promise<DuckDBResult> {
     const values = bindings as DuckDBValue[] | undefined;
     return this.#guard(sql, async () => {
-      const result = await this.#stored(sql, () => this.#connection.stream(sql, values));
+      const result = await this.#undoable<DuckDBResult>(
+        sql,
+        () => this.#connection.stream(sql, values),
+        () => this.#connection.run(sql, values),
+      );
       return wholeResult(
         result,
         this.#whyStopped(sql, (statement) => values && statement.bind(values)),
@@ -129,10 +137,7 @@ export class Session implements Disposable {
 
   /** Runs one query and returns its rows as objects of DuckDB's values, int64 as bigint. For small results. */
   async rows<Row = Record<string, DuckDBValue>>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    const reader = await this.#whole(sql, () =>
-      this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
-    );
-    return reader.getRowObjects() as Row[];
+    return (await this.#all(sql, bindings)).getRowObjects() as Row[];
   }
 
   /**
@@ -140,10 +145,7 @@ export class Session implements Disposable {
    * timestamps are Date.
    */
   async json<Row = Record<string, unknown>>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    const reader = await this.#whole(sql, () =>
-      this.#connection.runAndReadAll(sql, bindings as DuckDBValue[] | undefined),
-    );
-    return reader.getRowObjectsJS() as Row[];
+    return (await this.#all(sql, bindings)).getRowObjectsJS() as Row[];
   }
 
   /**
@@ -151,7 +153,8 @@ export class Session implements Disposable {
    */
   async preview(sql: string, limit: number): Promise<{ names: string[]; rows: unknown[][]; more: boolean }> {
     const reader = new DuckDBResultReader(await this.stream(sql));
-    await this.#whole(sql, () => reader.readUntil(limit + 1));
+    await this.#guard(sql, () => reader.readUntil(limit + 1));
+    await this.checkReads();
     const rows = reader.getRowsJson() as unknown[][];
     return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
   }
@@ -161,23 +164,18 @@ export class Session implements Disposable {
    */
   async result(sql: string, values: NamedValues, limit: number): Promise<StatementResult> {
     return this.#guard(sql, async () => {
-      const statement = await this.#connection.prepare(sql);
-      try {
-        bindNamed(statement, values);
-        const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
-        const result = wholeResult(await this.#stored(sql, () => statement.stream()), why, () =>
-          this.checkReads(),
-        );
-        return await readResult(result, limit);
-      } finally {
-        statement.destroySync();
-      }
+      using statement = namedStatement(this.#connection, sql, values);
+      const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
+      const started = await this.#undoable(sql, statement.stream, statement.run);
+      const result = wholeResult(started, why, () => this.checkReads());
+      return await readResult(result, limit);
     });
   }
 
   /** Computes an expression's value, or casts a text to its type. @throws {QueryError} with the expression. */
   async value(expression: string, values: NamedValues, text?: string): Promise<TypedValue> {
-    return this.#whole(expression, () => computeValue(this.#connection, expression, values, text));
+    const compute = () => computeValue(this.#connection, expression, values, text);
+    return this.#guard(expression, compute).then((value) => this.checkReads().then(() => value));
   }
 
   /** Runs `use` with the batch readable as the given table expression. */
@@ -213,14 +211,13 @@ export class Session implements Disposable {
    * it fails, the result ends with that error, whichever method returned it.
    */
   async onReads(check: ReadCheck): Promise<void> {
-    this.#reads = { files: await FileReads.open(this.#instance), check };
+    const { spillFolder } = this.#database;
+    this.#reads = await CheckedReads.open(this.#instance, this.#connection, check, spillFolder);
   }
 
   /** Checks the files that were read so far: for callers that do not read a result to its end. */
   async checkReads(): Promise<void> {
-    if (this.#reads === undefined) return;
-    const { files, check } = this.#reads;
-    await check(await files.take());
+    await this.#reads?.check();
   }
 
   /** Stops the statement that is running. */
@@ -237,18 +234,18 @@ export class Session implements Disposable {
     this.#expectOpen("sibling");
     const connection = await this.#instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
-    return new Session(this.#instance, connection, this.#scans, undefined, this.#database);
+    return new Session(this.#instance, connection, this.#scans, this.#database, false);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#reads?.files.close();
+    this.#reads?.close();
     this.#connection.closeSync();
-    if (this.#spillFolder === undefined) return;
+    if (!this.#isOwner) return;
     this.#database.isClosed = true;
     this.#instance.closeSync();
-    rmSync(this.#spillFolder, { recursive: true, force: true });
+    rmSync(this.#database.spillFolder, { recursive: true, force: true });
   }
 
   [Symbol.dispose](): void {
@@ -263,22 +260,25 @@ export class Session implements Disposable {
         this.#interrupts > interrupts
           ? new Error("INTERRUPT Error: Interrupted!")
           : await whyStopped(this.#connection, sql, bind);
-      const { message, hint } = explained(reason ?? new Error(`the result stopped after ${rows} rows`));
-      return new QueryError(message, sql, { hint: hint ?? STOPPED_HINT, cause: reason });
+      return stoppedError(sql, rows, reason);
     };
+  }
+
+  async #all(sql: string, bindings?: Bindings): Promise<DuckDBResultReader> {
+    const values = bindings as DuckDBValue[] | undefined;
+    return this.#whole(sql, () => this.#connection.runAndReadAll(sql, values));
   }
 
   /** Runs a statement to its end, and checks the files that it read. */
   async #whole<T>(sql: string, run: () => Promise<T>): Promise<T> {
-    const value = await this.#guard(sql, run);
+    const value = await this.#guard(sql, () => this.#undoable(sql, run));
     await this.checkReads();
     return value;
   }
 
-  /** Runs a statement; what it stores does not stay where the check of the files that it read fails. */
-  async #stored<T>(sql: string, run: () => Promise<T>): Promise<T> {
-    if (this.#reads === undefined || !(await isStoring(this.#connection, sql))) return run();
-    return undoUnless(this.#connection, run, () => this.checkReads());
+  /** Runs a statement. @param change runs one that may change something to its end. */
+  async #undoable<T>(sql: string, query: () => Promise<T>, change = query): Promise<T> {
+    return this.#reads === undefined ? query() : this.#reads.run(sql, query, change);
   }
 
   async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {

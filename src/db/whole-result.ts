@@ -6,7 +6,11 @@ import {
   ResultReturnType,
   StatementType,
 } from "@duckdb/node-api";
-import { messageOf } from "../core/errors.js";
+import { messageOf, QueryError } from "../core/errors.js";
+import { explained } from "./file-fault.js";
+
+/** The hint for a result that stopped: its reader may already have passed rows on. */
+const STOPPED_HINT = "the rows that came before the error are not the whole result";
 
 /** Makes the error for a result that stopped after a number of rows. */
 export type WhyStopped = (rows: number) => Promise<Error>;
@@ -86,6 +90,12 @@ export async function whyStopped(
   } finally {
     again.destroySync();
   }
+}
+
+/** The error of a query whose result stopped after some rows. */
+export function stoppedError(sql: string, rows: number, reason: Error | undefined): QueryError {
+  const { message, hint } = explained(reason ?? new Error(`the result stopped after ${rows} rows`));
+  return new QueryError(message, sql, { hint: hint ?? STOPPED_HINT, cause: reason });
 }
 
 /** Whether a text is a single statement that only reads. */

@@ -51,8 +51,8 @@ async function recover(
   });
   const countFrom = (times: readonly number[], start: number): number =>
     times.filter((at) => at >= start && at < start + MEASURED).length;
-  // A service gives its quota in bursts: the measure begins with one. Without hints there is one in two minutes at times.
-  const latest = from + (more.hints ? 1 : 2) * MINUTE;
+  // A service gives its quota in bursts: the measure begins with one.
+  const latest = from + MINUTE;
   const starts = outcome.passed.filter((at) => at >= from && at < latest);
   const most = Math.max(0, ...starts.map((at) => countFrom(outcome.passed, at)));
   const inMinutes = MEASURED / MINUTE;
@@ -96,7 +96,7 @@ describe.each(Object.entries(SERVICES))("a service that counts by %s", (_, servi
           others: others.map((one) => ({ ...one.span, perMinute: limit * one.part })),
           strays: strays.map(({ span: at, ...one }) => ({ ...at, ...one })),
         });
-        expect(outcome.part).toBeGreaterThanOrEqual(hints ? 0.95 : 0.85);
+        expect(outcome.part).toBeGreaterThanOrEqual(0.95);
         expect(outcome.lessons).toBeLessThanOrEqual(LESSONS_A_MINUTE + 0.02 * limit);
       }),
       { numRuns: Number(process.env.RUNS ?? 5), seed: SEED, endOnFailure: true },

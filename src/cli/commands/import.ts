@@ -55,7 +55,8 @@ The symbol comes from a column of that name, or else from the file's name: 60051
 Times are epoch milliseconds, or dates and times in the exchange's own zone.
 Rows that break the schema are kept in rejects/ with file, line and reason, once; the others land. Of a file that cannot
 be read, or of a .gz or .zst that was cut short, nothing lands; the other files do. 700.HK is taken as 00700.HK.
-Exit codes: 0 imported, 1 a file could not be read or no row could be taken, 2 wrong usage.
+Exit codes: 0 imported, 1 a file could not be read or no row could be taken, 2 wrong usage, 130 interrupted before
+anything has landed.
 
 Examples:
   barlake import bars_1d prices/*.csv.gz
@@ -75,7 +76,7 @@ Examples:
           openLake(options),
           table,
           files,
-          { map, volumeUnit, barLabel, runId: newRunId(systemClock.now()) },
+          { map, volumeUnit, barLabel, runId: newRunId(systemClock.now()), signal: cli.signal },
           systemClock,
           (done) => view.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
         )

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Option } from "commander";
 import { QueryError, UsageError } from "../../core/errors.js";
+import { interruptOn } from "../../db/interrupt-on.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
@@ -86,7 +87,7 @@ Examples:
           pointInTimeOf(options),
         );
         using reader = session;
-        cli.signal.addEventListener("abort", () => reader.interrupt());
+        using _ = interruptOn(reader, cli.signal);
         if (found !== undefined && isShownAsNotebook(found, options)) {
           const { limit = NOTEBOOK_ROWS } = options;
           const place = { session: reader, snapshots, asOf: options.asOf, limit, signal: cli.signal };
@@ -131,7 +132,7 @@ async function run(
 ): Promise<void> {
   const { output, mode, limit, format = (output && formatOfFile(output)) || undefined } = options;
   const sql = await sqlOf(given, options);
-  if (sql !== undefined) return runStatements(session, lake, sql, { output, mode, limit, format });
+  if (sql !== undefined) return runStatements(session, lake, sql, { output, mode, limit, format, signal });
   const historyFile = join(stateFolder(), "sql_history");
   await runShell(session, lake, { settings: { mode, limit, timing: true }, historyFile, signal });
 }

@@ -20,6 +20,8 @@ export interface StatementsOptions {
   readonly mode: TableMode;
   /** Rows of a table. @default 40 */
   readonly limit?: number | undefined;
+  /** No further statement begins once it aborts. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const ROWS = 40;
@@ -39,6 +41,7 @@ export async function runStatements(
   const statements = allStatements(sql);
   const startedAt = performance.now();
   for (const [index, statement] of statements.entries()) {
+    options.signal?.throwIfAborted();
     const isLast = index === statements.length - 1;
     const work = (): Promise<unknown> => {
       if (format !== "table")

@@ -8,4 +8,6 @@ export interface ImportOptions {
   readonly barLabel: "end" | "start";
   /** Identifies the run, for the log; names the file of rejects. */
   readonly runId: string;
+  /** Ends the import before its next file. Once all files are read, they land as a whole. */
+  readonly signal?: AbortSignal;
 }

@@ -73,7 +73,8 @@ interface Import {
  *
  * @param onFile called after each file, for a progress bar.
  * @throws {UsageError} for a map to an unknown column, and when the only file lacks a column that the table needs;
- *   {@link BarlakeError} when a compressed file is truncated; {@link UnfinishedImport} when an error followed a landing.
+ *   {@link BarlakeError} when a compressed file is truncated; {@link UnfinishedImport} when an error followed a landing; the
+ *   signal's reason once it aborts, when nothing has landed.
  */
 export async function runImport(
   lake: Lake,
@@ -100,6 +101,7 @@ export async function runImport(
       await rejectFile(rejects, name, path, error);
     }
     onFile(index + 1);
+    options.signal?.throwIfAborted();
   }
   const now = clock.now();
   const landed: LandReport[] = [];

@@ -13,6 +13,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../ledger/ledger-windows.js";
 import type { RunContext } from "../run/run-context.js";
+import { endOfDay } from "./choose-symbols.js";
 import { regionCalendars } from "./region-calendars.js";
 
 /** Windows that were requested within this time are not checked again. */
@@ -30,6 +31,8 @@ export interface BarsDemand {
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
   /** Whether symbols are requested only until they were seen to be delisted. @default false */
   readonly endsAtDelisting?: boolean;
+  /** When symbols are no longer requested, because they left the universes that were chosen; epoch milliseconds. */
+  readonly leavingAt?: ReadonlyMap<string, number> | undefined;
   /** Whether empty windows without a certain explanation are requested before they are due. @default false */
   readonly allHoles?: boolean | undefined;
 }
@@ -56,7 +59,10 @@ export function barsTable(period: LandedPeriod): TableSchema {
 /** Reads the facts of a plan. */
 export async function readPlanFacts(
   context: Pick<RunContext, "session" | "lake"> & { readonly clock: Pick<Clock, "now"> },
-  demand: Pick<BarsDemand, "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting">,
+  demand: Pick<
+    BarsDemand,
+    "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting" | "leavingAt"
+  >,
 ): Promise<PlanFacts> {
   const { session, lake, clock } = context;
   const now = clock.now();
@@ -72,13 +78,11 @@ export async function readPlanFacts(
     openHoles: demand.allHoles ? "all" : "due",
   });
   const delistedAt = await readDelistings(context);
-  if (demand.endsAtDelisting) {
-    for (const [symbol, start] of delistedAt)
-      covered.set(
-        symbol,
-        unionRanges([...(covered.get(symbol) ?? []), { start, end: Number.MAX_SAFE_INTEGER }]),
-      );
-  }
+  for (const ends of [demand.endsAtDelisting ? delistedAt : undefined, demand.leavingAt])
+    for (const [symbol, start] of ends ?? []) {
+      const never = { start, end: Number.MAX_SAFE_INTEGER };
+      covered.set(symbol, unionRanges([...(covered.get(symbol) ?? []), never]));
+    }
   return { now, asked, calendars, covered, listedAt: await readListings(context), delistedAt };
 }
 
@@ -187,8 +191,7 @@ async function readDelistings({
   for (const { symbol, at } of rows) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
-    const { zone } = REGIONS[region];
-    delistings.set(symbol, instantOf(addDays(localDate(at, zone), 1), zone));
+    delistings.set(symbol, endOfDay(at, region));
   }
   return delistings;
 }

@@ -4,13 +4,17 @@ import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { REGIONS, type Region } from "../../market/regions.js";
+import { addDays } from "../../market/sessions.js";
 import { isSymbol, parseSymbol, regionOf } from "../../market/symbol.js";
+import { instantOf, localDate } from "../../market/zone.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../schema/reference.js";
 
 /**
  * The symbols of a run by region: the named ones, or members of universes, or the lake's instruments.
  *
  * @param types types of the lake's instruments.
+ * @param options.withFormer whether instruments that left the lists and members that left the universes are included:
+ *   the time until then may not have been requested.
  * @param options.extra symbols of any type, used where the lake knows them as instruments and no others were
  *   named.
  */
@@ -23,20 +27,24 @@ export async function chooseSymbols(
     symbols,
     universes,
     extra = [],
+    withFormer = false,
   }: {
     readonly symbols?: readonly string[] | undefined;
     readonly universes?: readonly string[] | undefined;
     readonly extra?: readonly string[];
+    readonly withFormer?: boolean;
   },
 ): Promise<Map<Region, string[]>> {
+  const isCurrent = "valid_to IS NULL";
+  const isChosen = withFormer ? "true" : isCurrent;
   if (symbols) return byRegion(symbols.map(parseSymbol), Object.keys(REGIONS) as Region[]);
   if (universes) {
     const members = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
-    const rows = await session.json<{ symbol: string; ids: string[] }>(
-      `SELECT symbol, list(DISTINCT id) AS ids FROM (${members})
-       WHERE valid_to IS NULL AND id IN (SELECT unnest(${literalList(universes)})) GROUP BY symbol ORDER BY symbol`,
+    const rows = await session.json<{ symbol: string; ids: string[] | null }>(
+      `SELECT symbol, list(DISTINCT id) FILTER (${isCurrent}) AS ids FROM (${members})
+       WHERE ${isChosen} AND id IN (SELECT unnest(${literalList(universes)})) GROUP BY symbol ORDER BY symbol`,
     );
-    const found = new Set(rows.flatMap(({ ids }) => ids));
+    const found = new Set(rows.flatMap(({ ids }) => ids ?? []));
     const missing = universes.filter((id) => !found.has(id));
     if (missing.length > 0) {
       throw new UsageError(`universe ${missing.join(", ")}: the lake knows no members`, {
@@ -50,7 +58,7 @@ export async function chooseSymbols(
   }
   const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(
-    `SELECT symbol FROM (${instruments}) WHERE valid_to IS NULL
+    `SELECT DISTINCT symbol FROM (${instruments}) WHERE ${isChosen}
        AND (type IN (SELECT unnest(${literalList(types)})) OR symbol IN (SELECT unnest(${literalList(extra)}))) ORDER BY symbol`,
   );
   if (rows.length === 0) {
@@ -74,4 +82,33 @@ function byRegion(symbols: readonly string[], regions: readonly Region[]): Map<R
     else groups.set(region, [symbol]);
   }
   return groups;
+}
+
+/**
+ * When members left the universes, as epoch milliseconds: the end of the day of the first snapshot without them. Members
+ * of any of the universes have not left.
+ */
+export async function leavingTimes(
+  session: Session,
+  lake: Lake,
+  universes: readonly string[],
+): Promise<Map<string, number>> {
+  const members = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSE_MEMBERS)));
+  const rows = await session.json<{ symbol: string; at: number }>(
+    `SELECT symbol, epoch_ms(max(valid_to))::DOUBLE AS at FROM (${members})
+     WHERE id IN (SELECT unnest(${literalList(universes)})) GROUP BY symbol
+     HAVING count(*) FILTER (valid_to IS NULL) = 0`,
+  );
+  return new Map(
+    rows.flatMap(({ symbol, at }) => {
+      const region = isSymbol(symbol) ? regionOf(symbol) : undefined;
+      return region === undefined ? [] : [[symbol, endOfDay(at, region)]];
+    }),
+  );
+}
+
+/** End of the day of a time, in a region. Epoch milliseconds. */
+export function endOfDay(at: number, region: Region): number {
+  const { zone } = REGIONS[region];
+  return instantOf(addDays(localDate(at, zone), 1), zone);
 }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError, messageOf } from "../../core/errors.js";
+import { interruptOn } from "../../db/interrupt-on.js";
 import type { Session } from "../../db/session.js";
 import { TempTable } from "../../db/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
@@ -71,8 +72,7 @@ export async function auditLake(
 ): Promise<AuditReport> {
   const { audits = readAudits(), signal } = options;
   let { session } = await openReader(lake);
-  const interrupt = (): void => session.interrupt();
-  signal?.addEventListener("abort", interrupt);
+  let interrupts = interruptOn(session, signal);
   const findings: AuditFinding[] = [];
   const failed = new Map<string, { readonly names: string[]; readonly cause: unknown }>();
   let run = 0;
@@ -89,12 +89,14 @@ export async function auditLake(
         failed.set(messageOf(cause), same);
         same.names.push(audit.name);
         // Damaged bytes may have left the database in any state.
+        interrupts[Symbol.dispose]();
         session.close();
         ({ session } = await openReader(lake));
+        interrupts = interruptOn(session, signal);
       }
     }
   } finally {
-    signal?.removeEventListener("abort", interrupt);
+    interrupts[Symbol.dispose]();
     session.close();
   }
   const errors = [...failed].map(([message, { names, cause }]) => {

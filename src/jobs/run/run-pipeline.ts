@@ -18,7 +18,7 @@ import { REGIONS, type Region } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import type { RequestUnit } from "../../plan/request-units.js";
 import { type BarsDemand, planBarRequests, plannedCap, readPlanFacts } from "../ingest/bars-demand.js";
-import { chooseSymbols } from "../ingest/choose-symbols.js";
+import { chooseSymbols, leavingTimes } from "../ingest/choose-symbols.js";
 import { ingestBars } from "../ingest/ingest-bars.js";
 import { ingestIntraday } from "../ingest/ingest-intraday.js";
 import { ingestReference } from "../ingest/ingest-reference.js";
@@ -218,10 +218,16 @@ async function barsDemands(
   const lookback = pipeline.lookback === undefined ? 0 : Number.parseInt(pipeline.lookback, 10);
   if (!options.repair) {
     const extra = period === "1d" ? Object.values(CALENDAR_SYMBOLS).flat() : [];
-    const choice = { ...options, extra };
+    const { universes, symbols: named } = options;
+    const choice = { ...options, extra, withFormer: true };
     const symbols = await chooseSymbols(parts.session, parts.lake, regions, types, choice);
     const lookbackDays = options.lookbackDays ?? lookback;
-    return [{ period, from: options.from ?? pipeline.from, to: options.to, lookbackDays, symbols }];
+    const from = options.from ?? pipeline.from;
+    // A named symbol is requested whatever the lists say.
+    const endsAtDelisting = named === undefined;
+    const leavingAt =
+      named === undefined && universes ? await leavingTimes(parts.session, parts.lake, universes) : undefined;
+    return [{ period, from, to: options.to, lookbackDays, symbols, endsAtDelisting, leavingAt }];
   }
   const asked = await coverageFacts(parts, period);
   return [...asked]

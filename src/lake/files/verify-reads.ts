@@ -1,4 +1,4 @@
-import type { FileRead } from "../../db/file-reads.js";
+import type { FileRead } from "../../db/reads/file-reads.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";

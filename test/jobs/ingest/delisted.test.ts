@@ -18,9 +18,13 @@ const DAYS = Array.from({ length: 60 }, (_, n) => Date.parse("2024-01-01T16:00:0
   (ms) => ![5, 6].includes(new Date(ms).getUTCDay()),
 );
 
-/** A market that an instrument leaves; it has bars until then. */
-function leaving(listed: () => readonly string[]): Script {
+/** A market that an instrument leaves, and its universe; it has bars until then. */
+function leaving(listed: () => readonly string[], members: () => readonly string[] = listed): Script {
   return (seen, response) => {
+    const universe = { id: "U", name: "u", category: "c", region: "CN", symbol_count: members().length };
+    if (seen.path.endsWith("/universes")) return json(response, 200, { data: [universe] });
+    if (seen.path.endsWith("/universes/batch"))
+      return json(response, 200, { data: { U: { ...universe, symbols: members() } } });
     const instruments = listed().map((symbol) => ({
       symbol,
       code: symbol.slice(0, 6),
@@ -38,41 +42,83 @@ function leaving(listed: () => readonly string[]): Script {
   };
 }
 
-test("a delisted symbol lacks nothing after it has left, and repair does not pay for it; before, it does", async () => {
-  let listed = ["600519.SH", "601398.SH"];
-  const { service, clock, lake, run } = await scriptedMarket(
-    leaving(() => listed),
+test.each([true, false])(
+  "a delisted symbol is requested until it left, and not after that; by repair: %s",
+  async (repair) => {
+    let listed = ["600519.SH", "601398.SH"];
+    const { service, clock, lake, run } = await scriptedMarket(
+      leaving(() => listed),
+      "2024-01-13T00:00:00Z",
+    );
+    await run(REFERENCE);
+    await run(DAILY);
+    // It leaves on the 23rd, after it was requested up to the 12th.
+    clock.advance(10 * DAY);
+    listed = ["600519.SH"];
+    await run(REFERENCE);
+    clock.advance(24 * DAY);
+    if (repair) await run(DAILY, { symbols: ["600519.SH"] });
+    const gaps = async () => {
+      const { session } = await openReader(lake, { threads: 1 });
+      using reader = session;
+      return (await lakeCoverage({ session: reader, lake, clock })).flatMap((one) => one.gaps);
+    };
+    expect((await gaps()).filter(({ examples }) => examples.includes("601398.SH"))).toMatchObject([
+      { first: "2024-01-15", last: "2024-01-23", days: 7 },
+    ]);
+    const before = service.seen.length;
+    expect(await run(DAILY, { repair })).toMatchObject({ status: "complete" });
+    const ends = service.seen
+      .slice(before)
+      .map(({ query }) => [query.get("symbols"), Number(query.get("end_time"))])
+      .filter(([symbols]) => String(symbols).includes("601398.SH"));
+    // In a request for others, too, it costs nothing after it has left.
+    const alone = ends.filter(([symbols]) => symbols === "601398.SH").map(([, end]) => end);
+    expect(alone).toEqual(repair ? [Date.parse("2024-01-23T16:00:00Z") - 1] : []);
+    expect(ends).toHaveLength(1);
+    expect(await gaps()).toEqual([]);
+    expect((await run(DAILY, { repair })).requests.sent).toBe(0);
+    if (!repair) {
+      const soFar = service.seen.length;
+      clock.advance(3 * DAY);
+      await run(DAILY);
+      const symbols = service.seen.slice(soFar).map(({ query }) => query.get("symbols"));
+      expect(symbols).toEqual(["600519.SH"]);
+      return;
+    }
+    // A symbol that is listed again is requested again.
+    listed = ["600519.SH", "601398.SH"];
+    clock.advance(DAY);
+    await run(REFERENCE);
+    expect((await gaps()).filter(({ examples }) => examples.includes("601398.SH"))).toMatchObject([
+      { first: "2024-01-24", place: "end" },
+    ]);
+  },
+);
+
+test("a member that left a universe is requested until then, also while it is still listed", async () => {
+  const listed = ["600519.SH", "601398.SH"];
+  let members = listed;
+  const { service, clock, run } = await scriptedMarket(
+    leaving(
+      () => listed,
+      () => members,
+    ),
     "2024-01-13T00:00:00Z",
   );
   await run(REFERENCE);
-  await run(DAILY);
-  // It leaves on the 23rd, after it was requested up to the 12th.
   clock.advance(10 * DAY);
-  listed = ["600519.SH"];
+  members = ["600519.SH"];
   await run(REFERENCE);
-  clock.advance(24 * DAY);
-  await run(DAILY);
-  const gaps = async () => {
-    const { session } = await openReader(lake, { threads: 1 });
-    using reader = session;
-    return (await lakeCoverage({ session: reader, lake, clock })).flatMap((one) => one.gaps);
+  const asked = async (): Promise<unknown[]> => {
+    const before = service.seen.length;
+    expect(await run(DAILY, { universes: ["U"] })).toMatchObject({ status: "complete" });
+    return [...new Set(service.seen.slice(before).map(({ query }) => query.get("symbols")))];
   };
-  expect(await gaps()).toMatchObject([
-    { examples: ["601398.SH"], first: "2024-01-15", last: "2024-01-23", days: 7 },
-  ]);
-  const before = service.seen.length;
-  await run(DAILY, { repair: true });
-  const ends = service.seen
-    .slice(before)
-    .map(({ query }) => [query.get("symbols"), Number(query.get("end_time"))]);
-  expect(ends).toEqual([["601398.SH", Date.parse("2024-01-23T16:00:00Z") - 1]]);
-  expect(await gaps()).toEqual([]);
-  expect((await run(DAILY, { repair: true })).requests.sent).toBe(0);
-  // A symbol that is listed again is requested again.
-  listed = ["600519.SH", "601398.SH"];
-  clock.advance(DAY);
-  await run(REFERENCE);
-  expect((await gaps()).filter(({ examples }) => examples.includes("601398.SH"))).toMatchObject([
-    { first: "2024-01-24", place: "end" },
-  ]);
+  expect(await asked()).toEqual(["600519.SH,601398.SH"]);
+  // The day on which it left was not final yet.
+  clock.advance(3 * DAY);
+  expect(await asked()).toEqual(["600519.SH,601398.SH"]);
+  clock.advance(3 * DAY);
+  expect(await asked()).toEqual(["600519.SH"]);
 });

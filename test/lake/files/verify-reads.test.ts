@@ -62,13 +62,25 @@ test("what a statement stored of a damaged file is rolled back", async () => {
   const { session } = await openReader(lake, { threads: 1 });
   using reader = session;
   await reader.run("CREATE TEMP TABLE sound AS SELECT 1.5::DOUBLE AS close");
+  const file = join(lake.folder, "found.csv");
   const statements = [
     "CREATE TEMP TABLE found AS SELECT close FROM bars_1d",
     "INSERT INTO sound SELECT close FROM bars_1d",
     "INSERT INTO sound SELECT close FROM bars_1d RETURNING close",
     "UPDATE sound SET close = (SELECT max(close) FROM bars_1d)",
     "DELETE FROM sound WHERE close < (SELECT max(close) FROM bars_1d)",
+    "CREATE TABLE found AS PIVOT (SELECT region, close, year FROM bars_1d) ON year USING max(close)",
+    "EXECUTE storing",
+    "EXPLAIN ANALYZE INSERT INTO sound SELECT close FROM bars_1d",
+    `COPY (FROM bars_1d) TO '${file}'`,
+    `COPY (FROM bars_1d) TO '${file}.d' (FORMAT parquet, PARTITION_BY (region))`,
+    "EXECUTE copying",
+    "SET VARIABLE max_close = (SELECT max(close) FROM bars_1d)",
+    "SET VARIABLE other = (SELECT max(close) FROM bars_1d)",
   ];
+  await reader.run("PREPARE storing AS INSERT INTO sound SELECT close FROM bars_1d");
+  await reader.run(`PREPARE copying AS COPY (FROM bars_1d) TO '${file}'`);
+  await reader.run("SET VARIABLE max_close = [1.5, 2.25]");
   const shell = new ShellSession(reader, lake, {
     settings: { mode: "lines", limit: 1, timing: false },
     isInteractive: false,
@@ -78,6 +90,10 @@ test("what a statement stored of a damaged file is rolled back", async () => {
     run: (sql) => reader.run(sql),
     "run with values": (sql) => reader.run(sql, []),
     read: (sql) => reader.read(sql),
+    json: (sql) => reader.json(sql),
+    batches: async (sql) => {
+      for await (const batch of await reader.batches(sql)) expect(batch.numRows).toBeLessThan(2);
+    },
     result: (sql) => reader.result(sql, new Map(), 1),
     shell: (sql) => shell.runStatement(sql),
   };
@@ -87,10 +103,10 @@ test("what a statement stored of a damaged file is rolled back", async () => {
       await expect(way(sql).then(take), read).rejects.toThrow(DAMAGED);
       await expect(reader.json("FROM found"), read).rejects.toThrow("found does not exist");
       expect(await reader.json("FROM sound"), read).toEqual([{ close: 1.5 }]);
+      expect(filesUnder(lake.folder), read).not.toContainEqual(expect.stringContaining("found.csv"));
+      const variables = await reader.json("SELECT name, value FROM duckdb_variables()");
+      expect(variables, read).toEqual([{ name: "max_close", value: "[1.50, 2.25]" }]);
     }
-    await expect(way("SET VARIABLE found = (SELECT max(close) FROM bars_1d)").then(take)).rejects.toThrow(
-      DAMAGED,
-    );
     // A transaction of the user ends with its statement.
     await way("BEGIN");
     await way("INSERT INTO sound VALUES (2.5)");
@@ -105,6 +121,12 @@ test("what a statement stored of a damaged file is rolled back", async () => {
   );
   expect(await reader.json("FROM found")).toEqual([{ close: 10.5 }]);
 });
+
+/** The files under a folder, with those of its folders. */
+function filesUnder(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+}
 
 /** Reads a result to its end. */
 async function take(result: unknown): Promise<void> {

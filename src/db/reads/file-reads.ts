@@ -10,7 +10,7 @@ export interface FileRead {
 }
 
 /**
- * Lists the files that the statements of a database read, from DuckDB's log of its file system. A query plan is not
+ * Lists the files that the statements of a database read and write, from DuckDB's log of its file system. A query plan is not
  * enough: it counts the files that it scans, and does not name them.
  */
 export class FileReads {
@@ -27,15 +27,20 @@ export class FileReads {
     return new FileReads(connection);
   }
 
-  /** The files that were read since the last call, one entry for each file. */
-  async take(): Promise<FileRead[]> {
+  /** The files that were read and written since the last call, one entry for each file. */
+  async take(): Promise<{ reads: FileRead[]; written: string[] }> {
     const found = await this.#connection.run(
-      `SELECT path, min(pos)::DOUBLE, min(pos + bytes)::DOUBLE FROM duckdb_logs_parsed('FileSystem')
-       WHERE op = 'READ' GROUP BY path`,
+      `SELECT op, path, min(pos)::DOUBLE, min(pos + bytes)::DOUBLE FROM duckdb_logs_parsed('FileSystem')
+       WHERE op IN ('READ', 'WRITE') GROUP BY op, path`,
     );
     const rows = await found.getRows();
     if (rows.length > 0) await this.#connection.run("CALL truncate_duckdb_logs()");
-    return rows.map(([path, first, end]) => ({ path: String(path), first: Number(first), end: Number(end) }));
+    const reads: FileRead[] = [];
+    const written: string[] = [];
+    for (const [op, path, first, end] of rows)
+      if (op === "WRITE") written.push(String(path));
+      else reads.push({ path: String(path), first: Number(first), end: Number(end) });
+    return { reads, written };
   }
 
   close(): void {

@@ -1,0 +1,109 @@
+import { MINUTE_MS } from "../../core/time.js";
+
+/**
+ * When a service that counts in fixed minutes begins a new one, as far as refusals have shown: at some time after
+ * `after`, up to `until`, and whole minutes before and after that. Epoch milliseconds.
+ */
+export interface MinuteTurn {
+  readonly after: number;
+  readonly until: number;
+  /** Number of waits that ended in this span. */
+  readonly seen: number;
+}
+
+/** Refusals in a row that did not say how long to wait. */
+export interface Refusals {
+  /** Number of refusals, where requests that were sent together count once. */
+  readonly count: number;
+  /** When the first was received, as epoch milliseconds. */
+  readonly since: number;
+  /** When the oldest request that the service may have counted no longer counts, as epoch milliseconds. */
+  readonly turnsOverAt: number;
+}
+
+/** Pauses after the first refusals of a row double from the shortest, up to the longest that is precise. */
+const FIRST_PAUSE_MS = 1000;
+const PRECISE_PAUSE_MS = 8000;
+/** Longest pause, where a minute has not ended the refusals: something other than a minute's quota causes them. */
+const MAX_PAUSE_MS = MINUTE_MS / 2;
+/** The clocks of two machines differ by less than this in a minute. */
+const DRIFT_MS = 25;
+/** A span that is believed is not longer than this, and that many waits have ended in it. */
+const BELIEVED_MS = 10_000;
+const BELIEVED_SEEN = 2;
+/** A span is tested in steps of the longest assumed time of a request's way to the service, but in no more than these. */
+const ARRIVAL_MS = 1000;
+const MOST_STEPS = 4;
+
+/**
+ * Learns from the end of a wait. A wait that ends at another time of the minute refutes what was known.
+ *
+ * @param refusedAt when the last refused request was sent.
+ * @param passed when the first accepted request was sent, and when its response began.
+ */
+export function afterWait(
+  known: MinuteTurn | undefined,
+  refusedAt: number,
+  passed: { readonly sentAt: number; readonly respondedAt: number },
+): MinuteTurn | undefined {
+  const { sentAt, respondedAt } = passed;
+  if (respondedAt - refusedAt >= MINUTE_MS) return known;
+  const found = { after: refusedAt, until: respondedAt, seen: 1 };
+  if (known === undefined) return found;
+  const { after, until, seen } = turnBefore(known, respondedAt);
+  const both = { after: Math.max(after, refusedAt), until: Math.min(until, respondedAt), seen: seen + 1 };
+  return both.after < both.until && sentAt > after - ARRIVAL_MS / 2 ? both : found;
+}
+
+/**
+ * Learns from a refusal in a row of them: where it comes after the span in which they should have ended, the service
+ * counts in another way, or at other times.
+ */
+export function afterRefusedTest(
+  known: MinuteTurn | undefined,
+  since: number,
+  refusedAt: number,
+): MinuteTurn | undefined {
+  if (known === undefined) return undefined;
+  const { after, until } = turnBefore(known, refusedAt);
+  return since < after && refusedAt >= until ? undefined : known;
+}
+
+/** When a request tests whether the refusals have ended, as epoch milliseconds. */
+export function testAt(
+  known: MinuteTurn | undefined,
+  { count, since, turnsOverAt }: Refusals,
+  now: number,
+): number {
+  const isBeyondMinute = now - since > MINUTE_MS;
+  const most = isBeyondMinute ? MAX_PAUSE_MS : PRECISE_PAUSE_MS;
+  const pauseMs = Math.min(most, FIRST_PAUSE_MS * 2 ** (count - 1));
+  if (count < 2 || isBeyondMinute) return now + pauseMs;
+  const ends = known === undefined ? [] : stepsOf(known, now);
+  const likely = Math.min(...[...ends, turnsOverAt].filter((at) => at > now));
+  const isBelieved =
+    known !== undefined && known.seen >= BELIEVED_SEEN && known.until - known.after <= BELIEVED_MS;
+  return isBelieved && ends.length > 0 ? likely : Math.min(likely, now + pauseMs);
+}
+
+/**
+ * The times at which a request shows more about this minute's span and the next one's. The first is before the span: a
+ * request that passes there refutes it. Without it, waits would last until the span although they could end before it.
+ */
+function stepsOf(known: MinuteTurn, now: number): number[] {
+  const { after, until } = turnBefore(known, now + MINUTE_MS);
+  const steps = Math.min(MOST_STEPS, Math.ceil((until - after) / ARRIVAL_MS));
+  const times = Array.from({ length: steps }, (_, k) => until - ((until - after) * k) / steps);
+  return [after - ARRIVAL_MS, ...times].flatMap((at) => [at - MINUTE_MS, at]);
+}
+
+/** The last span that begins before a time, wider by the drift since it was found. */
+function turnBefore({ after, until, seen }: MinuteTurn, time: number): MinuteTurn {
+  const minutes = Math.floor((time - after) / MINUTE_MS);
+  const drift = Math.abs(minutes) * DRIFT_MS;
+  return {
+    after: after + minutes * MINUTE_MS - drift,
+    until: until + minutes * MINUTE_MS + drift,
+    seen,
+  };
+}
