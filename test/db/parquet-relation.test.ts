@@ -100,3 +100,29 @@ test.each([TABLE, OPEN])("without files, a table has its columns and no rows", a
     ["BIGINT", "DOUBLE", "VARCHAR", "VARCHAR"].map((column_type) => ({ column_type })),
   );
 });
+
+test.each([TABLE, OPEN])("the work of listing files is linear in their number", async (table) => {
+  const session = await openSession();
+  const work = async (count: number): Promise<number> => {
+    const urls = Array.from({ length: count }, (_, n) => `/lake/region=CN/p-${n}.parquet`);
+    const viewed = { table, columns: COLUMNS, urls, isMixed: table === OPEN };
+    return visitsOf(async () => void (await parquetRelation(session, viewed)));
+  };
+  expect(await work(4000)).toBeLessThan(5 * (await work(1000)));
+});
+
+/** The number of elements of arrays that some work copies or iterates over. */
+async function visitsOf(work: () => Promise<void>): Promise<number> {
+  const iterate = Array.prototype[Symbol.iterator];
+  let visits = 0;
+  Array.prototype[Symbol.iterator] = function (this: unknown[]) {
+    visits += this.length;
+    return iterate.call(this);
+  };
+  try {
+    await work();
+  } finally {
+    Array.prototype[Symbol.iterator] = iterate;
+  }
+  return visits;
+}
