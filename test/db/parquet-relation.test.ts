@@ -115,14 +115,16 @@ test.each([TABLE, OPEN])("the work of listing files is linear in their number", 
 async function visitsOf(work: () => Promise<void>): Promise<number> {
   const iterate = Array.prototype[Symbol.iterator];
   let visits = 0;
-  Array.prototype[Symbol.iterator] = function (this: unknown[]) {
+  const counted = function (this: unknown[]): ArrayIterator<unknown> {
     visits += this.length;
     return iterate.call(this);
   };
+  const setIterator = (value: unknown): boolean => Reflect.set(Array.prototype, Symbol.iterator, value);
+  setIterator(counted);
   try {
     await work();
   } finally {
-    Array.prototype[Symbol.iterator] = iterate;
+    setIterator(iterate);
   }
   return visits;
 }

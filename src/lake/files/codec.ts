@@ -10,7 +10,7 @@ export type Codec = (typeof CODECS)[number];
  * The codec of a table without a choice. To read it takes less time than zstd, and 16 to 33 % more than LZ4; its files
  * are a fifth larger than those of zstd.
  */
-export const DEFAULT_CODEC: Codec = "snappy";
+const DEFAULT_CODEC: Codec = "snappy";
 
 /** The key of the codec, in a table's configuration and among the tags of a file. */
 export const CODEC_KEY = "barlake.codec";
