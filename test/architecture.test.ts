@@ -43,7 +43,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/storage\/folder-/, for: "the storage of a lake in a folder" },
   { name: /^lake\/local\//, for: "unfinished work on this machine" },
   { name: /^lake\/lake-views\.ts$/, for: "the template of views, which comes with the program" },
-  { name: /^lake\/publish\.ts$/, for: "lake.duckdb, for the clients of this machine" },
+  { name: /^lake\/(publish|moved-lake)\.ts$/, for: "lake.duckdb, for the clients of this machine" },
   { name: /^lake\/requests\/response-spool\.ts$/, for: "responses, in the work folder" },
   { name: /^lease\/folder-leases\.ts$/, for: "leases in a folder" },
   { name: /^jobs\/pipeline\/(load-pipeline|import-definition)\.ts$/, for: "the user's pipelines" },

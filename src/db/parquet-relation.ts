@@ -1,4 +1,5 @@
 import { type Column, columnOf, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
+import type { FileLists } from "./file-lists.js";
 import { ident, literal, literalList } from "./quote.js";
 import type { Session } from "./session.js";
 
@@ -28,6 +29,8 @@ export type PartitionValues = Readonly<Record<string, string | null>>;
 interface RelationOptions {
   /** Adds the column `live_file`, the URL of each row's file. @default false */
   readonly withFile?: boolean;
+  /** Takes the lists of files, to store long ones. @default lists are part of the SELECT */
+  readonly lists?: FileLists | undefined;
 }
 
 /**
@@ -37,21 +40,20 @@ interface RelationOptions {
 export async function parquetRelation(
   session: Session,
   files: ParquetFiles,
-  { withFile = false }: RelationOptions = {},
+  options: RelationOptions = {},
 ): Promise<string> {
-  if (files.urls.length === 0) return emptyRelation(files.columns, withFile);
+  if (files.urls.length === 0) return emptyRelation(files.columns, options.withFile === true);
   const others = new Set(files.foreign);
   const isLoose = (url: string): boolean => files.loose?.has(url) === true;
   const own = { ...files, urls: files.urls.filter((url) => !others.has(url) && !isLoose(url)) };
   const foreign = files.urls.filter((url) => others.has(url) && !isLoose(url));
   const parts: string[] = [];
-  if (own.urls.length > 0)
-    parts.push(own.isMixed ? mixedRelation(own, withFile) : hiveRelation(own, withFile));
+  if (own.urls.length > 0) parts.push(own.isMixed ? mixedRelation(own, options) : hiveRelation(own, options));
   for (const urls of await groupsOf(session, foreign))
-    parts.push(await foreignRelation(session, { ...files, urls }, withFile));
+    parts.push(await foreignRelation(session, { ...files, urls }, options));
   for (const [values, urls] of byValues(files, files.urls.filter(isLoose)))
     for (const group of await groupsOf(session, urls))
-      parts.push(await foreignRelation(session, { ...files, urls: group }, withFile, values));
+      parts.push(await foreignRelation(session, { ...files, urls: group }, options, values));
   return parts.join("\nUNION ALL\n");
 }
 
@@ -71,9 +73,9 @@ function byValues(
   return new Map([...groups.values()].map((group) => [group.values, group.urls]));
 }
 
-function hiveRelation(files: ParquetFiles, withFile: boolean): string {
+function hiveRelation(files: ParquetFiles, options: RelationOptions): string {
   const names = files.columns.map(({ name }) => ident(name));
-  return selectSql(names, files.urls, hiveOptions(files), withFile);
+  return selectSql(names, files.urls, hiveOptions(files), options);
 }
 
 function hiveOptions({ table }: ParquetFiles): string[] {
@@ -91,12 +93,12 @@ function hiveOptions({ table }: ParquetFiles): string[] {
 async function foreignRelation(
   session: Session,
   files: ParquetFiles,
-  withFile: boolean,
+  relation: RelationOptions,
   values?: PartitionValues,
 ): Promise<string> {
   const options = values === undefined ? hiveOptions(files) : ["hive_partitioning = false"];
   const described = await session.json<{ column_name: string; column_type: string }>(
-    `DESCRIBE ${selectSql(["*"], files.urls, options, false)}`,
+    `DESCRIBE ${selectSql(["*"], files.urls, options, {})}`,
   );
   const found = new Map(described.map((row) => [row.column_name, row.column_type]));
   const select = files.columns.map((column) =>
@@ -104,7 +106,7 @@ async function foreignRelation(
       ? constantSql(column, values[column.name] ?? null)
       : valueSql(column, found.get(column.name)),
   );
-  return selectSql(select, files.urls, options, withFile);
+  return selectSql(select, files.urls, options, relation);
 }
 
 function constantSql({ name, type }: Column, value: string | null): string {
@@ -142,11 +144,13 @@ function valueSql({ name, type }: Column, found: string | undefined): string {
  * Files that do not have the same columns. The schema is passed to DuckDB, which otherwise would open all files to find
  * it. DuckDB then takes no partition values from folder names, so each partition has its own SELECT.
  */
-function mixedRelation({ table, columns, urls }: ParquetFiles, withFile: boolean): string {
+function mixedRelation({ table, columns, urls }: ParquetFiles, relation: RelationOptions): string {
   const byPartition = new Map<string, string[]>();
   for (const url of urls) {
     const key = JSON.stringify(table.partition.map((name) => partitionValue(url, name)));
-    byPartition.set(key, [...(byPartition.get(key) ?? []), url]);
+    const members = byPartition.get(key);
+    if (members === undefined) byPartition.set(key, [url]);
+    else members.push(url);
   }
   const stored = columns.filter(({ name }) => !table.partition.includes(name));
   const schema = stored.map(
@@ -160,7 +164,7 @@ function mixedRelation({ table, columns, urls }: ParquetFiles, withFile: boolean
       const at = table.partition.indexOf(column.name);
       return at < 0 ? ident(column.name) : constantSql(column, values[at] ?? null);
     });
-    return selectSql(select, members, options, withFile);
+    return selectSql(select, members, options, relation);
   });
   return parts.join("\nUNION ALL\n");
 }
@@ -169,9 +173,10 @@ function selectSql(
   columns: readonly string[],
   urls: readonly string[],
   options: readonly string[],
-  withFile: boolean,
+  { withFile = false, lists }: RelationOptions,
 ): string {
-  const reader = [literalList(urls), ...options, ...(withFile ? ["filename = 'live_file'"] : [])];
+  const list = lists?.sqlOf(urls) ?? literalList(urls);
+  const reader = [list, ...options, ...(withFile ? ["filename = 'live_file'"] : [])];
   const select = [...columns, ...(withFile ? ["live_file"] : [])];
   return `SELECT ${select.join(", ")} FROM read_parquet(${reader.join(", ")})`;
 }

@@ -1,7 +1,6 @@
 import { BarlakeError, messageOf } from "../core/errors.js";
-import { DUCKDB_TYPE } from "../schema/column.js";
-import { type ParquetFiles, parquetRelation } from "./parquet-relation.js";
 import { ident, literal } from "./quote.js";
+import { createRawView, type RawView, rawViewOf, type ViewedTable } from "./raw-view.js";
 import type { Session } from "./session.js";
 import {
   applyViewFiles,
@@ -11,24 +10,6 @@ import {
   type ViewFile,
   wordsOf,
 } from "./view-files.js";
-
-/** A part of a table's files, and a condition that is true for all their rows. */
-export interface ViewBranch {
-  readonly urls: readonly string[];
-  /** A condition that every row meets: a query whose own conditions exclude it opens none of the files. */
-  readonly where: string | undefined;
-}
-
-/** A table as its view shows it. */
-export interface ViewedTable extends ParquetFiles {
-  /**
-   * Why the table cannot be read: each statement that reads its view fails with this message.
-   * @default it is readable
-   */
-  readonly refused?: string;
-  /** All files, in parts. @default one part without a condition */
-  readonly branches?: readonly ViewBranch[];
-}
 
 /** How a lake's views are created. */
 export interface ViewOptions {
@@ -48,31 +29,34 @@ export interface ViewOptions {
  * schema, and over these the views and macros of `sql/views`. On an error it creates none.
  *
  * @param tables the live files of every table.
+ * @returns the views of the tables.
  * @throws {ViewFileError} when a view's file cannot be applied, naming file, line and what is missing.
  */
 export async function createViews(
   session: Session,
   tables: readonly ViewedTable[],
   { extra = {}, statement, template }: ViewOptions = {},
-): Promise<void> {
-  const own = readViewFiles(OWN_VIEWS);
-  const files = statement === undefined ? own : filesNeededBy(statement, own);
-  const mentioned = wordsOf([statement, ...files.map(({ sql }) => sql)].join("\n"));
-  const isNeeded = (name: string): boolean => statement === undefined || mentioned.has(name);
+): Promise<readonly RawView[]> {
+  const { files, isNeeded } = neededBy(statement);
+  const made: RawView[] = [];
   const create = async (): Promise<void> => {
     if (template === undefined) await session.run("CREATE SCHEMA raw");
     else await copyTemplate(session);
     // So that a statement that mentions it after all fails, and does not find a table without rows.
     const dropped = (name: string) => template !== undefined && session.run(`DROP VIEW raw.${ident(name)}`);
     for (const viewed of tables) {
-      if (!isNeeded(viewed.table.name)) await dropped(viewed.table.name);
-      else if (template === undefined || !isEmpty(viewed))
-        await createRawView(session, viewed, statement === undefined);
+      if (!isNeeded(viewed.table.name)) {
+        await dropped(viewed.table.name);
+        continue;
+      }
+      const view = await rawViewOf(session, viewed);
+      made.push(view);
+      if (template === undefined || !isEmpty(viewed))
+        await createRawView(session, view, { hasComments: statement === undefined });
     }
-    for (const [name, sql] of Object.entries(extra)) {
-      if (isNeeded(name)) await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
-      else await dropped(name);
-    }
+    const needed = Object.entries(extra).filter(([name]) => isNeeded(name));
+    await replaceExtraViews(session, Object.fromEntries(needed));
+    for (const name of Object.keys(extra)) if (!isNeeded(name)) await dropped(name);
     if (template !== undefined) return;
     const [fault] = await applyViewFiles(files, (sql) => session.run(sql));
     if (fault !== undefined) throw fault;
@@ -85,10 +69,37 @@ export async function createViews(
   } finally {
     if (template !== undefined) await session.run("DETACH view_template");
   }
+  return made;
 }
 
-function isEmpty({ urls, refused }: ViewedTable): boolean {
-  return urls.length === 0 && refused === undefined;
+/** Creates views of the schema `raw`, by name, or replaces them. */
+export async function replaceExtraViews(
+  session: Session,
+  views: Readonly<Record<string, string>>,
+): Promise<void> {
+  for (const [name, sql] of Object.entries(views))
+    await session.run(`CREATE OR REPLACE VIEW raw.${ident(name)} AS ${sql}`);
+}
+
+/** What a statement needs; without a statement, everything. */
+interface Needed {
+  /** Files of `sql/views`, each after those that it needs. */
+  readonly files: readonly ViewFile[];
+  /** Whether a view of the schema `raw` is needed. */
+  readonly isNeeded: (name: string) => boolean;
+}
+
+/** What a statement mentions, and what that needs. */
+export function neededBy(statement: string | undefined): Needed {
+  const own = readViewFiles(OWN_VIEWS);
+  if (statement === undefined) return { files: own, isNeeded: () => true };
+  const files = filesNeededBy(statement, own);
+  const mentioned = wordsOf([statement, ...files.map(({ sql }) => sql)].join("\n"));
+  return { files, isNeeded: (name) => mentioned.has(name) };
+}
+
+function isEmpty({ urls, branches, refused }: ViewedTable): boolean {
+  return urls.length === 0 && branches === undefined && refused === undefined;
 }
 
 async function copyTemplate(session: Session): Promise<void> {
@@ -96,7 +107,7 @@ async function copyTemplate(session: Session): Promise<void> {
   await session.run(`COPY FROM DATABASE view_template TO ${ident(database?.name ?? "")}`);
 }
 
-async function inTransaction(session: Session, work: () => Promise<unknown>): Promise<void> {
+export async function inTransaction(session: Session, work: () => Promise<unknown>): Promise<void> {
   await session.run("BEGIN TRANSACTION");
   try {
     await work();
@@ -136,52 +147,4 @@ export async function createUserViews(session: Session, folder: string): Promise
     return [new BarlakeError(`view folder ${folder} cannot be read: ${messageOf(cause)}`, { cause })];
   }
   return applyViewFiles(files, (sql) => inTransaction(session, () => session.run(sql)));
-}
-
-async function createRawView(session: Session, viewed: ViewedTable, hasComments: boolean): Promise<void> {
-  const view = `raw.${ident(viewed.table.name)}`;
-  const sql = `CREATE OR REPLACE VIEW ${view} AS ${await viewSql(session, viewed)}`;
-  if (!hasComments) {
-    await session.run(sql);
-    return;
-  }
-  const comments = viewed.columns.map(({ name, doc, unit }) => {
-    const comment = literal(unit ? `${doc} [${unit}]` : doc);
-    return `COMMENT ON COLUMN ${view}.${ident(name)} IS ${comment}`;
-  });
-  const statements = [sql, `COMMENT ON VIEW ${view} IS ${literal(viewed.table.doc)}`, ...comments];
-  await session.run(statements.join(";\n"));
-}
-
-/** Finds out why a table's view cannot be created. @returns undefined where it can. */
-export async function viewFault(session: Session, viewed: ViewedTable): Promise<BarlakeError | undefined> {
-  try {
-    await session.run(`DESCRIBE ${await viewSql(session, viewed)}`);
-    return undefined;
-  } catch (error) {
-    if (error instanceof BarlakeError) return error;
-    throw error;
-  }
-}
-
-/**
- * A relation with a table's columns that always fails to read, whichever columns or rows a query selects: DuckDB cannot
- * evaluate `error()` before the query runs.
- */
-function refusedRelation(columns: ViewedTable["columns"], message: string): string {
-  const error = `error(${literal(message)})`;
-  const select = columns.map(({ name, type }) => `CAST(${error} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`);
-  return `SELECT ${select.join(", ")} WHERE CAST(${error} AS BOOLEAN)`;
-}
-
-async function viewSql(session: Session, viewed: ViewedTable): Promise<string> {
-  const { branches, refused } = viewed;
-  if (refused !== undefined) return refusedRelation(viewed.columns, refused);
-  if (branches === undefined) return parquetRelation(session, viewed);
-  const parts: string[] = [];
-  for (const { urls, where } of branches) {
-    const rows = await parquetRelation(session, { ...viewed, urls });
-    parts.push(where === undefined ? rows : `${rows} WHERE ${where}`);
-  }
-  return parts.join("\nUNION ALL\n");
 }

@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { BarlakeError, LakeError } from "../core/errors.js";
 import { literal } from "../db/quote.js";
+import { type RawView, type ViewedTable, viewFault } from "../db/raw-view.js";
 import type { Session } from "../db/session.js";
 import { type TemplateContent, templatePath } from "../db/view-template.js";
-import { createViews, type ViewedTable, viewFault } from "../db/views.js";
+import { createViews, neededBy } from "../db/views.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
@@ -21,6 +22,11 @@ export interface RefusedTable {
 export interface ReadableTables {
   readonly snapshots: readonly Snapshot[];
   readonly refused: readonly RefusedTable[];
+}
+
+/** The tables of a lake whose views were created. */
+export interface CreatedViews extends ReadableTables {
+  readonly views: readonly RawView[];
 }
 
 /**
@@ -55,15 +61,13 @@ export async function createLakeViews(
   lake: Lake,
   tables: ReadableTables,
   statement?: string,
-): Promise<ReadableTables> {
+): Promise<CreatedViews> {
   try {
-    await createAll(session, lake, tables, statement);
-    return tables;
+    return { ...tables, views: await createAll(session, lake, tables, statement) };
   } catch (error) {
     const found = await withoutFaults(session, lake, tables);
     if (found.refused.length === tables.refused.length) throw error;
-    await createAll(session, lake, found, statement);
-    return found;
+    return { ...found, views: await createAll(session, lake, found, statement) };
   }
 }
 
@@ -84,17 +88,20 @@ async function createAll(
   lake: Lake,
   { snapshots, refused }: ReadableTables,
   statement: string | undefined,
-): Promise<void> {
+): Promise<readonly RawView[]> {
+  const { isNeeded } = neededBy(statement);
   const views = [
-    ...snapshots.map((snapshot) => viewOf(lake, snapshot)),
+    ...snapshots.map((snapshot) =>
+      isNeeded(snapshot.table.name) ? viewOf(lake, snapshot) : emptyView(lake, snapshot),
+    ),
     ...refused.map(({ table, error }): ViewedTable => {
       const reason = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
       return { ...lake.filesOf(emptySnapshot(table)), refused: reason };
     }),
   ];
-  const extra = { rejects: await rejectsSql(lake), tables: tablesSql(snapshots) };
+  const extra = await extraViews(lake, isNeeded("tables") ? snapshots : []);
   const template = views.every(hasColumnsOfSchema) ? viewTemplate() : undefined;
-  await createViews(session, views, { extra, statement, template });
+  return createViews(session, views, { extra, statement, template });
 }
 
 /** What the views of all lakes are made of. */
@@ -124,12 +131,26 @@ function hasColumnsOfSchema({ table, columns }: ViewedTable): boolean {
   );
 }
 
-function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
+/** A table as its view shows it. */
+export function viewOf(lake: Lake, snapshot: Snapshot): ViewedTable {
   const branches = viewBranches(snapshot)?.map(({ files, where }) => ({
-    urls: lake.filesOf(snapshot, files).urls,
+    files: lake.filesOf(snapshot, files),
     where,
   }));
-  return { ...lake.filesOf(snapshot), ...(branches && { branches }) };
+  return branches === undefined ? lake.filesOf(snapshot) : { ...emptyView(lake, snapshot), branches };
+}
+
+/** A table without files. */
+function emptyView(lake: Lake, snapshot: Snapshot): ViewedTable {
+  return lake.filesOf(snapshot, []);
+}
+
+/** The views of the schema `raw` that are no tables, by name. */
+export async function extraViews(
+  lake: Lake,
+  snapshots: readonly Snapshot[],
+): Promise<Readonly<Record<string, string>>> {
+  return { rejects: await rejectsSql(lake), tables: tablesSql(snapshots) };
 }
 
 /** The query of the view `raw.tables`: facts about each table, as literal rows. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { constants, existsSync } from "node:fs";
+import { copyFile, mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { BarlakeError, LakeError, messageOf } from "../core/errors.js";
 import { writeFaultOf } from "../db/file-fault.js";
@@ -10,6 +10,8 @@ import { createUserViews } from "../db/views.js";
 import { verifyReads } from "./files/verify-reads.js";
 import type { Lake, PointInTime } from "./lake.js";
 import { createLakeViews, type ReadableTables, readableTables } from "./lake-views.js";
+import { spillOptions } from "./local/work-folder.js";
+import { recordParts, updateViews } from "./published-views.js";
 
 /** How a lake is read. */
 export interface ReaderOptions extends SessionOptions {
@@ -40,15 +42,12 @@ export async function openReader(
   pointInTime: PointInTime = {},
 ): Promise<Reader> {
   const tables = await readableTables(lake, pointInTime);
-  const spill = existsSync(lake.folder) ? { spillUnder: lake.stagingFolder } : {};
-  const session = await Session.open({ ...spill, ...options });
+  const session = await Session.open({ ...spillOptions(lake.work), ...options });
   try {
     // A data file never changes once it has its name: its footer is read once.
     await session.run("SET parquet_metadata_cache = true");
     const found = await createLakeViews(session, lake, tables, statement);
-    const userViews = statement === undefined ? lake.userViews : undefined;
-    for (const fault of userViews === undefined ? [] : await createUserViews(session, userViews.folder))
-      userViews?.onFault(fault);
+    if (statement === undefined) await addUserViews(session, lake);
     if (verify) await verifyReads(session, lake, found.snapshots);
     return { session, ...found };
   } catch (error) {
@@ -57,8 +56,17 @@ export async function openReader(
   }
 }
 
+/** Creates the user's own views. @returns whether all could be created. */
+async function addUserViews(session: Session, { userViews }: Lake): Promise<boolean> {
+  if (userViews === undefined) return true;
+  const faults = await createUserViews(session, userViews.folder);
+  for (const fault of faults) userViews.onFault(fault);
+  return faults.length === 0;
+}
+
 /**
  * Writes `lake.duckdb`, the views over the live files for any DuckDB client, unless the lake is configured without it.
+ * A copy of the old file is brought up to date where that is possible: this costs what has changed since, and a copy.
  * The new file replaces the old one by a rename, so clients that have the old file open can still read it.
  *
  * @throws {LakeError} where it cannot be written; then the old file stays.
@@ -68,8 +76,8 @@ export async function publish(lake: Lake): Promise<void> {
   await mkdir(lake.stagingFolder, { recursive: true });
   const staged = join(lake.stagingFolder, `${randomUUID()}.duckdb`);
   try {
-    const { session } = await openReader(lake, { path: staged, verify: false });
-    session.close();
+    const tables = await readableTables(lake, {});
+    if (!(await wasUpdated(lake, tables, staged))) await createDatabase(lake, tables, staged);
     const file = await open(staged, "r+");
     await file.sync();
     await file.close();
@@ -90,4 +98,26 @@ export async function publish(lake: Lake): Promise<void> {
     await rm(staged, { force: true });
     await rm(`${staged}.wal`, { force: true });
   }
+}
+
+/** Brings a copy of the database up to date. @returns false where it must be created again. */
+async function wasUpdated(lake: Lake, tables: ReadableTables, staged: string): Promise<boolean> {
+  if (!existsSync(lake.databaseFile)) return false;
+  try {
+    await copyFile(lake.databaseFile, staged, constants.COPYFILE_FICLONE);
+    using session = await Session.open({ path: staged, ...spillOptions(lake.work) });
+    if (await updateViews(session, lake, tables)) return true;
+  } catch {
+    // A damaged file, or a missing data file. The views are created again, which finds out which table is at fault.
+  }
+  await rm(staged, { force: true });
+  await rm(`${staged}.wal`, { force: true });
+  return false;
+}
+
+async function createDatabase(lake: Lake, tables: ReadableTables, staged: string): Promise<void> {
+  using session = await Session.open({ path: staged, ...spillOptions(lake.work) });
+  const { snapshots, refused, views } = await createLakeViews(session, lake, tables);
+  const isWhole = (await addUserViews(session, lake)) && refused.length === 0;
+  await recordParts(session, lake, snapshots, views, isWhole);
 }

@@ -1,3 +1,4 @@
+import type { TimeRange } from "../core/time.js";
 import { ident, literal } from "../db/quote.js";
 import { columnOf, DUCKDB_TYPE, type PartitionSpan, type TableSchema } from "../schema/column.js";
 import { partitionDates, statedTimes } from "./files/prune.js";
@@ -30,8 +31,11 @@ export function viewBranches({ table, files }: Snapshot): FileBranch[] | undefin
   if (span === undefined || files.size < LEAST_FILES) return undefined;
   const byStart = new Map<string, { next: string; members: DataFile[] }>();
   const unknown: DataFile[] = [];
+  const known = new Map<string | null | undefined, ReturnType<typeof partitionDates>>();
   for (const file of files.values()) {
-    const dates = partitionDates(span, file);
+    const value = file.partitionValues[span.partition];
+    if (!known.has(value)) known.set(value, partitionDates(span, file));
+    const dates = known.get(value);
     if (dates === undefined) {
       unknown.push(file);
       continue;
@@ -63,12 +67,22 @@ function statsSql(table: TableSchema, files: readonly DataFile[]): string[] {
   return table.stats
     .filter((name) => columnOf(table, name).type === "timestamp")
     .flatMap((name) => {
-      const ranges = files.flatMap((file) => statedTimes(file, name) ?? []);
-      if (ranges.length < files.length) return [];
-      const start = Math.min(...ranges.map((range) => range.start));
-      const end = Math.max(...ranges.map((range) => range.end));
-      return [`${ident(name)} >= ${instantSql(start)} AND ${ident(name)} < ${instantSql(end)}`];
+      const range = rangeOf(name, files);
+      if (range === undefined) return [];
+      return [`${ident(name)} >= ${instantSql(range.start)} AND ${ident(name)} < ${instantSql(range.end)}`];
     });
+}
+
+/** The range of a timestamp column in files; undefined where one of them does not state it. */
+function rangeOf(name: string, files: readonly DataFile[]): TimeRange | undefined {
+  let [start, end] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const file of files) {
+    const stated = statedTimes(file, name);
+    if (stated === undefined) return undefined;
+    start = Math.min(start, stated.start);
+    end = Math.max(end, stated.end);
+  }
+  return { start, end };
 }
 
 function instantSql(epochMs: number): string {

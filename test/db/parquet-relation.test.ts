@@ -100,3 +100,31 @@ test.each([TABLE, OPEN])("without files, a table has its columns and no rows", a
     ["BIGINT", "DOUBLE", "VARCHAR", "VARCHAR"].map((column_type) => ({ column_type })),
   );
 });
+
+test.each([TABLE, OPEN])("the work of listing files is linear in their number", async (table) => {
+  const session = await openSession();
+  const work = async (count: number): Promise<number> => {
+    const urls = Array.from({ length: count }, (_, n) => `/lake/region=CN/p-${n}.parquet`);
+    const viewed = { table, columns: COLUMNS, urls, isMixed: table === OPEN };
+    return visitsOf(async () => void (await parquetRelation(session, viewed)));
+  };
+  expect(await work(4000)).toBeLessThan(5 * (await work(1000)));
+});
+
+/** The number of elements of arrays that some work copies or iterates over. */
+async function visitsOf(work: () => Promise<void>): Promise<number> {
+  const iterate = Array.prototype[Symbol.iterator];
+  let visits = 0;
+  const counted = function (this: unknown[]): ArrayIterator<unknown> {
+    visits += this.length;
+    return iterate.call(this);
+  };
+  const setIterator = (value: unknown): boolean => Reflect.set(Array.prototype, Symbol.iterator, value);
+  setIterator(counted);
+  try {
+    await work();
+  } finally {
+    setIterator(iterate);
+  }
+  return visits;
+}

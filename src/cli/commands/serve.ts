@@ -11,6 +11,7 @@ import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { keysOption } from "../options/keys-option.js";
 import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
+import { reportMovedLake } from "../options/moved-lake.js";
 import { wholeNumber } from "../options/number-option.js";
 import {
   type PointInTimeOptions,
@@ -81,7 +82,9 @@ Examples:
         const { ring, own } = await keysOf(options, (error) => {
           logger.error({ err: error }, "keys could not be read again: the earlier ones stay valid");
         });
-        const service = await startService(openLake(options), {
+        const lake = openLake(options);
+        await reportMovedLake(lake);
+        const service = await startService(lake, {
           host: options.host,
           port: options.port,
           keys: ring,

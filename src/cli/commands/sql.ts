@@ -12,6 +12,7 @@ import { type FoundNotebook, findNotebook } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { showNotebook } from "../notebook/show-notebook.js";
 import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
+import { reportMovedLake } from "../options/moved-lake.js";
 import { wholeNumber } from "../options/number-option.js";
 import {
   type PointInTimeOptions,
@@ -80,6 +81,7 @@ Examples:
     .action((query: string | undefined, options: Options) =>
       cli.action(async () => {
         const lake = openLake(options);
+        await reportMovedLake(lake);
         const found = await foundIn(options);
         const { session, snapshots } = await openReader(
           lake,

@@ -8,6 +8,7 @@ import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { reportMovedLake } from "../options/moved-lake.js";
 import {
   type PointInTimeOptions,
   pointInTimeOf,
@@ -57,6 +58,7 @@ export function addStatus(cli: Cli): void {
     .action((options: CommonOptions & PointInTimeOptions) =>
       cli.action(async () => {
         const lake = openLake(options);
+        await reportMovedLake(lake);
         const { session, refused, snapshots } = await openReader(
           lake,
           { verify: false },

@@ -1,12 +1,15 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
-import { extname } from "node:path";
+import { tmpdir } from "node:os";
+import { extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../../lake/lake.js";
+import { spillOptions } from "../../lake/local/work-folder.js";
 import { markdownOf } from "./markdown.js";
 import type { ResultFormat } from "./result-format.js";
 import { writeBeside } from "./write-beside.js";
@@ -77,7 +80,10 @@ async function print(pieces: AsyncIterable<Uint8Array | string>): Promise<void> 
 
 /** Uses a file: DuckDB writes it with all its threads, faster than rows can be read from it. */
 async function copyToOutput(session: Session, lake: Lake, result: WrittenResult): Promise<void> {
-  const staged = await lake.work.newFile(result.format);
+  const isWritable = spillOptions(lake.work).spillUnder !== undefined;
+  const staged = isWritable
+    ? await lake.work.newFile(result.format)
+    : join(tmpdir(), `barlake-${randomUUID()}.${result.format}`);
   try {
     await copy(session, result, staged);
     await print(createReadStream(staged));

@@ -9,6 +9,9 @@ import { type PanelSpool, type Slice, slicesOf } from "./panel-spool.js";
 /** Most rows of a batch, unless one label has more. */
 const BATCH_ROWS = 65_536;
 
+/** Most bytes of a slice: the next one is read before the memory of the last one is free. */
+const SLICE_BYTES = 24 * 2 ** 20;
+
 /**
  * A dataset's rows in order of time, then symbol, as record batches: `symbol` (a dictionary), `trade_date`, `timestamp`
  * (UTC), the fields and the masks. A symbol has a row for every label from its first to its last; null means no value.
@@ -18,7 +21,7 @@ export function* panelBatches(spool: PanelSpool, shape: PanelShape): Generator<R
   const words = wordList(symbols.map(({ symbol }) => symbol));
   const times = labelTimes(shape);
   const timesOf = symbols.map(({ region }) => times.get(region) as BigInt64Array);
-  for (const slice of slicesOf(shape, fields.length * 8 + masks.length)) {
+  for (const slice of slicesOf(shape, fields.length * 8 + masks.length, SLICE_BYTES)) {
     const cells = fields.map((_, f) => spool.field(f, slice));
     const marks = masks.map((_, m) => spool.mask(m, slice));
     for (const { symbol, label, rows } of rowsByTime(spool, slice)) {

@@ -87,9 +87,17 @@ export class PanelSpool {
 /** Most bytes of a slice of all columns. */
 const SLICE_BYTES = 96 * 2 ** 20;
 
-/** The slices, in order of time, that fit into memory with so many bytes per cell. Sizes depend only on the shape. */
-export function slicesOf({ symbols, labels }: PanelShape, bytesPerCell: number): Slice[] {
-  const width = Math.max(1, Math.floor(SLICE_BYTES / (Math.max(1, symbols.length) * bytesPerCell)));
+/**
+ * The slices, in order of time, that fit into memory with so many bytes per cell. Sizes depend only on the shape.
+ *
+ * @param most bytes of a slice of all columns.
+ */
+export function slicesOf(
+  { symbols, labels }: PanelShape,
+  bytesPerCell: number,
+  most: number = SLICE_BYTES,
+): Slice[] {
+  const width = Math.max(1, Math.floor(most / (Math.max(1, symbols.length) * bytesPerCell)));
   const slices: Slice[] = [];
   for (let start = 0; start < labels.count; start += width)
     slices.push({ start, width: Math.min(width, labels.count - start) });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { timeIn } from "../../lease/folder-leases.js";
@@ -40,6 +40,16 @@ export interface WorkFolder {
 export interface LakePlaces {
   readonly storage: Storage;
   readonly work: WorkFolder;
+}
+
+/** Where a session spills: in the work folder, else, if that is absent or read-only, where it does by default. */
+export function spillOptions({ path, staging }: WorkFolder): { readonly spillUnder?: string } {
+  try {
+    accessSync(path, constants.W_OK);
+    return { spillUnder: staging };
+  } catch {
+    return {};
+  }
 }
 
 /** Makes the work folder at a path. Nothing is created before the first file. */

@@ -5,6 +5,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
+import { spillOptions } from "../../lake/local/work-folder.js";
 import {
   API_KEY_HEADER,
   DEPTH_PATHS,
@@ -91,7 +92,7 @@ const QUERY_MEMORY = "256MB";
 export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
   const pool = await SessionPool.open(options.connections ?? 3, {
     memoryLimit: QUERY_MEMORY,
-    spillUnder: lake.work.staging,
+    ...spillOptions(lake.work),
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });
   const onDamage = (err: unknown): void =>

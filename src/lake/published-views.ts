@@ -1,0 +1,122 @@
+import { VERSION } from "../core/version.js";
+import { dropLists, storeList } from "../db/file-lists.js";
+import { literal } from "../db/quote.js";
+import { createRawView, hashOf, type RawView, rawViewOf } from "../db/raw-view.js";
+import type { Session } from "../db/session.js";
+import { readViewFiles } from "../db/view-files.js";
+import { templatePath } from "../db/view-template.js";
+import { inTransaction, replaceExtraViews } from "../db/views.js";
+import type { Lake } from "./lake.js";
+import { extraViews, type ReadableTables, TEMPLATE, viewOf } from "./lake-views.js";
+import type { Snapshot } from "./log/snapshot.js";
+
+/** What `lake.duckdb` was made of: the values by their names, in the table `published.parts`. */
+type Parts = ReadonlyMap<string, string>;
+
+/** The names of the parts that are no view and no list of files. */
+const LOCATION = "location";
+const VIEWS = "views";
+
+/**
+ * Stores in a new database what it was made of, so that {@link updateViews} can find out what has changed since.
+ *
+ * @param isWhole false where a view of the user was left out: then it is not updated, but created again.
+ */
+export async function recordParts(
+  session: Session,
+  lake: Lake,
+  snapshots: readonly Snapshot[],
+  views: readonly RawView[],
+  isWhole: boolean,
+): Promise<void> {
+  const parts = new Map([
+    [LOCATION, lake.storage.location],
+    [VIEWS, isWhole ? viewsHash(lake, snapshots) : ""],
+    ...views.flatMap(partsOf),
+  ]);
+  await inTransaction(session, async () => {
+    await session.run("CREATE SCHEMA published");
+    await session.run("CREATE TABLE published.parts (name VARCHAR, value VARCHAR)");
+    await setParts(session, parts);
+  });
+}
+
+/** The place of the lake that a database was made for; undefined where the database does not say. */
+export async function locationOf(session: Session): Promise<string | undefined> {
+  return (await readParts(session)).get(LOCATION);
+}
+
+/**
+ * Brings the views of a database up to date: of each table the lists of files that changed are stored again, and the
+ * view where its query changed.
+ *
+ * @returns false where the database must be created again: nothing has changed.
+ */
+export async function updateViews(session: Session, lake: Lake, tables: ReadableTables): Promise<boolean> {
+  const parts = await readParts(session);
+  const isSame =
+    parts.get(LOCATION) === lake.storage.location && parts.get(VIEWS) === viewsHash(lake, tables.snapshots);
+  if (!isSame || tables.refused.length > 0) return false;
+  await inTransaction(session, async () => {
+    for (const snapshot of tables.snapshots) {
+      const view = await rawViewOf(session, viewOf(lake, snapshot));
+      await updateView(session, view, parts);
+    }
+    await replaceExtraViews(session, await extraViews(lake, tables.snapshots));
+  });
+  return true;
+}
+
+async function updateView(session: Session, view: RawView, parts: Parts): Promise<void> {
+  const own = partsOf(view);
+  const changed = new Map(own.filter(([name, value]) => parts.get(name) !== value));
+  if (changed.has(viewPart(view))) {
+    await dropLists(session, view.table);
+    await createRawView(session, view, { hasComments: true });
+  } else for (const list of view.lists) if (changed.has(list.name)) await storeList(session, list);
+  await setParts(session, changed);
+}
+
+/** A hash of what the views are made of, apart from the files of the tables. Empty where it cannot be read. */
+function viewsHash(lake: Lake, snapshots: readonly Snapshot[]): string {
+  try {
+    const own = lake.userViews === undefined ? [] : readViewFiles(lake.userViews.folder);
+    return hashOf([
+      VERSION,
+      templatePath(TEMPLATE),
+      ...own.flatMap(({ path, sql }) => [path, sql]),
+      ...snapshots.map(({ table, columns }) => JSON.stringify([table.name, columns])),
+    ]);
+  } catch {
+    return "";
+  }
+}
+
+function viewPart({ table }: RawView): string {
+  return `raw.${table}`;
+}
+
+function partsOf(view: RawView): [string, string][] {
+  return [
+    [viewPart(view), hashOf([view.query, ...view.lists.map(({ name }) => name)])],
+    ...view.lists.map(({ name, urls }): [string, string] => [name, hashOf(urls)]),
+  ];
+}
+
+/** The parts of a database; none where another version made it. */
+async function readParts(session: Session): Promise<Parts> {
+  const [found] = await session.json<{ n: bigint }>(
+    "SELECT count(*) AS n FROM duckdb_tables() WHERE schema_name = 'published' AND table_name = 'parts'",
+  );
+  if (found?.n !== 1n) return new Map();
+  const rows = await session.json<{ name: string; value: string }>("SELECT name, value FROM published.parts");
+  return new Map(rows.map(({ name, value }) => [name, value]));
+}
+
+async function setParts(session: Session, parts: Parts): Promise<void> {
+  if (parts.size === 0) return;
+  const names = [...parts.keys()].map(literal).join(", ");
+  await session.run(`DELETE FROM published.parts WHERE name IN (${names})`);
+  const rows = [...parts].map(([name, value]) => `(${literal(name)}, ${literal(value)})`);
+  await session.run(`INSERT INTO published.parts VALUES ${rows.join(", ")}`);
+}
