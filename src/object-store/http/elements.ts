@@ -38,6 +38,7 @@ export function parseXml(document: string): XmlElement {
       throw new Error("it has a document type");
     },
     onopentag({ name }) {
+      if (root !== undefined) throw new Error("it has elements after its end");
       if (open.length === MAX_DEPTH) throw new Error(`its elements are nested more than ${MAX_DEPTH} deep`);
       open.push({ name: name.replace(/^.*:/, ""), text: "", children: [] });
     },
