@@ -52,14 +52,15 @@ async function findCredentials(env: Environment): Promise<Credentials> {
     throw new UsageError("of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set", {
       hint: "set both, or neither and AWS_PROFILE",
     });
-  const { profile, settings } = await readSharedFiles(env);
+  const files = await readSharedFiles(env);
+  const { profile, settings } = files;
   const ofProfile = pair(
     settings.get("aws_access_key_id"),
     settings.get("aws_secret_access_key"),
     settings.get("aws_session_token"),
   );
   if (ofProfile !== undefined) return ofProfile;
-  const ofSdk = await sdkCredentials(profile);
+  const ofSdk = await sdkCredentials(files);
   if (ofSdk !== undefined) return ofSdk;
   throw new UsageError(
     `no credentials for the object store: neither in the environment nor in profile "${profile}"`,

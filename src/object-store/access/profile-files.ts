@@ -16,6 +16,8 @@ export interface SharedFiles {
   readonly settings: ProfileSettings;
   /** Settings of the `[services NAME]` section that the profile names. */
   readonly services: ProfileSettings;
+  /** Of the credentials file, and of the config file. */
+  readonly paths: readonly [string, string];
 }
 
 /**
@@ -42,7 +44,7 @@ export async function readSharedFiles(env: Environment): Promise<SharedFiles> {
   }
   const settings = new Map([...(found[1] ?? []), ...(found[0] ?? [])]);
   const services = config?.get(`services ${settings.get("services") ?? ""}`) ?? new Map<string, string>();
-  return { profile, settings, services };
+  return { profile, settings, services, paths };
 }
 
 async function readSections(path: string): Promise<Map<string, Map<string, string>>> {

@@ -1,38 +1,24 @@
 import { messageOf, UsageError } from "../../core/errors.js";
 import type { Credentials } from "./credentials.js";
-
-/** The part of `@aws-sdk/credential-providers` that is used. */
-interface CredentialProviders {
-  fromNodeProviderChain(options: { profile?: string }): () => Promise<{
-    accessKeyId: string;
-    secretAccessKey: string;
-    sessionToken?: string;
-    expiration?: Date;
-  }>;
-}
-
-/** It is optional: its name is not a literal, so that neither the compiler nor Node needs it. */
-const PACKAGE: string = "@aws-sdk/credential-providers";
+import type { SharedFiles } from "./profile-files.js";
 
 /**
  * Asks the provider chain of the AWS SDK. It knows single sign-on, processes that print credentials, web identity, and
  * the roles of containers and machines.
  *
- * @returns undefined where the package is not installed.
+ * @returns undefined where its package, which is optional, is not installed.
  * @throws {UsageError} where the chain finds none.
  */
-export async function sdkCredentials(profile: string): Promise<Credentials | undefined> {
-  let providers: CredentialProviders;
-  try {
-    providers = (await import(PACKAGE)) as CredentialProviders;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND") return undefined;
+export async function sdkCredentials({ profile, paths }: SharedFiles): Promise<Credentials | undefined> {
+  const providers = await import("@aws-sdk/credential-providers").catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") return undefined;
     throw error;
-  }
+  });
+  if (providers === undefined) return undefined;
   try {
-    const found = await providers.fromNodeProviderChain({ profile })();
-    const { accessKeyId, secretAccessKey, sessionToken, expiration } = found;
+    const [filepath, configFilepath] = paths;
+    const find = providers.fromNodeProviderChain({ profile, filepath, configFilepath, ignoreCache: true });
+    const { accessKeyId, secretAccessKey, sessionToken, expiration } = await find();
     return { accessKeyId, secretAccessKey, sessionToken, expiresAt: expiration?.getTime() };
   } catch (error) {
     throw new UsageError(`no credentials for the object store in profile "${profile}": ${messageOf(error)}`, {

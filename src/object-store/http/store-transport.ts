@@ -157,7 +157,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
         // The parts of an upload that conflicts with another write must be sent again, too.
         if (error instanceof ObjectStoreError)
           return canPass(error) && !(sent.kind === "completeUpload" && error.status === 409);
-        return isTransient(error) && (isReached || attempts <= FIRST_CONTACT_RETRIES);
+        return isTransient(error) && (isReached || !isUnreached(error) || attempts <= FIRST_CONTACT_RETRIES);
       };
       return pRetry(() => once(sent, ++attempts, read), {
         retries,
@@ -210,7 +210,12 @@ async function readRefusal(target: RequestTarget, response: StoreResponse): Prom
 
 /** Codes of connections that a repetition does not heal. */
 const TLS_FAULT = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/;
-const UNKNOWN_HOST = "ENOTFOUND";
+/** Codes of connections to where no store is. */
+const UNREACHED = /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+
+function isUnreached(error: Error): boolean {
+  return UNREACHED.test(codeOf(error.cause));
+}
 
 function isTransient(error: unknown): boolean {
   if (!(error instanceof TransportError)) return false;
@@ -227,8 +232,8 @@ function withRequest(what: string, endpoint: StoreEndpoint, error: unknown): unk
   const isTls = TLS_FAULT.test(code) || code === "EPROTO";
   const hint = isTls
     ? "the certificate of the store is not trusted: see NODE_EXTRA_CA_CERTS; a store without TLS has an endpoint that begins with http://"
-    : code === UNKNOWN_HOST || code === "ECONNREFUSED"
-      ? "no store is there: see AWS_ENDPOINT_URL_S3 and AWS_REGION"
+    : UNREACHED.test(code)
+      ? "no store is there: see AWS_ENDPOINT_URL_S3, AWS_REGION and the network"
       : "check the network, and AWS_ENDPOINT_URL_S3";
   return new TransportError(`${what}: ${endpoint.url}: ${reasonOf(error)}`, { cause: error, hint });
 }

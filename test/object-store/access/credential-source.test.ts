@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { credentialSource } from "../../../src/object-store/access/credential-source.js";
 import { parseSections } from "../../../src/object-store/access/profile-files.js";
 import { findEndpoint } from "../../../src/object-store/access/store-endpoint.js";
@@ -57,6 +57,53 @@ test("credentials come from the environment, else from the profile", async () =>
     HOME: temporaryFolder(),
   };
   expect((await keysOf(moved))[0]).toBe("DEFAULTKEY");
+});
+
+test("what a profile's process prints is asked for again shortly before it expires, once", async () => {
+  const folder = temporaryFolder();
+  const program = join(folder, "print.cjs");
+  const expiresAt = Date.now() + 3_600_000;
+  writeFileSync(
+    program,
+    `const fs = require("node:fs");
+     const log = ${JSON.stringify(join(folder, "log"))};
+     fs.appendFileSync(log, "x");
+     const turn = fs.readFileSync(log, "utf8").length;
+     console.log(JSON.stringify({ Version: 1, AccessKeyId: "KEY" + turn, SecretAccessKey: "s", SessionToken: "t",
+       Expiration: new Date(${expiresAt} + (turn - 1) * 3600000).toISOString() }));`,
+  );
+  const config = join(folder, "config");
+  writeFileSync(config, `[profile proc]\ncredential_process = "${process.execPath}" "${program}"\n`);
+  let now = Date.now();
+  const env = { HOME: folder, AWS_PROFILE: "proc", AWS_CONFIG_FILE: config };
+  const source = credentialSource(env, () => now);
+  const [first, same] = await Promise.all([source.current(), source.current()]);
+  expect(first).toEqual({ accessKeyId: "KEY1", secretAccessKey: "s", sessionToken: "t", expiresAt });
+  expect(same).toBe(first);
+  now = expiresAt - 301_000;
+  expect(await source.current()).toBe(first);
+  now = expiresAt - 299_000;
+  const later = await Promise.all([source.current(), source.current()]);
+  expect(later.map(({ accessKeyId }) => accessKeyId)).toEqual(["KEY2", "KEY2"]);
+  source.renew();
+  expect((await source.current()).accessKeyId).toBe("KEY3");
+});
+
+test("where no credentials are found, the error says what to set", async () => {
+  // The SDK would ask the network whether this is a machine of AWS.
+  vi.stubEnv("AWS_EC2_METADATA_DISABLED", "true");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const folder = temporaryFolder();
+  const config = join(folder, "config");
+  writeFileSync(config, "[profile empty]\nregion = eu-west-1\n");
+  const env = { HOME: folder, AWS_PROFILE: "empty", AWS_CONFIG_FILE: config };
+  const error = await credentialSource(env, () => 0)
+    .current()
+    .catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    message: expect.stringContaining('no credentials for the object store in profile "empty"'),
+    hint: expect.stringContaining("AWS_ACCESS_KEY_ID"),
+  });
 });
 
 test.each([
