@@ -115,6 +115,6 @@ function lacks({ bucket, endpoint }: ObjectStore, guarantee: string, seen: strin
   return new ObjectStoreError(
     `s3://${bucket} at ${endpoint.url}: the store lacks ${guarantee}: ${seen}`,
     { status: 200, code: "MissingGuarantee" },
-    { hint: "commits would be lost there: use a store that has it; docs/operations.md names some" },
+    { hint: "commits would be lost there: use a store that has it; docs/object-store.md names some" },
   );
 }

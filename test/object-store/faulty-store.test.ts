@@ -8,6 +8,7 @@ import { commit, readLog, schemaActions } from "../../src/lake/log/delta-log.js"
 import { emptySnapshot } from "../../src/lake/log/snapshot.js";
 import { objectStorage } from "../../src/lake/storage/object-storage.js";
 import type { Storage } from "../../src/lake/storage/storage.js";
+import { objectLeases } from "../../src/lease/object-leases.js";
 import { countRequests } from "../../src/object-store/http/request-counts.js";
 import { openStorePlace, type StorePlace } from "../../src/object-store/store-place.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -176,6 +177,37 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
       });
     await storage.put("open/a", "1");
     expect(await storage.readText("open/a")).toBe("1");
+  });
+
+  test.each<[string, Fault]>([
+    ["lost responses", { kind: "lost" }],
+    ["overloads", { kind: "refused", status: 503, code: "SlowDown" }],
+  ])("a lease is of one process at a time, through %s", async (_, fault) => {
+    const { faulty, place, open } = await setUp();
+    await place.expectWritable();
+    const met = new Set<string>();
+    faulty.faultOf = ({ method, key, query }) => {
+      const address = `${method} ${key} ${String(query)}`;
+      if (met.delete(address)) return undefined;
+      met.add(address);
+      return fault;
+    };
+    const [owner, other] = [objectLeases(place, "leases"), objectLeases(await open(), "leases")];
+    await owner.create("a", "{}", "waiting");
+    expect(await owner.renew("a", "acquired")).toBe(true);
+    const seen = (await other.read("a"))?.renewedAt;
+    expect(await other.read("a")).toMatchObject({ text: "{}", state: "acquired" });
+    expect(await owner.renew("a", "acquired")).toBe(true);
+    expect(await other.remove("a", seen)).toBe(false);
+    const [, isGone] = await Promise.all([
+      owner.renew("a", "acquired"),
+      other.remove("a", (await other.read("a"))?.renewedAt),
+    ]);
+    expect(await owner.renew("a", "acquired")).toBe(!isGone);
+    await owner.remove("a");
+    expect([await owner.ids(), await other.renew("a", "acquired")]).toEqual([[], false]);
+    expect((await left(place)).filter((key) => key.includes("/leases/"))).toEqual([]);
+    expect(faulty.counts.get(fault.kind)).toBeGreaterThan(10);
   });
 
   test("writers commit through a store that fails at random: each commit is there once, and none else", async () => {

@@ -14,7 +14,8 @@ const REGION = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
  * Finds the endpoint and the region as the AWS tools do: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION,
- * AWS_DEFAULT_REGION, then the profile. An endpoint of one's choice is asked by path, AWS by the host of the bucket.
+ * AWS_DEFAULT_REGION, then the profile. An endpoint of one's choice is asked by path, AWS by the host of the bucket,
+ * unless `addressing_style` in the profile says otherwise.
  *
  * @throws {UsageError} for an endpoint that is no URL of a store, and where the region of AWS is not known.
  */
@@ -33,15 +34,20 @@ export async function findEndpoint(env: Environment, bucket: string): Promise<St
   const region = env.AWS_REGION || env.AWS_DEFAULT_REGION || settings.get("region");
   if (region !== undefined && !REGION.test(region))
     throw new UsageError(`region "${region}" is not the name of a region`, { hint: "set AWS_REGION" });
+  const style = settings.get("s3.addressing_style")?.toLowerCase();
   if (configured !== undefined)
-    return { url: parseEndpoint(configured), region: region ?? "us-east-1", isPathStyle: true };
+    return {
+      url: parseEndpoint(configured),
+      region: region ?? "us-east-1",
+      isPathStyle: style !== "virtual",
+    };
   if (region === undefined)
     throw new UsageError("region of the object store is not known", {
       hint: "set AWS_REGION, or AWS_ENDPOINT_URL_S3 for a store that is not of AWS",
     });
   const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
   // The certificate of AWS does not cover a bucket whose name has dots, or capitals.
-  const isPathStyle = !/^[a-z0-9-]+$/.test(bucket);
+  const isPathStyle = style === "path" || !/^[a-z0-9-]+$/.test(bucket);
   return { url: `https://s3.${region}.${domain}`, region, isPathStyle };
 }
 

@@ -23,12 +23,20 @@ region = eu-central-1
 region = ap-east-1
 services = stores
 s3 =
-  addressing_style = path
+  max_concurrent_requests = 20
 [services stores]
 s3 =
   endpoint_url = https://store.example:9000/
 [profile elsewhere]
 endpoint_url = http://10.0.0.7:7480
+[profile hosted]
+endpoint_url = https://oss.example
+s3 =
+    addressing_style = virtual
+[profile by-path]
+region = us-east-2
+s3 =
+    addressing_style = path
 [profile empty]
 [sso-session x]
 `;
@@ -119,6 +127,8 @@ test.each([
   [{ AWS_REGION: "cn-north-1" }, "https://s3.cn-north-1.amazonaws.com.cn", "cn-north-1", false],
   [{ AWS_PROFILE: "work" }, "https://store.example:9000", "ap-east-1", true],
   [{ AWS_PROFILE: "elsewhere" }, "http://10.0.0.7:7480", "us-east-1", true],
+  [{ AWS_PROFILE: "hosted" }, "https://oss.example", "us-east-1", false],
+  [{ AWS_PROFILE: "by-path" }, "https://s3.us-east-2.amazonaws.com", "us-east-2", true],
   [
     { AWS_PROFILE: "work", AWS_ENDPOINT_URL: "http://a:1", AWS_ENDPOINT_URL_S3: "http://b:2/s3/" },
     "http://b:2/s3",
