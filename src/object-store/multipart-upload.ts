@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import pMap from "p-map";
 import { TransportError } from "../core/errors.js";
 import { parseXml, textOf } from "./http/elements.js";
-import { readWhole } from "./http/response-body.js";
+import { expectNothing, readWhole } from "./http/response-body.js";
 import { isConditionFailed, ObjectStoreError, parseErrorDocument } from "./http/store-error.js";
 import type { RequestBody, StoreTransport } from "./http/store-transport.js";
-import { bytesBody, expectNothing, IF_ABSENT, isOwnWrite } from "./put-object.js";
+import { bytesBody, IF_ABSENT, isOwnWrite } from "./put-object.js";
 import { WRITE_ID } from "./read-object.js";
 
 /** Parts that are sent at the same time. */

@@ -5,12 +5,12 @@ import type { Environment } from "./access/profile-files.js";
 import { findEndpoint, type StoreEndpoint } from "./access/store-endpoint.js";
 import { type ListPage, parseListPage } from "./http/list-page.js";
 import type { SentRequest } from "./http/request-counts.js";
-import { readWhole } from "./http/response-body.js";
+import { expectNothing, readWhole } from "./http/response-body.js";
 import { isMissing } from "./http/store-error.js";
 import { type StoreTransport, storeTransport } from "./http/store-transport.js";
 import { createFromParts } from "./multipart-upload.js";
 import { createFromFile, type PartOptions } from "./put-file.js";
-import { bytesBody, createObject, expectNothing, putObject } from "./put-object.js";
+import { bytesBody, createObject, putObject } from "./put-object.js";
 import { type ObjectFacts, type ObjectRange, readFacts, readRange, readStream } from "./read-object.js";
 
 /** Which objects are listed. */

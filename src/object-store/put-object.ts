@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { readWhole, type StoreResponse } from "./http/response-body.js";
+import { expectNothing } from "./http/response-body.js";
 import { isConditionFailed, isMissing, ObjectStoreError } from "./http/store-error.js";
 import type { RequestBody, StoreTransport } from "./http/store-transport.js";
 import { readFacts, readStream, WRITE_ID } from "./read-object.js";
@@ -58,9 +58,4 @@ export async function isOwnWrite(
     if (isMissing(error)) return false;
     throw error;
   }
-}
-
-/** Reads the body of a response to a write, which is short or empty. */
-export async function expectNothing(response: StoreResponse): Promise<void> {
-  await readWhole(response, 65_536);
 }

@@ -1,7 +1,7 @@
 import { TransportError } from "../core/errors.js";
 import { wholeSeconds } from "./http/list-page.js";
-import { countedPieces, readWhole, type StoreResponse } from "./http/response-body.js";
-import { ObjectStoreError } from "./http/store-error.js";
+import { countedPieces, expectNothing, readWhole, type StoreResponse } from "./http/response-body.js";
+import { isMissing, ObjectStoreError } from "./http/store-error.js";
 import type { StoreTransport } from "./http/store-transport.js";
 
 /** What a store knows about an object without its content. */
@@ -24,11 +24,21 @@ export const WRITE_ID = "x-amz-meta-barlake-write";
 export type ObjectRange = { readonly start: number; readonly end: number } | { readonly last: number };
 
 /** Size, time and tag of an object. @throws {ObjectStoreError} where there is none. */
-export function readFacts(transport: StoreTransport, key: string): Promise<ObjectFacts> {
-  return transport.send({ kind: "head", method: "HEAD", key }, async (response) => {
-    for await (const _ of response.body);
-    return factsIn(response.headers);
-  });
+export async function readFacts(transport: StoreTransport, key: string): Promise<ObjectFacts> {
+  const head = (): Promise<ObjectFacts> =>
+    transport.send({ kind: "head", method: "HEAD", key }, async (response) => {
+      for await (const _ of response.body);
+      return factsIn(response.headers);
+    });
+  try {
+    return await head();
+  } catch (error) {
+    if (!(error instanceof ObjectStoreError) || !error.code.startsWith("HTTP_4")) throw error;
+    if (isMissing(error) && transport.isProven()) throw error;
+    // A refusal of HEAD has no body. That of GET says more: that the bucket is missing, or the credentials have expired.
+    await transport.send({ kind: "get", method: "GET", key, headers: { range: "bytes=0-0" } }, expectNothing);
+    return head();
+  }
 }
 
 function factsIn(headers: StoreResponse["headers"]): ObjectFacts {

@@ -35,3 +35,8 @@ export async function readWhole(response: StoreResponse, maxBytes: number): Prom
   }
   return Buffer.concat(pieces, length);
 }
+
+/** Reads a body that is short or empty, so that its connection can be used again. */
+export async function expectNothing(response: StoreResponse): Promise<void> {
+  await readWhole(response, 65_536);
+}

@@ -42,6 +42,8 @@ export interface RequestTarget {
 }
 
 const NO_KEY = new Set(["NoSuchKey", "NotFound", "HTTP_404"]);
+/** The second one is of versitygw, with status 404. */
+const UNKNOWN_KEY = new Set(["InvalidAccessKeyId", "XAdminUserNotFound"]);
 const EXPIRED = new Set(["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"]);
 /** Codes of a status below 500 after which the same request can pass. */
 const PASSING = new Set([
@@ -140,7 +142,7 @@ function hintOf(
       : `the bucket is at another address than ${endpoint}: set AWS_REGION and AWS_ENDPOINT_URL_S3 as its owner says`;
   if (EXPIRED.has(code) || code === "InvalidToken")
     return "the credentials have expired: get new ones (aws sso login, for example), and run the command again";
-  if (code === "InvalidAccessKeyId")
+  if (UNKNOWN_KEY.has(code))
     return "the store does not know this access key: see AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL_S3";
   if (code === "SignatureDoesNotMatch")
     return "the secret key does not belong to the access key: see AWS_SECRET_ACCESS_KEY or the profile";

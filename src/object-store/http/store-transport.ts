@@ -64,6 +64,11 @@ export interface StoreTransport {
    * @throws {ObjectStoreError} refused; {@link TransportError} no response, at the last attempt.
    */
   send<T>(sent: StoreRequest, read: (response: StoreResponse) => Promise<T>): Promise<T>;
+  /**
+   * Whether the bucket is known to exist for these credentials. Until then a status 404 without a body may mean something
+   * else than a missing object.
+   */
+  isProven(): boolean;
   /** Closes the connections. */
   close(): Promise<void>;
 }
@@ -88,6 +93,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
   const signingKeys = new Map<string, ArrayBuffer>();
   const base = baseOf(bucket, endpoint);
   let isReached = false;
+  let isProven = false;
 
   const sign = async (sent: StoreRequest, url: string): Promise<Record<string, string>> => {
     const { accessKeyId, secretAccessKey, sessionToken } = await credentials.current();
@@ -131,8 +137,11 @@ export function storeTransport(options: TransportOptions): StoreTransport {
       const received = { status: response.statusCode, headers: plainHeaders(response.headers), body };
       if (received.status < 200 || received.status > 299) {
         const target = { what, bucket, endpoint: endpoint.url, region: endpoint.region, now: clock.now() };
-        throw await readRefusal(target, received);
+        const refusal = await readRefusal(target, received);
+        isProven ||= refusal.code === "NoSuchKey";
+        throw refusal;
       }
+      isProven = true;
       const value = await read(received);
       isRead = true;
       return value;
@@ -176,6 +185,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
         },
       });
     },
+    isProven: () => isProven,
     close: () => agent.close(),
   };
 }
