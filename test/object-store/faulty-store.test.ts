@@ -25,15 +25,15 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
   });
   afterAll(() => server.stop());
 
-  let places = 0;
+  let opened = 0;
   /** Opens an empty place behind a proxy; its pauses take no time. */
   async function setUp(options: { timeoutMs?: number | undefined } = {}) {
     const faulty = await startFaultyStore(server);
     onTestFinished(() => faulty.stop());
     const counts = countRequests();
-    const url = `s3://${server.bucket}/lake-${++places}`;
+    const url = `s3://${server.bucket}/lake-${++opened}`;
     const open = async ({ env }: Pick<FaultyStore, "env">): Promise<StorePlace> => {
-      const clock = { now: () => Date.now(), sleep: async () => void (await turn()) };
+      const clock = { now: () => Date.now(), sleep: () => turn() };
       const place = await openStorePlace(url, { env, clock, onRequest: counts.observe, ...options });
       onTestFinished(() => place.store.close());
       return place;
@@ -49,9 +49,9 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
     };
   }
 
-  const left = async ({ store, keyOf }: StorePlace): Promise<string[]> => {
+  const left = async (place: StorePlace): Promise<string[]> => {
     const keys: string[] = [];
-    for await (const { objects } of store.list({ prefix: keyOf("") }))
+    for await (const { objects } of place.store.list({ prefix: place.keyOf("") }))
       keys.push(...objects.map(({ key }) => key));
     return keys;
   };

@@ -126,7 +126,7 @@ describe.each(STORES.filter((name) => findStore(name) !== undefined))("%s", (nam
   });
 
   test("a signature of another time is refused, with how far the clock is off", async () => {
-    const clock = { now: () => Date.now() - 7_200_000, sleep: systemClock.sleep };
+    const clock = { now: () => Date.now() - 7_200_000, sleep: (ms: number) => systemClock.sleep(ms) };
     const store = await openObjectStore({ bucket: server.bucket, env: server.env, clock });
     onTestFinished(() => store.close());
     await expect(store.get("a")).rejects.toMatchObject({

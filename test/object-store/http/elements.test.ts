@@ -13,16 +13,16 @@ test("a document is read with its texts, entities decoded and prefixes left out"
 });
 
 test.each([
-  ["cut short", "<A><B>1</B>"],
-  ["empty", ""],
-  ["of another kind", "not found"],
-  ["with an entity that it defines", '<!DOCTYPE A [<!ENTITY x "y">]><A>&x;</A>'],
-  ["with an unknown entity", "<A>&nbsp;</A>"],
-  ["with crossed elements", "<A><B></A></B>"],
-  ["with two roots", "<A/><B/>"],
-  ["too deep", "<A>".repeat(17) + "</A>".repeat(17)],
-])("a document is refused: %s", (_, document) => {
-  expect(() => parseXml(document)).toThrow();
+  ["cut short", "<A><B>1</B>", "Unclosed root tag"],
+  ["empty", "", "no element"],
+  ["of another kind", "not found", "Non-whitespace before first tag"],
+  ["with an entity that it defines", '<!DOCTYPE A [<!ENTITY x "y">]><A>&x;</A>', "document type"],
+  ["with an unknown entity", "<A>&nbsp;</A>", "Invalid character entity"],
+  ["with crossed elements", "<A><B></A></B>", "Unexpected close tag"],
+  ["with two roots", "<A/><B/>", "elements after its end"],
+  ["too deep", "<A>".repeat(17) + "</A>".repeat(17), "more than 16 deep"],
+])("a document is refused: %s", (_, document, message) => {
+  expect(() => parseXml(document)).toThrow(message);
 });
 
 const escaped = (text: string): string => text.replaceAll(/[<>&"']/g, (one) => `&#${one.charCodeAt(0)};`);
