@@ -18,6 +18,8 @@ export interface ParquetFiles {
   readonly loose?: ReadonlyMap<string, PartitionValues>;
   /** Whether a file may lack some of the columns. */
   readonly isMixed: boolean;
+  /** Whether it takes requests to open a file: then none is opened to bind a SELECT. @default false */
+  readonly isRemote?: boolean;
   /** Files that another program wrote: they may lack columns and have other types. @default none */
   readonly foreign?: readonly string[];
 }
@@ -46,7 +48,7 @@ export async function parquetRelation(
   const foreign = files.urls.filter((url) => others.has(url) && !isLoose(url));
   const parts: string[] = [];
   if (own.urls.length > 0)
-    parts.push(own.isMixed ? mixedRelation(own, withFile) : hiveRelation(own, withFile));
+    parts.push(own.isMixed || own.isRemote ? mixedRelation(own, withFile) : hiveRelation(own, withFile));
   for (const urls of await groupsOf(session, foreign))
     parts.push(await foreignRelation(session, { ...files, urls }, withFile));
   for (const [values, urls] of byValues(files, files.urls.filter(isLoose)))
