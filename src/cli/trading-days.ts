@@ -19,7 +19,7 @@ export interface ScheduleDays {
 /** Reads the trading days that a lake knows. */
 export async function scheduleDays(lake: Lake): Promise<ScheduleDays> {
   const read = async () => {
-    using session = await Session.open({ threads: 1 });
+    using session = await Session.open({ threads: 1, ...lake.access });
     return await regionCalendars(session, lake, systemClock.now());
   };
   let calendars = await read();

@@ -40,8 +40,9 @@ export async function openReader(
   pointInTime: PointInTime = {},
 ): Promise<Reader> {
   const tables = await readableTables(lake, pointInTime);
-  const spill = existsSync(lake.folder) ? { spillUnder: lake.stagingFolder } : {};
-  const session = await Session.open({ ...spill, ...options });
+  // The folder of a lake that does not exist is not created by a reader.
+  const spill = existsSync(lake.work.path) ? { spillUnder: lake.work.staging } : {};
+  const session = await Session.open({ ...spill, ...lake.access, ...options });
   try {
     // A data file never changes once it has its name: its footer is read once.
     await session.run("SET parquet_metadata_cache = true");
@@ -65,15 +66,15 @@ export async function openReader(
  */
 export async function publish(lake: Lake): Promise<void> {
   if (!lake.hasDatabase) return;
-  await mkdir(lake.stagingFolder, { recursive: true });
-  const staged = join(lake.stagingFolder, `${randomUUID()}.duckdb`);
+  await mkdir(lake.work.staging, { recursive: true });
+  const staged = join(lake.work.staging, `${randomUUID()}.duckdb`);
   try {
     const { session } = await openReader(lake, { path: staged, verify: false });
     session.close();
     const file = await open(staged, "r+");
     await file.sync();
     await file.close();
-    await rename(staged, lake.databaseFile);
+    await rename(staged, lake.work.databaseFile);
   } catch (cause) {
     const { message, hint = cause instanceof BarlakeError ? cause.hint : undefined } = writeFaultOf(
       cause,

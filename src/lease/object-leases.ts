@@ -150,6 +150,7 @@ export function objectLeases(place: StorePlace, folder: string): LeaseStore {
       if (facts === undefined) throw new BarlakeError(`object ${key} is gone, which was just written`);
       return facts.modifiedAt;
     },
+    tidy: async () => {},
   };
 
   /** Deletes what killed processes have left of removed records. */

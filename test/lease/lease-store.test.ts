@@ -158,7 +158,7 @@ test("a folder that goes with its last record comes again with the next one", as
         await store.create(`${n}-${turn}`, "{}", "acquired");
         expect(await store.read(`${n}-${turn}`)).toBeDefined();
         await store.remove(`${n}-${turn}`);
-        await store.removeFolder();
+        await store.tidy();
       }
     }),
   );

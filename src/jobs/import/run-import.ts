@@ -77,7 +77,7 @@ export async function runImport(
 ): Promise<ImportReport> {
   const table = tableNamed(name) as TableSchema;
   checkMap(table, options.map);
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
   await openRejects(session);
   await stage(session, table);
   const remarks: string[] = [];

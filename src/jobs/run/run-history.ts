@@ -162,7 +162,7 @@ async function findRun(reader: Session, prefix: string): Promise<RunRow> {
  * @param options the caller's options in addition to the pipeline: runs with other options do not count.
  */
 export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<string, LastRun>> {
-  using session = await Session.open({ threads: 1 });
+  using session = await Session.open({ threads: 1, ...lake.access });
   const runs = await parquetRelation(session, lake.filesOf(await lake.snapshot(RUNS)));
   const rows = await session.json<
     Omit<LastRun, "lastSuccessAt"> & { pipeline: string; success: number | null }

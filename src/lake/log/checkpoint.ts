@@ -2,6 +2,7 @@ import { LakeError, messageOf } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import { Session } from "../../db/session.js";
+import { withLocalCopies } from "../local/local-copy.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
 import type { Action } from "./delta-actions.js";
@@ -68,12 +69,8 @@ export async function readCheckpoint(
   table: string,
   { version, paths }: CheckpointFiles,
 ): Promise<Commit> {
-  const files = literalList(paths.map((path) => storage.urlOf(path)));
   try {
-    using session = await openSession();
-    const actions: Action[] = [];
-    for (const kind of await kindsIn(session, files))
-      actions.push(...(await actionsIn(session, files, kind)));
+    const actions = await withLocalCopies(storage, paths, actionsInFiles);
     for (const kind of ["protocol", "metaData"]) {
       if (!actions.some((action) => kind in action)) throw new Error(`it has no ${kind}`);
     }
@@ -84,6 +81,14 @@ export async function readCheckpoint(
       cause,
     });
   }
+}
+
+async function actionsInFiles(paths: readonly string[]): Promise<Action[]> {
+  const files = literalList(paths);
+  using session = await openSession();
+  const actions: Action[] = [];
+  for (const kind of await kindsIn(session, files)) actions.push(...(await actionsIn(session, files, kind)));
+  return actions;
 }
 
 function openSession(): Promise<Session> {

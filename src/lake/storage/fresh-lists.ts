@@ -4,8 +4,13 @@ import type { ListOptions, ObjectStore } from "../../object-store/object-store.j
 
 /** Lists of a store that show every write of this process. */
 export interface FreshLists {
-  /** Names of the objects directly in a folder, and of its folders, sorted. @param folder ends with a slash. */
-  namesIn(folder: string): Promise<string[]>;
+  /**
+   * Names of the objects directly in a folder, and of its folders, sorted.
+   *
+   * @param folder ends with a slash.
+   * @param after only the names after this one. @default all
+   */
+  namesIn(folder: string, after?: string): Promise<string[]>;
   /** All objects whose keys begin so, sorted. */
   objectsUnder(prefix: string): Promise<ListedObject[]>;
   /** States that this process has written an object: later lists must have it. */
@@ -68,8 +73,9 @@ export function freshLists(store: ObjectStore): FreshLists {
   };
 
   return {
-    async namesIn(folder) {
-      const { objects, prefixes } = await list({ prefix: folder, delimiter: "/" });
+    async namesIn(folder, after) {
+      const startAfter = after === undefined ? {} : { startAfter: folder + after };
+      const { objects, prefixes } = await list({ prefix: folder, delimiter: "/", ...startAfter });
       // Some tools make an object for the folder itself.
       const names = objects.map(({ key }) => key.slice(folder.length)).filter((name) => name !== "");
       return [...names, ...prefixes.map((prefix) => prefix.slice(folder.length, -1))].sort();
@@ -87,7 +93,9 @@ export function freshLists(store: ObjectStore): FreshLists {
   };
 }
 
-function isListed(key: string, { prefix, delimiter }: ListOptions): boolean {
+function isListed(key: string, { prefix, delimiter, startAfter }: ListOptions): boolean {
+  if (startAfter !== undefined && Buffer.compare(Buffer.from(key), Buffer.from(startAfter)) <= 0)
+    return false;
   return key.startsWith(prefix) && (delimiter === undefined || !key.slice(prefix.length).includes(delimiter));
 }
 

@@ -1,12 +1,21 @@
+import type { StoreSecret } from "../../db/store-access.js";
+import { objectLeases } from "../../lease/object-leases.js";
+import type { Credentials } from "../../object-store/access/credentials.js";
+import type { ObjectStore } from "../../object-store/object-store.js";
 import type { StorePlace } from "../../object-store/store-place.js";
 import { freshLists } from "./fresh-lists.js";
 import type { Storage } from "./storage.js";
+
+export interface ObjectStorageOptions {
+  /** Folder of DuckDB's extension that reads from stores. @default the one that DuckDB installs */
+  readonly extensions?: string | undefined;
+}
 
 /**
  * A lake in the objects of a store, under one prefix of a bucket. Before its first write the store is probed: see
  * {@link StorePlace}.
  */
-export function objectStorage(place: StorePlace): Storage {
+export function objectStorage(place: StorePlace, { extensions }: ObjectStorageOptions = {}): Storage {
   const { store } = place;
   const keyOf = (path: string): string => place.keyOf(path);
   const prefixOf = (folder: string): string => (folder === "" ? place.keyOf("") : `${keyOf(folder)}/`);
@@ -18,8 +27,9 @@ export function objectStorage(place: StorePlace): Storage {
   };
   return {
     location: place.url,
+    access: { scope: `${place.url}/`, extensions, secret: secretsOf(store) },
     urlOf: (path) => `s3://${store.bucket}/${keyOf(path)}`,
-    list: (folder) => lists.namesIn(prefixOf(folder)),
+    list: (folder, after) => lists.namesIn(prefixOf(folder), after),
     async walk(folder) {
       const prefix = prefixOf(folder);
       const objects = await lists.objectsUnder(prefix);
@@ -53,5 +63,32 @@ export function objectStorage(place: StorePlace): Storage {
       lists.forget(keyOf(path));
       await store.delete(keyOf(path));
     },
+    time: () => objectLeases(place, CLOCK).now(),
+    leases: (folder) => objectLeases(place, folder),
+  };
+}
+
+/** The folder in which an object is written to read the time of the store. */
+const CLOCK = "leases";
+
+/** Gives the secrets for DuckDB: the same object while the credentials are the same. */
+function secretsOf(store: ObjectStore): () => Promise<StoreSecret> {
+  let known: { readonly credentials: Credentials; readonly secret: StoreSecret } | undefined;
+  return async () => {
+    const credentials = await store.credentials();
+    if (known?.credentials !== credentials) known = { credentials, secret: secretOf(credentials, store) };
+    return known.secret;
+  };
+}
+
+function secretOf(credentials: Credentials, { endpoint }: ObjectStore): StoreSecret {
+  return {
+    keyId: credentials.accessKeyId,
+    key: credentials.secretAccessKey,
+    sessionToken: credentials.sessionToken,
+    region: endpoint.region,
+    endpoint: endpoint.url.replace(/^https?:\/\//, ""),
+    isPathStyle: endpoint.isPathStyle,
+    isTls: endpoint.url.startsWith("https:"),
   };
 }

@@ -116,7 +116,7 @@ async function readFiles(
   const { name } = snapshot.table;
   const read: ReadFile[] = [];
   let [rows, bytes] = [0, 0];
-  let session = await Session.open();
+  let session = await Session.open(lake.access);
   try {
     for (const [done, file] of files.entries()) {
       if (signal?.aborted) break;
@@ -132,7 +132,7 @@ async function readFiles(
       else {
         // Damaged bytes may have left the database in any state.
         session.close();
-        session = await Session.open();
+        session = await Session.open(lake.access);
       }
     }
   } finally {
@@ -185,7 +185,7 @@ async function checkPartitions(
     if (others === undefined) partitions.set(id, [one]);
     else others.push(one);
   }
-  using session = await Session.open();
+  using session = await Session.open(lake.access);
   const findings: Finding[] = [];
   for (const files of partitions.values())
     findings.push(...(await checkKeys(session, lake, snapshot, files)));
