@@ -1,11 +1,12 @@
 import { Option } from "commander";
+import { messageOf } from "../../core/errors.js";
 import { type CopyReport, copyLake } from "../../lake/maintenance/copy/copy-lake.js";
 import { publish } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { jsonOption, lakeAt, printJson } from "../options/lake-option.js";
 import { progressView } from "../text/progress.js";
-import { count, plural, size, table } from "../text/text.js";
+import { count, paint, plural, size, table } from "../text/text.js";
 
 interface Options {
   readonly json?: boolean;
@@ -40,8 +41,14 @@ Examples:
             onProgress: ({ done, total, bytes, table: name }) =>
               view?.update({ done, total, unit: "files", rows: 0, bytes, doing: name }),
           });
-          if (options.database && reports.some(({ commits }) => commits > 0)) await publish(to);
+          const isNew = options.database && reports.some(({ commits }) => commits > 0);
+          // The copy is whole without the views: to make them, DuckDB may lack its extension for stores.
+          const fault = isNew ? await publish(to).catch((error: unknown) => error) : undefined;
           view?.stop();
+          if (fault !== undefined)
+            process.stderr.write(
+              `${paint("yellow", "warning:")} the copy is whole, and ${messageOf(fault)}\n`,
+            );
           if (options.json) printJson({ from: from.location, to: to.location, tables: reports });
           else process.stdout.write(`${text(reports, to.location)}\n`);
           return EXIT.done;
