@@ -14,6 +14,7 @@ export { Lake, openLake, type PointInTime, type UserViews } from "./lake/lake.js
 export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/delta-actions.js";
 export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
 export type { Storage, StoredFile } from "./lake/storage/storage.js";
+export type { LeaseRecord, LeaseState, LeaseStore } from "./lease/lease-store.js";
 export type { Period } from "./market/period.js";
 export type { Region } from "./market/regions.js";
 export type { Column, ColumnType, PartitionSpan, TableSchema } from "./schema/column.js";
@@ -30,6 +31,7 @@ export type { PlainValue, ResultColumn as ReaderColumn, RowReader } from "./db/r
 export { type Bindings, Session } from "./db/session.js";
 export type { SessionOptions } from "./db/session-options.js";
 export type { ResultColumn, ResultValue, StatementResult, ValueKind } from "./db/statement-result.js";
+export type { StoreAccess, StoreSecret } from "./db/store-access.js";
 export type { ReadableTables, RefusedTable } from "./lake/lake-views.js";
 export { openReader, publish, type Reader, type ReaderOptions } from "./lake/publish.js";
 export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
@@ -76,6 +78,15 @@ export type { KnownLimits, LimitsKeeper, ServiceLimits } from "./lake/requests/s
 export type { AbsenceReason } from "./plan/absence/absence.js";
 export type { RunStatus } from "./schema/runs.js";
 export type { Endpoint, EndpointGroup } from "./wire/endpoints.js";
+
+// Copy a lake.
+
+export {
+  type CopyOptions,
+  type CopyProgress,
+  type CopyReport,
+  copyLake,
+} from "./lake/maintenance/copy/copy-lake.js";
 
 // Fill a lake from files.
 

@@ -41,7 +41,7 @@ export const dataset: Benchmark = {
       summary: `${rows} daily bars of ${symbols} symbols, ${FIELDS.length} fields`,
       work: { "bars/s": rows },
       cases: (["qlib", "wide"] as const).flatMap((layout): Case[] => {
-        const order = { folder: lake.folder, layout };
+        const order = { folder: lake.location, layout };
         const [plain, root] = [place(`${layout}-plain`), place(`${layout}-barlake`)];
         const baseline = `${pandas === undefined ? "row objects" : "pandas"}: ${layout}`;
         return [

@@ -113,7 +113,7 @@ function parseState(file: string): Case {
 }
 
 function parseCommits(lake: Lake): Case {
-  const folder = join(lake.folder, BARS_1M.name, "_delta_log");
+  const folder = join(lake.location, BARS_1M.name, "_delta_log");
   return {
     name: "read and JSON.parse of every commit",
     async run(timed) {
@@ -140,7 +140,7 @@ function opening(lake: Lake): Case {
     name: "barlake: open from the checkpoint, prune to one partition",
     async run(timed) {
       return timed(async () => {
-        const { files } = await new Lake(lake.folder).snapshot(BARS_1M);
+        const { files } = await new Lake(lake.location).snapshot(BARS_1M);
         return outcomeOf(
           [...files.values()].filter(({ partitionValues }) => partitionValues.month === MONTH),
         );

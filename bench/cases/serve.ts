@@ -30,7 +30,7 @@ export const serve: Benchmark = {
     await fill(lake, spec);
     const [days, minutes] = [await lake.snapshot(BARS_1D), await lake.snapshot(BARS_1M)];
     const start = (kind: "barlake" | "plain"): Promise<Serving> =>
-      startServing(kind, lake.folder, API_KEY, NOW);
+      startServing(kind, lake.location, API_KEY, NOW);
     const [plain, barlake] = [await start("plain"), await start("barlake")];
     const symbols = Array.from({ length: spec.symbols }, (_, s) => `${600_000 + s}.SH`);
     const durationMs = full ? 8000 : 200;

@@ -69,6 +69,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "delete files that only old versions have",
     load: async () => (await import("./commands/vacuum.js")).addVacuum,
   },
+  copy: {
+    does: "copy a lake with its history: to another folder, to an object store, or back",
+    load: async () => (await import("./commands/copy.js")).addCopy,
+  },
   sql: {
     does: "query the lake; without a query, a shell",
     load: async () => (await import("./commands/sql.js")).addSql,

@@ -18,7 +18,8 @@ export interface ScheduleDays {
 
 /** Reads the trading days that a lake knows. */
 export async function scheduleDays(lake: Lake): Promise<ScheduleDays> {
-  const read = () => withSmallSession((session) => regionCalendars(session, lake, systemClock.now()));
+  const read = () =>
+    withSmallSession((session) => regionCalendars(session, lake, systemClock.now()), lake.access);
   let calendars = await read();
   return {
     isTradingDay: (region, date) => calendars.get(region)?.isOpen(date) === true,

@@ -17,6 +17,7 @@ import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
 import { DatasetFiles } from "./store/dataset-files.js";
 import { alreadyThere, folderOf, makeFolder, recoverFolder } from "./store/dataset-folder.js";
+import { filesOfDataset, putDataset } from "./store/dataset-prefix.js";
 import type { WriterPlace } from "./store/dataset-writer.js";
 import { DIGESTS, MANIFEST, type Manifest, manifestOf } from "./store/manifest.js";
 import { refuseChangedPast } from "./store/refuse-changed-past.js";
@@ -64,11 +65,17 @@ export async function buildDataset(
 ): Promise<BuildReport> {
   const folder = folderOf(lake, spec);
   const { existing = "refuse", pointInTime = {} } = options;
-  await recoverFolder(folder);
-  const isThere = existsSync(join(folder, MANIFEST));
-  if (existsSync(folder) && !isThere)
+  const storage = lake.storageAt(folder);
+  const isLocal = storage.access === undefined;
+  if (isLocal) await recoverFolder(folder);
+  const isThere = (await storage.readText(MANIFEST)) !== undefined;
+  const hasOther = !isThere && (isLocal ? existsSync(folder) : (await filesOfDataset(storage)).length > 0);
+  // A build to a store that was stopped leaves files, which --replace deletes.
+  if (hasOther && (isLocal || existing !== "replace"))
     throw new UsageError(`dataset ${spec.name}: ${folder} is there, and no dataset`, {
-      hint: "name another place with --output",
+      hint: isLocal
+        ? "name another place with --output"
+        : "--replace deletes what is at the prefix; or name another place with --output",
     });
   if (isThere && existing === "refuse") throw alreadyThere(folder);
   const earlier =
@@ -84,10 +91,14 @@ export async function buildDataset(
     if (options.verify !== false) await verifySources(lake, snapshots, spec);
     options.signal?.throwIfAborted();
     const panel = await openPanel(reader, spec);
-    const manifest = await makeFolder(folder, { replace: existing !== "refuse" }, async (draft) => {
+    const write = async (draft: string): Promise<Manifest> => {
       const writing = await writeFiles(panel, draft, { reader, lake, options });
       return await writeManifest(panel, draft, { ...writing, lake, snapshots });
-    });
+    };
+    const replace = existing !== "refuse";
+    const manifest = isLocal
+      ? await makeFolder(folder, { replace }, write)
+      : await putDataset(storage, lake.work, { replace }, write);
     return { ...manifest, folder, newRows: manifest.rows - (earlier?.rows ?? 0) };
   } catch (error) {
     // What a statement says of the interrupt is no news to whoever caused it.

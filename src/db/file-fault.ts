@@ -78,12 +78,12 @@ function writeFault({ words, hint }: (typeof WRITE_FAULTS)[number], path: string
 
 function readFaultIn(line: string): FileFault | undefined {
   if (/^(Parser|Catalog|Conversion) Error/.test(line)) return undefined;
-  const [, quoted = /file: (\/[^,]*\.parquet)/.exec(line)?.[1]] =
-    /["'](\/[^"']*\.parquet)["']/.exec(line) ?? [];
+  const [, quoted = /file: ((?:s3:\/)?\/[^,]*\.parquet)/.exec(line)?.[1]] =
+    /["']((?:s3:\/)?\/[^"']*\.parquet)["']/.exec(line) ?? [];
   const found = quoted === undefined ? undefined : tableFileIn(quoted);
   if (quoted === undefined || found === undefined) return undefined;
   const subject = `table ${found.table}: ${found.file}`;
-  if (line.includes("No files found"))
+  if (/No files found|\(HTTP 404/.test(line))
     return { message: `${subject} is missing`, hint: `${RESTORE}; barlake check shows what else is missing` };
   const reason = line.replace(quoted, basename(quoted)).replace(/^[A-Z][\w ]* Error: /, "");
   return {

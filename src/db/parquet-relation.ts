@@ -19,6 +19,8 @@ export interface ParquetFiles {
   readonly loose?: ReadonlyMap<string, PartitionValues>;
   /** Whether a file may lack some of the columns. */
   readonly isMixed: boolean;
+  /** Whether it takes requests to open a file: then none is opened to bind a SELECT. @default false */
+  readonly isRemote?: boolean;
   /** Files that another program wrote: they may lack columns and have other types. @default none */
   readonly foreign?: readonly string[];
 }
@@ -48,7 +50,8 @@ export async function parquetRelation(
   const own = { ...files, urls: files.urls.filter((url) => !others.has(url) && !isLoose(url)) };
   const foreign = files.urls.filter((url) => others.has(url) && !isLoose(url));
   const parts: string[] = [];
-  if (own.urls.length > 0) parts.push(own.isMixed ? mixedRelation(own, options) : hiveRelation(own, options));
+  if (own.urls.length > 0)
+    parts.push(own.isMixed || own.isRemote ? mixedRelation(own, options) : hiveRelation(own, options));
   for (const urls of await groupsOf(session, foreign))
     parts.push(await foreignRelation(session, { ...files, urls }, options));
   for (const [values, urls] of byValues(files, files.urls.filter(isLoose)))

@@ -1,3 +1,5 @@
+import type { StoreAccess } from "./store-access.js";
+
 /** How a session is opened. */
 export interface SessionOptions {
   /** Database file. @default an in-memory database */
@@ -13,4 +15,6 @@ export interface SessionOptions {
   readonly spillUnder?: string;
   /** @default the machine's cores */
   readonly threads?: number;
+  /** The object stores that the session reads from. @default none: it reads files of this machine */
+  readonly stores?: readonly StoreAccess[];
 }

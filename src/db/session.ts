@@ -1,10 +1,6 @@
-import { randomUUID } from "node:crypto";
-import { mkdirSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import {
   type DuckDBConnection,
-  type DuckDBInstance,
   type DuckDBMaterializedResult,
   type DuckDBPreparedStatement,
   type DuckDBResult,
@@ -17,7 +13,6 @@ import { resultBatches } from "../arrow/result/result-batches.js";
 import { batchScan } from "../arrow/scan/batch-scan.js";
 import { registerTableScan, type Scan, type ScanSource, type TableScans } from "../arrow/scan/table-scan.js";
 import { BarlakeError, QueryError } from "../core/errors.js";
-import { createInstance } from "./create-instance.js";
 import { explained } from "./file-fault.js";
 import {
   bindNamed,
@@ -26,6 +21,7 @@ import {
   namedStatement,
   type TypedValue,
 } from "./named-values.js";
+import { type Database, openDatabase } from "./open-database.js";
 import { CheckedReads, type ReadCheck } from "./reads/checked-reads.js";
 import { RowReader } from "./row-reader.js";
 import type { SessionOptions } from "./session-options.js";
@@ -37,52 +33,33 @@ export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBVa
 
 /** A DuckDB database with one connection, in UTC. Not for concurrent statements: open several. */
 export class Session implements Disposable {
-  readonly #instance: DuckDBInstance;
+  /** Shared by a session and its siblings. */
+  readonly #database: Database;
+  /** Whether this session closes the database. */
+  readonly #isOwner: boolean;
   readonly #connection: DuckDBConnection;
   readonly #scans: TableScans;
-  /** Whether the database closes with this session. */
-  readonly #isOwner: boolean;
   #interrupts = 0;
   #reads: CheckedReads | undefined;
   #isClosed = false;
-  /** Shared by a session and its siblings. */
-  readonly #database: { readonly spillFolder: string; isClosed: boolean };
 
   private constructor(
-    instance: DuckDBInstance,
-    connection: DuckDBConnection,
-    scans: TableScans,
-    database: { readonly spillFolder: string; isClosed: boolean },
+    database: Database,
     isOwner: boolean,
+    connection: DuckDBConnection,
+    scans: TableScans = registerTableScan(connection),
   ) {
     this.#database = database;
-    this.#instance = instance;
+    this.#isOwner = isOwner;
     this.#connection = connection;
     this.#scans = scans;
-    this.#isOwner = isOwner;
   }
 
   static async open(options: SessionOptions = {}): Promise<Session> {
-    if (options.spillUnder) mkdirSync(options.spillUnder, { recursive: true });
-    const spillFolder = join(options.spillUnder ?? tmpdir(), `spill-${randomUUID()}`);
-    const instance = await createInstance(options.path ?? ":memory:", {
-      threads: String(options.threads ?? availableParallelism()),
-      memory_limit: options.memoryLimit ?? "4GB",
-      temp_directory: spillFolder,
-      autoinstall_known_extensions: "false",
-      ...(options.readOnly ? { access_mode: "READ_ONLY" } : {}),
-    });
-    const connection = await instance.connect();
-    await connection.run("SET TimeZone = 'UTC'");
+    const database = await openDatabase(options);
     // Otherwise the client writes instants as text in the machine's zone, and ignores the session's zone.
     DuckDBTimestampTZValue.timezoneOffsetInMinutes = 0;
-    return new Session(
-      instance,
-      connection,
-      registerTableScan(connection),
-      { spillFolder, isClosed: false },
-      true,
-    );
+    return new Session(database, true, await connect(database));
   }
 
   /** Runs one statement. @throws {QueryError} with the statement. */
@@ -211,8 +188,8 @@ export class Session implements Disposable {
    * it fails, the result ends with that error, whichever method returned it.
    */
   async onReads(check: ReadCheck): Promise<void> {
-    const { spillFolder } = this.#database;
-    this.#reads = await CheckedReads.open(this.#instance, this.#connection, check, spillFolder);
+    const { instance, spillFolder } = this.#database;
+    this.#reads = await CheckedReads.open(instance, this.#connection, check, spillFolder);
   }
 
   /** Checks the files that were read so far: for callers that do not read a result to its end. */
@@ -232,9 +209,7 @@ export class Session implements Disposable {
    */
   async sibling(): Promise<Session> {
     this.#expectOpen("sibling");
-    const connection = await this.#instance.connect();
-    await connection.run("SET TimeZone = 'UTC'");
-    return new Session(this.#instance, connection, this.#scans, this.#database, false);
+    return new Session(this.#database, false, await connect(this.#database), this.#scans);
   }
 
   close(): void {
@@ -244,7 +219,8 @@ export class Session implements Disposable {
     this.#connection.closeSync();
     if (!this.#isOwner) return;
     this.#database.isClosed = true;
-    this.#instance.closeSync();
+    for (const store of this.#database.stores) store.close();
+    this.#database.instance.closeSync();
     rmSync(this.#database.spillFolder, { recursive: true, force: true });
   }
 
@@ -284,6 +260,7 @@ export class Session implements Disposable {
   async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {
     this.#expectOpen(sql);
     try {
+      for (const store of this.#database.stores) await store.refresh();
       return await run();
     } catch (cause) {
       if (cause instanceof BarlakeError) throw cause;
@@ -297,4 +274,10 @@ export class Session implements Disposable {
     if (this.#isClosed || this.#database.isClosed)
       throw new QueryError("the session is closed", sql, { hint: "open another one" });
   }
+}
+
+async function connect({ instance }: Database): Promise<DuckDBConnection> {
+  const connection = await instance.connect();
+  await connection.run("SET TimeZone = 'UTC'");
+  return connection;
 }

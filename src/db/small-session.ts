@@ -1,4 +1,5 @@
 import { Session } from "./session.js";
+import type { SessionOptions } from "./session-options.js";
 
 /** A database, and how many uses of it go on. */
 interface SharedDatabase {
@@ -13,8 +14,17 @@ let current: SharedDatabase | undefined;
  * Runs work that needs a few small queries with a session of its own, in a database of one thread that all such work of
  * the process shares: to open a database takes 15 ms, and a command reads the checkpoints of a dozen tables. The work
  * leaves nothing in the database but temporary tables.
+ *
+ * @param access the stores that the work reads: then it has a database of its own, for its credentials.
  */
-export async function withSmallSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+export async function withSmallSession<T>(
+  work: (session: Session) => Promise<T>,
+  access: Pick<SessionOptions, "stores"> = {},
+): Promise<T> {
+  if (access.stores !== undefined) {
+    using session = await Session.open({ threads: 1, ...access });
+    return await work(session);
+  }
   current ??= { root: open(), uses: 0 };
   const database = current;
   database.uses += 1;

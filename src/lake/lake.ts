@@ -1,20 +1,23 @@
-import { isAbsolute, resolve } from "node:path";
+import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../client/system-clock.js";
 import { LakeError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import type { ParquetFiles } from "../db/parquet-relation.js";
+import type { SessionOptions } from "../db/session-options.js";
+import type { Environment } from "../object-store/access/profile-files.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { hashInName } from "./files/data-file.js";
 import { isInItsFolder } from "./files/partition-folder.js";
 import { factsOfFile, readPieces, readRangeOf, unlessMissing } from "./local/local-files.js";
-import { type LakePlaces, type WorkFolder, workFolder } from "./local/work-folder.js";
+import type { LakePlaces, WorkFolder } from "./local/work-folder.js";
 import { readLog } from "./log/read-log.js";
 import { hasMixedFiles } from "./log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "./log/snapshot.js";
-import { folderStorage } from "./storage/folder-storage.js";
+import { placesOf } from "./places.js";
 import type { ByteRange, FileFacts, Storage } from "./storage/storage.js";
+import { subStorage } from "./storage/sub-storage.js";
 
 /** A point in time of a lake; a table with neither `asOf` nor a version is read at its newest version. */
 export interface PointInTime {
@@ -38,18 +41,18 @@ export interface LakeOptions {
   readonly userViews?: UserViews;
   /** Whether landings write `lake.duckdb`. @default true */
   readonly hasDatabase?: boolean;
-  /** Where the tables are. @default the lake's folder */
+  /** Where the tables are. @default the storage of the lake's location */
   readonly storage?: Storage;
-  /** Where unfinished work is. @default the lake's folder */
+  /** Where unfinished work is. @default the lake's folder, or for a store a folder of this machine */
   readonly work?: WorkFolder;
+  /** Names the credentials of stores, and folders of this machine. @default the environment of the process */
+  readonly environment?: Environment;
   /** @default the machine's clock */
   readonly clock?: Clock;
 }
 
-/** A lake: a folder of Delta tables, and the newest version of each that this process has seen. */
+/** A lake: Delta tables in a folder or under a prefix of an object store, and the newest version of each that this process has seen. */
 export class Lake implements LakePlaces {
-  /** Absolute path of the lake's folder on this machine. The tables are there unless a storage was given. */
-  readonly folder: string;
   readonly storage: Storage;
   readonly work: WorkFolder;
   /** The clock of what is not given a time: waits between attempts, for example. */
@@ -58,15 +61,36 @@ export class Lake implements LakePlaces {
   readonly userViews: UserViews | undefined;
   /** Whether landings write `lake.duckdb`, the views for other DuckDB clients. */
   readonly hasDatabase: boolean;
+  readonly #environment: Environment | undefined;
   readonly #known = new Map<string, Snapshot>();
 
-  constructor(folder: string, options: LakeOptions = {}) {
-    this.folder = resolve(folder);
+  /** @param location a folder's path, or `s3://bucket/prefix`. @throws {UsageError} for another URL. */
+  constructor(location: string, options: LakeOptions = {}) {
     this.userViews = options.userViews;
     this.hasDatabase = options.hasDatabase ?? true;
-    this.storage = options.storage ?? folderStorage(this.folder);
-    this.work = options.work ?? workFolder(this.folder);
+    const places = placesOf(location, options.environment);
+    this.#environment = options.environment;
+    this.storage = options.storage ?? places.storage;
+    this.work = options.work ?? places.work;
     this.clock = options.clock ?? systemClock;
+  }
+
+  /** The name of the lake in messages and manifests: an absolute path, or a URL. */
+  get location(): string {
+    return this.storage.location;
+  }
+
+  /** The storage of another location, or of one within this lake; for a store with the credentials of this lake. */
+  storageAt(location: string): Storage {
+    const own = `${this.location}/`;
+    if (this.storage.access !== undefined && location.startsWith(own))
+      return subStorage(this.storage, location.slice(own.length));
+    return placesOf(location, this.#environment).storage;
+  }
+
+  /** What a session needs to read the lake's files. */
+  get access(): Pick<SessionOptions, "stores"> {
+    return this.storage.access === undefined ? {} : { stores: [this.storage.access] };
   }
 
   /** The newest version of a table; commits that were read before are not read again. @throws {LakeError} */
@@ -141,6 +165,7 @@ export class Lake implements LakePlaces {
       columns: snapshot.columns,
       urls: urlsOf(all),
       isMixed: hasMixedFiles(snapshot),
+      isRemote: this.storage.access !== undefined,
       foreign: urlsOf(all.filter(({ path }) => hashInName(path) === undefined)),
       loose: new Map(
         all
@@ -179,21 +204,20 @@ export class Lake implements LakePlaces {
   get databaseFile(): string {
     return this.work.databaseFile;
   }
-
-  /** The folder of spilled and unfinished data, outside every table. */
-  get stagingFolder(): string {
-    return this.work.staging;
-  }
 }
 
 /** Whether a data file's path is absolute, and so outside of its table: the protocol permits that. */
 export function isOutside(path: string): boolean {
-  return path.startsWith("file://") || isAbsolute(path);
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(path) || isAbsolute(path);
 }
 
-/** Makes the lake of a folder, without user views. Nothing is read yet. */
-export function openLake(folder: string): Lake {
-  return new Lake(folder);
+/**
+ * Makes the lake of a folder's path, or of `s3://bucket/prefix`, without user views. Nothing is read yet.
+ *
+ * @throws {UsageError} for another URL.
+ */
+export function openLake(location: string): Lake {
+  return new Lake(location);
 }
 
 /** Rows of a snapshot, from the log's statistics. */

@@ -42,7 +42,7 @@ export async function openReader(
   pointInTime: PointInTime = {},
 ): Promise<Reader> {
   const tables = await readableTables(lake, pointInTime);
-  const session = await Session.open({ ...spillOptions(lake.work), ...options });
+  const session = await Session.open({ ...spillOptions(lake.work), ...lake.access, ...options });
   try {
     // A data file never changes once it has its name: its footer is read once.
     await session.run("SET parquet_metadata_cache = true");
@@ -73,15 +73,15 @@ async function addUserViews(session: Session, { userViews }: Lake): Promise<bool
  */
 export async function publish(lake: Lake): Promise<void> {
   if (!lake.hasDatabase) return;
-  await mkdir(lake.stagingFolder, { recursive: true });
-  const staged = join(lake.stagingFolder, `${randomUUID()}.duckdb`);
+  await mkdir(lake.work.staging, { recursive: true });
+  const staged = join(lake.work.staging, `${randomUUID()}.duckdb`);
   try {
     const tables = await readableTables(lake, {});
     if (!(await wasUpdated(lake, tables, staged))) await createDatabase(lake, tables, staged);
     const file = await open(staged, "r+");
     await file.sync();
     await file.close();
-    await rename(staged, lake.databaseFile);
+    await rename(staged, lake.work.databaseFile);
   } catch (cause) {
     const { message, hint = cause instanceof BarlakeError ? cause.hint : undefined } = writeFaultOf(
       cause,
@@ -105,7 +105,7 @@ async function wasUpdated(lake: Lake, tables: ReadableTables, staged: string): P
   if (!existsSync(lake.databaseFile)) return false;
   try {
     await copyFile(lake.databaseFile, staged, constants.COPYFILE_FICLONE);
-    using session = await Session.open({ path: staged, ...spillOptions(lake.work) });
+    using session = await Session.open({ path: staged, ...spillOptions(lake.work), ...lake.access });
     if (await updateViews(session, lake, tables)) return true;
   } catch {
     // A damaged file, or a missing data file. The views are created again, which finds out which table is at fault.
@@ -116,7 +116,7 @@ async function wasUpdated(lake: Lake, tables: ReadableTables, staged: string): P
 }
 
 async function createDatabase(lake: Lake, tables: ReadableTables, staged: string): Promise<void> {
-  using session = await Session.open({ path: staged, ...spillOptions(lake.work) });
+  using session = await Session.open({ path: staged, ...spillOptions(lake.work), ...lake.access });
   const { snapshots, refused, views } = await createLakeViews(session, lake, tables);
   const isWhole = (await addUserViews(session, lake)) && refused.length === 0;
   await recordParts(session, lake, snapshots, views, isWhole);

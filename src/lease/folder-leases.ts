@@ -21,14 +21,11 @@ export interface FolderLeaseOptions {
   readonly isPrivate?: boolean;
 }
 
-/** Leases in a folder that all processes can reach. The folder exists while it has records. */
-export interface FolderLeases extends LeaseStore {
-  /** Removes the folder, if it is empty. */
-  removeFolder(): Promise<void>;
-}
-
-/** Records of leases as files of a folder, JSON objects, one each. */
-export function folderLeases(folder: string, options: FolderLeaseOptions = {}): FolderLeases {
+/**
+ * Records of leases as files of a folder that all processes can reach, JSON objects, one each. The folder exists while
+ * it has records.
+ */
+export function folderLeases(folder: string, options: FolderLeaseOptions = {}): LeaseStore {
   const { ending = ".json", timeFolder = folder, isPrivate = false } = options;
   const fileOf = (id: string): string => join(folder, id + ending);
   const [folderMode, fileMode] = isPrivate ? [0o700, 0o600] : [0o777, 0o666];
@@ -62,7 +59,7 @@ export function folderLeases(folder: string, options: FolderLeaseOptions = {}): 
       return true;
     },
     now: () => timeIn(timeFolder),
-    removeFolder: () => rmdir(folder).catch(() => {}),
+    tidy: () => rmdir(folder).catch(() => {}),
   };
 }
 

@@ -40,4 +40,6 @@ export interface LeaseStore {
   remove(id: string, renewedAt?: number): Promise<boolean>;
   /** The current time by the clock of the store, in epoch milliseconds. */
   now(): Promise<number>;
+  /** Removes what only records need, such as their folder, where no record is left. */
+  tidy(): Promise<void>;
 }

@@ -65,7 +65,7 @@ interface Step {
  * changes nothing.
  */
 export async function fillLake(lake: Lake, market: Market, options: FillOptions): Promise<void> {
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
   const steps = planFill(lake, market, options);
   let bars = 0;
   for (const [done, step] of steps.entries()) {

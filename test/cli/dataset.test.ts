@@ -9,9 +9,9 @@ import { runCli, runProcess } from "./run-cli.js";
 
 describe("barlake dataset", () => {
   const { lake, remove } = newLake();
-  const run = (...parameters: string[]) => runCli(["dataset", ...parameters, "--lake", lake.folder]);
+  const run = (...parameters: string[]) => runCli(["dataset", ...parameters, "--lake", lake.location]);
 
-  beforeAll(async () => void (await lakeUntil(lake.folder, DAYS[120] as TradingDate)));
+  beforeAll(async () => void (await lakeUntil(lake.location, DAYS[120] as TradingDate)));
   afterAll(remove);
 
   test("plans, builds, appends, lists and verifies a spec that comes with it", async () => {
@@ -20,7 +20,7 @@ describe("barlake dataset", () => {
     expect(plan.stdout).toMatch(
       /^cn-daily, qlib: \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d; nothing was written\n\d+ symbols, 121 labels, /,
     );
-    expect(existsSync(join(lake.folder, "datasets"))).toBe(false);
+    expect(existsSync(join(lake.location, "datasets"))).toBe(false);
 
     const built = await run("build", "cn-daily", "--format", "qlib", "--json");
     expect(built.code).toBe(0);
@@ -29,7 +29,7 @@ describe("barlake dataset", () => {
       folder: string;
       rows: number;
     };
-    expect(folder).toBe(join(lake.folder, "datasets/cn-daily/qlib"));
+    expect(folder).toBe(join(lake.location, "datasets/cn-daily/qlib"));
     const again = await run("build", "cn-daily", "--format", "qlib");
     expect(again.code).toBe(2);
     expect(again.stderr).toContain(
@@ -137,7 +137,7 @@ describe("barlake dataset", () => {
     "a disk that takes no more leaves nothing behind: %s",
     async (format) => {
       const place = temporaryFolder();
-      const out = ["--lake", lake.folder, "--output", join(place, "out")];
+      const out = ["--lake", lake.location, "--output", join(place, "out")];
       const command = ["dataset", "build", "cn-daily", "--format", format, ...out];
       const { code, stderr } = await runProcess(command, { fileLimitKib: 1 });
       expect(code).toBe(1);

@@ -24,7 +24,7 @@ test("lists runs newest first, and shows one in full", async () => {
   clock.advance(3 * 86_400_000);
   broken = true;
   const second = await run({ ...DAILY, name: "other" });
-  const runs = (...parameters: string[]) => runCli(["runs", ...parameters, "--lake", lake.folder]);
+  const runs = (...parameters: string[]) => runCli(["runs", ...parameters, "--lake", lake.location]);
 
   const list = await runs();
   expect(list.code).toBe(0);

@@ -291,7 +291,7 @@ test("--once verifies a part of the lake; a damaged file is reported, and makes 
   const now = Date.parse("2020-01-01T00:00:00Z");
   await land(await openSession(), lake, BARS_1D, [{ at: "2019-03-06T16:00:00Z" }], { now });
   const [file] = (await lake.snapshot(BARS_1D)).files.values();
-  const path = join(lake.folder, "bars_1d", (file as { path: string }).path);
+  const path = join(lake.location, "bars_1d", (file as { path: string }).path);
   const bytes = readFileSync(path);
   bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
   writeFileSync(path, bytes);

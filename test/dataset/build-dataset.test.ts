@@ -133,7 +133,7 @@ describe("a dataset", () => {
     const folder = temporaryFolder();
     const lake = await lakeUntil(join(folder, "lake"), MIDDLE, { minuteDays: 3 });
     const { folder: output } = await build(lake, { format: "qlib" });
-    expect(output).toBe(join(lake.folder, "datasets", "test", "qlib"));
+    expect(output).toBe(join(lake.location, "datasets", "test", "qlib"));
     const sound = await verifyDataset(lake, output, { rebuild: true });
     expect(sound).toMatchObject({ damage: [], changes: [], otherwise: [], isReproduced: true });
     expect(isSound(sound)).toBe(true);
@@ -309,12 +309,12 @@ describe("a dataset", () => {
 
   test("in the lake's own folder is listed", async () => {
     const lake = await lakeUntil(join(temporaryFolder(), "lake"), DAYS[90] as TradingDate);
-    onTestFinished(() => rmSync(lake.folder, { recursive: true }));
+    onTestFinished(() => rmSync(lake.location, { recursive: true }));
     expect(await listDatasets(lake)).toEqual([]);
     await build(lake, { format: "qlib" });
     await build(lake, { format: "long-arrow" });
-    mkdirSync(join(lake.folder, "datasets", "test", "broken"));
-    writeFileSync(join(lake.folder, "datasets", "test", "broken", "manifest.json"), "{");
+    mkdirSync(join(lake.location, "datasets", "test", "broken"));
+    writeFileSync(join(lake.location, "datasets", "test", "broken", "manifest.json"), "{");
     expect(
       (await listDatasets(lake)).map(({ manifest, fault }) => [manifest?.spec.format, fault !== undefined]),
     ).toEqual([

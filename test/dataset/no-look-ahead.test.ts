@@ -44,7 +44,7 @@ describe("as today moves on", () => {
   let session: Session;
 
   beforeAll(async () => {
-    await lakeUntil(lake.folder, END as TradingDate, { minuteDays: 4 });
+    await lakeUntil(lake.location, END as TradingDate, { minuteDays: 4 });
     session = (await openReader(lake, { threads: 2 })).session;
     // The tables as they were at the end of a day: what was not there yet is hidden.
     const seen = (column: string): string => `(${column} AT TIME ZONE ${ZONES})::DATE <= ${TODAY}`;

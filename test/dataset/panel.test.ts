@@ -33,7 +33,7 @@ describe("a panel", () => {
     openPanel(session, defineDataset({ name: "test", universe: CN, from: FROM, ...definition }));
 
   beforeAll(async () => {
-    await lakeUntil(lake.folder, END as TradingDate, { minuteDays: 4 });
+    await lakeUntil(lake.location, END as TradingDate, { minuteDays: 4 });
     session = (await openReader(lake, { threads: 2 })).session;
   });
   afterAll(() => {

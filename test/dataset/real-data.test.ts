@@ -24,7 +24,7 @@ describe.skipIf(!isPresent)("adjusted closes of real data", () => {
       readdirSync(join(DATA, folder)).map((file) => join(DATA, folder, file)),
     );
     const options = { map: {}, volumeUnit: "shares", barLabel: "end", runId: "import" } as const;
-    await runImport(new Lake(lake.folder), "bars_1d", files, options, systemClock);
+    await runImport(new Lake(lake.location), "bars_1d", files, options, systemClock);
     return remove;
   });
 

@@ -274,7 +274,7 @@ test("docs/datasets.md's loop over batches runs", async () => {
     /^```ts\n(import \{ dataset, openLake \}.*?)^```$/ms.exec(textOf("datasets.md")) ?? [];
   const place = mkdtempSync(join(PROJECT, "test/docs/run-"));
   try {
-    writeFileSync(join(place, "loop.mts"), code.replace('"data/sim"', JSON.stringify(lake.folder)));
+    writeFileSync(join(place, "loop.mts"), code.replace('"data/sim"', JSON.stringify(lake.location)));
     const lines = (await runInstalled(join(place, "loop.mts"), [])).trim().split("\n");
     expect(lines.length).toBeGreaterThan(10_000);
     expect(lines[0]).toMatch(/^2024-07-01 \d{6}\.(SH|SZ|BJ) \d+(\.\d+)?$/);
@@ -287,7 +287,7 @@ test("docs/datasets.md's loop over batches runs", async () => {
 test.each(["moving-average", "low-price-to-book"])(
   "%s runs as an installed user would run it, and prints what docs/backtests.md shows",
   async (name) => {
-    const stdout = await runInstalled(join(DOCS, "examples", `${name}.ts`), [lake.folder]);
+    const stdout = await runInstalled(join(DOCS, "examples", `${name}.ts`), [lake.location]);
     expect(stdout).toMatch(/^2026-\d\d-\d\d +\d{6}\.(SH|SZ|BJ) +-?[\d.]+ +[\d.]+ +[\d.]+$/m);
     expect(stdout).toMatch(/█/);
     expect(textOf("backtests.md")).toContain(`\`\`\`\n${stdout}\`\`\`\n`);

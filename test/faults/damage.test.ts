@@ -41,12 +41,12 @@ async function twoFiles(): Promise<Place> {
   await land(session, lake, BARS_1D, [{ at: DAY_2 }, { at: DAY_2, symbol: "000001.SZ" }], { now: T0 });
   const [file = ""] = (await lake.snapshot(BARS_1D)).files.keys();
   await land(session, lake, BARS_1D, [{ at: DAY_3 }], { now: T0 + 1000 });
-  return { lake, session, file, path: join(lake.folder, "bars_1d", file) };
+  return { lake, session, file, path: join(lake.location, "bars_1d", file) };
 }
 
 /** The content that a fresh reader sees. */
 async function rowsOf(lake: Lake): Promise<unknown> {
-  const { session, snapshots } = await openReader(new Lake(lake.folder), { statement: "bars_1d" });
+  const { session, snapshots } = await openReader(new Lake(lake.location), { statement: "bars_1d" });
   using reader = session;
   const rows = await reader.json("SELECT symbol, timestamp, close FROM bars_1d ORDER BY ALL");
   return { rows, version: snapshots.find(({ table }) => table === BARS_1D)?.version };
@@ -98,8 +98,8 @@ test.each(UNREADABLE)(
     const uses: Record<string, () => Promise<unknown>> = {
       read: () => rowsOf(lake),
       merge: () =>
-        land(session, new Lake(lake.folder), BARS_1D, [{ at: DAY_2, close: 9.5 }], { now: T0 + 2000 }),
-      optimize: () => optimize(session, new Lake(lake.folder), BARS_1D, { runId: "test" }),
+        land(session, new Lake(lake.location), BARS_1D, [{ at: DAY_2, close: 9.5 }], { now: T0 + 2000 }),
+      optimize: () => optimize(session, new Lake(lake.location), BARS_1D, { runId: "test" }),
     };
     for (const [name, use] of Object.entries(uses)) {
       const error: unknown = await use().then(
@@ -113,7 +113,7 @@ test.each(UNREADABLE)(
       expect(message, name).not.toContain("\n");
       expect(hint, name).toMatch(/restore .* from a backup(, or run barlake repair)?; barlake check/);
     }
-    const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
+    const { findings } = await checkTable(new Lake(lake.location), BARS_1D, { deep: true });
     expect(findings.map((one) => [one.severity, one.file])).toEqual([["error", `bars_1d/${file}`]]);
     rmSync(path, { recursive: true, force: true });
     copyFileSync(copy, path);
@@ -122,7 +122,7 @@ test.each(UNREADABLE)(
     const later = await openSession();
     await land(later, lake, BARS_1D, [{ at: DAY_2, close: 9.5 }], { now: T0 + 2000 });
     await optimize(later, lake, BARS_1D, { runId: "test" });
-    expect(await checkTable(new Lake(lake.folder), BARS_1D, { deep: true })).toMatchObject({
+    expect(await checkTable(new Lake(lake.location), BARS_1D, { deep: true })).toMatchObject({
       rows: 3,
       findings: [],
     });
@@ -140,7 +140,7 @@ test.each([0.2, 0.4, 0.6, 0.8])(
     const merged = land(session, lake, BARS_1D, [{ at: DAY_2, close: 9.5 }], { now: T0 + 2000 });
     await expect(merged).rejects.toThrow(message);
     await expect(optimize(session, lake, BARS_1D, { runId: "test" })).rejects.toThrow(message);
-    expect((await new Lake(lake.folder).snapshot(BARS_1D)).version).toBe(1);
+    expect((await new Lake(lake.location).snapshot(BARS_1D)).version).toBe(1);
     const { findings } = await checkTable(lake, BARS_1D, { deep: true });
     expect(findings.map((one) => [one.rule, one.file])).toEqual([["file_content", `bars_1d/${file}`]]);
   },
@@ -233,11 +233,11 @@ test.each(ENTRIES)(
   async (_, damage, what) => {
     const { lake, session } = await twoFiles();
     const before = await rowsOf(lake);
-    const path = join(lake.folder, "bars_1d", "_delta_log", ENTRY);
+    const path = join(lake.location, "bars_1d", "_delta_log", ENTRY);
     const copy = join(temporaryFolder(), "copy");
     copyFileSync(path, copy);
     damage(path);
-    const fresh = (): Lake => new Lake(lake.folder);
+    const fresh = (): Lake => new Lake(lake.location);
     const uses: Record<string, () => Promise<unknown>> = {
       read: () => rowsOf(lake),
       history: () => readHistory(fresh().storage, BARS_1D),
@@ -281,7 +281,7 @@ test("on the command line damage is an error with a hint, without a stack, and e
   ];
   truncateSync(path, 900);
   for (const command of commands) {
-    const { code, stdout, stderr } = await runCli([...command, "--lake", lake.folder]);
+    const { code, stdout, stderr } = await runCli([...command, "--lake", lake.location]);
     expect([command[0], code]).toEqual([command[0], 1]);
     if (command[0] === "check") expect(stdout).toMatch(/^error +bars_1d +1 +file_size/m);
     else

@@ -20,7 +20,7 @@ function deliveryOf(writer: number, turn: number): ModelBar[] {
 }
 
 test(`${WRITERS} processes land ${LANDINGS} times each in one table: every row is there, once`, async () => {
-  const [session, { folder }] = [await openSession(), temporaryLake()];
+  const [session, { location: folder }] = [await openSession(), temporaryLake()];
   const workers = await Promise.all(Array.from({ length: WRITERS }, startLakeWorker));
   const reports = await Promise.all(
     workers.map(async (worker, index) => {

@@ -48,7 +48,7 @@ test(`a lake outlives ${KILLS} kills of its writers: nothing is lost, nothing do
 });
 
 async function outlive(lane: number, expected: number): Promise<number> {
-  const [session, { folder }] = [await openSession(), temporaryLake()];
+  const [session, { location: folder }] = [await openSession(), temporaryLake()];
   const rounds = fc.sample(anyRound, { seed: SEED + lane, numRuns: 20 * expected });
   let content: Content = new Map();
   let kills = 0;

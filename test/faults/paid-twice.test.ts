@@ -44,7 +44,7 @@ async function setUp(script: Script) {
     const client = new ServiceClient({ baseUrl: service.url, apiKey: "key", clock, retries: 0 });
     onTestFinished(() => client.close());
     return runPipeline(definePipeline(definition), options, {
-      lake: new Lake(lake.folder),
+      lake: new Lake(lake.location),
       client,
       clock,
       ...more,
@@ -95,7 +95,7 @@ test.each([
     expect(new Set(bars.map(({ n }) => n)).size).toBe(1);
     expect(bars[0]?.n).toBeGreaterThan(asked * 3.5);
     expect((await run(MINUTE, { symbols })).requests.sent).toBe(0);
-    expect(existsSync(join(lake.folder, "leases"))).toBe(false);
+    expect(existsSync(join(lake.location, "leases"))).toBe(false);
   },
 );
 
@@ -142,14 +142,14 @@ test("a lease lasts as long as its process, and overlaps in symbols and time", a
   expect(await two.take({ dataset: "d", symbols: ["a"], window })).toBeDefined();
   await two.close();
   // A killed process leaves its lease behind.
-  await mkdir(join(lake.folder, "leases"), { recursive: true });
+  await mkdir(join(lake.location, "leases"), { recursive: true });
   const dead = { runId: "dead", host: (await import("node:os")).hostname(), pid: 2 ** 22 + 1 };
   await writeFile(
-    join(lake.folder, "leases", "x.json"),
+    join(lake.location, "leases", "x.json"),
     JSON.stringify({ ...dead, dataset: "d", symbols: [] }),
   );
   expect(await one.take({ dataset: "d", symbols: ["a"], window })).toBeDefined();
-  expect(readdirSync(join(lake.folder, "leases"))).toHaveLength(1);
+  expect(readdirSync(join(lake.location, "leases"))).toHaveLength(1);
   await one.close();
 });
 
@@ -159,9 +159,9 @@ test.runIf(process.platform === "linux")(
     const { service, lake, run } = await setUp((seen, response) =>
       json(response, 200, { data: barsOf(seen) }),
     );
-    await mkdir(lake.folder, { recursive: true });
+    await mkdir(lake.location, { recursive: true });
     // Nobody can create a file there, whatever the user.
-    await symlink("/sys/kernel", join(lake.folder, "leases"));
+    await symlink("/sys/kernel", join(lake.location, "leases"));
     const report = await run(DAILY, { symbols: SYMBOLS });
     expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });
     expect(report.stopped).toMatch(/could not be written: .*once there is room, run the command again/);
@@ -206,7 +206,7 @@ test("what is in flight when a run fails is waited for: the next run of the same
   const respondLate = async (seen: Seen, response: Parameters<Script>[1]): Promise<void> => {
     for (let turns = 0; turns < 20_000 && !hasReported; turns += hasFailed ? 1 : 0) {
       await turn();
-      hasReported = existsSync(join(lake.folder, "runs"));
+      hasReported = existsSync(join(lake.location, "runs"));
     }
     json(response, 200, { data: barsOf(seen) });
   };
@@ -237,11 +237,11 @@ test("a window of which nothing came stays leased until the ledger says so", asy
   const state = { isOver: false };
   const running = run({ ...DAILY, from: "2023-09-01" }, { symbols: SYMBOLS });
   void running.finally(() => (state.isOver = true));
-  const commits = (): number => readdirSync(join(lake.folder, "requests", "_delta_log")).length;
+  const commits = (): number => readdirSync(join(lake.location, "requests", "_delta_log")).length;
   // The run removes the folder with its last lease, and may do so while this reads it.
   const leases = (): string[] => {
     try {
-      return readdirSync(join(lake.folder, "leases"));
+      return readdirSync(join(lake.location, "leases"));
     } catch (error) {
       expect(error).toMatchObject({ code: "ENOENT" });
       return [];

@@ -40,11 +40,11 @@ export function newestCheckpoint(lake: Lake, table: string): number {
 }
 
 function logOf(lake: Lake, table: string): string {
-  return join(lake.folder, table, "_delta_log");
+  return join(lake.location, table, "_delta_log");
 }
 
 function copyOf(lake: Lake, folder: string, without: (name: string) => boolean): Lake {
-  cpSync(lake.folder, folder, {
+  cpSync(lake.location, folder, {
     recursive: true,
     filter: (source) => !without(source.split("/").at(-1) as string),
   });

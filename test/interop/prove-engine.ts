@@ -67,7 +67,7 @@ async function proveIn(folder: string, session: Session, engine: Engine): Promis
 
   const before = new Map((await lake.snapshots()).map(({ table, version }) => [table.name, version]));
   const since = { oldest: (table: string) => before.get(table) as number };
-  console.log(`\nwrites: ${engine.write(lake.folder).join(", ")}`);
+  console.log(`\nwrites: ${engine.write(lake.location).join(", ")}`);
   check("after its writes", await questionsOf(session, lake, since));
   const same = await landAgain(session, lake, "close", START);
   const changed = await landAgain(

@@ -77,11 +77,11 @@ export async function questionsOf(
     const oldest = options.oldest?.(table.name) ?? 0;
     for (const version of versionsBetween(oldest, newest.version)) {
       const snapshot = await lake.snapshotAt(table, { versions: new Map([[table.name, version]]) });
-      const wanted = { path: join(lake.folder, table.name), version };
+      const wanted = { path: join(lake.location, table.name), version };
       questions.push({ wanted, ours: await readingOf(session, lake, snapshot) });
     }
     for (const filter of table === BARS_1D ? (options.filters ?? []) : []) {
-      const wanted = { path: join(lake.folder, table.name), version: newest.version, ...filter };
+      const wanted = { path: join(lake.location, table.name), version: newest.version, ...filter };
       questions.push({ wanted, ours: await readingOf(session, lake, newest, filter) });
     }
   }

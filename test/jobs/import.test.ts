@@ -104,9 +104,9 @@ test("CSV, compressed CSV, JSON and Parquet give the same bars; a repeat changes
   ];
   await place.import("bars_1d", files);
   await place.query(
-    `COPY (SELECT '000005.SZ' AS symbol, * EXCLUDE (symbol) FROM bars_1d LIMIT 1) TO '${join(place.lake.folder, "x.parquet")}'`,
+    `COPY (SELECT '000005.SZ' AS symbol, * EXCLUDE (symbol) FROM bars_1d LIMIT 1) TO '${join(place.lake.location, "x.parquet")}'`,
   );
-  await place.import("bars_1d", [join(place.lake.folder, "x.parquet")]);
+  await place.import("bars_1d", [join(place.lake.location, "x.parquet")]);
   const bars = await place.query(
     "SELECT DISTINCT trade_date::VARCHAR AS d, close, volume, amount, lot FROM bars_1d",
   );

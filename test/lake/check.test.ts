@@ -45,8 +45,8 @@ interface Place {
 /** A lake with three versions of one partition: two bars, one of them changed, and then changed again. */
 async function threeVersions(): Promise<Place> {
   const [lake, session] = [temporaryLake(), await openSession()];
-  cpSync(template, lake.folder, { recursive: true });
-  const path = (name: string): string => join(lake.folder, "bars_1d", name);
+  cpSync(template, lake.location, { recursive: true });
+  const path = (name: string): string => join(lake.location, "bars_1d", name);
   const [file = ""] = (await lake.snapshot(BARS_1D)).files.keys();
   const entry = (version: number): string => path(`_delta_log/${String(version).padStart(20, "0")}.json`);
   return { lake, session, path, entry, file };
@@ -66,7 +66,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(template, { recursive: true, force: true }));
 
 async function findings(lake: Lake, deep: boolean): Promise<readonly Finding[]> {
-  return (await checkTable(new Lake(lake.folder), BARS_1D, { deep })).findings;
+  return (await checkTable(new Lake(lake.location), BARS_1D, { deep })).findings;
 }
 
 /** The findings: severity, rule and version of each. */
@@ -399,7 +399,7 @@ test("a checkpoint must be what the log comes to; one that stands for lost entri
 
 test("a file that is committed, or replaced and deleted, while the check goes on is no finding", async () => {
   const { lake, session, path, entry, file } = await threeVersions();
-  const racing = new Lake(lake.folder);
+  const racing = new Lake(lake.location);
   const walk = racing.storage.walk.bind(racing.storage);
   let walks = 0;
   Object.assign(racing.storage, {
@@ -423,7 +423,7 @@ test("a file that is committed, or replaced and deleted, while the check goes on
 
 test("a deep check of a lake that cannot be written reports all that it found", async () => {
   const { lake, path, file } = await threeVersions();
-  writeFileSync(join(lake.folder, "verified"), "");
+  writeFileSync(join(lake.location, "verified"), "");
   const { findings: sound } = await checkTable(lake, BARS_1D, { deep: true, now: T0 });
   expect(sound).toMatchObject([
     { severity: "info", table: "bars_1d", version: 2, rule: "verification_unrecorded" },

@@ -42,7 +42,7 @@ async function addForeign(
 ): Promise<void> {
   const base = await lake.snapshot(BARS_1D);
   const [own] = lake.filesOf(base).urls;
-  const file = join(lake.folder, "bars_1d", folder, name);
+  const file = join(lake.location, "bars_1d", folder, name);
   mkdirSync(dirname(file), { recursive: true });
   await session.run(
     `COPY (SELECT ${select} FROM read_parquet(${literal(own as string)}, hive_partitioning = false)) TO ${literal(file)} (FORMAT parquet)`,
@@ -221,7 +221,7 @@ test("a file outside its folder is read in a table that got more columns, and na
     { symbol: "000001.SZ", region: "CN", extra: null },
     { symbol: "600519.SH", region: "CN", extra: null },
   ]);
-  rmSync(join(lake.folder, "bars_1d", "part-0.parquet"));
+  rmSync(join(lake.location, "bars_1d", "part-0.parquet"));
   await expect(liveRows(session, lake, BARS_1D, query)).rejects.toThrow(
     "table bars_1d: part-0.parquet is missing",
   );
@@ -229,7 +229,7 @@ test("a file outside its folder is read in a table that got more columns, and na
 
 test("a file that the log names by its whole path is read where it is", async () => {
   const [lake, session] = await oneBar();
-  const path = `file://${join(lake.folder, "else where", "part-0.parquet")}`;
+  const path = `file://${join(lake.location, "else where", "part-0.parquet")}`;
   const select = "* REPLACE ('000001.SZ' AS symbol)";
   await addForeign(session, lake, {
     name: "part-0.parquet",

@@ -15,11 +15,11 @@ import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
 const day = (n: number): string => `2026-10-${String(n).padStart(2, "0")}T07:00:00Z`;
 const entry = (version: number): string => `${String(version).padStart(20, "0")}.json`;
-const logOf = (lake: Lake): string => join(lake.folder, "bars_1d", "_delta_log");
+const logOf = (lake: Lake): string => join(lake.location, "bars_1d", "_delta_log");
 
 /** Another engine's work: versions up to 13, one bar each, a checkpoint of the newest, and no older log entries. */
 async function goFarAhead(session: Session, lake: Lake, { keep = 13 } = {}): Promise<void> {
-  const other = new Lake(lake.folder);
+  const other = new Lake(lake.location);
   const { version } = await other.snapshot(BARS_1D);
   for (let n = version + 1; n <= 13; n++) await land(session, other, BARS_1D, [{ at: day(n + 1) }]);
   await writeCheckpoint(other, await other.snapshot(BARS_1D), T0);
@@ -34,7 +34,7 @@ function clean(lake: Lake, before: number): void {
 
 /** The content that a new process finds. */
 async function found(lake: Lake): Promise<{ version: number; files: number }> {
-  const { version, files } = await new Lake(lake.folder).snapshot(BARS_1D);
+  const { version, files } = await new Lake(lake.location).snapshot(BARS_1D);
   return { version, files: files.size };
 }
 
@@ -88,7 +88,7 @@ describe("a lake that is open while another engine goes ahead and cleans the log
 
   test("reads on where the log was cleaned exactly up to what it knows", async () => {
     const [lake, session] = [temporaryLake(), await openSession()];
-    const other = new Lake(lake.folder);
+    const other = new Lake(lake.location);
     for (const n of [1, 2, 3]) await land(session, other, BARS_1D, [{ at: day(n) }]);
     expect((await lake.snapshot(BARS_1D)).version).toBe(2);
     await land(session, other, BARS_1D, [{ at: day(4) }]);
@@ -101,7 +101,7 @@ describe("a lake that is open while another engine goes ahead and cleans the log
   test("reads again where the log is cleaned while it is read", async () => {
     const [lake, session] = [temporaryLake(), await openSession()];
     for (const n of [1, 2, 3]) await land(session, lake, BARS_1D, [{ at: day(n) }]);
-    const reader = new Lake(lake.folder);
+    const reader = new Lake(lake.location);
     const readText = reader.storage.readText.bind(reader.storage);
     reader.storage.readText = async (path) => {
       if (path.endsWith(entry(1))) await goFarAhead(session, lake);
@@ -118,7 +118,7 @@ describe("a log whose end is lost is refused, and not read as an older state", (
     for (const n of [1, 2, 3]) await land(session, lake, BARS_1D, [{ at: day(n) }]);
     rmSync(join(logOf(lake), entry(2)));
     writeFileSync(join(logOf(lake), entry(9).replace("json", "checkpoint.parquet")), "torn");
-    await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(/0002\.json is missing$/);
+    await expect(new Lake(lake.location).snapshot(BARS_1D)).rejects.toThrow(/0002\.json is missing$/);
     // Older versions can still be read.
     expect((await readLog(lake.storage, emptySnapshot(BARS_1D), { version: 1 })).version).toBe(1);
   });
@@ -128,14 +128,14 @@ describe("a log whose end is lost is refused, and not read as an older state", (
     await land(session, lake, BARS_1D, [{ at: day(1) }]);
     const part = entry(5).replace("json", "checkpoint.0000000001.0000000002.parquet");
     writeFileSync(join(logOf(lake), part), "half");
-    await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(/0001\.json is missing$/);
+    await expect(new Lake(lake.location).snapshot(BARS_1D)).rejects.toThrow(/0001\.json is missing$/);
   });
 
   test("where _last_checkpoint names a version behind the end", async () => {
     const [lake, session] = [temporaryLake(), await openSession()];
     await land(session, lake, BARS_1D, [{ at: day(1) }]);
     writeFileSync(join(logOf(lake), "_last_checkpoint"), JSON.stringify({ version: 7, size: 3 }));
-    await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(
+    await expect(new Lake(lake.location).snapshot(BARS_1D)).rejects.toThrow(
       "table bars_1d: its log ends with version 0, and had version 7",
     );
     // A `_last_checkpoint` that is older than the newest checkpoint, or unreadable, is only a hint.

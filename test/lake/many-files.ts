@@ -13,7 +13,7 @@ import { BARS_1M } from "../../src/schema/bars.js";
 /** Another name of a file's content, in the same folder. */
 function linked(lake: Lake, add: AddFile): AddFile {
   const path = add.path.replace(/-[0-9a-f]{8}\.parquet$/, `-${randomBytes(4).toString("hex")}.parquet`);
-  const full = (name: string): string => join(lake.folder, "bars_1m", decodeURIComponent(name));
+  const full = (name: string): string => join(lake.location, "bars_1m", decodeURIComponent(name));
   linkSync(full(add.path), full(path));
   return { ...add, path };
 }

@@ -69,7 +69,7 @@ test("whatever happens, every retained version reads as it was", async () => {
   const session = await openSession();
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { minLength: 4, maxLength: 14 }), async (steps) => {
-      const { folder } = temporaryLake();
+      const { location: folder } = temporaryLake();
       const writers = [new Lake(folder), new Lake(folder)];
       const model: ModelVersion[] = [];
       let now = Date.now();

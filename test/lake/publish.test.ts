@@ -45,7 +45,7 @@ test("a publish costs what has changed since the last one, and gives the same vi
   const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
   await addMinuteFiles(session, lake, { months: MONTHS, files: 40 });
   const first = await sqlLength(lake);
-  expect(first).toBeGreaterThan(960 * lake.folder.length);
+  expect(first).toBeGreaterThan(960 * lake.location.length);
   await addMinuteFiles(session, lake, { months: [23], files: 1 });
   const second = await sqlLength(lake);
   expect(second).toBeLessThan(first / 8);
@@ -84,13 +84,13 @@ test("a copy of a lake reads its own files: the first command creates its views 
   await land(session, original, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 10.25 }]);
   await publish(original);
   const copy = new Lake(join(folder, "copy"));
-  cpSync(original.folder, copy.folder, { recursive: true });
-  rmSync(original.folder, { recursive: true });
-  const count = ["sql", "SELECT count(*) AS n FROM bars_1d", "--format", "csv", "--lake", copy.folder];
+  cpSync(original.location, copy.location, { recursive: true });
+  rmSync(original.location, { recursive: true });
+  const count = ["sql", "SELECT count(*) AS n FROM bars_1d", "--format", "csv", "--lake", copy.location];
   const shown = await runCli(count);
   expect(shown).toMatchObject({ code: 0, stdout: "n\n1\n" });
   expect(shown.stderr).toBe(
-    `warning: lake.duckdb was made for ${original.folder}: its views were created again for this one\n`,
+    `warning: lake.duckdb was made for ${original.location}: its views were created again for this one\n`,
   );
   expect((await runCli(count)).stderr).toBe("");
   using client = await Session.open({ path: copy.databaseFile, readOnly: true, threads: 1 });
@@ -105,7 +105,7 @@ test.skipIf(!canMount)("a lake on a read-only mount is read by sql and status, a
   await publish(lake);
   const mount = join(temporaryFolder(), "mounted");
   mkdirSync(mount);
-  const script = `mount --bind "${lake.folder}" "${mount}" && mount -o remount,bind,ro "${mount}" && exec "$@"`;
+  const script = `mount --bind "${lake.location}" "${mount}" && mount -o remount,bind,ro "${mount}" && exec "$@"`;
   const onMount = (...parameters: string[]): SpawnSyncReturns<string> =>
     spawnSync(
       "unshare",
@@ -147,7 +147,7 @@ async function served200(command: readonly string[], lake: string): Promise<stri
 test("without lake.duckdb nothing is created by a command that reads", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
-  const shown = await runCli(["sql", "SELECT count(*) AS n FROM bars_1d", "--lake", lake.folder]);
+  const shown = await runCli(["sql", "SELECT count(*) AS n FROM bars_1d", "--lake", lake.location]);
   expect([shown.code, shown.stderr, existsSync(lake.databaseFile)]).toEqual([0, "", false]);
   expect((await lake.snapshot(BARS_1M)).version).toBe(-1);
 });

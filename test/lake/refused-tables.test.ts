@@ -18,11 +18,11 @@ async function twoTables(): Promise<Lake> {
 }
 
 const logEntry = (lake: Lake, version: number): string =>
-  join(lake.folder, "bars_1d", "_delta_log", `${String(version).padStart(20, "0")}.json`);
+  join(lake.location, "bars_1d", "_delta_log", `${String(version).padStart(20, "0")}.json`);
 
 /** The data file of a year of daily bars. */
 function fileOf(lake: Lake, year: number): string {
-  const folder = join(lake.folder, "bars_1d", "region=CN", `year=${year}`);
+  const folder = join(lake.location, "bars_1d", "region=CN", `year=${year}`);
   return join(folder, readdirSync(folder)[0] as string);
 }
 
@@ -58,7 +58,7 @@ describe.each(FAULTS)("a table that %s", (_, harm, message) => {
   test("makes only the statements fail that read it, by its name", async () => {
     const lake = await twoTables();
     harm(lake);
-    const { session } = await openReader(new Lake(lake.folder));
+    const { session } = await openReader(new Lake(lake.location));
     using reader = session;
     expect(await reader.json("SELECT close FROM bars_1m")).toEqual([{ close: 10.25 }]);
     for (const sql of [
@@ -72,14 +72,14 @@ describe.each(FAULTS)("a table that %s", (_, harm, message) => {
       expect(error).toMatchObject({ sql, message: expect.stringMatching(message) as string });
       expect((error as QueryError).hint).toMatch(/backup|restore/);
     }
-    await expect(queryArrow(new Lake(lake.folder), "FROM bars_1d").next()).rejects.toThrow(message);
+    await expect(queryArrow(new Lake(lake.location), "FROM bars_1d").next()).rejects.toThrow(message);
     expect(await reader.json("DESCRIBE bars_1d")).toHaveLength(18);
   });
 
   test("is published beside the others, and says so to any client", async () => {
     const lake = await twoTables();
     harm(lake);
-    await publish(new Lake(lake.folder));
+    await publish(new Lake(lake.location));
     using client = await Session.open({ path: lake.databaseFile, readOnly: true });
     expect(await client.json("SELECT close FROM bars_1m")).toEqual([{ close: 10.25 }]);
     await expect(client.json("FROM bars_1d WHERE symbol = 'none' OR close > 0")).rejects.toThrow(message);

@@ -58,7 +58,7 @@ async function landStatement(session: Session, lake: Lake, assets: number, now: 
 }
 
 test("two snapshots at the same time leave one current row a subject", async () => {
-  const [{ folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+  const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landUniverses(a, new Lake(folder), ["first", "stays"], T0);
   const other = new Lake(folder);
   const lake = interrupted(folder, 1, () => landUniverses(b, other, ["second", "stays"], T0 + 1000));
@@ -79,7 +79,7 @@ test("two snapshots at the same time leave one current row a subject", async () 
 });
 
 test("a statement that two processes bring at the same time is one version", async () => {
-  const [{ folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+  const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await landStatement(a, new Lake(folder), 1, T0);
   const other = new Lake(folder);
   const lake = interrupted(folder, 1, () => landStatement(b, other, 2, T0 + 1000));
@@ -97,7 +97,7 @@ const day = (n: number): string =>
   new Date(Date.parse("2026-01-05T16:00:00Z") + n * 86_400_000).toISOString();
 
 test("an append follows another append with the files that it has; one that meets the other is compared again", async () => {
-  const [{ folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+  const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
   await land(a, new Lake(folder), BARS_1D, [{ at: day(0) }]);
   const other = new Lake(folder);
   const landings = [[{ at: day(20), symbol: "000001.SZ" }], [{ at: day(5), close: 10.7 }, { at: day(6) }]];
@@ -134,7 +134,7 @@ test("an append follows another append with the files that it has; one that meet
 test.skipIf(SWEEP === "few")(
   "a writer in whose way others come again and again gives up, and leaves the table to them",
   async () => {
-    const [{ folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
+    const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
     const other = new Lake(folder);
     let n = 0;
     const lake = interrupted(folder, 1e9, () =>

@@ -83,7 +83,7 @@ beforeAll(async () => {
   await optimize(session, compacted, BARS_1M, { runId: "test", targetBytes: 30_000 }, virtualClock(T0));
 });
 
-afterAll(() => rmSync(compacted.folder, { recursive: true, force: true }));
+afterAll(() => rmSync(compacted.location, { recursive: true, force: true }));
 
 test("one symbol's month out of a compacted year opens the files of that month alone, however it is asked for", async () => {
   const files = [...(await compacted.snapshot(BARS_1M)).files.values()];

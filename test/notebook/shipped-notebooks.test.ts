@@ -40,7 +40,7 @@ describe("on a simulated market", () => {
   let reader: Session;
 
   beforeAll(async () => {
-    await fillSimulated(lake.folder, { symbols: 60, days: 360, end: "2026-03-31", minuteDays: 2 });
+    await fillSimulated(lake.location, { symbols: 60, days: 360, end: "2026-03-31", minuteDays: 2 });
     reader = (await openReader(lake, { threads: 2 })).session;
   });
   afterAll(() => {
@@ -113,7 +113,7 @@ describe("without look-ahead", () => {
   let reader: Session;
 
   beforeAll(async () => {
-    await fillSimulated(lake.folder, { symbols: 40, days: 400, end: "2026-03-31", minuteDays: 0 });
+    await fillSimulated(lake.location, { symbols: 40, days: 400, end: "2026-03-31", minuteDays: 0 });
     reader = (await openReader(lake, { threads: 2 })).session;
     for (const table of ["bars_1d", "trading_days"]) {
       await reader.run(`CREATE TABLE all_${table} AS FROM raw.${table}`);

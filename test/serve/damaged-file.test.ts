@@ -32,7 +32,7 @@ async function damagedYear({ verify = true } = {}) {
     },
     { logger, verify },
   );
-  const folder = join(lake.folder, "bars_1d", "region=CN", "year=2024");
+  const folder = join(lake.location, "bars_1d", "region=CN", "year=2024");
   const path = join(folder, readdirSync(folder)[0] as string);
   const copy = join(temporaryFolder(), "copy.parquet");
   copyFileSync(path, copy);

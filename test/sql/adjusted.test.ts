@@ -53,7 +53,7 @@ describe("bars of a simulated market", () => {
   let symbols: string[];
 
   beforeAll(async () => {
-    await fillSimulated(lake.folder, { symbols: SYMBOLS, days: 400, end: "2026-03-31", minuteDays: 8 });
+    await fillSimulated(lake.location, { symbols: SYMBOLS, days: 400, end: "2026-03-31", minuteDays: 8 });
     reader = (await openReader(lake, { threads: 2 })).session;
     symbols = (
       await reader.json<{ symbol: string }>("SELECT symbol FROM bar_spans ORDER BY bars DESC, symbol")

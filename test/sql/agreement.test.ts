@@ -22,7 +22,7 @@ describe("service, view and dataset give the same bars of a simulated market", (
   let symbols: string[];
 
   beforeAll(async () => {
-    await fillSimulated(lake.folder, { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 8 });
+    await fillSimulated(lake.location, { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 8 });
     served = await serve(lake);
     reader = (await openReader(lake, { threads: 2 })).session;
     symbols = (

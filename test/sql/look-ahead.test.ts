@@ -66,7 +66,7 @@ describe("as today moves on", () => {
   let days: string[];
 
   beforeAll(async () => {
-    await fillSimulated(lake.folder, { symbols: 24, days: 260, end: "2026-03-31", minuteDays: 6 });
+    await fillSimulated(lake.location, { symbols: 24, days: 260, end: "2026-03-31", minuteDays: 6 });
     reader = (await openReader(lake, { threads: 2 })).session;
     days = (
       await reader.json<{ day: string }>(

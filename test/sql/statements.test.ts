@@ -53,7 +53,7 @@ describe("statements of a simulated market", () => {
   const dates = ["2023-04-30", "2024-02-10", "2024-09-02", "2025-06-30", "2026-03-31"];
 
   beforeAll(async () => {
-    await fillSimulated(lake.folder, { symbols: 24, days: 600, end: "2026-03-31", minuteDays: 0 });
+    await fillSimulated(lake.location, { symbols: 24, days: 600, end: "2026-03-31", minuteDays: 0 });
     reader = (await openReader(lake, { threads: 2 })).session;
     for (const table of ["balance_sheet", "cash_flow"] as const) {
       // The simulated market's statements are first seen at eight in the morning of the exchange.

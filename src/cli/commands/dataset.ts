@@ -8,6 +8,7 @@ import { DATASET_FORMATS, type DatasetFormat, type DatasetSpec } from "../../dat
 import { listDatasets } from "../../dataset/store/list-datasets.js";
 import { isSound, verifyDataset } from "../../dataset/store/verify-dataset.js";
 import type { Lake } from "../../lake/lake.js";
+import { isObjectUrl } from "../../object-store/object-address.js";
 import type { Cli } from "../cli.js";
 import { buildText, checkText, listText, planText } from "../dataset/dataset-text.js";
 import { loadSpec, shippedSpecs } from "../dataset/load-spec.js";
@@ -175,6 +176,7 @@ async function foldersNamed(lake: Lake, names: readonly string[]): Promise<strin
   return names.flatMap((name) => {
     const named = found.filter(({ manifest }) => manifest?.name === name).map(({ folder }) => folder);
     if (named.length > 0) return named;
+    if (isObjectUrl(name)) return [name.replace(/\/$/, "")];
     if (existsSync(name)) return [resolve(name)];
     throw new UsageError(`dataset ${name}: there is none`, {
       hint: "barlake dataset list shows those there are",
@@ -187,7 +189,10 @@ function specOptions(command: Command): Command {
   return command
     .argument("<spec>", "a spec's file, or the name of an included one")
     .addOption(new Option("--format <format>", "another format than the spec's").choices(DATASET_FORMATS))
-    .option("--output <dir>", "folder to be made (default: datasets/NAME/FORMAT in the lake)")
+    .option(
+      "-o, --output <location>",
+      "folder to be made, or s3://bucket/prefix (default: datasets/NAME/FORMAT in the lake)",
+    )
     .option("--from <date>", "first trading date")
     .option("--to <date>", "trading date after the last one")
     .addOption(asOf)

@@ -1,28 +1,28 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Option } from "commander";
 import { subHours } from "date-fns/subHours";
 import { ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
-import { BarlakeError, UsageError } from "../../core/errors.js";
+import { BarlakeError } from "../../core/errors.js";
 import { compareLakes } from "../../jobs/maintenance/compare-lakes.js";
 import { definePipeline, type Pipeline } from "../../jobs/pipeline/definition.js";
 import { newRunId, type RunOptions, type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
-import { byteCount, Lake, rowCount } from "../../lake/lake.js";
+import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
 import { localDate } from "../../market/zone.js";
+import { isObjectUrl } from "../../object-store/object-address.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { startService } from "../../serve/http/service.js";
 import { plainKeys } from "../../serve/keys/key-ring.js";
 import { type FillProgress, fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
 import type { Cli } from "../cli.js";
+import { emptyDemoLakes } from "../demo-lakes.js";
 import { EXIT } from "../exit-codes.js";
 import { type Candle, candleChart } from "../text/candles.js";
 import { progressView, showRun } from "../text/progress.js";
 import { count, duration, paint, size, table } from "../text/text.js";
 
-const MARKER = ".barlake-demo";
 const KEY = "demo-key";
 
 /** The market of the demo: large enough to show rates, small enough to finish within seconds. */
@@ -39,7 +39,10 @@ export function addDemo(cli: Cli): void {
   cli.program
     .command("demo")
     .addOption(
-      new Option("--lake <dir>", "folder for the demo's two lakes; replaced each time").default("data/demo"),
+      new Option(
+        "--lake <location>",
+        "folder, or s3://bucket/prefix, for the demo's two lakes; replaced each time",
+      ).default("data/demo"),
     )
     .addHelpText(
       "after",
@@ -48,11 +51,9 @@ export function addDemo(cli: Cli): void {
     .action((options: { lake: string }) => cli.action(() => demo(cli, options.lake)));
 }
 
-async function demo(cli: Cli, folder: string): Promise<number> {
+async function demo(cli: Cli, location: string): Promise<number> {
   const startedAt = performance.now();
-  await prepareFolder(folder);
-  const market = new Lake(join(folder, "market"));
-  const lake = new Lake(join(folder, "lake"));
+  const { market, lake } = await emptyDemoLakes(location);
 
   say(
     "1",
@@ -69,13 +70,13 @@ async function demo(cli: Cli, folder: string): Promise<number> {
   say("3", "what was served and what was landed are compared, bit by bit");
   await compare(market, lake);
 
+  const at = isObjectUrl(location) ? lake.location : join(location, "lake");
   say("4", "the second lake holds");
   await printTables(lake);
-  await printQuery(folder, lake);
+  await printQuery(at, lake);
 
   say("5", "figures");
   await printFigures(lake, reports, performance.now() - startedAt);
-  const at = join(folder, "lake");
   process.stdout.write(`
 Try next:
   npx barlake sql --lake ${at} "from daily_fundamentals where total_equity is not null limit 10"
@@ -85,19 +86,6 @@ Try next:
   npx barlake serve --lake ${at}
 `);
   return EXIT.done;
-}
-
-/** Empties the demo's folder. @throws {UsageError} for a folder that the demo did not create. */
-async function prepareFolder(folder: string): Promise<void> {
-  const names = await readdir(folder).catch((): string[] => []);
-  if (names.length > 0 && !names.includes(MARKER)) {
-    throw new UsageError(`folder ${folder} is not empty, and the demo did not make it`, {
-      hint: "give another --lake",
-    });
-  }
-  for (const name of ["market", "lake"]) await rm(join(folder, name), { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, MARKER), "made by barlake demo\n");
 }
 
 /** Fills the lake; returns the symbols of all instruments ever listed, since services do not list delisted ones. */
@@ -200,7 +188,7 @@ async function printTables(lake: Lake): Promise<void> {
   process.stdout.write(`${table(["table", "rows", "files", "size"], rows)}\n`);
 }
 
-async function printQuery(folder: string, lake: Lake): Promise<void> {
+async function printQuery(at: string, lake: Lake): Promise<void> {
   const { session } = await openReader(lake);
   using reader = session;
   const query = `SELECT symbol, name, trade_date, close, round(close * total_shares / total_equity, 2) AS price_to_book,
@@ -208,9 +196,7 @@ async function printQuery(folder: string, lake: Lake): Promise<void> {
 FROM daily_fundamentals
 WHERE region = 'CN' AND trade_date = (SELECT max(trade_date) FROM bars_1d WHERE region = 'CN') AND total_equity > 0
 ORDER BY amount DESC LIMIT 5`;
-  process.stdout.write(
-    `\n${paint("dim", `npx barlake sql --lake ${join(folder, "lake")} "…"`)}\n${paint("cyan", query)}\n\n`,
-  );
+  process.stdout.write(`\n${paint("dim", `npx barlake sql --lake ${at} "…"`)}\n${paint("cyan", query)}\n\n`);
   const { names, rows } = await reader.preview(query, 5);
   process.stdout.write(`${table(names, rows as (string | number | null)[][])}\n`);
   const [symbol, name] = (rows[0] ?? []) as string[];

@@ -11,9 +11,11 @@ export interface CommonOptions {
   readonly json?: boolean;
 }
 
-/** `--lake DIR`. */
+/** `--lake LOCATION`. */
 export function lakeOption(): Option {
-  return new Option("--lake <dir>", "folder of the lake").env("BARLAKE_LAKE").default("data");
+  return new Option("--lake <location>", "folder of the lake, or s3://bucket/prefix")
+    .env("BARLAKE_LAKE")
+    .default("data");
 }
 
 /** `--json`. */
@@ -26,11 +28,14 @@ export function jsonOption(): Option {
  * of the folder that BARLAKE_VIEWS names.
  */
 export function openLake(options: CommonOptions): Lake {
+  return lakeAt(options.lake);
+}
+
+/** The lake of a location, as {@link openLake} opens it. */
+export function lakeAt(location: string): Lake {
   const folder = resolve(process.env.BARLAKE_VIEWS ?? "sql/views");
   const isOwn = existsSync(folder) && realpathSync(folder) === realpathSync(OWN_VIEWS);
-  return isOwn
-    ? new Lake(options.lake)
-    : new Lake(options.lake, { userViews: { folder, onFault: reportFault } });
+  return isOwn ? new Lake(location) : new Lake(location, { userViews: { folder, onFault: reportFault } });
 }
 
 /** Reports each problem with a user's view once, although a run creates the views many times. */

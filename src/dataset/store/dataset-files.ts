@@ -43,7 +43,11 @@ export class DatasetFiles {
   async adopt(path: string): Promise<void> {
     const file = join(this.folder, path);
     const { size } = await stat(file);
-    this.#files.set(path, { path, bytes: size, sha256: await sha256Of(file) });
+    this.#files.set(path, {
+      path,
+      bytes: size,
+      sha256: await sha256Of(createReadStream(file, { highWaterMark: 2 ** 20 })),
+    });
   }
 
   /** All files, sorted by path. */
@@ -52,10 +56,9 @@ export class DatasetFiles {
   }
 }
 
-/** The digest of a file's bytes. */
-export async function sha256Of(file: string): Promise<string> {
+/** The digest of a file's bytes, as hexadecimal digits. */
+export async function sha256Of(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const digest = createHash("sha256");
-  for await (const piece of createReadStream(file, { highWaterMark: 2 ** 20 }))
-    digest.update(piece as Uint8Array);
+  for await (const piece of pieces) digest.update(piece);
   return digest.digest("hex");
 }

@@ -6,14 +6,16 @@ import { BarlakeError, UsageError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../../lake/lake.js";
 import { stateOf, thisProcess } from "../../lease/owner.js";
+import { isObjectUrl } from "../../object-store/object-address.js";
 import type { DatasetSpec } from "../spec.js";
 
 /** Name of the folder of a lake's datasets. */
 export const DATASETS = "datasets";
 
-/** The folder of a dataset, which may not exist yet. */
+/** The folder of a dataset, or its prefix in a store, which may not exist yet. */
 export function folderOf(lake: Lake, { name, format, output }: DatasetSpec): string {
-  return output === undefined ? join(lake.folder, DATASETS, name, format) : resolve(output);
+  if (output === undefined) return lake.storage.urlOf(`${DATASETS}/${name}/${format}`);
+  return isObjectUrl(output) ? output.replace(/\/$/, "") : resolve(output);
 }
 
 /**

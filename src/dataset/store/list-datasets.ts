@@ -14,21 +14,34 @@ export interface FoundDataset {
 
 /** The datasets in a lake's own folder, by name and format; those written elsewhere are not included. */
 export async function listDatasets(lake: Lake): Promise<FoundDataset[]> {
-  const root = join(lake.folder, DATASETS);
+  if (lake.storage.access !== undefined) return listPrefixes(lake);
+  const root = lake.storage.urlOf(DATASETS);
   const found: FoundDataset[] = [];
   for (const name of await foldersIn(root)) {
     const formats = await foldersIn(join(root, name), true);
     for (const format of formats) await recoverFolder(join(root, name, format));
     for (const format of await foldersIn(join(root, name))) {
       const folder = join(root, name, format);
-      try {
-        found.push({ folder, manifest: await readManifest(folder), fault: undefined });
-      } catch (error) {
-        found.push({ folder, manifest: undefined, fault: messageOf(error) });
-      }
+      found.push(await readDataset(lake, folder));
     }
   }
   return found;
+}
+
+async function listPrefixes(lake: Lake): Promise<FoundDataset[]> {
+  const found: FoundDataset[] = [];
+  for (const name of await lake.storage.list(DATASETS))
+    for (const format of await lake.storage.list(`${DATASETS}/${name}`))
+      found.push(await readDataset(lake, lake.storage.urlOf(`${DATASETS}/${name}/${format}`)));
+  return found;
+}
+
+async function readDataset(lake: Lake, folder: string): Promise<FoundDataset> {
+  try {
+    return { folder, manifest: await readManifest(lake.storageAt(folder)), fault: undefined };
+  } catch (error) {
+    return { folder, manifest: undefined, fault: messageOf(error) };
+  }
 }
 
 /** Folders in a folder, by name. `moved`: folders that a crash left moved away, by their original names. */

@@ -1,7 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { z } from "zod";
 import { LakeError, messageOf, UsageError } from "../../core/errors.js";
+import type { Storage } from "../../lake/storage/storage.js";
 import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../spec.js";
 
 /** Name of the file that describes what a dataset was built from. */
@@ -65,14 +64,12 @@ const shape = z.object({
 });
 
 /** Reads a dataset's manifest. @throws {UsageError} where there is none, {@link LakeError} where it is damaged. */
-export async function readManifest(folder: string): Promise<Manifest> {
-  const file = join(folder, MANIFEST);
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
-    throw new UsageError(`dataset ${folder}: has no ${MANIFEST}`, {
-      cause,
+export async function readManifest(storage: Storage): Promise<Manifest> {
+  const text = await storage.readText(MANIFEST);
+  if (text === undefined)
+    throw new UsageError(`dataset ${storage.location}: has no ${MANIFEST}`, {
       hint: "barlake dataset list shows those there are",
     });
-  });
   try {
     const { success, data, error } = shape.safeParse(JSON.parse(text));
     if (!success)
@@ -85,7 +82,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
     }
     return { layout: LAYOUT, ...found, spec: defineDataset(found.spec as DatasetDefinition) };
   } catch (cause) {
-    throw new LakeError(`${file}: ${messageOf(cause)}`, {
+    throw new LakeError(`${storage.urlOf(MANIFEST)}: ${messageOf(cause)}`, {
       cause,
       hint: "build the dataset again with --replace",
     });

@@ -19,7 +19,7 @@ export async function refuseChangedPast(
   folder: string,
   pointInTime: PointInTime,
 ): Promise<Manifest> {
-  const manifest = await readManifest(folder);
+  const manifest = await readManifest(lake.storageAt(folder));
   const subject = `dataset ${spec.name}: cannot be appended to`;
   if (spec.adjustment.startsWith("forward")) {
     throw new UsageError(`${subject}: forward prices of every day change with each new ex-date`, {

@@ -1,12 +1,14 @@
 import { createHash, randomUUID } from "node:crypto";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, sep } from "node:path";
+import { join } from "node:path";
 import pMap from "p-map";
 import type { Lake } from "../../lake/lake.js";
 import { ENGINE } from "../../lake/log/commit-actions.js";
+import type { Storage } from "../../lake/storage/storage.js";
 import { buildDataset, viewsDigest } from "../build-dataset.js";
 import { sha256Of } from "./dataset-files.js";
+import { filesOfDataset } from "./dataset-prefix.js";
 import { changesSince, isOfPast, type TableChange } from "./lake-changes.js";
 import { DIGESTS, MANIFEST, type Manifest, readManifest } from "./manifest.js";
 
@@ -40,7 +42,8 @@ export async function verifyDataset(
   folder: string,
   { rebuild = false }: { readonly rebuild?: boolean } = {},
 ): Promise<DatasetCheck> {
-  const manifest = await readManifest(folder);
+  const storage = lake.storageAt(folder);
+  const manifest = await readManifest(storage);
   const otherwise = [
     ...(manifest.engine === ENGINE ? [] : [`it was made by ${manifest.engine}, and this is ${ENGINE}`]),
     ...(manifest.views === viewsDigest(lake) ? [] : ["the SQL of views is another"]),
@@ -49,35 +52,28 @@ export async function verifyDataset(
   return {
     folder,
     manifest,
-    damage: await damageOf(folder, manifest),
+    damage: await damageOf(storage, manifest),
     changes: await changesSince(lake, manifest),
     otherwise,
     isReproduced: rebuild ? await comesOutAgain(lake, manifest) : undefined,
   };
 }
 
-async function damageOf(folder: string, manifest: Manifest): Promise<string[]> {
-  const digests = await readFile(join(folder, DIGESTS), "utf8").catch(() => undefined);
+async function damageOf(storage: Storage, manifest: Manifest): Promise<string[]> {
+  const digests = await storage.readText(DIGESTS);
   if (digests === undefined) return [`${DIGESTS} is gone`];
   const content = createHash("sha256").update(digests).digest("hex");
   if (content !== manifest.content) return [`${DIGESTS} is not as it was written`];
   const expected = new Map(
     digests.split("\n").flatMap((line) => (line === "" ? [] : [[line.slice(66), line.slice(0, 64)]])),
   );
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const found = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) =>
-      join(entry.parentPath, entry.name)
-        .slice(folder.length + 1)
-        .split(sep)
-        .join("/"),
-    );
+  const found = await filesOfDataset(storage);
   const others = found.filter((path) => !expected.has(path) && path !== DIGESTS && path !== MANIFEST);
   const faults = await pMap(
     expected,
     async ([path, sha256]) => {
-      const actual = await sha256Of(join(folder, path)).catch(() => undefined);
+      const pieces = await storage.read(path).catch(() => undefined);
+      const actual = pieces && (await sha256Of(pieces).catch(() => undefined));
       if (actual === undefined) return [`${path} is gone`];
       return actual === sha256 ? [] : [`${path} is not as it was written`];
     },

@@ -86,7 +86,7 @@ export async function runImport(
 ): Promise<ImportReport> {
   const table = tableNamed(name) as TableSchema;
   checkMap(table, options.map);
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
   const rejects = new Rejects(session, options.runId);
   const staged = new TempTable(session, "staged_import");
   const work: Import = { session, table, rejects, staged, members: new TempTable(session, "staged_members") };

@@ -28,7 +28,7 @@ export async function checkLake(
   const checked: Omit<TableCheck, "findings">[] = [];
   const findings: Finding[] = [];
   const errors: BarlakeError[] = [];
-  using session = new CheckSession();
+  using session = new CheckSession(lake.access);
   for (const table of tables) {
     if (options.signal?.aborted) break;
     try {

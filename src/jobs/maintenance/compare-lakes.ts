@@ -41,7 +41,10 @@ const OWN_TO_A_LAKE = new Set([
  * and the current rows of dated tables. The service's responses contain no more than that.
  */
 export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
-  using session = await Session.open({ spillUnder: right.work.staging });
+  using session = await Session.open({
+    spillUnder: right.work.staging,
+    stores: [...(left.access.stores ?? []), ...(right.access.stores ?? [])],
+  });
   const results: TableComparison[] = [];
   for (const table of TABLES) {
     if (GROWN_BY_ITSELF.has(table.name)) continue;

@@ -22,7 +22,7 @@ export async function optimizeLake(
   if (existing.length === 0) return [];
   const reports: OptimizeReport[] = [];
   try {
-    using session = await Session.open({ spillUnder: lake.work.staging });
+    using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
     for (const table of existing) {
       if (options.signal?.aborted) break;
       reports.push(await optimize(session, lake, table, options, clock));

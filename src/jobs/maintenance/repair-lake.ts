@@ -73,7 +73,10 @@ export async function repairLake(
   options: RepairOptions,
   clock: Pick<Clock, "now">,
 ): Promise<RepairReport[]> {
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open({
+    spillUnder: lake.work.staging,
+    stores: [...(lake.access.stores ?? []), ...(options.from?.access.stores ?? [])],
+  });
   const reports: RepairReport[] = [];
   // The ledger comes first: the other tables need it.
   const ordered = [...tables.filter((one) => one === REQUESTS), ...tables.filter((one) => one !== REQUESTS)];

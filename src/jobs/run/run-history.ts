@@ -173,7 +173,7 @@ export async function lastRuns(lake: Lake, options: object = {}): Promise<Map<st
        QUALIFY row_number() OVER (PARTITION BY pipeline ORDER BY status = 'interrupted', started_at DESC) = 1`,
       [JSON.stringify(options)],
     );
-  });
+  }, lake.access);
   return new Map(
     rows.map(({ pipeline, success, ...last }) => [
       pipeline,

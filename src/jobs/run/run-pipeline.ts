@@ -103,7 +103,7 @@ async function runOnce(
 ): Promise<{ readonly report: RunReport; readonly failed: unknown }> {
   const { lake, client, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
-  using session = await Session.open({ spillUnder: lake.work.staging });
+  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
   const runId = newRunId(clock.now());
   const parts = {
     lake,
@@ -159,7 +159,7 @@ export async function planPipeline(
   { lake, clock, limits: known }: Pick<RunEnvironment, "lake" | "clock" | "limits">,
 ): Promise<readonly RequestUnit[] | undefined> {
   if (pipeline.kind !== "bars") return undefined;
-  using session = await Session.open();
+  using session = await Session.open(lake.access);
   const limits = new RequestSizeLimits(known?.limits);
   const units: RequestUnit[] = [];
   for (const demand of await barsDemands({ session, lake, clock }, pipeline, demandOf(pipeline, options))) {

@@ -1,5 +1,8 @@
+import { join } from "node:path";
+import pMap from "p-map";
 import { LakeError, messageOf } from "../../core/errors.js";
 import type { Lake } from "../lake.js";
+import { TagFile } from "../local/tag-file.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import type { ByteRange } from "../storage/storage.js";
 import { contentHash } from "./content-hash.js";
@@ -47,6 +50,40 @@ export async function damageOf(
   }
 }
 
+/** The tags of the files of stores that this machine has verified, by lake. */
+const TAGS = new WeakMap<Lake, TagFile>();
+
+/**
+ * As {@link damageOf}. Of a store each file is read once by this machine: as long as its tag stays the same, so does its
+ * content.
+ */
+export async function damageSinceVerified(
+  lake: Lake,
+  snapshot: Snapshot,
+  file: DataFile,
+): Promise<FileDamage | undefined> {
+  if (lake.storage.access === undefined || hashInName(file.path) === undefined)
+    return damageOf(lake, snapshot, file);
+  const tags = TAGS.get(lake) ?? new TagFile(join(lake.work.path, "verified.ndjson"));
+  TAGS.set(lake, tags);
+  const path = `${snapshot.table.name}/${file.path}`;
+  try {
+    // The tag is read first: what replaces the file afterwards has another one.
+    const facts = await lake.factsOf(snapshot, file);
+    if (facts === undefined) return MISSING;
+    if ((await tags.known()).get(path) === facts.tag) return undefined;
+    const damage = await damageOf(lake, snapshot, file);
+    // Where it cannot be recorded, the file is verified again the next time.
+    if (damage === undefined) await tags.add(path, facts.tag).catch(() => {});
+    return damage;
+  } catch (cause) {
+    return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
+  }
+}
+
+/** Files that are verified at the same time. */
+const PARALLEL = 4;
+
 /**
  * Makes sure that live files are intact before rows are compared with theirs or copied from them. Otherwise a damaged
  * key counts as a different key, and a copy of damaged rows gets a hash that matches them and seems intact for ever.
@@ -58,12 +95,16 @@ export async function verifyContent(
   snapshot: Snapshot,
   files: Iterable<DataFile>,
 ): Promise<void> {
-  for (const file of files) {
-    if (hashInName(file.path) === undefined) continue;
-    const damage = await damageOf(lake, snapshot, file);
-    if (damage === undefined) continue;
-    throw damageError(snapshot, file, damage.what, damage.cause);
-  }
+  const own = [...files].filter(({ path }) => hashInName(path) !== undefined);
+  const concurrency = lake.storage.access === undefined ? 1 : PARALLEL;
+  await pMap(
+    own,
+    async (file) => {
+      const damage = await damageSinceVerified(lake, snapshot, file);
+      if (damage !== undefined) throw damageError(snapshot, file, damage.what, damage.cause);
+    },
+    { concurrency },
+  );
 }
 
 function damageError({ table }: Snapshot, file: DataFile, what: string, cause?: unknown): LakeError {
@@ -82,12 +123,17 @@ const VERIFIED = new WeakMap<Lake, Set<string>>();
  */
 export async function verifyOnce(lake: Lake, snapshot: Snapshot, files: Iterable<DataFile>): Promise<void> {
   const verified = pathsOf(VERIFIED, lake);
-  for (const file of files) {
-    const path = `${snapshot.table.name}/${file.path}`;
-    if (verified.has(path)) continue;
-    await verifyContent(lake, snapshot, [file]);
-    verified.add(path);
-  }
+  const concurrency = lake.storage.access === undefined ? 1 : PARALLEL;
+  await pMap(
+    files,
+    async (file) => {
+      const path = `${snapshot.table.name}/${file.path}`;
+      if (verified.has(path)) return;
+      await verifyContent(lake, snapshot, [file]);
+      verified.add(path);
+    },
+    { concurrency },
+  );
 }
 
 /** Live files whose footer was verified, by lake. */

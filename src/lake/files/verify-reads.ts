@@ -1,3 +1,4 @@
+import pMap from "p-map";
 import type { FileRead } from "../../db/reads/file-reads.js";
 import type { Session } from "../../db/session.js";
 import type { Lake } from "../lake.js";
@@ -26,17 +27,19 @@ export async function verifyReads(
     files ??= filesByUrl(lake, snapshots);
     const faults: unknown[] = [];
     // All are verified, also after the first fault: rows of the others may be in memory, and are not read again.
-    for (const read of reads) {
-      const live = files.get(read.path);
-      if (live === undefined) continue;
+    const verifyOne = async (read: FileRead): Promise<void> => {
+      const live = files?.get(read.path);
+      if (live === undefined) return;
       const verified = hasReadRows(read, live.file)
         ? verifyOnce(lake, live.snapshot, [live.file]).then(() => void files?.delete(read.path))
         : verifyFooterOnce(lake, live.snapshot, live.file);
       await verified.catch((fault: unknown) => faults.push(fault));
-    }
+    };
+    await pMap(reads, verifyOne, { concurrency: lake.storage.access === undefined ? 1 : 4 });
     if (faults.length === 0) return;
     // Later statements read the damaged bytes again, so that they are verified again.
-    for (const cache of ["parquet_metadata_cache", "enable_external_file_cache"])
+    const remote = lake.storage.access === undefined ? [] : ["enable_http_metadata_cache"];
+    for (const cache of ["parquet_metadata_cache", "enable_external_file_cache", ...remote])
       await session.run(`SET ${cache} = false`).catch(() => {});
     throw faults[0];
   });

@@ -3,6 +3,7 @@ import { DAY_MS } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { withSmallSession } from "../../db/small-session.js";
+import { withLocalCopies } from "../local/local-copy.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";
 import type { Action } from "./delta-actions.js";
@@ -70,9 +71,10 @@ export async function readCheckpoint(
   table: string,
   { version, paths }: CheckpointFiles,
 ): Promise<Commit> {
-  const files = literalList(paths.map((path) => storage.urlOf(path)));
   try {
-    const actions = await withSmallSession((session) => allActionsIn(session, files));
+    const actions = await withLocalCopies(storage, paths, (local) =>
+      withSmallSession((session) => allActionsIn(session, literalList(local))),
+    );
     for (const kind of ["protocol", "metaData"]) {
       if (!actions.some((action) => kind in action)) throw new Error(`it has no ${kind}`);
     }

@@ -70,7 +70,7 @@ export async function commit(
   const { name } = base.table;
   checkWritable(name, base.metaData, actions);
   const version = base.version + 1;
-  if ((await listLog(storage, name)).newest !== base.version) return undefined;
+  if ((await listLog(storage, name, base.version)).newest !== base.version) return undefined;
   const text = actions.map((action) => `${JSON.stringify(action)}\n`).join("");
   const done = await storage.putIfAbsent(commitFile(name, version), text);
   if (!done || !(await isInLog(storage, base, actions))) return undefined;
@@ -90,7 +90,7 @@ export async function commit(
  */
 async function isInLog(storage: Storage, base: Snapshot, actions: readonly Action[]): Promise<boolean> {
   const { table } = base;
-  if (hasAllBehind(await listLog(storage, table.name), base.version + 1)) return true;
+  if (hasAllBehind(await listLog(storage, table.name, base.version), base.version + 1)) return true;
   const now = await readLog(storage, emptySnapshot(table));
   const isKnown = actions.every((action) => {
     if ("txn" in action) return now.txns.has(action.txn.appId);

@@ -1,7 +1,7 @@
 import type { TableSchema } from "../../schema/column.js";
 import type { Storage } from "../storage/storage.js";
-import { listLog, MissingEntry } from "./log-files.js";
-import { commitsOf } from "./read-log.js";
+import { listLog } from "./log-files.js";
+import { commitsUpTo } from "./read-log.js";
 import { type Commit, commitTime } from "./snapshot.js";
 
 /** A version of a table, and the commit that made it. */
@@ -24,9 +24,8 @@ export interface HistoryEntry {
 export async function readHistory(storage: Storage, table: TableSchema): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
   const { commits } = await listLog(storage, table.name);
-  for await (const commit of commitsOf(storage, table.name, commits[0] ?? 0)) entries.push(entryOf(commit));
-  const last = entries.at(-1)?.version ?? -1;
-  if (last < (commits.at(-1) ?? -1)) throw new MissingEntry(table.name, last + 1);
+  for await (const commit of commitsUpTo(storage, table.name, commits[0] ?? 0, commits.at(-1) ?? -1))
+    entries.push(entryOf(commit));
   return entries;
 }
 

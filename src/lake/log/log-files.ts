@@ -45,9 +45,13 @@ export function lastCheckpointFile(table: string): string {
 /** Cached results by list of names: a storage returns the same list object while the folder is unchanged. */
 const KNOWN_LISTS = new WeakMap<readonly string[], LogFiles>();
 
-/** Lists a table's log; both lists are empty where there is none. */
-export async function listLog(storage: Storage, table: string): Promise<LogFiles> {
-  const names = await storage.list(folderOf(table));
+/**
+ * Lists a table's log; both lists are empty where there is none.
+ *
+ * @param since what is before this version may be left out: a store lists a long log in many requests. @default 0
+ */
+export async function listLog(storage: Storage, table: string, since = 0): Promise<LogFiles> {
+  const names = await storage.list(folderOf(table), since <= 0 ? undefined : digits(since));
   const known = KNOWN_LISTS.get(names);
   if (known !== undefined) return known;
   const commits = names.filter((name) => COMMIT.test(name)).map((name) => Number.parseInt(name, 10));

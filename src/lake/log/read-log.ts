@@ -52,7 +52,28 @@ async function readListed(storage: Storage, known: Snapshot, range: LogRange): P
   const { name } = known.table;
   // This is read before the log is listed. So the version that it names existed already, and the list must contain it.
   const named = known.version < 0 ? await lastCheckpointVersion(storage, name) : -1;
-  const log = await listLog(storage, name);
+  const since = Math.max(known.version, named);
+  const isNewest = range.version === undefined && range.asOf === undefined && range.whole !== true;
+  if (isNewest && since > 0) {
+    const end = await listLog(storage, name, since);
+    try {
+      if (end.newest >= since) return await readEntries(storage, known, range, end, named);
+    } catch (error) {
+      // What is before may be needed: another checkpoint, for example.
+      if (!(error instanceof LakeError)) throw error;
+    }
+  }
+  return await readEntries(storage, known, range, await listLog(storage, name), named);
+}
+
+async function readEntries(
+  storage: Storage,
+  known: Snapshot,
+  range: LogRange,
+  log: LogFiles,
+  named: number,
+): Promise<Snapshot> {
+  const { name } = known.table;
   if (log.newest < 0 && known.version >= 0)
     throw lostLog(name, `is gone, which had version ${known.version}`);
   if (log.newest < named) throw lostLog(name, `ends with version ${log.newest}, and had version ${named}`);
@@ -65,9 +86,7 @@ async function readListed(storage: Storage, known: Snapshot, range: LogRange): P
     version = start.version;
   }
   const end = Math.min(log.newest, range.version ?? log.newest);
-  while (version < end) {
-    const next = await readCommit(storage, name, version + 1);
-    if (next === undefined) throw new MissingEntry(name, version + 1);
+  for await (const next of commitsUpTo(storage, name, version + 1, end)) {
     if (!isWithin(next, range)) break;
     draft.apply(next);
     ({ version } = next);
@@ -81,11 +100,26 @@ function lostLog(table: string, what: string): LakeError {
   });
 }
 
-/** A table's commits from a version on, oldest first. @throws {LakeError} */
-export async function* commitsOf(storage: Storage, table: string, start: number): AsyncGenerator<Commit> {
-  for (let version = start; ; version++) {
-    const one = await readCommit(storage, table, version);
-    if (one === undefined) return;
+/** Commits that are read at the same time: a request to a store takes many times as long as a small file. */
+const READ_AHEAD = 8;
+
+/** A table's commits of consecutive versions, oldest first. @throws {MissingEntry} {LakeError} */
+export async function* commitsUpTo(
+  storage: Storage,
+  table: string,
+  start: number,
+  end: number,
+): AsyncGenerator<Commit> {
+  const reads: Promise<Commit | undefined>[] = [];
+  for (let version = start; version <= end; version++) {
+    while (reads.length < READ_AHEAD && version + reads.length <= end) {
+      const read = readCommit(storage, table, version + reads.length);
+      // Only the first error is thrown, in the order of the versions.
+      read.catch(() => {});
+      reads.push(read);
+    }
+    const one = await reads.shift();
+    if (one === undefined) throw new MissingEntry(table, version);
     yield one;
   }
 }

@@ -1,3 +1,4 @@
+import pMap from "p-map";
 import { type Clock, DAY_MS } from "../../core/time.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
@@ -28,14 +29,12 @@ export interface VacuumReport {
 }
 
 /**
- * The current time for a vacuum, in epoch milliseconds: the earlier of this machine's time and the file system's, which
+ * The current time for a vacuum, in epoch milliseconds: the earlier of this machine's time and the storage's, which
  * dates the files. With a clock that is a day ahead, a file that a writer is about to commit would count as abandoned.
  */
-export async function vacuumTime(
-  { work }: Pick<LakePlaces, "work">,
-  clock: Pick<Clock, "now">,
-): Promise<number> {
-  return Math.min(clock.now(), (await work.time()) ?? Number.POSITIVE_INFINITY);
+export async function vacuumTime({ storage, work }: LakePlaces, clock: Pick<Clock, "now">): Promise<number> {
+  const times = [await storage.time(), await work.time()];
+  return Math.min(clock.now(), ...times.filter((time) => time !== undefined));
 }
 
 /**
@@ -51,7 +50,7 @@ export async function vacuum(lake: Lake, table: TableSchema, options: VacuumOpti
   const data = stored.filter(({ path }) => isDataFile(path));
   const deleted = data.filter((file) => isDead(snapshot, file, options));
   if (options.dryRun !== true) {
-    for (const { path } of deleted) await lake.storage.delete(`${table.name}/${path}`);
+    await pMap(deleted, ({ path }) => lake.storage.delete(`${table.name}/${path}`), { concurrency: 8 });
   }
   const kept = data.filter(({ path }) => snapshot.removed.has(path)).length;
   const dead = deleted.filter(({ path }) => snapshot.removed.has(path)).length;

@@ -1,14 +1,12 @@
-import { join } from "node:path";
 import { z } from "zod";
 import { systemClock } from "../../client/system-clock.js";
 import type { Clock, TimeRange } from "../../core/time.js";
-import { type FolderLeases, folderLeases } from "../../lease/folder-leases.js";
+import type { LeaseStore } from "../../lease/lease-store.js";
 import { Leases } from "../../lease/leases.js";
 import { thisProcess } from "../../lease/owner.js";
-import { writing } from "../local/durable-file.js";
-import type { LakePlaces } from "../local/work-folder.js";
+import type { Storage } from "../storage/storage.js";
 
-/** Folder of the leases of this lake's runs, one file for each lease. */
+/** Folder of the lake for the leases of its runs, one file for each lease. */
 const FOLDER = "leases";
 /** A run without a renewal of its leases for this time counts as ended. */
 export const STALE_RUN_MS = 60_000;
@@ -42,15 +40,17 @@ export interface Lease {
 
 /** Prevents several runs on one lake from requesting the same data at the same time, as each request is paid for. */
 export class RequestLeases {
-  readonly #folder: string;
   readonly #runId: string;
-  readonly #store: FolderLeases;
+  readonly #store: LeaseStore;
   readonly #leases: Leases<Content>;
 
-  constructor({ work }: Pick<LakePlaces, "work">, runId: string, clock: Pick<Clock, "sleep"> = systemClock) {
-    this.#folder = join(work.path, FOLDER);
+  constructor(
+    { storage }: { readonly storage: Storage },
+    runId: string,
+    clock: Pick<Clock, "sleep"> = systemClock,
+  ) {
     this.#runId = runId;
-    this.#store = folderLeases(this.#folder, { timeFolder: work.staging });
+    this.#store = storage.leases(FOLDER);
     const ownerOf = (content: Content): Content => content;
     this.#leases = new Leases(this.#store, { content: contentShape, ownerOf, staleMs: STALE_RUN_MS }, clock);
   }
@@ -59,7 +59,7 @@ export class RequestLeases {
    * Leases a subject.
    *
    * @returns undefined where another live run has leased a part of it.
-   * @throws {LakeError} where the lease cannot be written to disk.
+   * @throws {LakeError} where the lease cannot be written.
    */
   async take({ dataset, symbols, window }: Subject): Promise<Lease | undefined> {
     const content: Content = {
@@ -71,9 +71,7 @@ export class RequestLeases {
     };
     const conflicts = (other: Content): boolean => other.runId !== this.#runId && overlap(content, other);
     // The request may be in flight when another run takes this one for ended: its lease is then created again.
-    const own = await writing(this.#folder, () =>
-      this.#leases.tryTake(content, conflicts, { isRestored: true }),
-    );
+    const own = await this.#leases.tryTake(content, conflicts, { isRestored: true });
     if (own === undefined) return undefined;
     let uses = 1;
     const lease: Lease = {
@@ -92,7 +90,7 @@ export class RequestLeases {
   async close(): Promise<void> {
     await this.#leases.close();
     // The folder stays where it contains leases of another run.
-    await this.#store.removeFolder();
+    await this.#store.tidy();
   }
 }
 

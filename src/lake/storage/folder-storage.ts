@@ -1,5 +1,6 @@
-import { readFile, rename, rm } from "node:fs/promises";
+import { readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { folderLeases, timeIn } from "../../lease/folder-leases.js";
 import {
   linkNew,
   makeFolders,
@@ -24,6 +25,7 @@ export function folderStorage(folder: string): Storage {
   const listFolder = folderLists();
   return {
     location: root,
+    access: undefined,
     urlOf: full,
     list: async (path) => (await unlessMissing(() => listFolder(full(path)))) ?? [],
     walk: (path) => filesUnder(full(path)),
@@ -47,5 +49,10 @@ export function folderStorage(folder: string): Storage {
         return linkNew(root, localFile, full(path));
       }),
     delete: (path) => rm(full(path), { force: true }),
+    time: async () => ((await unlessMissing(() => stat(root))) === undefined ? undefined : timeIn(staging)),
+    leases: (path) => {
+      const leases = folderLeases(full(path), { timeFolder: staging });
+      return { ...leases, create: (...record) => writing(full(path), () => leases.create(...record)) };
+    },
   };
 }

@@ -1,3 +1,6 @@
+import type { StoreAccess } from "../../db/store-access.js";
+import type { LeaseStore } from "../../lease/lease-store.js";
+
 /** A file in a storage. */
 export interface StoredFile {
   /** Relative to the folder that was listed, with `/`. */
@@ -34,14 +37,18 @@ export type ByteRange = { readonly start: number; readonly end: number } | { rea
 export interface Storage {
   /** The name of the lake in messages and manifests: an absolute path, or a URL. */
   readonly location: string;
-  /** Where DuckDB finds a file. */
+  /** What a DuckDB session needs to read files of an object store; undefined where they are files of this machine. */
+  readonly access: StoreAccess | undefined;
+  /** Where DuckDB finds a file: a path of this machine, or a URL for which it needs {@link access}. */
   urlOf(path: string): string;
   /**
    * Names of the files directly in a folder, in the order of their code units; none where there is no such file. Forms
    * that have folders also list their names. It may return the same array again while nothing changed: the array must
    * not be changed.
+   *
+   * @param after the names up to this one are not needed, and may be left out.
    */
-  list(folder: string): Promise<readonly string[]>;
+  list(folder: string, after?: string): Promise<readonly string[]>;
   /** All files under a folder, at any depth, in the order of their paths; none where there is no such file. */
   walk(folder: string): Promise<StoredFile[]>;
   /** @returns undefined where there is no such file. */
@@ -81,4 +88,8 @@ export interface Storage {
   putFileIfAbsent(localFile: string, path: string): Promise<boolean>;
   /** Deletes a file, if it exists. */
   delete(path: string): Promise<void>;
+  /** The current time by the clock that dates its files, in epoch milliseconds; undefined where it has none yet. */
+  time(): Promise<number | undefined>;
+  /** A place for leases that all processes that use this storage share. @param folder where it keeps their records. */
+  leases(folder: string): LeaseStore;
 }

@@ -93,6 +93,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
   const pool = await SessionPool.open(options.connections ?? 3, {
     memoryLimit: QUERY_MEMORY,
     ...spillOptions(lake.work),
+    ...lake.access,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
   });
   const onDamage = (err: unknown): void =>

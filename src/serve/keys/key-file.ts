@@ -6,7 +6,8 @@ import { systemClock } from "../../client/system-clock.js";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { type Clock, ticksOf } from "../../core/time.js";
 import { acquireLease } from "../../lease/acquire-lease.js";
-import { type FolderLeases, folderLeases } from "../../lease/folder-leases.js";
+import { folderLeases } from "../../lease/folder-leases.js";
+import type { LeaseStore } from "../../lease/lease-store.js";
 import { type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
 import { thisProcess } from "../../lease/owner.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
@@ -235,12 +236,12 @@ async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRec
   } finally {
     await rm(staged, { force: true });
     await lease.release();
-    await store.removeFolder();
+    await store.tidy();
   }
 }
 
 /** Waits until no other command changes the file. */
-async function turnOf(path: string, store: FolderLeases): Promise<OwnLease> {
+async function turnOf(path: string, store: LeaseStore): Promise<OwnLease> {
   const end = ticksOf(systemClock) + PATIENCE_MS;
   const content = { ...thisProcess(), since: systemClock.now(), id: randomUUID() };
   const { lease } = await acquireLease(

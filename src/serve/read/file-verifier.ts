@@ -1,5 +1,5 @@
 import { LakeError, messageOf } from "../../core/errors.js";
-import { damageOf, type FileDamage } from "../../lake/files/verify-content.js";
+import { damageOf, damageSinceVerified, type FileDamage } from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 
@@ -62,7 +62,7 @@ export class FileVerifier {
 
   async #verifyOne(snapshot: Snapshot, file: DataFile): Promise<void> {
     const stamp = await this.#stampOf(snapshot, file);
-    const damage = await damageOf(this.#lake, snapshot, file).catch(unreadable);
+    const damage = await damageSinceVerified(this.#lake, snapshot, file).catch(unreadable);
     if (damage?.kind === "damaged") this.#found(snapshot, file, damage, stamp);
     // A missing file makes the request that reads it fail; it is verified once it is restored.
     if (damage === undefined || damage.kind === "damaged") this.#seen.add(file);

@@ -8,12 +8,12 @@ import { type CliResult, runCli } from "../run-cli.js";
 
 const { lake, remove } = newLake();
 beforeAll(async () => {
-  await fillSimulated(lake.folder, { symbols: 24, days: 60, end: "2026-03-31", minuteDays: 0 });
+  await fillSimulated(lake.location, { symbols: 24, days: 60, end: "2026-03-31", minuteDays: 0 });
 });
 afterAll(remove);
 
 const sql = (parameters: readonly string[], cwd = temporaryFolder()): Promise<CliResult> =>
-  runCli(["sql", "--lake", lake.folder, ...parameters], { cwd });
+  runCli(["sql", "--lake", lake.location, ...parameters], { cwd });
 
 const NOTEBOOK = `-- # Mine
 -- %% param n = 3

@@ -49,7 +49,7 @@ describe("files of a dataset, read by others", () => {
   let days: number[];
 
   beforeAll(async () => {
-    await lakeUntil(lake.folder, LAST, { minuteDays: 2 });
+    await lakeUntil(lake.location, LAST, { minuteDays: 2 });
     using data = await dataset(lake, DEFINITION);
     columns = await data.columns();
     days = columns.dates.map((date) => epochDay(date));

@@ -19,7 +19,7 @@ const SPEC = {
 
 /** Inverts some bytes in the middle of a table's first data file: most such files are still read, with other numbers. */
 function damage(lake: Lake, table: string): string {
-  const folder = join(lake.folder, table);
+  const folder = join(lake.location, table);
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".parquet"),
   );
@@ -42,7 +42,7 @@ test("a dataset is not made of a damaged file, which is named", async () => {
   const lake = await make();
   await buildDataset(lake, defineDataset({ ...SPEC, name: "sound" }));
   const file = damage(lake, "bars_1d");
-  const fresh = new Lake(lake.folder);
+  const fresh = new Lake(lake.location);
   for (const use of [() => buildDataset(fresh, defineDataset(SPEC)), () => dataset(fresh, SPEC)]) {
     const error: unknown = await use().catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(LakeError);
@@ -52,7 +52,7 @@ test("a dataset is not made of a damaged file, which is named", async () => {
     expect((error as LakeError).message).toContain(file);
     expect((error as LakeError).hint).toContain("barlake repair");
   }
-  expect(readdirSync(join(lake.folder, "datasets"))).toEqual(["sound"]);
+  expect(readdirSync(join(lake.location, "datasets"))).toEqual(["sound"]);
 });
 
 test("a damaged file that a dataset does not read does not matter to it", async () => {

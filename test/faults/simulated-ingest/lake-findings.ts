@@ -25,7 +25,7 @@ export async function lakeFindings(state: LakeState): Promise<string[]> {
   }
   findings.push(...(await foreignFindings(state)));
   if (!isLast) return findings;
-  const kept = await readdir(join(lake.folder, "spool"), { recursive: true }).catch(() => []);
+  const kept = await readdir(join(lake.location, "spool"), { recursive: true }).catch(() => []);
   if (kept.length > 0) findings.push(`spool/ still holds ${kept.join(", ")}`);
   return findings;
 }

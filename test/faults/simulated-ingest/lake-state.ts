@@ -32,7 +32,7 @@ export async function tableOf(
   rows: readonly object[],
   columns: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const file = join(lake.folder, "..", "truth.ndjson");
+  const file = join(lake.location, "..", "truth.ndjson");
   await writeFile(file, rows.map((row) => JSON.stringify(row)).join("\n"));
   const types = Object.entries(columns).map(([column, type]) => `${column}: ${literal(type)}`);
   await session.run(`CREATE OR REPLACE TEMP TABLE ${name} AS

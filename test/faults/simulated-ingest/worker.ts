@@ -37,7 +37,7 @@ async function liveOnce({ folder, seed, life, start }: LifeOrder): Promise<void>
   live(clock, chronicle, own.kill);
   const release = holdRequests(clock);
   const lake = new Lake(join(folder, "lake"));
-  const engine = new ForeignWriter(lake.folder, mixText(seed, `engine ${life}`));
+  const engine = new ForeignWriter(lake.location, mixText(seed, `engine ${life}`));
   const act = (one: Act, isDuring: boolean): Promise<void> =>
     asOther(async () => {
       for (const done of await engine.act(one, clock.now()))

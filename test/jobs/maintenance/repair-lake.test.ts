@@ -43,25 +43,25 @@ async function ingested() {
   expect(await market.run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", rows: 8 });
   market.clock.advance(3_600_000);
   const repair = (options: Partial<RepairOptions> = {}): Promise<RepairReport[]> =>
-    repairLake(new Lake(market.lake.folder), TABLES, { runId: "repair-1", ...options }, market.clock);
+    repairLake(new Lake(market.lake.location), TABLES, { runId: "repair-1", ...options }, market.clock);
   return { ...market, repair };
 }
 
 /** The data file of a year. */
 function fileOf(lake: Lake, year: number): string {
-  const folder = join(lake.folder, "bars_1d", "region=CN", `year=${year}`);
+  const folder = join(lake.location, "bars_1d", "region=CN", `year=${year}`);
   return join(folder, readdirSync(folder).find((name) => name.endsWith(".parquet")) as string);
 }
 
 async function bars(lake: Lake): Promise<unknown[]> {
-  const { session } = await openReader(new Lake(lake.folder));
+  const { session } = await openReader(new Lake(lake.location));
   using reader = session;
   return await reader.json("SELECT symbol, trade_date, close FROM bars_1d ORDER BY ALL");
 }
 
 /** Number of rows in the existing files, according to the log. */
 async function barsLeft(lake: Lake): Promise<number> {
-  const snapshot = await new Lake(lake.folder).snapshot(BARS_1D);
+  const snapshot = await new Lake(lake.location).snapshot(BARS_1D);
   const files = [...snapshot.files.values()].filter((file) => existsSync(lake.urlOf(snapshot, file)));
   return files.reduce((sum, { stats }) => sum + (stats?.numRecords ?? 0), 0);
 }
@@ -99,12 +99,12 @@ test.each([
         symbolsAskedAgain: 2,
       },
     ]);
-    const version = (await new Lake(lake.folder).snapshot(BARS_1D)).version;
+    const version = (await new Lake(lake.location).snapshot(BARS_1D)).version;
     const [report] = (await repair()).filter(({ files }) => files.length > 0);
     expect(report).toMatchObject({ table: "bars_1d", version: version + 1, files: [{ outcome: "removed" }] });
     // The remaining files can be read, and the check finds nothing.
     expect(await bars(lake)).toEqual(before.slice(0, 2).concat(before.slice(4, 6)));
-    const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
+    const { findings } = await checkTable(new Lake(lake.location), BARS_1D, { deep: true });
     expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
     const sent = service.seen.length;
     clock.advance(1000);
@@ -121,7 +121,7 @@ test("what was recorded by a clock that was ahead is requested again after a los
   const { lake, run, clock } = await scriptedMarket(right, "2024-03-13T00:00:00Z");
   const options = { symbols: SYMBOLS, to: "2024-01-10" };
   const repair = (runId: string): Promise<unknown> =>
-    repairLake(new Lake(lake.folder), TABLES, { runId }, clock);
+    repairLake(new Lake(lake.location), TABLES, { runId }, clock);
   await run(DAILY, options);
   const before = await bars(lake);
   clock.advance(1000);
@@ -151,10 +151,10 @@ test("lost files are put back from a copy of the lake, and nothing is asked for"
   const { lake, run, repair, clock } = await ingested();
   const before = await bars(lake);
   const copy = join(temporaryFolder(), "copy");
-  cpSync(lake.folder, copy, { recursive: true });
+  cpSync(lake.location, copy, { recursive: true });
   rmSync(fileOf(lake, 2023));
   flip(fileOf(lake, 2024));
-  const { version } = await new Lake(lake.folder).snapshot(BARS_1D);
+  const { version } = await new Lake(lake.location).snapshot(BARS_1D);
   const reports = await repair({ from: new Lake(copy) });
   expect(reports.flatMap(({ files }) => files.map(({ outcome }) => outcome))).toEqual([
     "restored",
@@ -174,7 +174,7 @@ test("rows are copied from a copy of the lake whose files are others, and asked 
   clock.advance(1000);
   const before = await bars(lake);
   const copy = new Lake(join(temporaryFolder(), "copy"));
-  cpSync(lake.folder, copy.folder, { recursive: true });
+  cpSync(lake.location, copy.location, { recursive: true });
   await optimize(await openSession(), copy, BARS_1D, { runId: "test" });
   await vacuum(copy, BARS_1D, { now: Date.now() + 1000, retentionMs: 0 });
   rmSync(fileOf(lake, 2024));
@@ -187,7 +187,7 @@ test("rows are copied from a copy of the lake whose files are others, and asked 
   expect(await run(DAILY, { repair: true })).toMatchObject({ status: "complete", rows: lost });
   expect(service.seen.length).toBeGreaterThan(sent);
   expect(await bars(lake)).toEqual(before);
-  const { findings } = await checkTable(new Lake(lake.folder), BARS_1D, { deep: true });
+  const { findings } = await checkTable(new Lake(lake.location), BARS_1D, { deep: true });
   expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
 });
 
@@ -197,7 +197,7 @@ test.each([
 ])("withdrawn rows do not come back from a copy %s", async (_, isByOther, reason) => {
   const { lake, repair } = await ingested();
   const copy = new Lake(join(temporaryFolder(), "copy"));
-  cpSync(lake.folder, copy.folder, { recursive: true });
+  cpSync(lake.location, copy.location, { recursive: true });
   const session = await openSession();
   await session.run(
     "CREATE TEMP TABLE gone AS SELECT '600519.SH' AS symbol, TIMESTAMPTZ '2024-01-07 16:00:00+00' AS timestamp",
@@ -207,7 +207,7 @@ test.each([
   rmSync(old);
   if (isByOther) {
     // Another program has deleted the row: the log has no withdrawal.
-    const log = join(lake.folder, "bars_1d", "_delta_log");
+    const log = join(lake.location, "bars_1d", "_delta_log");
     const entry = join(log, readdirSync(log).sort().at(-1) as string);
     writeFileSync(entry, readFileSync(entry, "utf8").replace('"WITHDRAW"', '"DELETE"'));
   }
@@ -221,10 +221,10 @@ test.each([
 test("a copy whose file is damaged too is not taken", async () => {
   const { lake, repair } = await ingested();
   const copy = join(temporaryFolder(), "copy");
-  cpSync(lake.folder, copy, { recursive: true });
+  cpSync(lake.location, copy, { recursive: true });
   const path = fileOf(lake, 2024);
   flip(path);
-  copyFileSync(path, join(copy, path.slice(lake.folder.length)));
+  copyFileSync(path, join(copy, path.slice(lake.location.length)));
   const reports = await repair({ from: new Lake(copy) });
   expect(reports.flatMap(({ files }) => files.map(({ outcome }) => outcome))).toEqual(["removed"]);
   // The damaged file stays available for inspection, until a vacuum.
@@ -236,11 +236,11 @@ test("a file that this process cannot read may be sound: the repair ends, and th
   const path = fileOf(lake, 2024);
   renameSync(path, `${path}.elsewhere`);
   mkdirSync(path);
-  const { version } = await new Lake(lake.folder).snapshot(BARS_1D);
+  const { version } = await new Lake(lake.location).snapshot(BARS_1D);
   await expect(repair()).rejects.toThrow(
     /year=2024\/p-\S+ is not readable: .*; nothing of the table was changed$/,
   );
-  expect((await new Lake(lake.folder).snapshot(BARS_1D)).version).toBe(version);
+  expect((await new Lake(lake.location).snapshot(BARS_1D)).version).toBe(version);
   rmdirSync(path);
   renameSync(`${path}.elsewhere`, path);
   expect((await repair()).flatMap(({ files }) => files)).toEqual([]);
@@ -248,7 +248,7 @@ test("a file that this process cannot read may be sound: the repair ends, and th
 
 test("a lost part of the ledger is taken out, and what it said is requested again", async () => {
   const { lake, service, run, repair, clock } = await ingested();
-  const folder = join(lake.folder, "requests");
+  const folder = join(lake.location, "requests");
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }))
     if (name.endsWith(".parquet")) rmSync(join(folder, name));
   const [report] = (await repair()).filter(({ files }) => files.length > 0);

@@ -28,7 +28,7 @@ async function threeFiles(): Promise<Lake> {
 }
 
 function damage(lake: Lake, year: number): string {
-  const folder = join(lake.folder, "bars_1d", "region=CN", `year=${year}`);
+  const folder = join(lake.location, "bars_1d", "region=CN", `year=${year}`);
   const name = readdirSync(folder)[0] as string;
   const bytes = readFileSync(join(folder, name));
   bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
@@ -62,15 +62,15 @@ test("damaged and missing files are named, are not recorded as verified, and are
   const clock = virtualClock(T0 + 60 * DAY_MS);
   const found: string[] = [];
   for (let day = 0; day < 8; day++) {
-    found.push(...(await scrubLake(new Lake(lake.folder), {}, clock)).damaged);
+    found.push(...(await scrubLake(new Lake(lake.location), {}, clock)).damaged);
     clock.advance(DAY_MS);
   }
   expect(found.length).toBeGreaterThan(1);
   expect(new Set(found).size).toBe(1);
   expect(found[0]).toContain(`table bars_1d: ${path} is not what was written: its hash is `);
   expect(await since(lake)).toBe(T0);
-  rmSync(join(lake.folder, "bars_1d", path));
-  expect((await scrubLake(new Lake(lake.folder), {}, clock)).damaged).toEqual([
+  rmSync(join(lake.location, "bars_1d", path));
+  expect((await scrubLake(new Lake(lake.location), {}, clock)).damaged).toEqual([
     `table bars_1d: ${path} is missing`,
   ]);
 });
@@ -81,7 +81,7 @@ test("a damaged file does not keep the others from being verified", async () => 
   const clock = virtualClock(T0 + 60 * DAY_MS);
   const intact = new Set<number>();
   for (let night = 0; night < 25; night++) {
-    await scrubLake(new Lake(lake.folder), {}, clock);
+    await scrubLake(new Lake(lake.location), {}, clock);
     clock.advance(DAY_MS);
   }
   const snapshot = await lake.snapshot(BARS_1D);
@@ -110,7 +110,7 @@ test("a deep check records what it has read, and a damaged record only means tha
   const now = T0 + 9 * DAY_MS;
   await checkLake(lake, TABLES, { deep: true, now });
   expect(await since(lake)).toBe(now);
-  writeFileSync(join(lake.folder, "verified", "bars_1d.json"), "{");
+  writeFileSync(join(lake.location, "verified", "bars_1d.json"), "{");
   expect(await since(lake)).toBe(T0);
 });
 
@@ -155,7 +155,7 @@ test("a schedule verifies once a day, when nothing is due, and goes on after a f
 test("barlake check --scrub and barlake status say what was verified", async () => {
   const lake = await threeFiles();
   const cli = (...parameters: string[]) =>
-    runCli(parameters, { cwd: lake.folder, env: { BARLAKE_LAKE: lake.folder } });
+    runCli(parameters, { cwd: lake.location, env: { BARLAKE_LAKE: lake.location } });
   const status = await cli("status");
   expect(status.stdout).toMatch(/verified since/);
   expect(status.stdout).toMatch(/bars_1d\s.*2026-11-21\s*$/m);

@@ -90,7 +90,7 @@ test.each(["json", "body"])(
     await keepBars(store, "000001", "600519.SH", 5, 10);
     await keepBars(store, "000002", "000001.SZ", 5, 10);
     await store.close();
-    truncateSync(join(lake.folder, "spool", DEAD, `000001.${part}`), 20);
+    truncateSync(join(lake.location, "spool", DEAD, `000001.${part}`), 20);
     const symbols = ["600519.SH", "000001.SZ"];
     const report = await run(DAILY, { symbols });
     expect(report.status).toBe("partial");
@@ -102,8 +102,8 @@ test.each(["json", "body"])(
       { symbol: "000001.SZ", closes: [10, 10, 10, 10, 10] },
       { symbol: "600519.SH", closes: [11, 11, 11, 11, 11] },
     ]);
-    expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
-    expect(existsSync(join(lake.folder, "rejects", "spool"))).toBe(true);
+    expect(readdirSync(join(lake.location, "spool"))).toEqual([]);
+    expect(existsSync(join(lake.location, "rejects", "spool"))).toBe(true);
     expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", requests: { sent: 0 } });
   },
 );

@@ -17,12 +17,12 @@ async function damagedLake(where: "rows" | "footer" = "rows"): Promise<Lake> {
   const lake = temporaryLake();
   const session = await openSession();
   await land(session, lake, BARS_1D, [{ at: "2023-03-06T16:00:00Z" }, { at: "2024-03-06T16:00:00Z" }]);
-  const folder = join(lake.folder, "bars_1d", "region=CN", "year=2024");
+  const folder = join(lake.location, "bars_1d", "region=CN", "year=2024");
   const path = join(folder, readdirSync(folder)[0] as string);
   const bytes = readFileSync(path);
   bytes[where === "rows" ? 0 : bytes.indexOf("DuckDB")] = "X".charCodeAt(0);
   writeFileSync(path, bytes);
-  return new Lake(lake.folder);
+  return new Lake(lake.location);
 }
 
 const DAMAGED = /^table bars_1d: region=CN\/year=2024\/p-\S+\.parquet is not what was written: its hash is /;
@@ -62,7 +62,7 @@ test("what a statement stored of a damaged file is rolled back", async () => {
   const { session } = await openReader(lake, { threads: 1 });
   using reader = session;
   await reader.run("CREATE TEMP TABLE sound AS SELECT 1.5::DOUBLE AS close");
-  const file = join(lake.folder, "found.csv");
+  const file = join(lake.location, "found.csv");
   const statements = [
     "CREATE TEMP TABLE found AS SELECT close FROM bars_1d",
     "INSERT INTO sound SELECT close FROM bars_1d",
@@ -103,7 +103,7 @@ test("what a statement stored of a damaged file is rolled back", async () => {
       await expect(way(sql).then(take), read).rejects.toThrow(DAMAGED);
       await expect(reader.json("FROM found"), read).rejects.toThrow("found does not exist");
       expect(await reader.json("FROM sound"), read).toEqual([{ close: 1.5 }]);
-      expect(filesUnder(lake.folder), read).not.toContainEqual(expect.stringContaining("found.csv"));
+      expect(filesUnder(lake.location), read).not.toContainEqual(expect.stringContaining("found.csv"));
       const variables = await reader.json("SELECT name, value FROM duckdb_variables()");
       expect(variables, read).toEqual([{ name: "max_close", value: "[1.50, 2.25]" }]);
     }
@@ -163,7 +163,7 @@ test("batches end in the error, and are whole where nobody verifies", async () =
 test("barlake sql shows and writes nothing of a damaged file, unless --no-verify is set", async () => {
   const lake = await damagedLake();
   const sql = (...parameters: string[]) =>
-    runCli(["sql", ...parameters], { cwd: lake.folder, env: { BARLAKE_LAKE: lake.folder } });
+    runCli(["sql", ...parameters], { cwd: lake.location, env: { BARLAKE_LAKE: lake.location } });
   for (const output of [
     ["--limit", "1"],
     ["--format", "csv"],
@@ -175,7 +175,7 @@ test("barlake sql shows and writes nothing of a damaged file, unless --no-verify
   }
   for (const file of ["x.parquet", "x.arrow", "x.txt"])
     expect(await sql("FROM bars_1d", "-o", file)).toMatchObject({ code: 1 });
-  expect(readdirSync(lake.folder).filter((name) => name.startsWith("x."))).toEqual([]);
+  expect(readdirSync(lake.location).filter((name) => name.startsWith("x."))).toEqual([]);
   expect(await sql(SOUND_QUERY, "--format", "csv")).toMatchObject({
     code: 0,
     stdout: "symbol,close\n600519.SH,10.5\n",

@@ -33,7 +33,7 @@ test("a new column is added, older files read as null, and a column that is left
   await landStatement(session, lake, 2, "NULL AS total_assets");
   const rows = await liveRows(
     session,
-    new Lake(lake.folder),
+    new Lake(lake.location),
     BALANCE_SHEET,
     "SELECT total_assets, currency, audited FROM live ORDER BY period_end",
   );
@@ -69,7 +69,7 @@ test("a table whose log has another type than this version declares is not writt
     one.name === "volume" ? { ...one, type: "double" as const } : one,
   );
   const text = schemaActions(base, columns, T0).map((action) => `${JSON.stringify(action)}\n`);
-  writeFileSync(join(lake.folder, "bars_1d/_delta_log/00000000000000000001.json"), text.join(""));
+  writeFileSync(join(lake.location, "bars_1d/_delta_log/00000000000000000001.json"), text.join(""));
   await expect(land(session, lake, BARS_1D, [{ ...BAR, close: 10.9 }])).rejects.toThrow(
     "table bars_1d, column volume: is double, and would become int64; a column's type never changes",
   );
@@ -80,7 +80,7 @@ test("a column that an older lake does not have yet is added with the next landi
   const [lake, session] = [temporaryLake(), await openSession()];
   const older = { ...BARS_1D, columns: BARS_1D.columns.filter(({ name }) => name !== "settlement_price") };
   await land(session, lake, older, [BAR]);
-  const fresh = new Lake(lake.folder);
+  const fresh = new Lake(lake.location);
   await land(session, fresh, BARS_1D, [{ at: "2026-11-03T16:00:00Z" }]);
   expect((await fresh.snapshot(BARS_1D)).columns.map(({ name }) => name).sort()).toEqual(
     BARS_1D.columns.map(({ name }) => name).sort(),

@@ -244,11 +244,11 @@ describe("bars straight from their columns", () => {
       rejects,
     };
     const landing = () => landKlines(session, lake, BARS_1D, [{ columns, source: "test" }], options);
-    const obstacle = join(lake.folder, "bars_1d", "region=HK");
+    const obstacle = join(lake.location, "bars_1d", "region=HK");
     mkdirSync(dirname(obstacle), { recursive: true });
     writeFileSync(obstacle, "not a folder");
     await expect(landing()).rejects.toThrow(/region=HK/);
-    const left = readdirSync(lake.folder, { recursive: true, encoding: "utf8" });
+    const left = readdirSync(lake.location, { recursive: true, encoding: "utf8" });
     expect(left.filter((name) => name.endsWith(".parquet"))).toEqual([]);
     rmSync(obstacle);
     expect(await landing()).toMatchObject({ inserted: 3, filesAdded: 3, version: 0 });

@@ -31,7 +31,7 @@ test("an append is one commit with schema, partition values and statistics", asy
   ]);
   expect(report).toMatchObject({ inserted: 3, updated: 0, unchanged: 0, filesAdded: 3, version: 0 });
 
-  const log = readFileSync(join(lake.folder, "bars_1d/_delta_log/00000000000000000000.json"), "utf8");
+  const log = readFileSync(join(lake.location, "bars_1d/_delta_log/00000000000000000000.json"), "utf8");
   const actions = log
     .trim()
     .split("\n")
@@ -145,7 +145,7 @@ test("bars that break a rule are set aside and the rest lands", async () => {
 
 test("a writer that comes second merges with what the first committed", async () => {
   const lake = temporaryLake();
-  const other = new Lake(lake.folder);
+  const other = new Lake(lake.location);
   const [a, b] = [await openSession(), await openSession()];
   await lake.snapshot(BARS_1D);
   await other.snapshot(BARS_1D);
@@ -177,7 +177,7 @@ test("a writer that comes second merges with what the first committed", async ()
   ]);
   const [counts] = await liveRows<{ bars: bigint; keys: bigint }>(
     a,
-    new Lake(lake.folder),
+    new Lake(lake.location),
     BARS_1D,
     "SELECT count(*) AS bars, count(DISTINCT (symbol, timestamp)) AS keys FROM live",
   );
@@ -217,7 +217,7 @@ test("any sequence of landings leaves the newest delivery of each key, once", as
       }
       const rows = await liveRows<{ symbol: string; timestamp: Date; close: number }>(
         session,
-        new Lake(lake.folder),
+        new Lake(lake.location),
         BARS_1D,
         "SELECT symbol, timestamp, close FROM live",
       );
@@ -233,12 +233,12 @@ test("any sequence of landings leaves the newest delivery of each key, once", as
 test("staged files of a landing that did not finish are seen by no reader", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: day(0) }]);
-  const partition = join(lake.folder, "bars_1d/region=CN/year=2024");
+  const partition = join(lake.location, "bars_1d/region=CN/year=2024");
   const [file] = readdirSync(partition);
   writeFileSync(join(partition, "p-stray.parquet"), readFileSync(join(partition, file as string)));
   const [count] = await liveRows<{ n: bigint }>(
     session,
-    new Lake(lake.folder),
+    new Lake(lake.location),
     BARS_1D,
     "SELECT count(*) AS n FROM live",
   );

@@ -13,7 +13,7 @@ import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
 
 const DAY = 86_400_000;
 
-const logPath = (lake: Lake, name: string): string => join(lake.folder, "bars_1d", "_delta_log", name);
+const logPath = (lake: Lake, name: string): string => join(lake.location, "bars_1d", "_delta_log", name);
 const entry = (version: number, suffix = "json"): string => `${String(version).padStart(20, "0")}.${suffix}`;
 
 /** A file that exists only in the log. */
@@ -116,7 +116,7 @@ test("a log whose oldest entries are gone is read from its checkpoint, and a ver
   const lake = temporaryLake();
   const written = await longLog(lake, 60);
   for (let n = 0; n < 50; n++) rmSync(logPath(lake, entry(n)));
-  expect(contentOf(await new Lake(lake.folder).snapshot(BARS_1D))).toEqual(contentOf(written));
+  expect(contentOf(await new Lake(lake.location).snapshot(BARS_1D))).toEqual(contentOf(written));
   expect((await readHistory(lake.storage, BARS_1D)).map(({ version }) => version)).toEqual([
     50, 51, 52, 53, 54, 55, 56, 57, 58, 59,
   ]);
@@ -130,11 +130,11 @@ test("a damaged checkpoint is passed over as long as the log is whole, and is na
   const lake = temporaryLake();
   const written = await longLog(lake, 105);
   truncateSync(logPath(lake, entry(100, "checkpoint.parquet")), 700);
-  expect(contentOf(await new Lake(lake.folder).snapshot(BARS_1D))).toEqual(contentOf(written));
+  expect(contentOf(await new Lake(lake.location).snapshot(BARS_1D))).toEqual(contentOf(written));
   writeFileSync(logPath(lake, entry(50, "checkpoint.parquet")), "");
-  expect(contentOf(await new Lake(lake.folder).snapshot(BARS_1D))).toEqual(contentOf(written));
+  expect(contentOf(await new Lake(lake.location).snapshot(BARS_1D))).toEqual(contentOf(written));
   for (let n = 0; n < 101; n++) rmSync(logPath(lake, entry(n)));
-  await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(
+  await expect(new Lake(lake.location).snapshot(BARS_1D)).rejects.toThrow(
     /table bars_1d: bars_1d\/_delta_log\/00000000000000000100\.checkpoint\.parquet is not readable/,
   );
 });
@@ -143,7 +143,7 @@ test("a hole in the log is an error that names it, not an older version", async 
   const lake = temporaryLake();
   await longLog(lake, 20);
   rmSync(logPath(lake, entry(13)));
-  await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(
+  await expect(new Lake(lake.location).snapshot(BARS_1D)).rejects.toThrow(
     /00000000000000000013\.json is missing/,
   );
 });
@@ -167,7 +167,7 @@ test("a checkpoint that cannot be written does not hurt the commit", async () =>
   };
   const after = await commit({ storage, work: lake.work }, newest, [{ commitInfo: { timestamp: T0 } }], T0);
   expect(after?.version).toBe(50);
-  expect((await new Lake(lake.folder).snapshot(BARS_1D)).version).toBe(50);
+  expect((await new Lake(lake.location).snapshot(BARS_1D)).version).toBe(50);
 });
 
 test("a response that has landed lands no second time, though newer rows have come since", async () => {
@@ -176,7 +176,7 @@ test("a response that has landed lands no second time, though newer rows have co
   const first = await land(session, lake, BARS_1D, bar(10), { responses: ["run/1", "run/2"] });
   expect(first.inserted).toBe(1);
   await land(session, lake, BARS_1D, bar(10.5), { responses: ["run/3"] });
-  const again = await land(session, new Lake(lake.folder), BARS_1D, bar(10), {
+  const again = await land(session, new Lake(lake.location), BARS_1D, bar(10), {
     responses: ["run/1", "run/2"],
   });
   expect(again).toMatchObject({ inserted: 0, updated: 0, unchanged: 1, version: 1 });
@@ -187,7 +187,7 @@ test("a response that has landed lands no second time, though newer rows have co
 /** Creates an empty file where the log names one, so that a past version counts as readable. */
 function writeFilesOf(lake: Lake, { files, removed }: Snapshot): void {
   for (const path of [...files.keys(), ...removed.keys()]) {
-    const full = join(lake.folder, "bars_1d", path);
+    const full = join(lake.location, "bars_1d", path);
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(full, "");
   }

@@ -5,14 +5,14 @@ import { LakeError } from "../../../src/core/errors.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { commit } from "../../../src/lake/log/commit.js";
 import { readHistory } from "../../../src/lake/log/history.js";
-import { commitsOf, readLog } from "../../../src/lake/log/read-log.js";
+import { commitsUpTo, readLog } from "../../../src/lake/log/read-log.js";
 import { type Commit, commitTime, emptySnapshot } from "../../../src/lake/log/snapshot.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
 
 const logPath = (lake: Lake, version: number): string =>
-  join(lake.folder, "bars_1d", "_delta_log", `${String(version).padStart(20, "0")}.json`);
+  join(lake.location, "bars_1d", "_delta_log", `${String(version).padStart(20, "0")}.json`);
 
 const day = (n: number): string => `2026-11-${String(n).padStart(2, "0")}T07:00:00Z`;
 
@@ -60,7 +60,7 @@ test("a version that does not exist is an error that names the newest one", asyn
 test("a snapshot knows what was removed and when, and one that was read stays as it is", async () => {
   const lake = await threeVersions();
   const all: Commit[] = [];
-  for await (const one of commitsOf(lake.storage, "bars_1d", 0)) all.push(one);
+  for await (const one of commitsUpTo(lake.storage, "bars_1d", 0, 2)) all.push(one);
   expect(all.map(commitTime)).toEqual([T0, T0 + 1000, T0 + 2000]);
   const first = await readLog(lake.storage, emptySnapshot(BARS_1D), { version: 0 });
   const kept = [...first.files.keys()];
@@ -106,7 +106,7 @@ test("a commit of another writer without numbers is history, too", async () => {
     filesRemoved: 0,
     bytesAdded: 0,
   });
-  expect((await new Lake(lake.folder).snapshot(BARS_1D)).version).toBe(3);
+  expect((await new Lake(lake.location).snapshot(BARS_1D)).version).toBe(3);
 });
 
 test.each<[string, object, RegExp]>([
@@ -141,8 +141,8 @@ test.each<[string, object, RegExp]>([
 ])("a table with %s is refused, and the earlier versions are still there", async (_, action, message) => {
   const lake = await threeVersions();
   writeFileSync(logPath(lake, 3), `${JSON.stringify(action)}\n`);
-  await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(message);
-  await expect(new Lake(lake.folder).snapshot(BARS_1D)).rejects.toThrow(/^table bars_1d: /);
+  await expect(new Lake(lake.location).snapshot(BARS_1D)).rejects.toThrow(message);
+  await expect(new Lake(lake.location).snapshot(BARS_1D)).rejects.toThrow(/^table bars_1d: /);
   const session = await openSession();
   await expect(land(session, lake, BARS_1D, [{ at: day(4) }])).rejects.toThrow(LakeError);
   expect(await closes(lake, { versions: new Map([["bars_1d", 1]]) })).toEqual([10, 10.25]);
@@ -182,9 +182,9 @@ test("a table with an invariant is read, and not written", async () => {
 
 test("a log entry that is cut is named, and nothing is committed over it", async () => {
   const lake = await threeVersions();
-  mkdirSync(join(lake.folder, "bars_1d", "_delta_log"), { recursive: true });
+  mkdirSync(join(lake.location, "bars_1d", "_delta_log"), { recursive: true });
   writeFileSync(logPath(lake, 3), '{"commitInfo":{"timest');
-  const fresh = new Lake(lake.folder);
+  const fresh = new Lake(lake.location);
   await expect(fresh.snapshot(BARS_1D)).rejects.toThrow(/00000000000000000003\.json is not readable/);
   appendFileSync(logPath(lake, 3), 'amp":1}}\n');
   const after = await fresh.snapshot(BARS_1D);

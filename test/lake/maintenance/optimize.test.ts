@@ -59,18 +59,18 @@ async function codecsOf(session: Session, lake: Lake, snapshot: Snapshot): Promi
 }
 
 const newest = (lake: Lake, table: TableSchema = BARS_1D): Promise<Snapshot> =>
-  new Lake(lake.folder).snapshot(table);
+  new Lake(lake.location).snapshot(table);
 
 /** Parquet files of a table on disk, live or not. */
 function filesOnDisk(lake: Lake, table = "bars_1d"): string[] {
-  return readdirSync(join(lake.folder, table), { recursive: true, encoding: "utf8" }).filter((name) =>
+  return readdirSync(join(lake.location, table), { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".parquet"),
   );
 }
 
 function actionsAt(lake: Lake, version: number): Record<string, Record<string, unknown>>[] {
   const name = `bars_1d/_delta_log/${String(version).padStart(20, "0")}.json`;
-  return readFileSync(join(lake.folder, name), "utf8")
+  return readFileSync(join(lake.location, name), "utf8")
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, Record<string, unknown>>);
@@ -238,15 +238,15 @@ test("a second run does nothing, and commits nothing", async () => {
   const second = await run(session, lake);
   expect(second).toMatchObject({ partitions: 0, filesBefore: 1, filesAfter: 1, version: first.version });
   expect(filesOnDisk(lake)).toEqual(files);
-  expect(existsSync(join(lake.folder, ".staging")) ? readdirSync(join(lake.folder, ".staging")) : []).toEqual(
-    [],
-  );
+  expect(
+    existsSync(join(lake.location, ".staging")) ? readdirSync(join(lake.location, ".staging")) : [],
+  ).toEqual([]);
 });
 
 test("a table without a commit stays without one", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   expect(await run(session, lake)).toMatchObject({ partitions: 0, version: -1 });
-  expect(existsSync(lake.folder)).toBe(false);
+  expect(existsSync(lake.location)).toBe(false);
 });
 
 test("columns that only some files have stay", async () => {
@@ -272,8 +272,8 @@ test("columns that only some files have stay", async () => {
 test("an append that comes between plan and commit stays, and the compaction is committed after it", async () => {
   const { lake, session } = await scatteredLake(4);
   const other = await openSession();
-  const intruded = intrudedLake(lake.folder, async (commits) => {
-    if (commits === 1) await land(other, new Lake(lake.folder), BARS_1D, barsOf(9));
+  const intruded = intrudedLake(lake.location, async (commits) => {
+    if (commits === 1) await land(other, new Lake(lake.location), BARS_1D, barsOf(9));
   });
   const report = await run(session, intruded);
   expect(report).toMatchObject({ partitions: 1, skipped: [], filesBefore: 4, filesAfter: 2, version: 5 });
@@ -286,8 +286,8 @@ test("an append that comes between plan and commit stays, and the compaction is 
 test("where a file was replaced during a compaction, it begins again with the new one", async () => {
   const { lake, session } = await scatteredLake(4);
   const other = await openSession();
-  const intruded = intrudedLake(lake.folder, async (commits) => {
-    if (commits === 1) await land(other, new Lake(lake.folder), BARS_1D, correction(20));
+  const intruded = intrudedLake(lake.location, async (commits) => {
+    if (commits === 1) await land(other, new Lake(lake.location), BARS_1D, correction(20));
   });
   expect(await run(session, intruded)).toMatchObject({
     partitions: 1,
@@ -304,8 +304,8 @@ test("where a file was replaced during a compaction, it begins again with the ne
 test("a partition whose files are replaced each time is left as the others left it, and named", async () => {
   const { lake, session } = await scatteredLake(3);
   const [other, clock] = [await openSession(), virtualClock(T0)];
-  const intruded = intrudedLake(lake.folder, async (commits) => {
-    await land(other, new Lake(lake.folder), BARS_1D, correction(20 + commits));
+  const intruded = intrudedLake(lake.location, async (commits) => {
+    await land(other, new Lake(lake.location), BARS_1D, correction(20 + commits));
   });
   const report = await optimize(session, intruded, BARS_1D, { runId: "compaction" }, clock);
   expect(report).toMatchObject({ partitions: 0, skipped: ["region=CN/year=2024"], filesAfter: 3 });
@@ -319,9 +319,9 @@ test("a partition whose files are replaced each time is left as the others left 
 
 test("files with other rows than the log says are refused: nothing is committed and nothing stays behind", async () => {
   const { lake, session } = await scatteredLake(2);
-  const log = join(lake.folder, "bars_1d/_delta_log/00000000000000000001.json");
+  const log = join(lake.location, "bars_1d/_delta_log/00000000000000000001.json");
   writeFileSync(log, readFileSync(log, "utf8").replace('\\"numRecords\\":6', '\\"numRecords\\":7'));
-  await expect(run(session, new Lake(lake.folder))).rejects.toThrow(
+  await expect(run(session, new Lake(lake.location))).rejects.toThrow(
     /bars_1d, partition region=CN\/year=2024.* 13 rows .* 12;/,
   );
   expect((await newest(lake)).version).toBe(1);

@@ -20,7 +20,7 @@ async function changedTwice(): Promise<Lake> {
 }
 
 function dataFiles(lake: Lake): string[] {
-  return readdirSync(join(lake.folder, "bars_1d"), { recursive: true, encoding: "utf8" })
+  return readdirSync(join(lake.location, "bars_1d"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".parquet"))
     .sort();
 }
@@ -34,7 +34,7 @@ async function closeAt(lake: Lake, version: number): Promise<number | undefined>
 
 /** Puts a file into the table that no version names, written the given time before T0. */
 function stray(lake: Lake, name: string, ageMs: number): void {
-  const path = join(lake.folder, "bars_1d", name);
+  const path = join(lake.location, "bars_1d", name);
   mkdirSync(join(path, ".."), { recursive: true });
   writeFileSync(path, "x");
   utimesSync(path, new Date(), new Date(T0 - ageMs));
@@ -63,7 +63,7 @@ test("the newest version's files stay, however old, and a second vacuum has noth
   const options = { now: T0 + 1000 * DAY_MS, retentionMs: 0 };
   expect((await vacuum(lake, BARS_1D, options)).deleted).toHaveLength(2);
   expect(dataFiles(lake)).toHaveLength(1);
-  expect(await closeAt(new Lake(lake.folder), 2)).toBe(10.5);
+  expect(await closeAt(new Lake(lake.location), 2)).toBe(10.5);
   expect(await vacuum(lake, BARS_1D, options)).toEqual({ table: "bars_1d", deleted: [], kept: 0 });
 });
 
@@ -114,7 +114,7 @@ test("a table without a commit, or without a folder, has nothing to delete", asy
 test("a file that is committed between listing and reading the log stays", async () => {
   const lake = await changedTwice();
   const session = await openSession();
-  const racing = new Lake(lake.folder);
+  const racing = new Lake(lake.location);
   const walk = racing.storage.walk.bind(racing.storage);
   Object.assign(racing.storage, {
     async walk(folder: string) {
@@ -141,14 +141,14 @@ test("what killed processes left outside the tables goes a day after it was writ
     (await vacuumStaging(lake, { now: T0, dryRun })).map(({ path }) => path);
   expect(await names(true)).toEqual(["spill/old.parquet"]);
   expect(await names(false)).toEqual(["spill/old.parquet"]);
-  expect(readdirSync(join(lake.folder, ".staging/spill"))).toEqual(["young.parquet"]);
+  expect(readdirSync(join(lake.location, ".staging/spill"))).toEqual(["young.parquet"]);
 });
 
 test("with a clock that is ahead, what a writer is about to commit stays", async () => {
   const lake = await changedTwice();
   for (const name of ["region=CN/year=2026/p-writing.parquet", "../.staging/spill/writing.parquet"]) {
-    mkdirSync(join(lake.folder, "bars_1d", name, ".."), { recursive: true });
-    writeFileSync(join(lake.folder, "bars_1d", name), "x");
+    mkdirSync(join(lake.location, "bars_1d", name, ".."), { recursive: true });
+    writeFileSync(join(lake.location, "bars_1d", name), "x");
   }
   const ahead = { now: () => Date.now() + 40 * DAY_MS };
   const now = await vacuumTime(lake, ahead);
@@ -158,6 +158,6 @@ test("with a clock that is ahead, what a writer is about to commit stays", async
   // A clock that is behind keeps more than necessary.
   expect(await vacuumTime(lake, { now: () => 1000 })).toBe(1000);
   // A lake that does not exist is not created.
-  expect(await vacuumTime(new Lake(join(lake.folder, "none")), { now: () => 1000 })).toBe(1000);
-  expect(readdirSync(lake.folder)).not.toContain("none");
+  expect(await vacuumTime(new Lake(join(lake.location, "none")), { now: () => 1000 })).toBe(1000);
+  expect(readdirSync(lake.location)).not.toContain("none");
 });

@@ -36,9 +36,9 @@ test.each([true, false])(
   async (isAlive) => {
     stopHeartbeats();
     const lake = temporaryLake();
-    const lease = join(lake.folder, "leases", "other.json");
-    const owner = join(lake.folder, "spool", "other", "owner.json");
-    const silent = (await timeIn(lake.stagingFolder)) / 1000 - 120;
+    const lease = join(lake.location, "leases", "other.json");
+    const owner = join(lake.location, "spool", "other", "owner.json");
+    const silent = (await timeIn(lake.work.staging)) / 1000 - 120;
     for (const path of [lease, owner]) {
       mkdirSync(join(path, ".."), { recursive: true });
       writeFileSync(path, JSON.stringify({ ...HERE, ...SUBJECT }));
@@ -62,7 +62,7 @@ test.each([true, false])(
 test("a lease that another run deleted is written again, until it is released", async () => {
   stopHeartbeats();
   const lake = temporaryLake();
-  const folder = join(lake.folder, "leases");
+  const folder = join(lake.location, "leases");
   const leases = new RequestLeases(lake, "mine");
   const lease = await leases.take(SUBJECT);
   const [name = ""] = readdirSync(folder);
@@ -82,7 +82,7 @@ test("a run whose responses were taken over stores the next ones in a folder of 
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
   await store.store("000001", { n: 1 });
-  const owner = join(lake.folder, "spool", "run-1", "owner.json");
+  const owner = join(lake.location, "spool", "run-1", "owner.json");
   utimesSync(owner, 1, 1);
   const clock = sleeping(async () => {});
   const [taken] = await ResponseSpool.takeOver(lake, "run-2", clock);
@@ -92,7 +92,7 @@ test("a run whose responses were taken over stores the next ones in a folder of 
   expect(await ResponseSpool.takeOver(lake, "run-3", clock)).toEqual([]);
   await taken?.close();
   await store.close();
-  expect(readdirSync(join(lake.folder, "spool")).sort()).toEqual(["run-1", "run-1~run-2"]);
+  expect(readdirSync(join(lake.location, "spool")).sort()).toEqual(["run-1", "run-1~run-2"]);
 });
 
 /** Sets the clock of this process only, by the given number of hours. */
@@ -108,8 +108,8 @@ test.each([
   "what another machine asks for, and has received, stays its own where this clock is %s",
   async (_, hours) => {
     const lake = temporaryLake();
-    const lease = join(lake.folder, "leases", "other.json");
-    const owner = join(lake.folder, "spool", "other", "owner.json");
+    const lease = join(lake.location, "leases", "other.json");
+    const owner = join(lake.location, "spool", "other", "owner.json");
     for (const path of [lease, owner]) {
       mkdirSync(join(path, ".."), { recursive: true });
       writeFileSync(path, JSON.stringify({ ...ELSEWHERE, ...SUBJECT }));
@@ -119,7 +119,7 @@ test.each([
     expect(await leases.take(SUBJECT)).toBeUndefined();
     expect(await ResponseSpool.takeOver(lake, "mine")).toEqual([]);
     // After two minutes without a sign of life.
-    const silent = (await timeIn(lake.folder)) / 1000 - 120;
+    const silent = (await timeIn(lake.location)) / 1000 - 120;
     for (const path of [lease, owner]) utimesSync(path, silent, silent);
     const taken = await leases.take(SUBJECT);
     expect(taken).toBeDefined();

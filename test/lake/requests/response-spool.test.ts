@@ -19,7 +19,7 @@ test("what is kept is there, whole and in order, until it is forgotten; an empty
   await store.forget(["000001", "000002"]);
   expect(await store.ids()).toEqual([]);
   await store.close();
-  expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
+  expect(readdirSync(join(lake.location, "spool"))).toEqual([]);
 });
 
 test("what an earlier release has left in its own folder is taken over, too", async () => {
@@ -27,10 +27,10 @@ test("what an earlier release has left in its own folder is taken over, too", as
   const store = ResponseSpool.of(lake, "run-1");
   await store.store("000001", { n: 1 }, pieces("abc"));
   await store.close();
-  renameSync(join(lake.folder, "spool"), join(lake.folder, "answers"));
+  renameSync(join(lake.location, "spool"), join(lake.location, "answers"));
   const [taken] = await ResponseSpool.takeOver(lake, "run-2");
   expect(await taken?.read("000001")).toEqual({ note: { n: 1 }, body: Buffer.from("abc") });
-  expect(readdirSync(join(lake.folder, "spool"))).toEqual(["run-1~run-2"]);
+  expect(readdirSync(join(lake.location, "spool"))).toEqual(["run-1~run-2"]);
   await taken?.close();
 });
 
@@ -54,11 +54,11 @@ test.each([
   ["a machine that gives no sign of life", { host: "elsewhere", pid: 1 }, 3_600_000],
 ])("answers of %s are taken over", async (_, owner, ageMs) => {
   const lake = temporaryLake();
-  const folder = join(lake.folder, "spool", "run-1");
+  const folder = join(lake.location, "spool", "run-1");
   mkdirSync(folder, { recursive: true });
   const { hostname } = await import("node:os");
   writeFileSync(join(folder, "owner.json"), JSON.stringify({ ...owner, host: owner.host || hostname() }));
-  const at = ((await timeIn(lake.folder)) - ageMs) / 1000;
+  const at = ((await timeIn(lake.location)) - ageMs) / 1000;
   utimesSync(join(folder, "owner.json"), at, at);
   writeFileSync(join(folder, "000001.json"), "{}");
   writeFileSync(join(folder, "000002.new"), "{ a half");
@@ -66,7 +66,7 @@ test.each([
   expect(await taken?.ids()).toEqual(["000001"]);
   await taken?.forget(["000001"]);
   await taken?.close();
-  expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
+  expect(readdirSync(join(lake.location, "spool"))).toEqual([]);
 });
 
 test("where one folder cannot be taken over, the others are given up again: a later run takes them over", async () => {
@@ -74,9 +74,9 @@ test("where one folder cannot be taken over, the others are given up again: a la
   const store = ResponseSpool.of(lake, "run-1");
   await store.store("000001", { n: 1 });
   await store.close();
-  writeFileSync(join(lake.folder, "spool", "run-2"), "no folder");
+  writeFileSync(join(lake.location, "spool", "run-2"), "no folder");
   await expect(ResponseSpool.takeOver(lake, "run-3")).rejects.toThrow(/EEXIST|ENOTDIR/);
-  rmSync(join(lake.folder, "spool", "run-2~run-3"), { force: true });
+  rmSync(join(lake.location, "spool", "run-2~run-3"), { force: true });
   const [taken] = await ResponseSpool.takeOver(lake, "run-4");
   expect((await taken?.read("000001"))?.note).toEqual({ n: 1 });
   await taken?.close();
@@ -91,13 +91,13 @@ test.each<[string, (folder: string) => void]>([
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");
   await store.store("000001", { n: 1 }, pieces("ab", "c"));
-  damage(join(lake.folder, "spool", "run-1"));
+  damage(join(lake.location, "spool", "run-1"));
   await expect(store.read("000001")).rejects.toThrow(/^spool\/run-1\/000001: /);
   expect(await store.setAside("000001")).toBe("rejects/spool/run-1/000001");
-  expect(readdirSync(join(lake.folder, "rejects", "spool", "run-1"))).toContain("000001.json");
+  expect(readdirSync(join(lake.location, "rejects", "spool", "run-1"))).toContain("000001.json");
   expect(await store.ids()).toEqual([]);
   await store.close();
-  expect(readdirSync(join(lake.folder, "spool"))).toEqual([]);
+  expect(readdirSync(join(lake.location, "spool"))).toEqual([]);
 });
 
 test("a store that is made while another run looks for those of ended runs is not taken over", async () => {

@@ -17,7 +17,7 @@ const KEY = { host: HOST, keyId: "key1" };
 const NOTHING = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: {} };
 
 test("what was learned is a file that a person can read, and adds up over the runs", async () => {
-  const { folder, storage } = temporaryLake();
+  const { location: folder, storage } = temporaryLake();
   expect(await readServiceLimits(storage, KEY, T0)).toEqual({ limits: NOTHING, note: undefined });
   await saveServiceLimits(storage, KEY, { requestsPerMinute: { klines: 30 }, rowCap: { "1m": 5000 } }, T0);
   await saveServiceLimits(storage, KEY, { requestsPerMinute: { quotes: 10 } }, T0 + 1);
@@ -70,7 +70,7 @@ test.each([
   '{"requestsPerMinute":{"klines":{"value":-1,"learnedAt":"2026-11-21T00:00:00Z"}}}',
   '{"rowCap":{"1m":{"value":5000,"learnedAt":"yesterday"}}}',
 ])("a damaged file is reported and replaced: %j", async (text) => {
-  const { folder, storage } = temporaryLake();
+  const { location: folder, storage } = temporaryLake();
   mkdirSync(join(folder, "limits"), { recursive: true });
   writeFileSync(join(folder, limitsPath(HOST)), text);
   const { limits, note } = await readServiceLimits(storage, KEY, T0);
@@ -91,7 +91,7 @@ test("any host is one file of the folder, and no two share one", async () => {
       expect(limitsPath(host)).toMatch(/^limits\/[\w.!~'()%-]+\.json$/);
     }),
   );
-  const { folder, storage } = temporaryLake();
+  const { location: folder, storage } = temporaryLake();
   for (const host of hosts)
     await saveServiceLimits(storage, { host, keyId: "key1" }, { rowCap: { "1d": 1 } }, T0);
   expect(readdirSync(join(folder, "limits"))).toHaveLength(hosts.length);
@@ -109,7 +109,7 @@ test("writers at the same time leave a whole file, with values of one of them or
 });
 
 test("a run keeps what it learns, one thing after the other, and says where it could not", async () => {
-  const { folder, storage } = temporaryLake();
+  const { location: folder, storage } = temporaryLake();
   const clock = virtualClock(T0);
   const first = await keepServiceLimits(storage, KEY, clock);
   expect(first).toMatchObject({ limits: NOTHING, note: undefined });
@@ -125,7 +125,7 @@ test("a run keeps what it learns, one thing after the other, and says where it c
 });
 
 test("a save that fails does not stop the later ones", async () => {
-  const { folder, storage } = temporaryLake();
+  const { location: folder, storage } = temporaryLake();
   const keeper = await keepServiceLimits(storage, KEY, virtualClock(T0));
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "limits"), "");
@@ -161,7 +161,7 @@ test("a cap is only lowered while it lives, and ends 90 days after it was lowere
 });
 
 test("a name by a plain hash of a key leaves the file with the next thing that is learned", async () => {
-  const { folder, storage } = temporaryLake();
+  const { location: folder, storage } = temporaryLake();
   await saveServiceLimits(
     storage,
     { ...KEY, keyId: "0123456789abcdef".repeat(2) },

@@ -87,7 +87,7 @@ describe("keys", () => {
     const headers = { "x-api-key": "a-secret-key" };
     await ask(`${KLINES}&x=a-secret-key`, { headers });
     await ask(KLINES, { headers: { "x-api-key": "another-secret" } });
-    rmSync(join(own.folder, "bars_1d", "region=CN"), { recursive: true });
+    rmSync(join(own.location, "bars_1d", "region=CN"), { recursive: true });
     await ask(`${KLINES}&count=3`, { headers });
     expect(lines.length).toBeGreaterThanOrEqual(3);
     expect(lines.join()).not.toContain("secret");
@@ -140,7 +140,7 @@ test("a failure shows the client nothing but the request's id, and the log its c
   const { ask, lake: own } = await serveForTest((empty) => landRows(empty, BARS_1D, [bar]), {
     logger: { info: () => {}, error: (facts) => void errors.push(facts) },
   });
-  rmSync(join(own.folder, "bars_1d", "region=CN"), { recursive: true });
+  rmSync(join(own.location, "bars_1d", "region=CN"), { recursive: true });
   const { status, headers, body } = await ask(KLINES);
   const id = headers.get("x-request-id");
   expect(status).toBe(500);

@@ -41,7 +41,7 @@ test("only the files that a request needs are opened", async () => {
       months.map((month) => bar("600000.SH", `2024-${month}-15T10:00:00+08:00`)),
     );
   });
-  const forget = (path: string): void => rmSync(join(lake.folder, path), { recursive: true });
+  const forget = (path: string): void => rmSync(join(lake.location, path), { recursive: true });
   for (const year of [2020, 2022]) forget(`bars_1d/region=CN/year=${year}`);
   forget("bars_1d/region=US");
   forget("bars_1m/region=CN/month=2024-01-01");

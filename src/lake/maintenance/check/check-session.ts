@@ -1,11 +1,17 @@
 import { Session } from "../../../db/session.js";
+import type { SessionOptions } from "../../../db/session-options.js";
 
 /** The session in which a check reads files: opened at its first use, and again after a damaged file. */
 export class CheckSession implements Disposable {
+  readonly #options: SessionOptions;
   #session: Session | undefined;
 
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
   async open(): Promise<Session> {
-    this.#session ??= await Session.open();
+    this.#session ??= await Session.open(this.#options);
     return this.#session;
   }
 

@@ -72,7 +72,7 @@ export async function checkTable(
   if (log.whole !== undefined) findings.push(...unknownFiles(log.whole, stored));
   let rows = 0;
   if (options.deep === true) {
-    using own = new CheckSession();
+    using own = new CheckSession(lake.access);
     const session = options.session ?? own;
     const read = await readFiles(session, lake, snapshot, files.present, findings, options);
     rows = read.reduce((sum, { facts }) => sum + facts.rows, 0);

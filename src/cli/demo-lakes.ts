@@ -1,0 +1,54 @@
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import pMap from "p-map";
+import { UsageError } from "../core/errors.js";
+import { Lake } from "../lake/lake.js";
+import { isObjectUrl } from "../object-store/object-address.js";
+
+/** Marks the place of a demo: it may be emptied. */
+const MARKER = ".barlake-demo";
+const NAMES = ["market", "lake"] as const;
+
+/** The two lakes of a demo: the market that is served, and what is ingested from it. */
+export interface DemoLakes {
+  readonly market: Lake;
+  readonly lake: Lake;
+}
+
+/**
+ * Opens the lakes of a demo, in a folder or under a prefix of a store, and empties them.
+ *
+ * @throws {UsageError} where the place has something that no demo made.
+ */
+export async function emptyDemoLakes(location: string): Promise<DemoLakes> {
+  const isStore = isObjectUrl(location);
+  await (isStore ? emptyPrefix(location) : emptyFolder(location));
+  const at = (name: string): Lake => new Lake(isStore ? `${location}/${name}` : join(location, name));
+  const [market, lake] = [at("market"), at("lake")];
+  // Of a store, what was kept on this machine goes with what it is about.
+  if (isStore) for (const { work } of [market, lake]) await rm(work.path, { recursive: true, force: true });
+  return { market, lake };
+}
+
+async function emptyFolder(folder: string): Promise<void> {
+  const names = await readdir(folder).catch((): string[] => []);
+  if (names.length > 0 && !names.includes(MARKER)) throw notOurs(`folder ${folder}`);
+  for (const name of NAMES) await rm(join(folder, name), { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, MARKER), "made by barlake demo\n");
+}
+
+async function emptyPrefix(location: string): Promise<void> {
+  const { storage } = new Lake(location);
+  const names = await storage.list("");
+  if (names.length > 0 && !names.includes(MARKER)) throw notOurs(location);
+  await storage.put(MARKER, "made by barlake demo\n");
+  for (const name of NAMES)
+    await pMap(await storage.walk(name), ({ path }) => storage.delete(`${name}/${path}`), { concurrency: 8 });
+}
+
+function notOurs(place: string): UsageError {
+  return new UsageError(`${place} is not empty, and the demo did not make it`, {
+    hint: "give another --lake",
+  });
+}

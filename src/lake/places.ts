@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { UsageError } from "../core/errors.js";
+import type { Environment } from "../object-store/access/profile-files.js";
+import { isObjectUrl } from "../object-store/object-address.js";
+import { type LakePlaces, workFolder } from "./local/work-folder.js";
+import { folderStorage } from "./storage/folder-storage.js";
+import { openObjectStorage } from "./storage/open-object-storage.js";
+
+/**
+ * Where a lake is, by its location: a folder's path, or `s3://bucket/prefix`. Nothing is read yet.
+ *
+ * @param environment the credentials and endpoints of stores, as the AWS tools take them; `BARLAKE_WORK` and
+ *   `BARLAKE_DUCKDB_EXTENSIONS`. @default the environment of this process
+ * @throws {UsageError} for another URL, or one that is not valid.
+ */
+export function placesOf(location: string, environment: Environment = process.env): LakePlaces {
+  if (isObjectUrl(location)) {
+    const storage = openObjectStorage(location, environment);
+    return { storage, work: workFolder(workFolderOf(storage.location, environment)) };
+  }
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(location)?.[1];
+  if (scheme !== undefined)
+    throw new UsageError(`lake ${location}: ${scheme}:// is no place of a lake`, {
+      hint: "name a folder, or s3://BUCKET/PREFIX",
+    });
+  const folder = resolve(location);
+  return { storage: folderStorage(folder), work: workFolder(folder) };
+}
+
+/**
+ * The folder of this machine for the unfinished work of a lake in a store. Buckets of different stores may have the same
+ * name, so that the store is a part of the hash.
+ */
+function workFolderOf(location: string, environment: Environment): string {
+  const { XDG_CACHE_HOME: cache = "", BARLAKE_WORK: work } = environment;
+  const root = work || join(isAbsolute(cache) ? cache : join(homedir(), ".cache"), "barlake", "lakes");
+  const store =
+    environment.AWS_ENDPOINT_URL_S3 || environment.AWS_ENDPOINT_URL || environment.AWS_PROFILE || "";
+  const id = createHash("sha256").update(`${store}\n${location}`).digest("hex").slice(0, 12);
+  const name = location
+    .slice("s3://".length)
+    .replaceAll(/[^\w.-]+/g, "-")
+    .slice(0, 60);
+  return resolve(root, `${name}-${id}`);
+}

@@ -1,0 +1,94 @@
+import type { StoreSecret } from "../../db/store-access.js";
+import { objectLeases } from "../../lease/object-leases.js";
+import type { Credentials } from "../../object-store/access/credentials.js";
+import type { ObjectStore } from "../../object-store/object-store.js";
+import type { StorePlace } from "../../object-store/store-place.js";
+import { freshLists } from "./fresh-lists.js";
+import type { Storage } from "./storage.js";
+
+export interface ObjectStorageOptions {
+  /** Folder of DuckDB's extension that reads from stores. @default the one that DuckDB installs */
+  readonly extensions?: string | undefined;
+}
+
+/**
+ * A lake in the objects of a store, under one prefix of a bucket. Before its first write the store is probed: see
+ * {@link StorePlace}.
+ */
+export function objectStorage(place: StorePlace, { extensions }: ObjectStorageOptions = {}): Storage {
+  const { store } = place;
+  const keyOf = (path: string): string => place.keyOf(path);
+  const prefixOf = (folder: string): string => (folder === "" ? place.keyOf("") : `${keyOf(folder)}/`);
+  const lists = freshLists(store);
+  /** @param isNew whether this process wrote the file. */
+  const written = (path: string, isNew: boolean): boolean => {
+    if (isNew) lists.expect(keyOf(path));
+    return isNew;
+  };
+  return {
+    location: place.url,
+    access: { scope: `${place.url}/`, extensions, secret: secretsOf(store) },
+    urlOf: (path) => `s3://${store.bucket}/${keyOf(path)}`,
+    list: (folder, after) => lists.namesIn(prefixOf(folder), after),
+    async walk(folder) {
+      const prefix = prefixOf(folder);
+      const objects = await lists.objectsUnder(prefix);
+      return objects
+        .map(({ key, size, modifiedAt }) => ({ path: key.slice(prefix.length), size, modifiedAt }))
+        .sort((a, b) => (a.path < b.path ? -1 : 1));
+    },
+    async factsOf(path) {
+      const facts = await store.head(keyOf(path));
+      if (facts === undefined) return undefined;
+      const { size, modifiedAt, etag, writeId = "" } = facts;
+      return { size, modifiedAt, tag: `${etag} ${size} ${modifiedAt} ${writeId}` };
+    },
+    readText: async (path) => (await store.get(keyOf(path)))?.toString("utf8"),
+    read: (path) => store.getStream(keyOf(path)),
+    readRange: (path, range) => store.getRange(keyOf(path), range),
+    async putIfAbsent(path, text) {
+      await place.expectWritable();
+      return written(path, await store.putIfAbsent(keyOf(path), Buffer.from(text)));
+    },
+    async put(path, text) {
+      await place.expectWritable();
+      await store.put(keyOf(path), Buffer.from(text));
+      written(path, true);
+    },
+    async putFileIfAbsent(localFile, path) {
+      const { parts } = await place.expectWritable();
+      return written(path, await store.putFileIfAbsent(keyOf(path), localFile, parts));
+    },
+    async delete(path) {
+      lists.forget(keyOf(path));
+      await store.delete(keyOf(path));
+    },
+    time: () => objectLeases(place, CLOCK).now(),
+    leases: (folder) => objectLeases(place, folder),
+  };
+}
+
+/** The folder in which an object is written to read the time of the store. */
+const CLOCK = "leases";
+
+/** Gives the secrets for DuckDB: the same object while the credentials are the same. */
+function secretsOf(store: ObjectStore): () => Promise<StoreSecret> {
+  let known: { readonly credentials: Credentials; readonly secret: StoreSecret } | undefined;
+  return async () => {
+    const credentials = await store.credentials();
+    if (known?.credentials !== credentials) known = { credentials, secret: secretOf(credentials, store) };
+    return known.secret;
+  };
+}
+
+function secretOf(credentials: Credentials, { endpoint }: ObjectStore): StoreSecret {
+  return {
+    keyId: credentials.accessKeyId,
+    key: credentials.secretAccessKey,
+    sessionToken: credentials.sessionToken,
+    region: endpoint.region,
+    endpoint: endpoint.url.replace(/^https?:\/\//, ""),
+    isPathStyle: endpoint.isPathStyle,
+    isTls: endpoint.url.startsWith("https:"),
+  };
+}

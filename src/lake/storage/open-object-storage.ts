@@ -1,0 +1,70 @@
+import { systemClock } from "../../client/system-clock.js";
+import type { StoreSecret } from "../../db/store-access.js";
+import type { LeaseStore } from "../../lease/lease-store.js";
+import type { Environment } from "../../object-store/access/profile-files.js";
+import { parseObjectUrl } from "../../object-store/object-address.js";
+import { openStorePlace } from "../../object-store/store-place.js";
+import { objectStorage } from "./object-storage.js";
+import type { Storage } from "./storage.js";
+
+/**
+ * The storage of a lake at `s3://bucket/prefix`. The store is opened at the first use, so that a command that uses no
+ * lake needs no credentials.
+ *
+ * @param env the variables of the AWS tools, and `BARLAKE_DUCKDB_EXTENSIONS`.
+ * @throws {UsageError} for an address that is not valid.
+ */
+export function openObjectStorage(url: string, env: Environment): Storage {
+  const { bucket, prefix } = parseObjectUrl(url);
+  const location = prefix === "" ? `s3://${bucket}` : `s3://${bucket}/${prefix}`;
+  const extensions = env.BARLAKE_DUCKDB_EXTENSIONS || undefined;
+  const open = once(async () =>
+    objectStorage(await openStorePlace(location, { env, clock: systemClock }), { extensions }),
+  );
+  return {
+    location,
+    access: {
+      scope: `${location}/`,
+      extensions,
+      secret: async () => (await open()).access?.secret() as Promise<StoreSecret>,
+    },
+    urlOf: (path) => `${location}/${path}`,
+    list: async (folder, after) => (await open()).list(folder, after),
+    walk: async (folder) => (await open()).walk(folder),
+    factsOf: async (path) => (await open()).factsOf(path),
+    readText: async (path) => (await open()).readText(path),
+    read: async (path) => (await open()).read(path),
+    readRange: async (path, range) => (await open()).readRange(path, range),
+    putIfAbsent: async (path, text) => (await open()).putIfAbsent(path, text),
+    put: async (path, text) => (await open()).put(path, text),
+    putFileIfAbsent: async (file, path) => (await open()).putFileIfAbsent(file, path),
+    delete: async (path) => (await open()).delete(path),
+    time: async () => (await open()).time(),
+    leases: (folder) => leasesOf(once(async () => (await open()).leases(folder))),
+  };
+}
+
+/** Leases whose store is opened at the first use. */
+function leasesOf(open: () => Promise<LeaseStore>): LeaseStore {
+  return {
+    ids: async () => (await open()).ids(),
+    read: async (id) => (await open()).read(id),
+    create: async (id, text, state) => (await open()).create(id, text, state),
+    renew: async (id, state) => (await open()).renew(id, state),
+    remove: async (id, renewedAt) => (await open()).remove(id, renewedAt),
+    now: async () => (await open()).now(),
+    tidy: async () => (await open()).tidy(),
+  };
+}
+
+/** Calls a function once; a failure is not remembered. */
+function once<T>(open: () => Promise<T>): () => Promise<T> {
+  let opened: Promise<T> | undefined;
+  return () => {
+    opened ??= open().catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+}
