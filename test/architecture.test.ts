@@ -46,6 +46,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/publish\.ts$/, for: "lake.duckdb, for the clients of this machine" },
   { name: /^lake\/requests\/response-spool\.ts$/, for: "responses, in the work folder" },
   { name: /^lease\/folder-leases\.ts$/, for: "leases in a folder" },
+  { name: /^lease\/owner\.ts$/, for: "the ids of the machine's boot" },
   { name: /^jobs\/pipeline\/(load-pipeline|import-definition)\.ts$/, for: "the user's pipelines" },
   { name: /^jobs\/import\/(source|check-text-file)\.ts$/, for: "the user's files to import" },
   { name: /^jobs\/maintenance\/audit-lake\.ts$/, for: "audits, which come with the program" },
@@ -74,7 +75,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
 const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^client\/system-clock\.ts$/, for: "the machine's clock" },
   { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
-  { name: /^lease\/leases\.ts$/, for: "renewals of the leases of this process" },
+  { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
   { name: /^serve\/read\/session-pool\.ts$/, for: "repeated interrupts of a statement" },
   { name: /^cli\//, for: "what a person at the terminal waits for" },

@@ -52,8 +52,15 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
   if (!(share > 0 && share <= 1))
     throw new UsageError(`share ${share} of a key is not above 0 and at most 1`);
   const claims = await openClaims(options);
-  const { host: machine, pid } = thisProcess();
-  const claim: Claim = { pid, machine, purpose, since: new Date(clock.now()).toISOString(), share };
+  const { host: machine, pid, machine: machineId } = thisProcess();
+  const claim: Claim = {
+    pid,
+    machine,
+    machineId,
+    purpose,
+    since: new Date(clock.now()).toISOString(),
+    share,
+  };
   let readSent = (): Sent => ({});
   let noted: Promise<void> = Promise.resolve();
   // One note after the other: an earlier one must not replace a later one.

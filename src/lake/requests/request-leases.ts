@@ -4,7 +4,7 @@ import { systemClock } from "../../client/system-clock.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { type FolderLeases, folderLeases } from "../../lease/folder-leases.js";
 import { Leases } from "../../lease/leases.js";
-import { thisProcess } from "../../lease/owner.js";
+import { ownerShape, thisProcess } from "../../lease/owner.js";
 import { writing } from "../local/durable-file.js";
 import type { LakePlaces } from "../local/work-folder.js";
 
@@ -24,8 +24,7 @@ export interface Subject {
 
 const contentShape = z.object({
   runId: z.string(),
-  host: z.string(),
-  pid: z.int().positive(),
+  ...ownerShape.shape,
   dataset: z.string(),
   symbols: z.array(z.string()),
   window: z.object({ start: z.number(), end: z.number() }).optional(),
@@ -47,7 +46,7 @@ export class RequestLeases {
   readonly #store: FolderLeases;
   readonly #leases: Leases<Content>;
 
-  constructor({ work }: Pick<LakePlaces, "work">, runId: string, clock: Pick<Clock, "sleep"> = systemClock) {
+  constructor({ work }: Pick<LakePlaces, "work">, runId: string, clock: Clock = systemClock) {
     this.#folder = join(work.path, FOLDER);
     this.#runId = runId;
     this.#store = folderLeases(this.#folder, { timeFolder: work.staging });
