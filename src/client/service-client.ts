@@ -109,7 +109,7 @@ export class ServiceClient {
    *
    * @param read reads the uncompressed body as it arrives; it runs again for each attempt.
    * @param signal ends the request, also in flight.
-   * @param onSend called with each attempt, also with those that fail.
+   * @param onSend called before each attempt, also of those that fail; if it throws, nothing is sent.
    * @param unsent ends the request only while it waits to be sent, or to be sent again.
    * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} invalid response;
    *   {@link ClockAheadError} where this machine's clock is ahead of the service's.
@@ -118,7 +118,7 @@ export class ServiceClient {
     ask: Ask,
     read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
     signal?: AbortSignal,
-    onSend: (attempt: number) => void = () => {},
+    onSend: (attempt: number) => void | Promise<void> = () => {},
     unsent: AbortSignal | undefined = signal,
   ): Promise<ReadResponse<T>> {
     const { clock, retries = 4, backoffMs = 500 } = this.#options;
@@ -128,10 +128,11 @@ export class ServiceClient {
     const send = async (): Promise<T> => {
       for (;;) {
         const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
-        onSend(++attempts);
         try {
+          await onSend(++attempts);
           return await this.#once(ask, read, permit, signal);
         } catch (error) {
+          permit.passed();
           if (!isOverQuota(error) || ++waits > MAX_WAITS) throw error;
         }
       }

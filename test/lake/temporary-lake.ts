@@ -8,6 +8,7 @@ import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { openRejects } from "../../src/lake/land/rejects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
+import type { Fence } from "../../src/lake/log/fence.js";
 import { openReader } from "../../src/lake/publish.js";
 import type { TableSchema } from "../../src/schema/column.js";
 
@@ -64,7 +65,13 @@ export async function land(
   lake: Lake,
   table: TableSchema,
   bars: readonly TestBar[],
-  options: { now?: number; finalEnd?: typeof FINAL; lot?: number; responses?: readonly string[] } = {},
+  options: {
+    now?: number;
+    finalEnd?: typeof FINAL;
+    lot?: number;
+    responses?: readonly string[];
+    fence?: Fence;
+  } = {},
 ): Promise<LandReport> {
   await stageBars(session, "test_bars");
   for (const [line, bar] of bars.entries()) {
@@ -77,13 +84,14 @@ export async function land(
       [symbol, open, high, low, close, BigInt(volume), amount, bar.prevClose ?? null],
     );
   }
-  const { now = T0, finalEnd = FINAL, responses = [] } = options;
+  const { now = T0, finalEnd = FINAL, responses = [], fence } = options;
   return landBars(session, lake, table, "test_bars", {
     operation: "TEST",
     runId: "test",
     now,
     finalEnd,
     responses,
+    fence,
   });
 }
 

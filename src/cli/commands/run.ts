@@ -16,11 +16,17 @@ import { printPlan } from "./plan.js";
 
 interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
   readonly dryRun?: boolean;
+  readonly wait?: boolean;
 }
 
 export function addRun(cli: Cli): void {
   serviceOptions(
-    demandOptions(cli.program.command("run")).option("--dry-run", "print the plan and send nothing"),
+    demandOptions(cli.program.command("run"))
+      .option("--dry-run", "print the plan and send nothing")
+      .option(
+        "--wait",
+        "wait while a run of another machine asks for the same (default: end, and say which)",
+      ),
   )
     .addOption(notifyOption())
     .addOption(lakeOption())
@@ -55,7 +61,8 @@ Examples:
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         try {
           const onProgress = showRun(view);
-          const environment = { lake, client, limits, clock: systemClock, signal, onProgress };
+          const waits = options.wait === true;
+          const environment = { lake, client, limits, clock: systemClock, signal, onProgress, waits };
           const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
           const settled = await settleRun(pipeline.name, systemClock, run);
           view?.stop();

@@ -11,6 +11,7 @@ import { commitInfoAction, removeAction, txnAction } from "../log/commit-actions
 import { commitBehind, tooManyWriters } from "../log/commit-behind.js";
 import type { Action } from "../log/delta-actions.js";
 import { schemaActions } from "../log/delta-log.js";
+import type { Fence } from "../log/fence.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { findChanges, type RowChange } from "./changes.js";
 import { evolvedColumns } from "./evolve-columns.js";
@@ -43,6 +44,8 @@ export interface LandOptions {
    * @default none
    */
   readonly responses?: readonly string[];
+  /** The right to commit. @default it needs none */
+  readonly fence?: Fence | undefined;
 }
 
 /** Most attempts at a landing while other writers change the rows that it was compared with. */
@@ -163,6 +166,7 @@ async function landOn(
     stillHolds: (newest) =>
       newest.metaData === base.metaData && !hasLanded(newest, options) && !isTouched(landing, newest),
     now: options.now,
+    fence: options.fence,
   });
   if (after !== undefined) return { ...report, filesAdded: adds.length, version: after.version };
   await deleteDataFiles(lake.storage, table, adds);

@@ -2,6 +2,7 @@ import { CommitConflict } from "../../core/errors.js";
 import type { Lake } from "../lake.js";
 import type { Action } from "./delta-actions.js";
 import { commit } from "./delta-log.js";
+import { expectUnfenced, type Fence } from "./fence.js";
 import type { Snapshot } from "./snapshot.js";
 
 /** Attempts at one commit while other writers take the versions: each costs a millisecond. */
@@ -14,6 +15,8 @@ export interface PendingCommit {
   readonly stillHolds: (newest: Snapshot) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** The right to commit, which is confirmed before each attempt. @default it needs none */
+  readonly fence?: Fence | undefined;
 }
 
 /**
@@ -21,15 +24,17 @@ export interface PendingCommit {
  * files are not written again.
  *
  * @returns the table afterwards, or undefined where another commit conflicts: then nothing was committed.
- * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
+ * @throws {CommitConflict} when other writers were first at every attempt, and {FencedError} where the right to commit
+ *   was taken over. Then nothing was committed.
  */
 export async function commitBehind(
   lake: Lake,
   base: Snapshot,
-  { actions, stillHolds, now }: PendingCommit,
+  { actions, stillHolds, now, fence }: PendingCommit,
 ): Promise<Snapshot | undefined> {
   let newest = base;
   for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
+    if (fence !== undefined) await expectUnfenced(newest, fence);
     const after = await commit(lake, newest, actions, now);
     if (after !== undefined) {
       lake.remember(after);

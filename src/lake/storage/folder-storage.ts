@@ -1,5 +1,6 @@
 import { readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { folderLeases } from "../../lease/folder-leases.js";
 import {
   linkNew,
   makeFolders,
@@ -47,5 +48,6 @@ export function folderStorage(folder: string): Storage {
         return linkNew(root, localFile, full(path));
       }),
     delete: (path) => rm(full(path), { force: true }),
+    leases: (path) => folderLeases(full(path), { timeFolder: staging }),
   };
 }

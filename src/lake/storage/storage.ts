@@ -1,3 +1,5 @@
+import type { LeaseStore } from "../../lease/lease-store.js";
+
 /** A file in a storage. */
 export interface StoredFile {
   /** Relative to the folder that was listed, with `/`. */
@@ -81,4 +83,9 @@ export interface Storage {
   putFileIfAbsent(localFile: string, path: string): Promise<boolean>;
   /** Deletes a file, if it exists. */
   delete(path: string): Promise<void>;
+  /**
+   * Records of leases in a folder, for all processes that use this storage, on whatever machine. The folder contains
+   * nothing else.
+   */
+  leases(folder: string): LeaseStore;
 }
