@@ -5,11 +5,12 @@ import { describe, expect, test } from "vitest";
 
 /** What each folder of `src` may import beyond itself. `src/index.ts` may import everything; nothing imports it. */
 const BASE = ["core", "market", "schema"] as const;
-const EDGES = [...BASE, "wire", "arrow", "plan", "db", "lease"] as const;
+const EDGES = [...BASE, "wire", "arrow", "plan", "db", "object-store", "lease"] as const;
 const USES = [...EDGES, "client", "lake"] as const;
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  lease: ["core"],
+  "object-store": ["core"],
+  lease: ["core", "object-store"],
   market: ["core"],
   schema: ["core", "market"],
   wire: BASE,
@@ -45,6 +46,11 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/lake-views\.ts$/, for: "the template of views, which comes with the program" },
   { name: /^lake\/publish\.ts$/, for: "lake.duckdb, for the clients of this machine" },
   { name: /^lake\/requests\/response-spool\.ts$/, for: "responses, in the work folder" },
+  {
+    name: /^object-store\/access\/profile-files\.ts$/,
+    for: "the user's credentials, in the files of the AWS tools",
+  },
+  { name: /^object-store\/put-file\.ts$/, for: "finished files that become objects" },
   { name: /^lease\/folder-leases\.ts$/, for: "leases in a folder" },
   { name: /^lease\/owner\.ts$/, for: "the ids of the machine's boot" },
   { name: /^jobs\/pipeline\/(load-pipeline|import-definition)\.ts$/, for: "the user's pipelines" },

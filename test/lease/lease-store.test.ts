@@ -1,19 +1,44 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { folderLeases, timeIn } from "../../src/lease/folder-leases.js";
 import type { LeaseStore } from "../../src/lease/lease-store.js";
+import { objectLeases } from "../../src/lease/object-leases.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { storePlaces } from "../object-store/store-places.js";
 
-/** Every form of a store, each with a function that makes an empty place: its result opens it, as a process does. */
-const FORMS: Readonly<Record<string, () => () => LeaseStore>> = {
-  "a folder": () => {
-    const folder = join(temporaryFolder(), "leases");
-    return () => folderLeases(folder);
+/** A form of a store: makes empty places, between its start and its stop. A place is opened by each process. */
+interface Form {
+  readonly start?: () => Promise<void>;
+  readonly stop?: () => Promise<void>;
+  readonly placeOf: () => () => LeaseStore;
+  /** How much two times that it gives may be wrong against one another. */
+  readonly precisionMs: number;
+}
+
+const FORMS: Readonly<Record<string, Form>> = {
+  "a folder": {
+    placeOf: () => {
+      const folder = join(temporaryFolder(), "leases");
+      return () => folderLeases(folder);
+    },
+    precisionMs: 0,
   },
+  ...Object.fromEntries(
+    storePlaces().map(({ name, start, stop, openerOf }) => {
+      const placeOf = (): (() => LeaseStore) => {
+        const open = openerOf();
+        return () => objectLeases(open(), "leases");
+      };
+      return [name, { start, stop, placeOf, precisionMs: 1000 }];
+    }),
+  ),
 };
 
-describe.each(Object.entries(FORMS))("%s", (_, placeOf) => {
+describe.each(Object.entries(FORMS))("%s", (_, { start, stop, placeOf, precisionMs }) => {
+  beforeAll(async () => start?.());
+  afterAll(async () => stop?.());
+
   test("has a record, whole and in any process, from its creation to its removal", async () => {
     const open = placeOf();
     const [one, other] = [open(), open()];
@@ -48,13 +73,13 @@ describe.each(Object.entries(FORMS))("%s", (_, placeOf) => {
     const before = await store.now();
     await store.create("a", '{"n":1}', "waiting");
     const first = (await store.read("a"))?.renewedAt ?? 0;
-    expect(first).toBeGreaterThanOrEqual(before);
+    expect(first).toBeGreaterThanOrEqual(before - precisionMs);
     expect(await store.renew("a", "waiting")).toBe(true);
     expect(await store.renew("a", "acquired")).toBe(true);
     const last = await open().read("a");
     expect(last).toMatchObject({ text: '{"n":1}', state: "acquired" });
     expect(last?.renewedAt).toBeGreaterThanOrEqual(first);
-    expect(last?.renewedAt).toBeLessThanOrEqual(await open().now());
+    expect(last?.renewedAt).toBeLessThanOrEqual((await open().now()) + precisionMs);
     await store.remove("a");
     expect(await store.renew("a", "acquired")).toBe(false);
     expect(await store.ids()).toEqual([]);
@@ -70,6 +95,36 @@ describe.each(Object.entries(FORMS))("%s", (_, placeOf) => {
     const again = (await store.read("a"))?.renewedAt;
     expect(await Promise.all([open().remove("a", again), open().remove("a", again)])).toEqual([true, true]);
     expect(await store.ids()).toEqual([]);
+  });
+
+  test("a renewal and a removal at the same time: the record is gone for good, or it stays and the removal says so", async () => {
+    const open = placeOf();
+    for (let round = 0; round < 10; round++) {
+      const [owner, other] = [open(), open()];
+      const id = `race-${round}`;
+      await owner.create(id, "{}", "acquired");
+      const seen = (await other.read(id))?.renewedAt ?? 0;
+      const [, isGone] = await Promise.all([owner.renew(id, "acquired"), other.remove(id, seen)]);
+      expect(await owner.renew(id, "acquired")).toBe(!isGone);
+      expect((await open().ids()).includes(id)).toBe(!isGone);
+      await owner.remove(id);
+    }
+    expect(await open().ids()).toEqual([]);
+  });
+
+  test("a record that was removed is created again under its id, and renewed by a process that did not create it", async () => {
+    const open = placeOf();
+    const [owner, child] = [open(), open()];
+    await owner.create("a", '{"n":1}', "waiting");
+    expect(await child.renew("a", "acquired")).toBe(true);
+    expect(await owner.renew("a", "acquired")).toBe(true);
+    expect(await child.renew("a", "waiting")).toBe(true);
+    expect(await owner.read("a")).toMatchObject({ text: '{"n":1}', state: "waiting" });
+    await open().remove("a");
+    expect([await owner.renew("a", "acquired"), await child.renew("a", "acquired")]).toEqual([false, false]);
+    await owner.create("a", '{"n":1}', "acquired");
+    expect(await child.read("a")).toMatchObject({ text: '{"n":1}', state: "acquired" });
+    expect(await open().ids()).toEqual(["a"]);
   });
 });
 

@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Session } from "../../../src/db/session.js";
 import { type WorkFolder, workFolder } from "../../../src/lake/local/work-folder.js";
 import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
+import { objectStorage } from "../../../src/lake/storage/object-storage.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
+import { storePlaces } from "../../object-store/store-places.js";
 import { temporaryFolder } from "../temporary-lake.js";
 
 /** An empty place of a lake. */
@@ -14,17 +16,41 @@ interface Place {
   readonly work: WorkFolder;
 }
 
-/** Every form of a storage, each with a function that makes an empty place. */
-const FORMS: Readonly<Record<string, () => Place>> = {
-  "a folder": () => {
-    const folder = temporaryFolder();
-    return { open: () => folderStorage(folder), work: workFolder(folder) };
+/** A form of a storage: makes empty places, between its start and its stop. */
+interface Form {
+  readonly start?: () => Promise<void>;
+  readonly stop?: () => Promise<void>;
+  readonly placeOf: () => Place;
+  /** Whether DuckDB reads its files without an extension. */
+  readonly isLocal: boolean;
+}
+
+/** Every form of a storage. */
+const FORMS: Readonly<Record<string, Form>> = {
+  "a folder": {
+    placeOf: () => {
+      const folder = temporaryFolder();
+      return { open: () => folderStorage(folder), work: workFolder(folder) };
+    },
+    isLocal: true,
   },
+  ...Object.fromEntries(
+    storePlaces().map(({ name, start, stop, openerOf }) => {
+      const placeOf = (): Place => {
+        const open = openerOf();
+        return { open: () => objectStorage(open()), work: workFolder(temporaryFolder()) };
+      };
+      return [name, { start, stop, placeOf, isLocal: false }];
+    }),
+  ),
 };
 
 const RACERS = 8;
 
-describe.each(Object.entries(FORMS))("%s", (_, placeOf) => {
+describe.each(Object.entries(FORMS))("%s", (_, { start, stop, placeOf, isLocal }) => {
+  beforeAll(async () => start?.());
+  afterAll(async () => stop?.());
+
   test("reads a text as it was put, from any process", async () => {
     const { open } = placeOf();
     const storage = open();
@@ -190,7 +216,7 @@ describe.each(Object.entries(FORMS))("%s", (_, placeOf) => {
     expect(await storage.list("t")).toEqual(paths);
   });
 
-  test("DuckDB reads a file at its URL", async () => {
+  test.runIf(isLocal)("DuckDB reads a file at its URL", async () => {
     const { open, work } = placeOf();
     using session = await Session.open({ threads: 1 });
     const file = await work.newFile("parquet");

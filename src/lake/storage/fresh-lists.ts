@@ -1,0 +1,102 @@
+import type { ListedObject } from "../../object-store/http/list-page.js";
+import { ObjectStoreError } from "../../object-store/http/store-error.js";
+import type { ListOptions, ObjectStore } from "../../object-store/object-store.js";
+
+/** Lists of a store that show every write of this process. */
+export interface FreshLists {
+  /** Names of the objects directly in a folder, and of its folders, sorted. @param folder ends with a slash. */
+  namesIn(folder: string): Promise<string[]>;
+  /** All objects whose keys begin so, sorted. */
+  objectsUnder(prefix: string): Promise<ListedObject[]>;
+  /** States that this process has written an object: later lists must have it. */
+  expect(key: string): void;
+  /** States that this process is about to delete an object. */
+  forget(key: string): void;
+}
+
+/** What a list found. */
+interface Found {
+  readonly objects: readonly ListedObject[];
+  readonly prefixes: readonly string[];
+}
+
+/** Most writes that are remembered until a list shows them. */
+const MAX_EXPECTED = 10_000;
+const MAX_LISTS = 7;
+const FIRST_PAUSE_MS = 50;
+
+/**
+ * Lists a store, and notices where its lists lag behind its writes: then a reader of a log would miss the newest commits,
+ * and a writer would take its own commit for none. A list that lacks a write of this process is repeated a few times.
+ *
+ * The functions throw an {@link ObjectStoreError} where the list still lacks the write.
+ */
+export function freshLists(store: ObjectStore): FreshLists {
+  const expected = new Set<string>();
+
+  const listOnce = async (options: ListOptions): Promise<Found> => {
+    const [objects, prefixes]: [ListedObject[], string[]] = [[], []];
+    for await (const page of store.list(options)) {
+      for (const one of page.objects) objects.push(one);
+      for (const one of page.prefixes) prefixes.push(one);
+    }
+    return { objects, prefixes };
+  };
+
+  /** The first of the keys that the list lacks although its object exists. */
+  const lagging = async (keys: readonly string[], { objects }: Found): Promise<string | undefined> => {
+    if (keys.length === 0) return undefined;
+    const listed = new Set(objects.map(({ key }) => key));
+    for (const key of keys) {
+      // What is missing and does not exist was deleted by another process.
+      if (!listed.has(key) && expected.has(key) && (await store.head(key)) !== undefined) return key;
+      expected.delete(key);
+    }
+    return undefined;
+  };
+
+  const list = async (options: ListOptions): Promise<Found> => {
+    // A write that ends while the list is made need not be in it.
+    const keys = [...expected].filter((key) => isListed(key, options));
+    for (let attempt = 1; ; attempt++) {
+      const found = await listOnce(options);
+      const late = await lagging(keys, found);
+      if (late === undefined) return found;
+      if (attempt === MAX_LISTS) throw lagError(store, late);
+      await store.clock.sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
+    }
+  };
+
+  return {
+    async namesIn(folder) {
+      const { objects, prefixes } = await list({ prefix: folder, delimiter: "/" });
+      // Some tools make an object for the folder itself.
+      const names = objects.map(({ key }) => key.slice(folder.length)).filter((name) => name !== "");
+      return [...names, ...prefixes.map((prefix) => prefix.slice(folder.length, -1))].sort();
+    },
+    async objectsUnder(prefix) {
+      const { objects } = await list({ prefix });
+      return objects.filter(({ key }) => !key.endsWith("/"));
+    },
+    expect(key) {
+      expected.add(key);
+      const [oldest] = expected;
+      if (expected.size > MAX_EXPECTED && oldest !== undefined) expected.delete(oldest);
+    },
+    forget: (key) => void expected.delete(key),
+  };
+}
+
+function isListed(key: string, { prefix, delimiter }: ListOptions): boolean {
+  return key.startsWith(prefix) && (delimiter === undefined || !key.slice(prefix.length).includes(delimiter));
+}
+
+function lagError({ bucket }: ObjectStore, key: string): ObjectStoreError {
+  return new ObjectStoreError(
+    `LIST s3://${bucket}: the list lacks ${key}, which was written before and exists`,
+    { status: 200, code: "ListLags" },
+    {
+      hint: "the store, or a cache before it, shows lists that are too old; a lake needs lists that show every write",
+    },
+  );
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import pMap from "p-map";
+import { BarlakeError } from "../core/errors.js";
+import type { StorePlace } from "../object-store/store-place.js";
+import { type Generation, generationsIn, keyIn, livingOf } from "./lease-objects.js";
+import type { LeaseState, LeaseStore } from "./lease-store.js";
+
+/** The first byte of an entry is the record's state; the entry that removes a record has no byte. */
+const STATES: Readonly<Record<LeaseState, string>> = { waiting: " ", acquired: "\n" };
+/** Renewals of others that one call lets pass. */
+const MAX_ATTEMPTS = 50;
+/** Age at which objects of removed records are certainly not in use any more. */
+const ABANDONED_MS = 3_600_000;
+/** Objects that are read or deleted at the same time. */
+const PARALLEL = 8;
+
+/** The newest entry of a record, as this process knows it. */
+interface Position {
+  readonly generation: string;
+  readonly entry: number;
+  readonly text: string;
+}
+
+/**
+ * Records of leases as objects of a store. A record is a list of numbered entries, each an object: the first one creates
+ * it, each renewal adds one, and so does its removal. Entries are created with If-None-Match, so of a renewal and a
+ * removal at the same time one succeeds, and the other sees it. Of the entries the first one and the newest one are kept.
+ *
+ * No request uses If-Match, which stores treat differently: some refuse it always, some ignore it. A store that ignores
+ * If-None-Match is refused by the probe of its place. Times are those of the objects, in whole seconds; the milliseconds
+ * count the renewals.
+ *
+ * Requests: `ids` a list; `read` a list and a get; `create` a put; `renew` a put, a list and a delete; `remove` two lists,
+ * a put and three or four deletes; `now` a put and a head.
+ */
+export function objectLeases(place: StorePlace, folder: string): LeaseStore {
+  const { store } = place;
+  const root = `${place.keyOf(folder)}/`;
+  /** Records that this process renews. */
+  const positions = new Map<string, Position>();
+
+  const listed = async (prefix: string): Promise<Map<string, Generation[]>> => {
+    const objects = [];
+    for await (const page of store.list({ prefix })) objects.push(...page.objects);
+    return generationsIn(root, objects);
+  };
+  /** The record of an id, without its text; undefined where there is none. */
+  const find = async (id: string): Promise<Generation | undefined> =>
+    livingOf((await listed(`${root}${id}/`)).get(id) ?? []);
+  const textOf = async (id: string, { name, newest }: Generation): Promise<string | undefined> =>
+    (await store.get(keyIn(root, id, name, newest.entry)))?.toString("utf8");
+
+  /** The record of an id, with its text. A newest entry that is gone was replaced since it was listed. */
+  const read = async (id: string): Promise<{ found: Generation; text: string } | undefined> => {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const found = await find(id);
+      if (found === undefined) return undefined;
+      const text = await textOf(id, found);
+      if (text !== undefined) return { found, text };
+    }
+    throw tooBusy(id);
+  };
+
+  const positionOf = async (id: string): Promise<Position | undefined> => {
+    const one = await read(id);
+    if (one === undefined) return undefined;
+    return { generation: one.found.name, entry: one.found.newest.entry, text: one.text.slice(1) };
+  };
+
+  /**
+   * Adds an entry after the newest one. @returns the record afterwards; undefined where another process has added one, or
+   * the record is gone.
+   */
+  const append = async (
+    id: string,
+    at: Omit<Position, "text">,
+    text: string,
+  ): Promise<Generation | undefined> => {
+    const key = keyIn(root, id, at.generation, at.entry + 1);
+    if (!(await store.putIfAbsent(key, Buffer.from(text)))) return undefined;
+    // Entries are deleted, so a number that is free may be behind the newest one, or belong to a record that is gone.
+    const all = (await listed(`${root}${id}/`)).get(id) ?? [];
+    const now = all.find(({ name }) => name === at.generation);
+    if (now?.isBorn === true && now.newest.entry === at.entry + 1) return now;
+    await store.delete(key);
+    return undefined;
+  };
+
+  /** Deletes the entries of a record that was removed. The first one goes first: without it there is no record. */
+  const clean = async (id: string, { name, entries }: Generation): Promise<void> => {
+    const [last = 0, ...others] = entries.toReversed();
+    for (const entry of others.toReversed()) await store.delete(keyIn(root, id, name, entry));
+    await store.delete(keyIn(root, id, name, last));
+  };
+
+  return {
+    async ids() {
+      const all = await listed(root);
+      const living = [...all].filter(([, generations]) => livingOf(generations) !== undefined);
+      await cleanAbandoned(all);
+      return living.map(([id]) => id);
+    },
+    async read(id) {
+      const one = await read(id);
+      if (one === undefined) return undefined;
+      const { found, text } = one;
+      const state = text.startsWith(STATES.waiting) ? "waiting" : "acquired";
+      return { text: text.slice(1), state, renewedAt: found.newest.renewedAt };
+    },
+    async create(id, text, state) {
+      await place.expectWritable();
+      const position = { generation: randomUUID(), entry: 0, text };
+      await store.putIfAbsent(keyIn(root, id, position.generation, 0), Buffer.from(STATES[state] + text));
+      positions.set(id, position);
+    },
+    async renew(id, state) {
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+        const at = positions.get(id) ?? (await positionOf(id));
+        if (at === undefined) return false;
+        positions.delete(id);
+        const now = await append(id, at, STATES[state] + at.text);
+        if (now === undefined) continue;
+        positions.set(id, { ...at, entry: now.newest.entry });
+        const older = now.entries.filter((entry) => entry > 0 && entry < now.newest.entry);
+        await pMap(older, (entry) => store.delete(keyIn(root, id, now.name, entry)), {
+          concurrency: PARALLEL,
+        });
+        return true;
+      }
+      throw tooBusy(id);
+    },
+    async remove(id, renewedAt) {
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+        positions.delete(id);
+        const found = await find(id);
+        if (found === undefined) return true;
+        if (renewedAt !== undefined && found.newest.renewedAt !== renewedAt) return false;
+        const removed = await append(id, { generation: found.name, entry: found.newest.entry }, "");
+        if (removed === undefined) continue;
+        await clean(id, removed);
+        return true;
+      }
+      throw tooBusy(id);
+    },
+    async now() {
+      // The time of an object, and not that of a response, which a proxy may have sent.
+      const key = `${root}time`;
+      await store.put(key, new Uint8Array());
+      const facts = await store.head(key);
+      if (facts === undefined) throw new BarlakeError(`object ${key} is gone, which was just written`);
+      return facts.modifiedAt;
+    },
+  };
+
+  /** Deletes what killed processes have left of removed records. */
+  async function cleanAbandoned(all: ReadonlyMap<string, readonly Generation[]>): Promise<void> {
+    const times = [...all.values()].flat().map(({ newest }) => newest.renewedAt);
+    const now = times.reduce((latest, time) => Math.max(latest, time), 0);
+    for (const [id, generations] of all)
+      for (const one of generations)
+        if (!one.isLiving && now - one.newest.renewedAt > ABANDONED_MS) await clean(id, one);
+  }
+}
+
+function tooBusy(id: string): BarlakeError {
+  return new BarlakeError(`lease ${id}: other processes have changed it at ${MAX_ATTEMPTS} attempts`);
+}

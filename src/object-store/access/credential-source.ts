@@ -1,0 +1,85 @@
+import { UsageError } from "../../core/errors.js";
+import type { Credentials } from "./credentials.js";
+import { type Environment, readSharedFiles } from "./profile-files.js";
+import { sdkCredentials } from "./sdk-credentials.js";
+
+/** Gives the credentials that are valid now. */
+export interface CredentialSource {
+  /** @throws {UsageError} where there are none. */
+  current(): Promise<Credentials>;
+  /** Forgets the credentials: the next call looks for new ones. */
+  renew(): void;
+}
+
+/** How long before they expire credentials are renewed. */
+const BEFORE_EXPIRY_MS = 5 * 60_000;
+
+/**
+ * Finds credentials as the AWS tools do: in the environment, then in the profile of the shared files, then with the
+ * provider chain of the AWS SDK (single sign-on, roles of machines and containers, web identity), where that is installed.
+ */
+export function credentialSource(env: Environment, now: () => number): CredentialSource {
+  let found: Promise<Credentials> | undefined;
+  const isFresh = ({ expiresAt }: Credentials): boolean =>
+    expiresAt === undefined || expiresAt - now() > BEFORE_EXPIRY_MS;
+  const find = (): Promise<Credentials> => {
+    const finding = findCredentials(env);
+    // A failure is not remembered.
+    finding.catch(() => {
+      if (found === finding) found = undefined;
+    });
+    found = finding;
+    return finding;
+  };
+  return {
+    async current() {
+      const known = found;
+      if (known === undefined) return find();
+      const credentials = await known;
+      // Of callers that see the same expired credentials, the first one looks for new ones.
+      return isFresh(credentials) ? credentials : found === known ? find() : (found ?? find());
+    },
+    renew() {
+      found = undefined;
+    },
+  };
+}
+
+async function findCredentials(env: Environment): Promise<Credentials> {
+  const ofEnvironment = pair(env.AWS_ACCESS_KEY_ID, env.AWS_SECRET_ACCESS_KEY, env.AWS_SESSION_TOKEN);
+  if (ofEnvironment !== undefined) return ofEnvironment;
+  if (env.AWS_ACCESS_KEY_ID || env.AWS_SECRET_ACCESS_KEY)
+    throw new UsageError("of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set", {
+      hint: "set both, or neither and AWS_PROFILE",
+    });
+  const files = await readSharedFiles(env);
+  const { profile, settings } = files;
+  const ofProfile = pair(
+    settings.get("aws_access_key_id"),
+    settings.get("aws_secret_access_key"),
+    settings.get("aws_session_token"),
+  );
+  if (ofProfile !== undefined) return ofProfile;
+  const ofSdk = await sdkCredentials(files);
+  if (ofSdk !== undefined) return ofSdk;
+  throw new UsageError(
+    `no credentials for the object store: neither in the environment nor in profile "${profile}"`,
+    {
+      hint: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for single sign-on or the role of a machine, npm install @aws-sdk/credential-providers beside barlake",
+    },
+  );
+}
+
+function pair(
+  accessKeyId: string | undefined,
+  secretAccessKey: string | undefined,
+  sessionToken: string | undefined,
+): Credentials | undefined {
+  if (!accessKeyId || !secretAccessKey) return undefined;
+  return {
+    accessKeyId: accessKeyId.trim(),
+    secretAccessKey: secretAccessKey.trim(),
+    sessionToken: sessionToken?.trim() || undefined,
+    expiresAt: undefined,
+  };
+}

@@ -1,0 +1,8 @@
+/** What signs requests. It is kept out of messages, files and addresses. */
+export interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string | undefined;
+  /** Epoch milliseconds; undefined where they do not expire, or where that is not known. */
+  readonly expiresAt: number | undefined;
+}

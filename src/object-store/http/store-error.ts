@@ -1,0 +1,154 @@
+import { BarlakeError, type ErrorOptionsWithHint } from "../../core/errors.js";
+import { parseXml, textOf } from "./elements.js";
+
+/** An object store refused a request, or its response broke the rules of the interface. */
+export class ObjectStoreError extends BarlakeError {
+  readonly status: number;
+  /** The store's code, like `AccessDenied`; `HTTP_<status>` where its response has none. */
+  readonly code: string;
+  /** How long the store says to wait, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** How often the request was sent. Where it was more than once, an earlier attempt may have been done. */
+  attempts = 1;
+
+  constructor(
+    message: string,
+    facts: { readonly status: number; readonly code: string; readonly retryAfterMs?: number | undefined },
+    options: ErrorOptionsWithHint = {},
+  ) {
+    super(message, options);
+    this.status = facts.status;
+    this.code = facts.code;
+    this.retryAfterMs = facts.retryAfterMs;
+  }
+}
+
+/** What a response that is not a success says. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: string;
+}
+
+/** Where a request went, for hints. */
+export interface RequestTarget {
+  /** The request in words, without its signature. */
+  readonly what: string;
+  readonly bucket: string;
+  readonly endpoint: string;
+  readonly region: string;
+  /** Epoch milliseconds by the clock of this machine. */
+  readonly now: number;
+}
+
+const NO_KEY = new Set(["NoSuchKey", "NotFound", "HTTP_404"]);
+const EXPIRED = new Set(["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"]);
+/** Codes of a status below 500 after which the same request can pass. */
+const PASSING = new Set([
+  "RequestTimeout",
+  "SlowDown",
+  "BadDigest",
+  "InvalidDigest",
+  "XAmzContentSHA256Mismatch",
+  "IncompleteBody",
+  "ConditionalRequestConflict",
+  "OperationAborted",
+]);
+
+/** Whether an error says that there is no such object. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof ObjectStoreError && error.status === 404 && NO_KEY.has(error.code);
+}
+
+/** Whether an error says that the condition of a write does not hold. */
+export function isConditionFailed(error: unknown): boolean {
+  return error instanceof ObjectStoreError && error.status === 412;
+}
+
+/** Whether an error says that the credentials have expired. */
+export function isExpired(error: unknown): boolean {
+  return error instanceof ObjectStoreError && EXPIRED.has(error.code);
+}
+
+/** Whether the store has asked for fewer requests. */
+export function isSlowDown(error: unknown): boolean {
+  return error instanceof ObjectStoreError && (error.status === 503 || error.status === 429);
+}
+
+/** Whether the same request can pass later. */
+export function canPass(error: ObjectStoreError): boolean {
+  const { status, code } = error;
+  if (status === 501) return false;
+  return status >= 500 || status === 429 || status === 409 || status === 408 || PASSING.has(code);
+}
+
+/** Reads the code and the message of an error body; both are empty where it is none. */
+export function parseErrorDocument(body: string): { code: string; message: string; region: string } {
+  try {
+    const root = parseXml(body);
+    if (root.name !== "Error") return { code: "", message: "", region: "" };
+    return {
+      code: textOf(root, "Code")?.trim() ?? "",
+      message: textOf(root, "Message")?.trim() ?? "",
+      region: textOf(root, "Region")?.trim() ?? "",
+    };
+  } catch {
+    return { code: "", message: "", region: "" };
+  }
+}
+
+/** The error of a response that is not a success. */
+export function refusalError(target: RequestTarget, refusal: Refusal): ObjectStoreError {
+  const { status, headers, body } = refusal;
+  const { code, message, region } = parseErrorDocument(body);
+  const regionThere = headers["x-amz-bucket-region"] || region;
+  const said = code === "" ? `status ${status}` : `${code} (status ${status})${message && `: ${message}`}`;
+  const retryAfter = Number(headers["retry-after"]);
+  return new ObjectStoreError(
+    `${target.what}: ${said}`,
+    {
+      status,
+      code: code || `HTTP_${status}`,
+      retryAfterMs: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter * 1000 : undefined,
+    },
+    { hint: hintOf(target, { status, code, region: regionThere, date: headers.date }) },
+  );
+}
+
+function hintOf(
+  { bucket, endpoint, region, now }: RequestTarget,
+  refusal: { status: number; code: string; region: string; date: string | undefined },
+): string | undefined {
+  const { status, code } = refusal;
+  if (code === "RequestTimeTooSkewed" || code === "RequestExpired") {
+    const aheadMs = now - Date.parse(refusal.date ?? "");
+    const howFar = Number.isFinite(aheadMs)
+      ? `: it is ${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? "ahead of" : "behind"} the store's`
+      : "";
+    return `set the clock of this machine${howFar}`;
+  }
+  if (code === "NoSuchBucket") return `make the bucket ${bucket} first, or correct its name`;
+  if (
+    status === 301 ||
+    status === 302 ||
+    status === 307 ||
+    status === 308 ||
+    code === "AuthorizationHeaderMalformed"
+  )
+    return refusal.region !== "" && refusal.region !== region
+      ? `the bucket is in region ${refusal.region}, and ${region} was asked: set AWS_REGION=${refusal.region}`
+      : `the bucket is at another address than ${endpoint}: set AWS_REGION and AWS_ENDPOINT_URL_S3 as its owner says`;
+  if (EXPIRED.has(code) || code === "InvalidToken")
+    return "the credentials have expired: get new ones (aws sso login, for example), and run the command again";
+  if (code === "InvalidAccessKeyId")
+    return "the store does not know this access key: see AWS_ACCESS_KEY_ID, AWS_PROFILE and AWS_ENDPOINT_URL_S3";
+  if (code === "SignatureDoesNotMatch")
+    return "the secret key does not belong to the access key: see AWS_SECRET_ACCESS_KEY or the profile";
+  if (status === 401 || status === 403)
+    return `these credentials may not do this: they need s3:ListBucket on ${bucket}, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on its objects`;
+  if (status === 501 || code === "NotImplemented")
+    return "the store lacks a feature that a lake needs; docs/object-store.md names stores that work";
+  if (status === 404) return `${endpoint} is no S3 interface, or not this bucket's: see AWS_ENDPOINT_URL_S3`;
+  if (status >= 500 || status === 429) return "the store is overloaded or not well; try again later";
+  return undefined;
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import pMap from "p-map";
+import { TransportError } from "../core/errors.js";
+import { parseXml, textOf } from "./http/elements.js";
+import { readWhole } from "./http/response-body.js";
+import { isConditionFailed, ObjectStoreError, parseErrorDocument } from "./http/store-error.js";
+import type { RequestBody, StoreTransport } from "./http/store-transport.js";
+import { bytesBody, expectNothing, IF_ABSENT, isOwnWrite } from "./put-object.js";
+import { WRITE_ID } from "./read-object.js";
+
+/** Parts that are sent at the same time. */
+const PARALLEL_PARTS = 4;
+
+/** A part that the store has. */
+interface Part {
+  readonly number: number;
+  readonly etag: string;
+}
+
+/** Uploads that conflict with another write before this one fails. */
+const MAX_UPLOADS = 5;
+
+/**
+ * Creates an object of parts unless there is one. What was sent is removed where that fails.
+ *
+ * @param bodies opens each part; of all but the last one the least size is 5 MiB.
+ * @returns whether this call created the object.
+ */
+export async function createFromParts(
+  transport: StoreTransport,
+  key: string,
+  bodies: readonly (() => Promise<RequestBody>)[],
+): Promise<boolean> {
+  for (let upload = 1; ; upload++) {
+    try {
+      return await uploadParts(transport, key, bodies);
+    } catch (error) {
+      // Another write of the key was in flight; the parts of this one cannot be used any more.
+      if (!isConflict(error) || upload === MAX_UPLOADS) throw error;
+    }
+  }
+}
+
+async function uploadParts(
+  transport: StoreTransport,
+  key: string,
+  bodies: readonly (() => Promise<RequestBody>)[],
+): Promise<boolean> {
+  const writeId = randomUUID();
+  const uploadId = await beginUpload(transport, key, writeId);
+  let isDone = false;
+  try {
+    let failure: unknown;
+    const parts = await pMap(
+      bodies,
+      async (open, index): Promise<Part> => {
+        const number = index + 1;
+        if (failure !== undefined) return { number, etag: "" };
+        try {
+          return { number, etag: await uploadPart(transport, key, uploadId, number, await open()) };
+        } catch (error) {
+          failure ??= error;
+          return { number, etag: "" };
+        }
+      },
+      { concurrency: PARALLEL_PARTS },
+    );
+    // Parts that are in flight end first: an upload that is aborted before them would keep them.
+    if (failure !== undefined) throw failure;
+    const isOwn = await completeUpload(transport, key, { uploadId, writeId, parts });
+    isDone = isOwn;
+    return isOwn;
+  } finally {
+    // An upload that is left behind is paid for. One that is complete, or gone, cannot be aborted.
+    if (!isDone) await abortUpload(transport, key, uploadId).catch(() => {});
+  }
+}
+
+async function beginUpload(transport: StoreTransport, key: string, writeId: string): Promise<string> {
+  const headers = { [WRITE_ID]: writeId };
+  return transport.send(
+    { kind: "beginUpload", method: "POST", key, query: { uploads: "" }, headers },
+    async (response) => {
+      const document = (await readWhole(response, 65_536)).toString("utf8");
+      const uploadId = textOf(readDocument(document), "UploadId");
+      if (!uploadId) throw new TransportError("the response names no upload");
+      return uploadId;
+    },
+  );
+}
+
+function uploadPart(
+  transport: StoreTransport,
+  key: string,
+  uploadId: string,
+  number: number,
+  body: RequestBody,
+): Promise<string> {
+  const query = { partNumber: String(number), uploadId };
+  return transport.send({ kind: "uploadPart", method: "PUT", key, query, body }, async (response) => {
+    await expectNothing(response);
+    const { etag } = response.headers;
+    if (!etag) throw new TransportError("the response names no tag of the part");
+    return etag;
+  });
+}
+
+/** @returns whether the object is of this upload; false where there is another one. */
+async function completeUpload(
+  transport: StoreTransport,
+  key: string,
+  upload: { readonly uploadId: string; readonly writeId: string; readonly parts: readonly Part[] },
+): Promise<boolean> {
+  const { uploadId, writeId, parts } = upload;
+  const list = parts.map(
+    ({ number, etag }) => `<Part><PartNumber>${number}</PartNumber><ETag>${escapeXml(etag)}</ETag></Part>`,
+  );
+  const document = `<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${list.join("")}</CompleteMultipartUpload>`;
+  const headers = { ...IF_ABSENT, "content-type": "application/xml" };
+  const body = bytesBody(Buffer.from(document));
+  try {
+    await transport.send(
+      { kind: "completeUpload", method: "POST", key, query: { uploadId }, headers, body },
+      async (response) => expectCompleted((await readWhole(response, 65_536)).toString("utf8")),
+    );
+    return true;
+  } catch (error) {
+    if (!(error instanceof ObjectStoreError)) throw error;
+    const isLate = isConditionFailed(error) || error.code === "NoSuchUpload" || isConflict(error);
+    if (!isLate) throw error;
+    // The response to an earlier attempt may have been lost.
+    if (error.attempts > 1 && (await isOwnWrite(transport, key, writeId))) return true;
+    if (isConditionFailed(error)) return false;
+    throw error;
+  }
+}
+
+/** A store may begin its response before it has joined the parts: an error has status 200 then. */
+function expectCompleted(document: string): void {
+  const { code, message } = parseErrorDocument(document.trimStart());
+  if (code !== "") {
+    const status = code === "PreconditionFailed" ? 412 : code === "ConditionalRequestConflict" ? 409 : 500;
+    throw new ObjectStoreError(`the parts were not joined: ${code}: ${message}`, { status, code });
+  }
+  if (readDocument(document).name !== "CompleteMultipartUploadResult")
+    throw new TransportError("the response does not say whether the parts were joined");
+}
+
+function abortUpload(transport: StoreTransport, key: string, uploadId: string): Promise<void> {
+  return transport.send({ kind: "abortUpload", method: "DELETE", key, query: { uploadId } }, expectNothing);
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof ObjectStoreError && error.status === 409;
+}
+
+function readDocument(document: string): ReturnType<typeof parseXml> {
+  try {
+    return parseXml(document.trimStart());
+  } catch (cause) {
+    throw new TransportError(`the response is not readable: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll(/[<>&"']/g, (one) => `&#${one.charCodeAt(0)};`);
+}

@@ -1,0 +1,63 @@
+import { UsageError } from "../core/errors.js";
+
+/** Objects of a bucket whose keys begin with a prefix. */
+export interface ObjectAddress {
+  readonly bucket: string;
+  /** Without a slash at its ends; empty for the whole bucket. */
+  readonly prefix: string;
+}
+
+/** Names of buckets; some stores also permit capitals and underscores. */
+const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
+/** Other characters are a pattern, a query or a fragment for one of the programs that read a lake. */
+const SEGMENT = /^[\w.~!$&'()+,;=:@ -]+$/u;
+
+/** Whether a lake's location is in an object store. */
+export function isObjectUrl(location: string): boolean {
+  return /^s3:\/\//i.test(location);
+}
+
+/** Reads `s3://bucket/prefix`. @throws {UsageError} where a lake cannot be there. */
+export function parseObjectUrl(url: string): ObjectAddress {
+  const [, bucket = "", path = ""] = /^s3:\/\/([^/]*)(?:\/(.*))?$/is.exec(url) ?? [];
+  if (bucket === "") throw notAnAddress(url, "names no bucket");
+  if (bucket.includes("@"))
+    throw notAnAddress("s3://...@...", "must not contain a key or password", KEY_HINT);
+  if (!BUCKET.test(bucket)) throw notAnAddress(url, `has a bucket name that no store permits: "${bucket}"`);
+  const prefix = path.replace(/\/$/, "");
+  const segments = prefix === "" ? [] : prefix.split("/");
+  for (const segment of segments) {
+    if (segment === "") throw notAnAddress(url, "has two slashes in a row");
+    if (segment === "." || segment === "..") throw notAnAddress(url, `has a folder "${segment}"`);
+    if (!SEGMENT.test(segment))
+      throw notAnAddress(url, `has characters in "${segment}" that are not safe in the address of a lake`);
+  }
+  if (Buffer.byteLength(prefix) > 512) throw notAnAddress("s3://...", "has a prefix of more than 512 bytes");
+  return { bucket, prefix };
+}
+
+const KEY_HINT = "give the key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile";
+
+function notAnAddress(url: string, why: string, hint = "write it like s3://bucket/prefix"): UsageError {
+  return new UsageError(`address ${url} ${why}`, { hint });
+}
+
+/** Encodes a text for the path or the query of a signed request: all but the unreserved characters of RFC 3986. */
+export function encodePart(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/**
+ * The path of an object's key in a request.
+ *
+ * @throws {UsageError} for a key with a segment that is empty, `.` or `..`: HTTP clients and proxies would change it.
+ */
+export function encodeKey(key: string): string {
+  const segments = key.split("/");
+  if (segments.some((segment) => segment === "" || segment === "." || segment === ".."))
+    throw new UsageError(`object key "${key}" has an empty segment, "." or ".."`);
+  return segments.map(encodePart).join("/");
+}

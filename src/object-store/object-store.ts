@@ -1,0 +1,146 @@
+import type { Clock } from "../core/time.js";
+import { credentialSource } from "./access/credential-source.js";
+import type { Credentials } from "./access/credentials.js";
+import type { Environment } from "./access/profile-files.js";
+import { findEndpoint, type StoreEndpoint } from "./access/store-endpoint.js";
+import { type ListPage, parseListPage } from "./http/list-page.js";
+import type { SentRequest } from "./http/request-counts.js";
+import { readWhole } from "./http/response-body.js";
+import { isMissing } from "./http/store-error.js";
+import { type StoreTransport, storeTransport } from "./http/store-transport.js";
+import { createFromParts } from "./multipart-upload.js";
+import { createFromFile, type PartOptions } from "./put-file.js";
+import { bytesBody, createObject, expectNothing, putObject } from "./put-object.js";
+import { type ObjectFacts, type ObjectRange, readFacts, readRange, readStream } from "./read-object.js";
+
+/** Which objects are listed. */
+export interface ListOptions {
+  readonly prefix: string;
+  /** Lists the keys up to this text once, as prefixes. */
+  readonly delimiter?: string;
+  /** Only keys after this one, in the order of their bytes. */
+  readonly startAfter?: string;
+}
+
+/**
+ * The objects of a bucket, over the S3 interface. A request is repeated where a repetition can help; memory is bounded by
+ * a few megabytes for each call.
+ *
+ * Writes have two forms: unconditional ones, and those that create an object unless there is one of its key, of which at
+ * most one succeeds. Conditions on ETags (If-Match) are not used: Ceph refuses all of them, other stores ignore some.
+ *
+ * @throws {ObjectStoreError} refused, with the store's code and a hint; {@link TransportError} no response.
+ */
+export interface ObjectStore {
+  readonly bucket: string;
+  readonly endpoint: StoreEndpoint;
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  /** The credentials that are valid now, for other clients of this process, such as DuckDB. */
+  credentials(): Promise<Credentials>;
+  /** Reads a whole object. @returns undefined where there is none. */
+  get(key: string): Promise<Buffer | undefined>;
+  /** Reads a range; fewer bytes, or none, where the object is shorter. @returns undefined where there is no object. */
+  getRange(key: string, range: ObjectRange): Promise<Buffer | undefined>;
+  /**
+   * Opens an object to read it piece by piece. A connection that breaks is replaced, and the rest requested.
+   *
+   * @returns undefined where there is none.
+   */
+  getStream(key: string): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** @returns undefined where there is no such object. */
+  head(key: string): Promise<ObjectFacts | undefined>;
+  /** Writes an object, and replaces one of that key. */
+  put(key: string, bytes: Uint8Array): Promise<void>;
+  /** Creates an object unless there is one. @returns whether this call created it. */
+  putIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
+  /** Creates an object of the content of a local file unless there is one. @returns whether this call created it. */
+  putFileIfAbsent(key: string, file: string, parts?: PartOptions): Promise<boolean>;
+  /** Creates an object unless there is one, as an upload of one part. @returns whether this call created it. */
+  uploadIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
+  /** Deletes an object, if it exists. */
+  delete(key: string): Promise<void>;
+  /** Lists objects, page by page. */
+  list(options: ListOptions): AsyncIterable<ListPage>;
+  /** Closes the connections. */
+  close(): Promise<void>;
+}
+
+export interface ObjectStoreOptions {
+  readonly bucket: string;
+  /** The variables that the AWS tools read. */
+  readonly env: Environment;
+  /** The clock of this machine: stores refuse requests that are dated otherwise. */
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  /** Called with each request that is sent. */
+  readonly onRequest?: ((sent: SentRequest) => void) | undefined;
+  /** How often a request that failed is sent again. @default 8 */
+  readonly retries?: number | undefined;
+  /** Wait before the first retry, up to twice that, in milliseconds; it doubles. @default 100 */
+  readonly backoffMs?: number | undefined;
+  /** Longest wait for a connection, for a response, and between two pieces of its body, in milliseconds. @default 30000 */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Most bytes of an object that is read as a whole. */
+const MAX_WHOLE_BYTES = 1024 ** 3;
+const MAX_PAGE_BYTES = 16 * 1024 ** 2;
+
+/** Opens a bucket. No request is sent yet. @throws {UsageError} where the settings for the store are not valid. */
+export async function openObjectStore(options: ObjectStoreOptions): Promise<ObjectStore> {
+  const { bucket, env, clock } = options;
+  const endpoint = await findEndpoint(env, bucket);
+  const credentials = credentialSource(env, clock.now);
+  const transport = storeTransport({ ...options, endpoint, credentials });
+  return {
+    bucket,
+    endpoint,
+    clock,
+    credentials: () => credentials.current(),
+    get: (key) =>
+      unlessMissing(
+        transport.send({ kind: "get", method: "GET", key }, (response) =>
+          readWhole(response, MAX_WHOLE_BYTES),
+        ),
+      ),
+    getRange: (key, range) => unlessMissing(readRange(transport, key, range)),
+    getStream: (key) => unlessMissing(readStream(transport, key)),
+    head: (key) => unlessMissing(readFacts(transport, key)),
+    put: (key, bytes) => putObject(transport, key, bytesBody(bytes)),
+    putIfAbsent: (key, bytes) => createObject(transport, key, bytesBody(bytes)),
+    putFileIfAbsent: (key, file, parts) => createFromFile(transport, key, file, parts),
+    uploadIfAbsent: (key, bytes) => createFromParts(transport, key, [async () => bytesBody(bytes)]),
+    delete: async (key) => {
+      await unlessMissing(transport.send({ kind: "delete", method: "DELETE", key }, expectNothing));
+    },
+    list: (list) => pagesOf(transport, list),
+    close: () => transport.close(),
+  };
+}
+
+async function* pagesOf(transport: StoreTransport, list: ListOptions): AsyncGenerator<ListPage> {
+  let token: string | undefined;
+  do {
+    const query = {
+      "list-type": "2",
+      "encoding-type": "url",
+      prefix: list.prefix,
+      ...(list.delimiter === undefined ? {} : { delimiter: list.delimiter }),
+      ...(token === undefined ? {} : { "continuation-token": token }),
+      ...(token !== undefined || list.startAfter === undefined ? {} : { "start-after": list.startAfter }),
+    };
+    const page = await transport.send({ kind: "list", method: "GET", query }, async (response) =>
+      parseListPage((await readWhole(response, MAX_PAGE_BYTES)).toString("utf8")),
+    );
+    yield page;
+    token = page.next;
+  } while (token !== undefined);
+}
+
+async function unlessMissing<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}

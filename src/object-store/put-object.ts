@@ -1,0 +1,66 @@
+import { createHash, randomUUID } from "node:crypto";
+import { readWhole, type StoreResponse } from "./http/response-body.js";
+import { isConditionFailed, isMissing, ObjectStoreError } from "./http/store-error.js";
+import type { RequestBody, StoreTransport } from "./http/store-transport.js";
+import { readFacts, readStream, WRITE_ID } from "./read-object.js";
+
+/** The condition that no object has the key. */
+export const IF_ABSENT = { "if-none-match": "*" } as const;
+
+/** A body with all its bytes in memory. */
+export function bytesBody(bytes: Uint8Array): RequestBody {
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  return { length: bytes.length, sha256, open: () => bytes };
+}
+
+/** Writes an object, and replaces one of that key. */
+export function putObject(transport: StoreTransport, key: string, body: RequestBody): Promise<void> {
+  return transport.send(
+    { kind: "put", method: "PUT", key, headers: { [WRITE_ID]: randomUUID() }, body },
+    expectNothing,
+  );
+}
+
+/** Creates an object unless there is one. @returns whether this call created it. */
+export async function createObject(
+  transport: StoreTransport,
+  key: string,
+  body: RequestBody,
+): Promise<boolean> {
+  const writeId = randomUUID();
+  try {
+    const headers = { ...IF_ABSENT, [WRITE_ID]: writeId };
+    await transport.send({ kind: "put", method: "PUT", key, headers, body }, expectNothing);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ObjectStoreError) || !isConditionFailed(error)) throw error;
+    // An earlier attempt may have created the object, and its response was lost.
+    return error.attempts > 1 && (await isOwnWrite(transport, key, writeId, body));
+  }
+}
+
+/** Whether the object of a key was written by the write of that id; without ids, whether it has the same content. */
+export async function isOwnWrite(
+  transport: StoreTransport,
+  key: string,
+  writeId: string,
+  body?: Pick<RequestBody, "length" | "sha256">,
+): Promise<boolean> {
+  try {
+    const facts = await readFacts(transport, key);
+    if (facts.writeId !== undefined || body === undefined) return facts.writeId === writeId;
+    // A store that keeps no metadata.
+    if (facts.size !== body.length) return false;
+    const hash = createHash("sha256");
+    for await (const piece of await readStream(transport, key)) hash.update(piece);
+    return hash.digest("hex") === body.sha256;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+/** Reads the body of a response to a write, which is short or empty. */
+export async function expectNothing(response: StoreResponse): Promise<void> {
+  await readWhole(response, 65_536);
+}

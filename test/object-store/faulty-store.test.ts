@@ -1,0 +1,261 @@
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { workFolder } from "../../src/lake/local/work-folder.js";
+import { commit, readLog, schemaActions } from "../../src/lake/log/delta-log.js";
+import { emptySnapshot } from "../../src/lake/log/snapshot.js";
+import { objectStorage } from "../../src/lake/storage/object-storage.js";
+import type { Storage } from "../../src/lake/storage/storage.js";
+import { objectLeases } from "../../src/lease/object-leases.js";
+import { countRequests } from "../../src/object-store/http/request-counts.js";
+import { openStorePlace, type StorePlace } from "../../src/object-store/store-place.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import { temporaryFolder } from "../lake/temporary-lake.js";
+import { type Fault, type FaultyStore, type Passing, startFaultyStore } from "./faulty-store.js";
+import { findStore, type StoreServer, startStore } from "./store-server.js";
+
+const program = findStore("versitygw");
+
+describe.skipIf(program === undefined)("a store behind a proxy that misbehaves", () => {
+  let server: StoreServer;
+  beforeAll(async () => {
+    server = await startStore("versitygw", program as string);
+  });
+  afterAll(() => server.stop());
+
+  let places = 0;
+  /** Opens an empty place behind a proxy; its pauses take no time. */
+  async function setUp(options: { timeoutMs?: number | undefined } = {}) {
+    const faulty = await startFaultyStore(server);
+    onTestFinished(() => faulty.stop());
+    const counts = countRequests();
+    const url = `s3://${server.bucket}/lake-${++places}`;
+    const open = async ({ env }: Pick<FaultyStore, "env">): Promise<StorePlace> => {
+      const clock = { now: () => Date.now(), sleep: async () => void (await turn()) };
+      const place = await openStorePlace(url, { env, clock, onRequest: counts.observe, ...options });
+      onTestFinished(() => place.store.close());
+      return place;
+    };
+    const place = await open(faulty);
+    return {
+      faulty,
+      counts,
+      place,
+      storage: objectStorage(place),
+      open: () => open(faulty),
+      direct: () => open(server),
+    };
+  }
+
+  const left = async ({ store, keyOf }: StorePlace): Promise<string[]> => {
+    const keys: string[] = [];
+    for await (const { objects } of store.list({ prefix: keyOf("") }))
+      keys.push(...objects.map(({ key }) => key));
+    return keys;
+  };
+
+  describe("is refused before the first write, and left as it was", () => {
+    const isProbe = ({ method, key }: Passing): boolean => method === "PUT" && key.includes("/probes/");
+    const seen = new Map<string, number>();
+    /** Lets several writers of a key find that there is no object, and then write. */
+    const checksFirst = ({ isConditional, key }: Passing): Fault | undefined => {
+      if (!isConditional) return undefined;
+      seen.set(key, (seen.get(key) ?? 0) + 1);
+      return (seen.get(key) ?? 0) <= 2 ? { kind: "unconditional" } : undefined;
+    };
+    test.each<[string, (passing: Passing) => Fault | undefined, string]>([
+      [
+        "it ignores conditions",
+        (one) => (one.isConditional ? { kind: "unconditional" } : undefined),
+        "8 created the object",
+      ],
+      ["it checks a condition, and writes later", checksFirst, "of 8 writes at the same time"],
+      [
+        "it refuses all conditions",
+        (one) => (isProbe(one) ? { kind: "refused", status: 412, code: "PreconditionFailed" } : undefined),
+        "0 created the object",
+      ],
+      [
+        "it does not know conditions",
+        (one) => (isProbe(one) ? { kind: "refused", status: 501, code: "NotImplemented" } : undefined),
+        "NotImplemented",
+      ],
+      [
+        "its lists lag",
+        (one) => (one.method === "GET" && one.key === "" ? { kind: "old", age: 1 } : undefined),
+        "a list ",
+      ],
+    ])("%s", async (_, faultOf, message) => {
+      const { faulty, storage, place, direct } = await setUp();
+      faulty.faultOf = faultOf;
+      for (let attempt = 0; attempt < 2; attempt++)
+        await expect(storage.putIfAbsent("t/_delta_log/0.json", "first")).rejects.toThrow(message);
+      await expect(place.expectWritable()).rejects.toMatchObject({ hint: expect.anything() });
+      expect(await left(await direct())).toEqual([]);
+    });
+  });
+
+  test("a store that ignores the condition for parts gets large files as a whole; a probe is remembered", async () => {
+    const { faulty, place, counts, open } = await setUp();
+    faulty.faultOf = ({ query, isConditional }) =>
+      isConditional && query.has("uploadId") ? { kind: "unconditional" } : undefined;
+    expect(await place.expectWritable()).toEqual({ parts: { minBytes: Number.POSITIVE_INFINITY } });
+    expect(await left(place)).toHaveLength(1);
+    counts.take();
+    const other = await open();
+    expect(await other.expectWritable()).toEqual(await place.expectWritable());
+    expect(counts.take()).toEqual({ get: 1 });
+  });
+
+  test.each<[string, Fault, (passing: Passing) => boolean]>([
+    ["an overload", { kind: "refused", status: 503, code: "SlowDown" }, () => true],
+    ["a write whose response is lost", { kind: "lost" }, ({ method }) => method === "PUT"],
+    ["a deletion whose response is lost", { kind: "lost" }, ({ method }) => method === "DELETE"],
+    ["a content that is damaged on its way", { kind: "damaged" }, ({ method }) => method === "PUT"],
+    ["a body that is cut short", { kind: "cut", bytes: 100 }, ({ method }) => method === "GET"],
+    [
+      "a body that stops",
+      { kind: "stalled", bytes: 100 },
+      ({ method, key }) => method === "GET" && key.endsWith("/t/b"),
+    ],
+    ["a list that is too old", { kind: "old", age: 1 }, ({ query }) => query.has("list-type")],
+  ])("each request but its repetition meets it: %s", async (_, fault, isMet) => {
+    const { faulty, storage, place } = await setUp({
+      timeoutMs: fault.kind === "stalled" ? 1000 : undefined,
+    });
+    await place.expectWritable();
+    const met = new Set<string>();
+    faulty.faultOf = (passing) => {
+      const { method, key, query } = passing;
+      const address = `${method} ${key} ${String(query)}`;
+      if (!isMet(passing) || met.delete(address)) return undefined;
+      met.add(address);
+      return fault;
+    };
+    const content = randomBytes(300_000);
+    const file = join(temporaryFolder(), "file");
+    writeFileSync(file, content);
+    expect(await storage.list("t")).toEqual([]);
+    expect(await storage.putIfAbsent("t/a", "first")).toBe(true);
+    expect(await storage.putIfAbsent("t/a", "second")).toBe(false);
+    expect(await storage.readText("t/a")).toBe("first");
+    expect(await storage.putFileIfAbsent(file, "t/b")).toBe(true);
+    expect(await storage.putFileIfAbsent(file, "t/b")).toBe(false);
+    const pieces: Buffer[] = [];
+    for await (const piece of (await storage.read("t/b")) ?? []) pieces.push(Buffer.from(piece));
+    expect(Buffer.concat(pieces).equals(content)).toBe(true);
+    expect((await storage.readRange("t/b", { last: 200_000 }))?.equals(content.subarray(100_000))).toBe(true);
+    expect(await storage.list("t")).toEqual(["a", "b"]);
+    expect((await storage.walk("t")).map(({ size }) => size)).toEqual([5, 300_000]);
+    await storage.delete("t/a");
+    expect(await storage.readText("t/a")).toBeUndefined();
+    expect(faulty.counts.get(fault.kind)).toBeGreaterThan(0);
+  });
+
+  test("a list that stays too old is an error, not a commit that is taken for none", async () => {
+    const { faulty, storage, place } = await setUp();
+    await place.expectWritable();
+    expect(await storage.list("t")).toEqual([]);
+    await storage.putIfAbsent("t/a", "1");
+    faulty.faultOf = ({ query }) => (query.has("list-type") ? { kind: "old", age: 1000 } : undefined);
+    await expect(storage.list("t")).rejects.toMatchObject({ code: "ListLags" });
+    faulty.faultOf = () => undefined;
+    expect(await storage.list("t")).toEqual(["a"]);
+  });
+
+  test("a prefix without permission is an error that names the object; nothing else is in the way", async () => {
+    const { faulty, storage, place } = await setUp();
+    await place.expectWritable();
+    faulty.faultOf = ({ key }) =>
+      key.includes("/secret/") ? { kind: "refused", status: 403, code: "AccessDenied" } : undefined;
+    for (const call of [() => storage.readText("secret/a"), () => storage.put("secret/a", "1")])
+      await expect(call()).rejects.toMatchObject({
+        message: expect.stringContaining("/secret/a: AccessDenied"),
+        hint: expect.stringContaining("s3:GetObject"),
+      });
+    await storage.put("open/a", "1");
+    expect(await storage.readText("open/a")).toBe("1");
+  });
+
+  test.each<[string, Fault]>([
+    ["lost responses", { kind: "lost" }],
+    ["overloads", { kind: "refused", status: 503, code: "SlowDown" }],
+  ])("a lease is of one process at a time, through %s", async (_, fault) => {
+    const { faulty, place, open } = await setUp();
+    await place.expectWritable();
+    const met = new Set<string>();
+    faulty.faultOf = ({ method, key, query }) => {
+      const address = `${method} ${key} ${String(query)}`;
+      if (met.delete(address)) return undefined;
+      met.add(address);
+      return fault;
+    };
+    const [owner, other] = [objectLeases(place, "leases"), objectLeases(await open(), "leases")];
+    await owner.create("a", "{}", "waiting");
+    expect(await owner.renew("a", "acquired")).toBe(true);
+    const seen = (await other.read("a"))?.renewedAt;
+    expect(await other.read("a")).toMatchObject({ text: "{}", state: "acquired" });
+    expect(await owner.renew("a", "acquired")).toBe(true);
+    expect(await other.remove("a", seen)).toBe(false);
+    const [, isGone] = await Promise.all([
+      owner.renew("a", "acquired"),
+      other.remove("a", (await other.read("a"))?.renewedAt),
+    ]);
+    expect(await owner.renew("a", "acquired")).toBe(!isGone);
+    await owner.remove("a");
+    expect([await owner.ids(), await other.renew("a", "acquired")]).toEqual([[], false]);
+    expect((await left(place)).filter((key) => key.includes("/leases/"))).toEqual([]);
+    expect(faulty.counts.get(fault.kind)).toBeGreaterThan(10);
+  });
+
+  test("writers commit through a store that fails at random: each commit is there once, and none else", async () => {
+    const { faulty, open, direct } = await setUp();
+    const places = await Promise.all(Array.from({ length: 4 }, open));
+    await places[0]?.expectWritable();
+    let draws = 0;
+    const kinds: Fault[] = [
+      { kind: "lost" },
+      { kind: "refused", status: 503, code: "SlowDown" },
+      { kind: "refused", status: 409, code: "ConditionalRequestConflict" },
+      { kind: "cut", bytes: 30 },
+      { kind: "damaged" },
+      { kind: "old", age: 1 },
+    ];
+    // Every third request meets a fault, of each kind in turn.
+    faulty.faultOf = ({ method }) => {
+      const fault = ++draws % 3 === 0 ? kinds[(draws / 3) % kinds.length] : undefined;
+      return method === "HEAD" && fault?.kind === "cut" ? undefined : fault;
+    };
+    const done = await Promise.all(places.map((place, writer) => commitMany(objectStorage(place), writer)));
+    const log = await readLog(objectStorage(await direct()), emptySnapshot(BARS_1D));
+    expect([...log.files.keys()].sort()).toEqual(done.flat().sort());
+    expect(log.version).toBe(done.flat().length - 1);
+    for (const kind of ["lost", "refused", "damaged", "old"] as const)
+      expect(faulty.counts.get(kind)).toBeGreaterThan(0);
+  });
+});
+
+const COMMITS = 6;
+
+/** Commits files to a table, one each; returns their paths. */
+async function commitMany(storage: Storage, writer: number): Promise<string[]> {
+  const places = { storage, work: workFolder(temporaryFolder()) };
+  const paths: string[] = [];
+  let base = emptySnapshot(BARS_1D);
+  for (let n = 0; n < COMMITS; n++) {
+    const path = `region=CN/year=2026/w${writer}-${n}.parquet`;
+    for (;;) {
+      base = await readLog(storage, base);
+      const add = { path, partitionValues: {}, size: 1, modificationTime: n, dataChange: true };
+      const actions = [...(base.version < 0 ? schemaActions(base, BARS_1D.columns, 0) : []), { add }];
+      const after = await commit(places, base, actions, 0);
+      if (after === undefined) continue;
+      base = after;
+      paths.push(path);
+      break;
+    }
+  }
+  return paths;
+}
