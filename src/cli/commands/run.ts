@@ -35,7 +35,8 @@ export function addRun(cli: Cli): void {
       "after",
       `
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
-The key is read from BARLAKE_API_KEY; several processes may use it at a time if each has a --share. Its quota is learned
+The key is read from BARLAKE_API_KEY; several processes may use it at a time if each has a --share. Several machines
+divide it by themselves where they use one lake in a store, or one place that BARLAKE_KEYS_AT names. Its quota is learned
 if --rpm does not give it, and is kept in the lake for the next run.
 Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
 
@@ -53,7 +54,12 @@ Examples:
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);
         const webhook = webhookOf(pipeline, options);
-        const service = await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`);
+        const service = await openService(
+          withQuota(options, pipeline.quota),
+          lake,
+          `run ${pipeline.name}`,
+          cli.signal,
+        );
         const { client, limits, lost } = service;
         const signal = AbortSignal.any([cli.signal, lost]);
         const previous =

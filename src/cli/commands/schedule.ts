@@ -221,7 +221,12 @@ async function runOnce(
   options: Options,
   ended: AbortSignal,
 ): Promise<RunReport> {
-  const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`);
+  const service = await openService(
+    withQuota(options, pipeline.quota),
+    lake,
+    `schedule ${pipeline.name}`,
+    ended,
+  );
   const { client, limits, lost } = service;
   const signal = AbortSignal.any([ended, lost]);
   const view = progressView(pipeline.name);

@@ -1,3 +1,4 @@
+import { objectLeases } from "../../lease/object-leases.js";
 import type { StorePlace } from "../../object-store/store-place.js";
 import { freshLists } from "./fresh-lists.js";
 import type { Storage } from "./storage.js";
@@ -53,5 +54,6 @@ export function objectStorage(place: StorePlace): Storage {
       lists.forget(keyOf(path));
       await store.delete(keyOf(path));
     },
+    leases: (folder) => objectLeases(place, folder),
   };
 }
