@@ -6,7 +6,7 @@ import { nameOfOwner, type Owner, ownerShape } from "../lease/owner.js";
 import type { Sent } from "./key-claims.js";
 
 /** A holder that was silent for this time no longer has its part. */
-export const STALE_SHARE_MS = 60_000;
+const STALE_SHARE_MS = 60_000;
 /** The clock of a store may have whole seconds only, and two of its times are compared. */
 const STORE_CLOCK_MS = 1000;
 /** Parts are divided in floating point. */

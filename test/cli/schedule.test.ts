@@ -281,6 +281,13 @@ test("of several schedules with one lake one leads; when it is killed, another o
   const leader = await first.child;
   const runsIn = (text: string): number => linesOf(text).filter(({ msg }) => msg === "run ended").length;
   let [isKilled, isEnding] = [false, false];
+  let looking: Promise<void> | undefined;
+  const lookAt = async (url: string): Promise<void> => {
+    const health = await fetch(`${url}/healthz`);
+    expect([health.status, await health.json()]).toMatchObject([200, { status: "standby" }]);
+    const once = await runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
+    expect([once.code, ...messages(once.stderr)]).toEqual([0, "another schedule leads"]);
+  };
   const second = runProcess(["schedule", "./mine.mjs", "--metrics-port", "0"], {
     cwd: place,
     env,
@@ -289,16 +296,11 @@ test("of several schedules with one lake one leads; when it is killed, another o
       if (isKilled || !messages(text).includes("standing by")) return;
       isKilled = true;
       const { url } = linesOf(text).find((line) => line.url !== undefined) as Line;
-      void fetch(`${url}/healthz`)
-        .then(async (health) => {
-          expect([health.status, await health.json()]).toMatchObject([200, { status: "standby" }]);
-          const once = await runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
-          expect([once.code, ...messages(once.stderr)]).toEqual([0, "another schedule leads"]);
-        })
-        .finally(() => leader.kill("SIGKILL"));
+      looking = lookAt(url as string).finally(() => leader.kill("SIGKILL"));
     },
   });
   await leading;
+  await looking;
   const { code, stderr } = await second;
   expect(code).toBe(0);
   const said = messages(stderr);

@@ -42,10 +42,10 @@ interface Machine {
  * A service, a shared storage, and machines with work folders and clocks of their own, which differ by an hour. The
  * store's time is the test's; leases are renewed only where a run does so itself.
  */
-async function setUp(script: Script) {
+async function setUp(script: (...request: Parameters<Script>) => void | Promise<void>) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
-  const service = await startScripted(script);
+  const service = await startScripted((...request) => void script(...request));
   const place = temporaryFolder();
   const store = { aheadMs: 0 };
   const shared = folderStorage(join(place, "lake"));
@@ -73,9 +73,9 @@ async function setUp(script: Script) {
     return { name, clock, lake, run } satisfies Machine;
   };
   /** A process of a machine is stopped for so long: all clocks go on. */
-  const pause = (machine: Machine, ms = AFTER_STALE_MS): void => {
+  const pause = (paused: Machine, ms = AFTER_STALE_MS): void => {
     store.aheadMs += ms;
-    machine.clock.advance(ms);
+    paused.clock.advance(ms);
   };
   const askedBy = (name: string): Seen[] =>
     service.seen.filter(({ headers }) => headers["x-api-key"] === name);

@@ -27,7 +27,7 @@ test("processes know each other by the machine's boot, not by its name, which co
 test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
   "a container, with process numbers of its own, is another machine",
   () => {
-    const script = `import { thisProcess } from "${new URL("../../dist/lease/owner.js", import.meta.url)}"; console.log(JSON.stringify(thisProcess()))`;
+    const script = `import { thisProcess } from "${new URL("../../dist/lease/owner.js", import.meta.url).href}"; console.log(JSON.stringify(thisProcess()))`;
     const command = [process.execPath, "--input-type=module", "-e", script];
     const inside = spawnSync("unshare", ["--pid", "--fork", "--mount-proc", ...command], {
       encoding: "utf8",

@@ -5,10 +5,16 @@ import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schem
 import { REQUESTS } from "../../schema/requests.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Pipeline } from "../pipeline/definition.js";
-import type { RunOptions } from "./run-pipeline.js";
+
+/** What the caller asks for, instead of the pipeline's own. */
+interface Demand {
+  readonly symbols?: readonly string[] | undefined;
+  readonly universes?: readonly string[] | undefined;
+  readonly regions?: readonly string[] | undefined;
+}
 
 /** What a run of a pipeline asks for, and the tables that it lands in, apart from the record of the run. */
-export function runSubject(pipeline: Pipeline, options: RunOptions): Omit<RunSubject, "runId"> {
+export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject, "runId"> {
   const subject = { pipeline: pipeline.name, regions: regionsOf(pipeline, options) };
   switch (pipeline.kind) {
     case "reference":
@@ -29,7 +35,7 @@ export function runSubject(pipeline: Pipeline, options: RunOptions): Omit<RunSub
 }
 
 /** The regions that a run asks for; undefined where it may be all. */
-function regionsOf(pipeline: Pipeline, options: RunOptions): readonly string[] | undefined {
+function regionsOf(pipeline: Pipeline, options: Demand): readonly string[] | undefined {
   if (pipeline.kind !== "bars" && pipeline.kind !== "statements") return undefined;
   const { symbols, universes } = options.symbols || options.universes ? options : pipeline;
   if (universes !== undefined) return undefined;

@@ -75,14 +75,16 @@ export function scheduleMetrics(
     seconds(nextDue(pipeline.schedule, clock.now(), isTradingDay)),
   );
   registry.registerMetric(lastStatus(states));
-  new Gauge({
-    name: "barlake_schedule_leading",
-    help: "1 where this schedule runs the pipelines, 0 where it stands by for one of another machine.",
-    registers,
-    collect() {
-      this.set(Number(isLeading()));
-    },
-  });
+  registry.registerMetric(
+    new Gauge({
+      name: "barlake_schedule_leading",
+      help: "1 where this schedule runs the pipelines, 0 where it stands by for one of another machine.",
+      registers: [],
+      collect() {
+        this.set(Number(isLeading()));
+      },
+    }),
+  );
   let damaged = 0;
   const damagedGauge = new Gauge({
     name: "barlake_damaged_files",

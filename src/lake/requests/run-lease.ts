@@ -42,7 +42,7 @@ export interface RunLease extends Fence {
 }
 
 /** Another run, maybe on another machine, asks for the same. */
-export class RunInUseError extends UsageError {}
+class RunInUseError extends UsageError {}
 
 export interface RunLeaseOptions {
   readonly clock: Clock;
