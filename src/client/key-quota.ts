@@ -219,8 +219,10 @@ export class KeyQuota {
   #gate(group: EndpointGroup): QuotaGate {
     let gate = this.#groups.get(group);
     if (gate === undefined) {
-      gate = new QuotaGate({ clock: this.#clock, ...this.#optionsOf(group), share: this.#share });
-      gate.setShare(this.#share ?? 1, this.#taken.sent[group] ?? [], this.#taken.died);
+      const options = this.#optionsOf(group);
+      const share = this.#share ?? options.share;
+      gate = new QuotaGate({ clock: this.#clock, ...options, share });
+      gate.setShare(share ?? 1, this.#taken.sent[group] ?? [], this.#taken.died);
       this.#groups.set(group, gate);
     }
     return gate;
