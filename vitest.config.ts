@@ -15,6 +15,7 @@ const PURE = ["*.test.ts", "arrow/**", "core/**", "market/**", "plan/**", "schem
 const IN_PART = [
   "cli/schedule",
   "client/key-lock",
+  "client/key-shares",
   "dataset/build-dataset",
   "dataset/no-look-ahead",
   "faults/eight-writers",
@@ -41,6 +42,8 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/faults/eight-writers.test.ts": "200 commits that get in one another's way",
   "test/faults/killed-writers.test.ts": "30 processes that are killed, and as many that go on",
   "test/faults/killed.long.test.ts": "12 commands that are killed, and as many that go on",
+  "test/faults/network-machines.long.test.ts":
+    "leases become stale by the clock of a real store; only test:soak runs it",
   "test/faults/simulated-ingest.test.ts": "10 schedules of faults and kills",
   "test/interop/dataset-backtests.long.test.ts":
     "libraries of Python that compile themselves when they are loaded",

@@ -13,6 +13,8 @@ const SENT = ".sent.json";
 const claimShape = z.object({
   pid: z.int().positive(),
   machine: z.string(),
+  /** Identifies the machine; absent in claims of earlier releases. */
+  machineId: z.string().optional(),
   /** What the key is used for: `run daily`. */
   purpose: z.string(),
   since: z.iso.datetime(),
@@ -28,7 +30,7 @@ export type Sent = Readonly<Partial<Record<string, readonly number[]>>>;
 
 const KIND: LeaseKind<Claim> = {
   content: claimShape,
-  ownerOf: ({ machine, pid }) => ({ host: machine, pid }),
+  ownerOf: ({ machine, pid, machineId }) => ({ host: machine, pid, machine: machineId }),
   staleMs: 30_000,
   // The use of the whole key is the safe assumption.
   assumed: ({ renewedAt }) => ({
@@ -49,7 +51,7 @@ export interface KeyClaims {
   sentBefore(living: readonly Pick<Lease<Claim>, "id">[], now: number): Promise<Sent>;
 }
 
-export async function openKeyClaims(folder: string, clock: Pick<Clock, "sleep">): Promise<KeyClaims> {
+export async function openKeyClaims(folder: string, clock: Clock): Promise<KeyClaims> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const file = (name: string): string => join(folder, name);
   return {

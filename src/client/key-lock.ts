@@ -1,12 +1,11 @@
-import { scrypt } from "node:crypto";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { messageOf, UsageError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import { type AcquireRule, acquireLease } from "../lease/acquire-lease.js";
 import type { Lease } from "../lease/leases.js";
 import { thisProcess } from "../lease/owner.js";
 import { type Claim, type KeyClaims, openKeyClaims, type Sent } from "./key-claims.js";
+import { keyNameOf } from "./key-name.js";
 
 export interface KeyLockOptions {
   /** Folder where the processes of this machine, or of this user, claim keys. */
@@ -52,8 +51,15 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
   if (!(share > 0 && share <= 1))
     throw new UsageError(`share ${share} of a key is not above 0 and at most 1`);
   const claims = await openClaims(options);
-  const { host: machine, pid } = thisProcess();
-  const claim: Claim = { pid, machine, purpose, since: new Date(clock.now()).toISOString(), share };
+  const { host: machine, pid, machine: machineId } = thisProcess();
+  const claim: Claim = {
+    pid,
+    machine,
+    machineId,
+    purpose,
+    since: new Date(clock.now()).toISOString(),
+    share,
+  };
   let readSent = (): Sent => ({});
   let noted: Promise<void> = Promise.resolve();
   // One note after the other: an earlier one must not replace a later one.
@@ -104,12 +110,9 @@ function freeOf(claims: readonly Lease<Claim>[]): number {
   return 1 + ROUNDING - claims.reduce((sum, { content }) => sum + content.share, 0);
 }
 
-/**
- * Opens a key's folder. Its name gives the key, even with the host known, only to a slow trial of every possible key.
- */
+/** Opens a key's folder. */
 async function openClaims({ folder, host, apiKey, clock }: KeyLockOptions): Promise<KeyClaims> {
-  const name = (await promisify(scrypt)(apiKey, host, 8)) as Buffer;
-  const path = join(folder, name.toString("hex"));
+  const path = join(folder, await keyNameOf(host, apiKey));
   try {
     return await openKeyClaims(path, clock);
   } catch (cause) {

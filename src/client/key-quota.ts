@@ -4,6 +4,14 @@ import type { Send } from "../plan/quota/send-log.js";
 import type { EndpointGroup } from "../wire/endpoints.js";
 import { QuotaGate, type QuotaGateOptions, type QuotaState } from "./quota-gate.js";
 
+/** What others have sent with a part of a key before this process got it. */
+export interface Taken {
+  /** By group of endpoints, as epoch milliseconds. */
+  readonly sent: Readonly<Partial<Record<string, readonly number[]>>>;
+  /** Parts of users that died, and the latest time of their requests. */
+  readonly died: readonly { readonly share: number; readonly at: number }[];
+}
+
 /** Permit to send one request. Its holder reports how the request ended; only the first report counts. */
 export interface Permit {
   /** The service accepted the request, or its outcome is unknown. */
@@ -31,6 +39,9 @@ export class KeyQuota {
   readonly #groups = new Map<EndpointGroup, QuotaGate>();
   readonly #key: QuotaGate;
   readonly #scope = new KeyScope();
+  #share: number | undefined;
+  /** What others have sent with the part that this process took last. */
+  #taken: Taken = { sent: {}, died: [] };
   #queue: Waiting[] = [];
   #alarm: { readonly at: number; readonly controller: AbortController } | undefined;
 
@@ -38,7 +49,31 @@ export class KeyQuota {
   constructor(clock: Clock, optionsOf: (group: EndpointGroup) => GroupOptions, share?: number) {
     this.#clock = clock;
     this.#optionsOf = optionsOf;
+    this.#share = share;
     this.#key = new QuotaGate({ clock, share });
+  }
+
+  /**
+   * Applies another part of the key's quota, from now on.
+   *
+   * @param taken what others have sent with what was added to the part.
+   * @returns own requests that now count for others: see {@link QuotaGate.setShare}.
+   */
+  setShare(share: number, taken: Taken): Partial<Record<string, readonly number[]>> {
+    this.#share = share;
+    const hasTaken = taken.died.length > 0 || Object.keys(taken.sent).length > 0;
+    // A group that is asked for later counts them, too.
+    if (hasTaken) this.#taken = taken;
+    const excess = [...this.#groups].map(
+      ([group, gate]) => [group, gate.setShare(share, taken.sent[group] ?? [], taken.died)] as const,
+    );
+    this.#key.setShare(
+      share,
+      Object.values(taken.sent).flatMap((times = []) => times),
+      taken.died,
+    );
+    this.#grant();
+    return Object.fromEntries(excess);
   }
 
   /** Whether the refusals have shown a limit of the whole key. */
@@ -184,7 +219,10 @@ export class KeyQuota {
   #gate(group: EndpointGroup): QuotaGate {
     let gate = this.#groups.get(group);
     if (gate === undefined) {
-      gate = new QuotaGate({ clock: this.#clock, ...this.#optionsOf(group) });
+      const options = this.#optionsOf(group);
+      const share = this.#share ?? options.share;
+      gate = new QuotaGate({ clock: this.#clock, ...options, share });
+      gate.setShare(share ?? 1, this.#taken.sent[group] ?? [], this.#taken.died);
       this.#groups.set(group, gate);
     }
     return gate;

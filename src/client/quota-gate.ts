@@ -55,7 +55,7 @@ export interface QuotaGateOptions {
  */
 export class QuotaGate {
   readonly #options: QuotaGateOptions;
-  readonly #share: number;
+  #share: number;
   readonly #startedAt: number;
   #rate: Rate;
   #sends: Send[];
@@ -87,6 +87,38 @@ export class QuotaGate {
       usedLastMinute: usedInMinute(this.#sends, this.#options.clock.now()),
       waits: this.#waits,
     };
+  }
+
+  /**
+   * Applies another part of the key's quota.
+   *
+   * @param taken requests of others, as epoch milliseconds, that count for what was added. @param died parts of the key
+   *   whose users may have used them up by a time.
+   * @returns when own requests were sent that are too many for this part, as epoch milliseconds: they no longer count
+   *   here, but for whoever gets the rest of the quota.
+   */
+  setShare(
+    share: number,
+    taken: readonly number[],
+    died: readonly { readonly share: number; readonly at: number }[],
+  ): number[] {
+    this.#share = share;
+    const keyLimit = this.#rate.limit ?? 0;
+    const used = died.flatMap((one) => Array.from({ length: Math.ceil(one.share * keyLimit) }, () => one.at));
+    if (taken.length > 0 || used.length > 0) {
+      const added = [...taken, ...used].map((sentAt): Send => ({ sentAt, respondedAt: sentAt }));
+      this.#sends = [...this.#sends, ...added].sort((a, b) => a.sentAt - b.sentAt);
+    }
+    const limit = this.#limit;
+    if (limit === undefined) return [];
+    const counted = recentSends(this.#sends, limit, this.#options.clock.now()).filter(
+      ({ isRefused }) => isRefused !== true,
+    );
+    const excess = counted.slice(0, Math.max(0, counted.length - Math.max(1, Math.floor(limit))));
+    if (taken.length > 0 || used.length > 0 || excess.length === 0) return [];
+    const gone = new Set(excess);
+    this.#sends = this.#sends.filter((send) => !gone.has(send));
+    return excess.map(({ sentAt }) => sentAt);
   }
 
   /** Until when the service asked to wait, as epoch milliseconds. */

@@ -5,7 +5,7 @@ import { type Clock, ticksOf } from "../core/time.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { expectClockNotAhead } from "./clock-ahead.js";
 import { decodedBody, encodingsFor } from "./content-encoding.js";
-import { type GroupOptions, KeyQuota, type Permit } from "./key-quota.js";
+import { type GroupOptions, KeyQuota, type Permit, type Taken } from "./key-quota.js";
 import type { QuotaState } from "./quota-gate.js";
 import { isOverQuota, refusalError, withRequest } from "./response-error.js";
 import { bounded, interimLimit, RESPONSE_LIMITS, type ResponseLimits, timely } from "./response-limits.js";
@@ -27,6 +27,8 @@ export interface ServiceClientOptions {
    * When the key was used in the last minute, as epoch milliseconds, ascending: see {@link ServiceClient.sentLately}.
    */
   readonly sentBefore?: ByGroup<readonly number[]> | undefined;
+  /** The right to use the key at a time, where other machines use it, too. @default it may be used at any time */
+  readonly right?: KeyRight | undefined;
   /** Called with what refusals have taught about the service. */
   readonly onLearned?: ((learned: LearnedRate) => void) | undefined;
   /** How often a request that failed is sent again; refusals for the quota do not count. @default 4 */
@@ -40,6 +42,13 @@ export interface ServiceClientOptions {
   readonly timeoutMs?: number;
   /** Limits of the time and the size of a response. @default {@link RESPONSE_LIMITS} */
   readonly limits?: Partial<ResponseLimits> | undefined;
+}
+
+/** The right to use a key now. */
+export interface KeyRight {
+  readonly isReady: boolean;
+  /** Waits until it is there. @throws where it is lost, and the signal's reason. */
+  ready(signal?: AbortSignal): Promise<void>;
 }
 
 /** A value for some groups of endpoints. */
@@ -106,7 +115,7 @@ export class ServiceClient {
    *
    * @param read reads the uncompressed body as it arrives; it runs again for each attempt.
    * @param signal ends the request, also in flight.
-   * @param onSend called with each attempt, also with those that fail.
+   * @param onSend called before each attempt, also of those that fail; if it throws, nothing is sent.
    * @param unsent ends the request only while it waits to be sent, or to be sent again.
    * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} invalid response;
    *   {@link ClockAheadError} where this machine's clock is ahead of the service's.
@@ -115,17 +124,30 @@ export class ServiceClient {
     ask: Ask,
     read: (body: AsyncIterable<Uint8Array>) => Promise<T>,
     signal?: AbortSignal,
-    onSend: (attempt: number) => void = () => {},
+    onSend: (attempt: number) => void | Promise<void> = () => {},
     unsent: AbortSignal | undefined = signal,
   ): Promise<ReadResponse<T>> {
-    const { clock, retries = 4, backoffMs = 500 } = this.#options;
+    const { clock, retries = 4, backoffMs = 500, right } = this.#options;
     const started = ticksOf(clock);
     const turn = this.#turn++;
     let attempts = 0;
     const send = async (): Promise<T> => {
-      const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
-      onSend(++attempts);
-      return await this.#once(ask, read, permit, signal);
+      for (;;) {
+        await right?.ready(unsent);
+        const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
+        // Where its time has passed, it counts as used.
+        if (right?.isReady === false) {
+          permit.passed();
+          continue;
+        }
+        try {
+          await onSend(++attempts);
+        } catch (error) {
+          permit.passed();
+          throw error;
+        }
+        return await this.#once(ask, read, permit, signal);
+      }
     };
     const value = await withRetries(send, { clock, retries, backoffMs, signal, unsent });
     return { value, attempts, durationMs: ticksOf(clock) - started };
@@ -134,6 +156,11 @@ export class ServiceClient {
   /** The state of a group's quota. */
   quotaOf(group: EndpointGroup): QuotaState {
     return this.#quota.stateOf(group);
+  }
+
+  /** Applies another part of the key's quota: see {@link KeyQuota.setShare}. */
+  setShare(share: number, taken: Taken): ByGroup<readonly number[]> {
+    return this.#quota.setShare(share, taken);
   }
 
   /** When requests of the last minute were sent, as epoch milliseconds; the next client with this key needs it. */

@@ -200,6 +200,14 @@ export class Lake implements LakePlaces {
     return this.storage.readRange(`${snapshot.table.name}/${file.path}`, range);
   }
 
+  /**
+   * Whether runs on other machines may use the tables but not the work folder, and so do not see which requests the runs
+   * of this machine have leased.
+   */
+  get isShared(): boolean {
+    return this.storage.location !== this.work.path;
+  }
+
   /** The database of views that any DuckDB client of this machine can open. */
   get databaseFile(): string {
     return this.work.databaseFile;

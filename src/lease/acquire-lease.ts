@@ -13,6 +13,8 @@ export interface AcquireRule<T> {
   readonly rankOf: (content: T) => string;
   /** Throws where it is no use to wait any longer. @param acquired the leases that others have acquired. */
   readonly expectFree: (acquired: readonly Lease<T>[]) => void;
+  /** Longest pause before a waiting process looks again, in milliseconds. @default 100 */
+  readonly pauseMs?: number | undefined;
   /** @default leases whose state is acquired */
   readonly isAcquired?: (lease: Lease<T>) => boolean;
 }
@@ -34,11 +36,20 @@ export async function acquireLease<T>(
   leases: Leases<T>,
   content: T,
   rule: AcquireRule<T>,
-  { clock, ...options }: Pick<OwnLeaseOptions, "onRenewed"> & { readonly clock: Pick<Clock, "sleep"> },
+  {
+    clock,
+    signal,
+    ...options
+  }: Pick<OwnLeaseOptions, "onRenewed"> & {
+    readonly clock: Pick<Clock, "sleep">;
+    /** Ends the wait. */
+    readonly signal?: AbortSignal | undefined;
+  },
 ): Promise<Acquired<T>> {
   let lease: OwnLease | undefined;
   try {
     for (;;) {
+      signal?.throwIfAborted();
       const others = await leases.others();
       if (rule.fits(others)) {
         if (lease === undefined) lease = await leases.add(content, { ...options, state: "waiting" });
@@ -54,7 +65,7 @@ export async function acquireLease<T>(
         await lease.release();
         lease = undefined;
       }
-      await clock.sleep(randomInt(1, MAX_PAUSE_MS));
+      await clock.sleep(randomInt(1, rule.pauseMs ?? MAX_PAUSE_MS), signal);
     }
   } catch (error) {
     await lease?.release();

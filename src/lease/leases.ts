@@ -1,11 +1,16 @@
-import { randomUUID } from "node:crypto";
 import type { z } from "zod";
 import type { Clock } from "../core/time.js";
 import type { LeaseRecord, LeaseState, LeaseStore } from "./lease-store.js";
+import { type OwnLease, type OwnLeaseOptions, OwnLeases, RENEW_MS } from "./own-leases.js";
 import { type Owner, stateOf } from "./owner.js";
 
-/** Time between two renewals of a lease by its owner. */
-const RENEW_MS = 5000;
+export type { OwnLease, OwnLeaseOptions };
+
+/**
+ * Time before a lease becomes stale in which its owner no longer relies on it: a step that was begun just before has
+ * this long to end, and the clock of a store may have whole seconds only.
+ */
+const MARGIN_MS = 2 * RENEW_MS;
 
 /** What the records of one kind of lease contain, and when their owners count as alive. */
 export interface LeaseKind<T> {
@@ -20,6 +25,12 @@ export interface LeaseKind<T> {
    * @default false
    */
   readonly trustsProcess?: boolean;
+  /**
+   * Called before the lease of an ended owner is removed. If it throws, the lease stays, and counts.
+   *
+   * @default nothing is done
+   */
+  readonly onEnded?: (lease: Lease<T>) => Promise<void>;
   /** The content that is assumed for a record that cannot be read. @default such a record does not count */
   readonly assumed?: (record: LeaseRecord) => T;
 }
@@ -31,37 +42,6 @@ export interface Lease<T> {
   readonly state: LeaseState;
 }
 
-/** A lease of this process. It is renewed until it is released. */
-export interface OwnLease {
-  readonly id: string;
-  /** Aborts when the lease is found lost: another process took this one for ended, and removed it. */
-  readonly lost: AbortSignal;
-  /** Renews the lease now, and makes it an acquired one. @returns false where it is lost. */
-  acquire(): Promise<boolean>;
-  /** Renews the lease now. @returns false where it is lost. */
-  renew(): Promise<boolean>;
-  release(): Promise<void>;
-}
-
-export interface OwnLeaseOptions {
-  /** @default "acquired" */
-  readonly state?: LeaseState;
-  /** @default a new id */
-  readonly id?: string;
-  /** Whether a lease that another process removed is created again at the next renewal. @default false: it is lost */
-  readonly isRestored?: boolean;
-  /** Called after each periodic renewal, with the id of the lease. */
-  readonly onRenewed?: (id: string) => Promise<void>;
-}
-
-interface OwnRecord extends OwnLeaseOptions {
-  readonly id: string;
-  readonly text: string;
-  readonly lost: AbortController;
-  state: LeaseState;
-  isCreated: boolean;
-}
-
 interface Found<T> extends Lease<T> {
   readonly renewedAt: number;
 }
@@ -69,7 +49,7 @@ interface Found<T> extends Lease<T> {
 /**
  * The leases of one kind: those of this process, which it renews, and those of others. A process creates its record
  * first, and then looks for the records of others; where they conflict, it withdraws its own. Of any two processes at
- * least one sees the other, so never do both go on. It is a class because it owns records and a timer.
+ * least one sees the other, so never do both go on. It is a class because it owns records.
  *
  * An owner counts as ended where its process, on this machine, has ended, or where it has not renewed its lease for
  * `staleMs` by the clock of the store. A process of this machine that still runs gets the time of two more renewals:
@@ -78,33 +58,26 @@ interface Found<T> extends Lease<T> {
 export class Leases<T> {
   readonly #store: LeaseStore;
   readonly #kind: LeaseKind<T>;
-  readonly #clock: Pick<Clock, "sleep">;
-  readonly #own = new Map<string, OwnRecord>();
+  readonly #clock: Clock;
+  readonly #own: OwnLeases;
   /** Contents of the records of others: they never change. */
   readonly #known = new Map<string, T>();
-  #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: LeaseStore, kind: LeaseKind<T>, clock: Pick<Clock, "sleep">) {
+  constructor(store: LeaseStore, kind: LeaseKind<T>, clock: Clock) {
     this.#store = store;
     this.#kind = kind;
     this.#clock = clock;
+    this.#own = new OwnLeases(store, kind.staleMs - MARGIN_MS, clock);
   }
 
   /** Creates a lease, also where others have leases that conflict. */
-  async add(content: T, options: OwnLeaseOptions = {}): Promise<OwnLease> {
-    const own = this.#register(content, options);
-    try {
-      await this.#store.create(own.id, own.text, own.state);
-    } catch (error) {
-      this.#forget(own.id);
-      throw error;
-    }
-    return this.#kept(own);
+  add(content: T, options: OwnLeaseOptions = {}): Promise<OwnLease> {
+    return this.#own.add(JSON.stringify(content), options);
   }
 
   /** Keeps a lease whose record was created for this process already. */
   adopt(id: string, content: T, options: Omit<OwnLeaseOptions, "id"> = {}): OwnLease {
-    return this.#kept(this.#register(content, { ...options, id }));
+    return this.#own.adopt(JSON.stringify(content), { ...options, id });
   }
 
   /** Creates a lease, and withdraws it where another one conflicts. @returns undefined in this case. */
@@ -145,68 +118,9 @@ export class Leases<T> {
     return one !== undefined && (await this.#ended([one])).length === 0;
   }
 
-  /** Releases every lease of this process. */
-  async close(): Promise<void> {
-    for (const id of this.#own.keys()) await this.#release(id);
-  }
-
-  #register(content: T, { id = randomUUID(), state = "acquired", ...options }: OwnLeaseOptions): OwnRecord {
-    const lost = new AbortController();
-    const own = { ...options, id, text: JSON.stringify(content), lost, state, isCreated: false };
-    this.#own.set(id, own);
-    return own;
-  }
-
-  #kept(own: OwnRecord): OwnLease {
-    own.isCreated = true;
-    this.#timer ??= setInterval(() => void this.#renewAll(), RENEW_MS).unref();
-    const renew = async (state: LeaseState): Promise<boolean> => {
-      own.state = state;
-      const isThere = await this.#store.renew(own.id, state);
-      if (!isThere) this.#lose(own);
-      return isThere;
-    };
-    return {
-      id: own.id,
-      lost: own.lost.signal,
-      acquire: () => renew("acquired"),
-      renew: () => renew(own.state),
-      release: () => this.#release(own.id),
-    };
-  }
-
-  async #renewAll(): Promise<void> {
-    for (const own of this.#own.values()) {
-      if (!own.isCreated) continue;
-      // A renewal that fails, for example on a full disk, is made up for by the next one, or the lease becomes stale.
-      await this.#renew(own).catch(() => {});
-      await own.onRenewed?.(own.id).catch(() => {});
-    }
-  }
-
-  async #renew(own: OwnRecord): Promise<void> {
-    if ((await this.#store.renew(own.id, own.state)) || !this.#own.has(own.id)) return;
-    if (own.isRestored !== true) return this.#lose(own);
-    await this.#store.create(own.id, own.text, own.state);
-    // A lease that was released in the meantime stays removed.
-    if (!this.#own.has(own.id)) await this.#store.remove(own.id);
-  }
-
-  #lose(own: OwnRecord): void {
-    this.#forget(own.id);
-    own.lost.abort();
-  }
-
-  #forget(id: string): void {
-    this.#own.delete(id);
-    if (this.#own.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-
-  async #release(id: string): Promise<void> {
-    this.#forget(id);
-    await this.#store.remove(id);
+  /** Releases every lease of this process. No renewal is in flight afterwards. */
+  close(): Promise<void> {
+    return this.#own.close();
   }
 
   async #find(id: string, known?: T): Promise<Found<T> | undefined> {
@@ -231,8 +145,12 @@ export class Leases<T> {
     const ended = new Set(await this.#ended(found));
     const living = found.filter((one) => !ended.has(one));
     for (const one of ended) {
+      const isDone = await this.#kind.onEnded?.(one).then(
+        () => true,
+        () => false,
+      );
       // An owner that renewed its lease in the last instant is alive.
-      if (!(await this.#store.remove(one.id, one.renewedAt))) living.push(one);
+      if (isDone === false || !(await this.#store.remove(one.id, one.renewedAt))) living.push(one);
     }
     return living;
   }

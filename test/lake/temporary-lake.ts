@@ -10,6 +10,7 @@ import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
 import type { LandReport } from "../../src/lake/land/upsert.js";
+import type { Fence } from "../../src/lake/log/fence.js";
 import { openReader } from "../../src/lake/publish.js";
 import type { TableSchema } from "../../src/schema/column.js";
 
@@ -78,6 +79,7 @@ export async function land(
     lot?: number;
     responses?: readonly string[];
     rejects?: Rejects;
+    fence?: Fence;
   } = {},
 ): Promise<LandReport> {
   await stageBars(session, "test_bars");
@@ -94,7 +96,13 @@ export async function land(
        SELECT *, ${options.lot ?? 1}, 'test' FROM (VALUES ${rows.join(", ")})`,
     );
   }
-  const { now = T0, finalEnd = FINAL, responses = [], rejects = new Rejects(session, "test") } = options;
+  const {
+    now = T0,
+    finalEnd = FINAL,
+    responses = [],
+    rejects = new Rejects(session, "test"),
+    fence,
+  } = options;
   return landBars(session, lake, table, "test_bars", {
     operation: "TEST",
     runId: "test",
@@ -102,6 +110,7 @@ export async function land(
     finalEnd,
     responses,
     rejects,
+    fence,
   });
 }
 

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { UsageError } from "../../src/core/errors.js";
+import type { Clock } from "../../src/core/time.js";
 import { acquireLease } from "../../src/lease/acquire-lease.js";
 import { folderLeases } from "../../src/lease/folder-leases.js";
 import type { LeaseStore } from "../../src/lease/lease-store.js";
@@ -24,7 +25,7 @@ const RUNNING = thisProcess();
 const ENDED = { host: hostname(), pid: 2 ** 22 + 1 };
 const ELSEWHERE = { host: "elsewhere", pid: 1 };
 
-const immediate = { sleep: () => setImmediate() };
+const immediate: Clock = { now: () => 0, sleep: () => setImmediate() };
 
 /** A folder with one record, of another process, that was renewed at 1 s; the time is what the test sets. */
 async function other(owner: object) {
@@ -39,7 +40,7 @@ async function other(owner: object) {
     await clock.inSleep();
   };
   const leases = (kind: Partial<LeaseKind<Content>> = {}): Leases<Content> =>
-    new Leases(store, { ...KIND, ...kind }, { sleep });
+    new Leases(store, { ...KIND, ...kind }, { now: () => clock.time, sleep });
   return { folder, store, clock, renewed, leases };
 }
 
@@ -160,6 +161,69 @@ describe("a lease", () => {
     await again.release();
     expect(vi.getTimerCount()).toBe(0);
     expect(await store.ids()).toEqual([]);
+  });
+
+  test("is valid for less than the time after which others take it over, however its process was stopped", async () => {
+    const time = { now: 0, ticks: 0 };
+    const clock = { now: () => time.now, monotonic: () => time.ticks, sleep: () => setImmediate() };
+    const store = folderLeases(temporaryFolder());
+    const leases = new Leases(store, KIND, clock);
+    const own = await leases.add({ ...RUNNING, name: "a" });
+    // Paused: both clocks go on. Suspended: the monotonic one may stand still. Set back: only the other one moves.
+    time.ticks = time.now = STALE_MS - 10_001;
+    expect(own.isValid).toBe(true);
+    time.ticks = time.now = STALE_MS - 10_000;
+    expect(own.isValid).toBe(false);
+    expect(await own.renew()).toBe(true);
+    expect(own.isValid).toBe(true);
+    time.now += STALE_MS;
+    expect(own.isValid).toBe(false);
+    await own.renew();
+    time.now -= 10 * STALE_MS;
+    expect(own.isValid).toBe(true);
+    await store.remove(own.id);
+    expect([await own.renew(), own.isValid]).toEqual([false, false]);
+  });
+
+  test("is gone when its release has ended, whatever a renewal does at that time", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const store = folderLeases(temporaryFolder());
+    let create = (): void => {};
+    const creating = new Promise<void>((resolve) => {
+      create = resolve;
+    });
+    const slow: LeaseStore = {
+      ...store,
+      async create(id, text, state) {
+        if ((await store.ids()).length > 0 || id !== "a") await creating;
+        await store.create(id, text, state);
+      },
+    };
+    const leases = new Leases(slow, KIND, immediate);
+    await leases.add({ ...RUNNING, name: "a" }, { id: "a", isRestored: true });
+    await store.remove("a");
+    await store.create("other", "{}", "acquired");
+    await vi.advanceTimersByTimeAsync(5000);
+    const closed = leases.close().then(() => store.ids());
+    for (let turn = 0; turn < 5; turn++) await setImmediate();
+    create();
+    expect(await closed).toEqual(["other"]);
+    for (let turn = 0; turn < 5; turn++) await setImmediate();
+    expect(await store.ids()).toEqual(["other"]);
+  });
+
+  test("of an ended owner is removed only after what must be done before", async () => {
+    const { store, clock, leases } = await other(ELSEWHERE);
+    clock.time = 1e9;
+    const done: string[] = [];
+    const failing = leases({ onEnded: () => Promise.reject(new Error("no connection")) });
+    expect(await failing.others()).toHaveLength(1);
+    const onEnded = async ({ id }: { readonly id: string }): Promise<void> => {
+      done.push(id, ...(await store.ids()));
+    };
+    expect(await leases({ onEnded }).others()).toEqual([]);
+    expect([done, await store.ids()]).toEqual([["other", "other"], []]);
   });
 
   test("that cannot be created leaves nothing behind", async () => {

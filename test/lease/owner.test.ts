@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { isRunning } from "../../src/lease/owner.js";
+import { isRunning, stateOf, thisProcess } from "../../src/lease/owner.js";
 
 test("a process runs until it has ended, and what is no process id runs never", () => {
   expect(isRunning(process.pid)).toBe(true);
@@ -12,3 +12,28 @@ test("a process runs until it has ended, and what is no process id runs never", 
 test.runIf(process.platform === "linux" && process.getuid?.() !== 0)("another user's process runs", () => {
   expect(isRunning(1)).toBe(true);
 });
+
+test("processes know each other by the machine's boot, not by its name, which containers may share", () => {
+  const own = thisProcess();
+  const ended = { ...own, pid: 2 ** 22 + 1 };
+  expect([stateOf(own), stateOf(ended)]).toEqual(["running", "ended"]);
+  expect(stateOf({ ...ended, machine: "another container" })).toBe("unknown");
+  expect(stateOf({ ...own, host: "renamed" })).toBe("running");
+  // Records of earlier releases have the name alone.
+  expect(stateOf({ host: own.host, pid: ended.pid })).toBe("ended");
+  expect(stateOf({ host: "elsewhere", pid: ended.pid })).toBe("unknown");
+});
+
+test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
+  "a container, with process numbers of its own, is another machine",
+  () => {
+    const script = `import { thisProcess } from "${new URL("../../dist/lease/owner.js", import.meta.url).href}"; console.log(JSON.stringify(thisProcess()))`;
+    const command = [process.execPath, "--input-type=module", "-e", script];
+    const inside = spawnSync("unshare", ["--pid", "--fork", "--mount-proc", ...command], {
+      encoding: "utf8",
+    });
+    if (inside.status !== 0) return;
+    const { host, machine } = JSON.parse(inside.stdout) as { host: string; machine: string };
+    expect([host, machine === thisProcess().machine]).toEqual([thisProcess().host, false]);
+  },
+);

@@ -16,11 +16,17 @@ import { printPlan } from "./plan.js";
 
 interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
   readonly dryRun?: boolean;
+  readonly wait?: boolean;
 }
 
 export function addRun(cli: Cli): void {
   serviceOptions(
-    demandOptions(cli.program.command("run")).option("--dry-run", "print the plan and send nothing"),
+    demandOptions(cli.program.command("run"))
+      .option("--dry-run", "print the plan and send nothing")
+      .option(
+        "--wait",
+        "wait while a run of another machine asks for the same (default: end, and say which)",
+      ),
   )
     .addOption(notifyOption())
     .addOption(lakeOption())
@@ -29,7 +35,8 @@ export function addRun(cli: Cli): void {
       "after",
       `
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
-The key is read from BARLAKE_API_KEY; several processes may use it at a time if each has a --share. Its quota is learned
+The key is read from BARLAKE_API_KEY; several processes may use it at a time if each has a --share. Several machines
+divide it by themselves where they use one lake in a store, or one place that BARLAKE_KEYS_AT names. Its quota is learned
 if --rpm does not give it, and is kept in the lake for the next run.
 Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
 
@@ -47,7 +54,12 @@ Examples:
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);
         const webhook = webhookOf(pipeline, options);
-        const service = await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`);
+        const service = await openService(
+          withQuota(options, pipeline.quota),
+          lake,
+          `run ${pipeline.name}`,
+          cli.signal,
+        );
         const { client, limits, lost } = service;
         const signal = AbortSignal.any([cli.signal, lost]);
         const previous =
@@ -55,7 +67,8 @@ Examples:
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
         try {
           const onProgress = showRun(view);
-          const environment = { lake, client, limits, clock: systemClock, signal, onProgress };
+          const waits = options.wait === true;
+          const environment = { lake, client, limits, clock: systemClock, signal, onProgress, waits };
           const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
           const settled = await settleRun(pipeline.name, systemClock, run);
           view?.stop();

@@ -7,10 +7,16 @@ import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.j
 import { damageNotice, type Notice, sendNotice } from "../../jobs/run/notify.js";
 import { lastRuns } from "../../jobs/run/run-history.js";
 import { type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
+import { type Leadership, lead } from "../../jobs/schedule/leadership.js";
 import { scheduleMetrics } from "../../jobs/schedule/metrics.js";
 import { startMonitor } from "../../jobs/schedule/monitor.js";
-import { initialStates } from "../../jobs/schedule/pipeline-state.js";
-import { runDue, runSchedule, type ScheduleEvent } from "../../jobs/schedule/run-schedule.js";
+import { catchUpWith, initialStates } from "../../jobs/schedule/pipeline-state.js";
+import {
+  runDue,
+  runSchedule,
+  type ScheduleEnvironment,
+  type ScheduleEvent,
+} from "../../jobs/schedule/run-schedule.js";
 import type { Lake } from "../../lake/lake.js";
 import { announce, type NotifyOptions, notifyOption, webhookOf } from "../announce.js";
 import type { Cli } from "../cli.js";
@@ -65,6 +71,7 @@ export function addSchedule(cli: Cli): void {
       `
 Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
 SIGTERM or Ctrl-C ends the current run; what it received is kept. Without a terminal, the output is JSON lines.
+Of several machines with one lake, one leads and the others stand by, until it ends or gives no sign of life for 30 s.
 Once a day, when nothing is due, a part of the lake's files is compared with what was written: all within four weeks.
 Exit code: 0 when it is stopped; with --once that of the worst run, and at least 1 if a file is damaged.
 
@@ -82,10 +89,14 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   checkService(options);
   const lake = openLake(options);
   const catchUp = { missed: options.catchUp, neverRun: options.once === true };
-  const states = initialStates(pipelines, await lastRuns(lake), catchUp, systemClock.now());
+  const startedAt = systemClock.now();
+  const states = initialStates(pipelines, await lastRuns(lake), catchUp, startedAt);
   const days = await scheduleDays(lake);
   const { isTradingDay } = days;
-  const metrics = scheduleMetrics(states, systemClock, isTradingDay);
+  /** The schedule of another machine that leads; undefined while this one does. */
+  let leader: string | undefined;
+  let leadership: Leadership | undefined;
+  const metrics = scheduleMetrics(states, systemClock, isTradingDay, () => leadership !== undefined);
   const log = scheduleLog();
 
   let hasFailedScrub = false;
@@ -100,6 +111,8 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
     const { pipeline, outcome, previous } = event;
     metrics.count(outcome);
     await days.reload();
+    // The machine that leads now runs it again, and reports that.
+    if ((await leadership?.confirm()) !== true) return;
     const webhook = webhooks.get(pipeline.name);
     reportLoss(pipeline.name, await announce(webhook, pipeline, outcome, previous?.status, cli.signal));
   };
@@ -113,12 +126,40 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
     metrics.countLostNotice();
     log.warn({ pipeline, fault }, "the webhook was not notified");
   };
-  const run = (pipeline: Pipeline): Promise<RunReport> => runOnce(cli, pipeline, lake, options);
   const scrub = options.scrub ? dailyScrub(lake, systemClock) : undefined;
-  const environment = { clock: systemClock, signal: cli.signal, isTradingDay, run, onEvent, scrub };
+  /** Leads, once no other machine does, and works until it is told to end, or another machine has taken over. */
+  const asLeader = async <T>(work: (environment: ScheduleEnvironment) => Promise<T>): Promise<T> => {
+    const standbySince = systemClock.now();
+    const own = await lead(lake, [...webhooks.keys()], {
+      clock: systemClock,
+      signal: cli.signal,
+      onStandby(name) {
+        if (options.once) throw new Standby(name);
+        leader = name;
+        log.note({ leader }, "standing by");
+      },
+    });
+    [leadership, leader] = [own, undefined];
+    const signal = AbortSignal.any([cli.signal, own.lost]);
+    const run = (pipeline: Pipeline): Promise<RunReport> => runOnce(pipeline, lake, options, signal);
+    const mayRun = (): Promise<boolean> => own.confirm();
+    try {
+      const now = systemClock.now();
+      catchUpWith(states, await lastRuns(lake), catchUp, Math.max(startedAt, standbySince), now);
+      return await work({ clock: systemClock, signal, isTradingDay, run, onEvent, scrub, mayRun });
+    } finally {
+      leadership = undefined;
+      await own.release().catch(() => {});
+    }
+  };
 
   if (options.once) {
-    const outcomes = await runDue(states, environment);
+    const outcomes = await asLeader((environment) => runDue(states, environment)).catch((error: unknown) => {
+      if (!(error instanceof Standby)) throw error;
+      log.note({ leader: error.message }, "another schedule leads");
+      return undefined;
+    });
+    if (outcomes === undefined) return EXIT.done;
     if (outcomes.length === 0) log.note({}, "nothing is due");
     const isDamaged = hasFailedScrub || metrics.damagedFiles() > 0;
     return Math.max(isDamaged ? EXIT.partial : EXIT.done, ...outcomes.map(({ status }) => exitOfRun(status)));
@@ -127,16 +168,31 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const monitor =
     port === undefined
       ? undefined
-      : await startMonitor(states, { host, port, clock: systemClock, isTradingDay, metrics });
+      : await startMonitor(states, {
+          host,
+          port,
+          clock: systemClock,
+          isTradingDay,
+          metrics,
+          leader: () => leader,
+        });
   if (monitor !== undefined) log.note({ url: monitor.url }, "metrics and health");
   try {
-    await runSchedule(states, environment);
+    while (!cli.signal.aborted) {
+      await asLeader((environment) => runSchedule(states, environment));
+      if (!cli.signal.aborted) log.note({}, "another schedule has taken over");
+    }
+  } catch (error) {
+    if (!cli.signal.aborted) throw error;
   } finally {
     await monitor?.close();
   }
   log.note({}, "ended");
   return EXIT.done;
 }
+
+/** Another schedule leads; the message is its name. */
+class Standby extends Error {}
 
 /** The pipelines to run. @throws {UsageError} if one has no schedule, or two have the same name. */
 async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
@@ -159,14 +215,24 @@ async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
   return [...found.values()];
 }
 
-async function runOnce(cli: Cli, pipeline: Pipeline, lake: Lake, options: Options): Promise<RunReport> {
-  const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`);
+async function runOnce(
+  pipeline: Pipeline,
+  lake: Lake,
+  options: Options,
+  ended: AbortSignal,
+): Promise<RunReport> {
+  const service = await openService(
+    withQuota(options, pipeline.quota),
+    lake,
+    `schedule ${pipeline.name}`,
+    ended,
+  );
   const { client, limits, lost } = service;
-  const signal = AbortSignal.any([cli.signal, lost]);
+  const signal = AbortSignal.any([ended, lost]);
   const view = progressView(pipeline.name);
   try {
     const onProgress = showRun(view);
-    const environment = { lake, client, limits, clock: systemClock, signal, onProgress };
+    const environment = { lake, client, limits, clock: systemClock, signal, onProgress, waits: true };
     const report = await runPipeline(pipeline, {}, environment);
     if (lost.aborted) throw lost.reason;
     return report;

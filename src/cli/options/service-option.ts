@@ -2,6 +2,8 @@ import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { keyIdOf, keyIdSecret } from "../../client/key-id.js";
 import { holdKey } from "../../client/key-lock.js";
+import { keyNameOf } from "../../client/key-name.js";
+import { KeyShares } from "../../client/key-shares.js";
 import { type ByGroup, hostOf, ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { messageOf, UsageError } from "../../core/errors.js";
@@ -9,9 +11,11 @@ import { MINUTE_MS } from "../../core/time.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import type { Lake } from "../../lake/lake.js";
 import { keepServiceLimits, type LimitsKeeper } from "../../lake/requests/service-limits.js";
+import type { Storage } from "../../lake/storage/storage.js";
 import { ENDPOINTS, type EndpointGroup } from "../../wire/endpoints.js";
 import { stateFolder } from "../state-folder.js";
 import { paint } from "../text/text.js";
+import { keysPlace } from "./keys-place.js";
 import type { CommonOptions } from "./lake-option.js";
 
 /** Options of commands that send requests to a service. */
@@ -86,26 +90,37 @@ export function maxResponseOption(): Option {
  * The service that options and environment name, with its limits as the lake knows them.
  *
  * @param purpose what the key is used for; other processes that request the key see this text.
+ * @param signal ends the wait for a part of a key that other machines use.
  * @throws {UsageError} without an address or a key, or if another process uses the key.
  */
 export async function openService(
   { url, rpm, share, minSpeed, maxResponseMinutes }: ServiceOptions,
   lake: Lake,
   purpose: string,
+  signal?: AbortSignal,
 ): Promise<OpenService> {
   const { host, baseUrl, apiKey } = checkService({ url });
   const clock = systemClock;
   const limits = await limitsOf(lake, host, apiKey);
   if (limits.note !== undefined) note(limits.note);
   const lock = await holdKey({ folder: join(stateFolder(), "keys"), host, apiKey, share, purpose, clock });
+  const place = await keysPlace(lake);
+  const shares =
+    place &&
+    (await joinKey(place, { host, apiKey, share, purpose, signal }).catch(async (error: unknown) => {
+      await lock.release();
+      throw error;
+    }));
   const client = new ServiceClient({
     baseUrl,
     apiKey,
     clock,
-    share,
+    share: shares?.share ?? share,
+    right: shares,
     requestsPerMinute: rpm,
     learned: limits.limits.requestsPerMinute,
-    sentBefore: lock.sentBefore,
+    // A part of a shared key comes with the requests that were sent with it.
+    sentBefore: shares === undefined ? lock.sentBefore : undefined,
     limits: {
       ...(minSpeed !== undefined && { minBytesPerSecond: minSpeed }),
       ...(maxResponseMinutes !== undefined && { maxResponseMs: maxResponseMinutes * MINUTE_MS }),
@@ -114,16 +129,49 @@ export async function openService(
       limits.learn({ requestsPerMinute: { [group]: requestsPerMinute } }),
   });
   lock.report(() => client.sentLately());
+  shares?.watch({
+    sentLately: () => client.sentLately(),
+    setShare: (part, taken) => client.setShare(part, taken),
+  });
   return {
     client,
     limits,
-    lost: lock.lost,
+    lost: shares === undefined ? lock.lost : AbortSignal.any([lock.lost, shares.lost]),
     async close() {
       await client.close();
+      await shares?.release().catch((error: unknown) => note(`key for ${host}: ${messageOf(error)}`));
       await lock.release();
       await limits.saved().catch((error: unknown) => note(`limits of ${host}: ${messageOf(error)}`));
     },
   };
+}
+
+/** Waits for a part of a key that several machines use, and says for whom. */
+async function joinKey(
+  place: Storage,
+  {
+    host,
+    apiKey,
+    share,
+    purpose,
+    signal,
+  }: {
+    readonly host: string;
+    readonly apiKey: string;
+    readonly share: number | undefined;
+    readonly purpose: string;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<KeyShares> {
+  return KeyShares.join({
+    store: place.leases(`keys/${await keyNameOf(host, apiKey)}`),
+    host,
+    ask: share,
+    purpose,
+    clock: systemClock,
+    signal,
+    onWait: (holders) => note(`the key for ${host} is used by ${holders}: waiting for a part of it`),
+  });
 }
 
 /** What a lake knows of a service; the caps are those of the key. */

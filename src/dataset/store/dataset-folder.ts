@@ -64,10 +64,10 @@ export async function recoverFolder(folder: string): Promise<void> {
   const names = await readdir(dirname(folder)).catch((): string[] => []);
   const start = `.${basename(folder)}.`;
   for (const name of names.filter((one) => one.startsWith(start))) {
-    const [, kind, host = "", pid] =
+    const [, kind, machine = "", pid] =
       /^(draft|old)-(.+)-(\d+)-[0-9a-f-]{36}$/.exec(name.slice(start.length)) ?? [];
     // Processes of another machine cannot be checked from here.
-    if (kind === undefined || stateOf({ host, pid: Number(pid) }) !== "ended") continue;
+    if (kind === undefined || stateOf({ host: "", machine, pid: Number(pid) }) !== "ended") continue;
     const path = join(dirname(folder), name);
     if (kind === "old" && !existsSync(folder)) await rename(path, folder).catch(unlessMissing);
     else await rm(path, { recursive: true, force: true });
@@ -76,8 +76,8 @@ export async function recoverFolder(folder: string): Promise<void> {
 
 /** A new name for an unfinished folder: it names the process that owns it. */
 function beside(folder: string, kind: "draft" | "old"): string {
-  const { host, pid } = thisProcess();
-  return join(dirname(folder), `.${basename(folder)}.${kind}-${host}-${pid}-${randomUUID()}`);
+  const { machine, pid } = thisProcess();
+  return join(dirname(folder), `.${basename(folder)}.${kind}-${machine}-${pid}-${randomUUID()}`);
 }
 
 /** Another process may have restored, or removed, the same folder at the same time. */

@@ -66,8 +66,9 @@ export class RequestSender {
     read: (body: AsyncIterable<Uint8Array>, requestId: string) => Promise<T>,
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<PendingResponse<T> | undefined> {
-    const { client, clock, signal } = this.#context;
+    const { client, clock, signal, fence } = this.#context;
     await this.#breaker.ready(this.#unsent);
+    await fence?.confirm();
     await this.#expectSpace(purpose.bars ?? 0);
     this.#unsent.throwIfAborted();
     const asked = this.#ledger.newRequest(ask.endpoint, purpose);
@@ -81,7 +82,8 @@ export class RequestSender {
         ask,
         (body) => read(body, requestId),
         signal,
-        (attempt) => {
+        async (attempt) => {
+          await fence?.confirm();
           asked.attempts = attempt;
         },
         this.#unsent,

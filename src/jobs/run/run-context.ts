@@ -5,6 +5,7 @@ import type { Lake } from "../../lake/lake.js";
 import type { Rejects } from "../../lake/land/rejects.js";
 import type { LandOptions } from "../../lake/land/upsert.js";
 import type { FreeBytes } from "../../lake/local/free-space.js";
+import type { Fence } from "../../lake/log/fence.js";
 import type { Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import type { RequestSizeLimits } from "./request-size-limits.js";
@@ -27,6 +28,8 @@ export interface RunParts {
   /** Limits that the service has shown. */
   readonly limits: RequestSizeLimits;
   readonly freeBytes: FreeBytes;
+  /** The right to ask and to land, where runs on other machines may have it. @default not needed */
+  readonly fence?: Fence | undefined;
   /** By how many milliseconds this machine's clock is ahead of the service's. @default 0 */
   readonly clockAheadMs?: number | undefined;
 }
@@ -64,8 +67,9 @@ export function runContext(parts: RunParts): RunContext {
 export function landOptions({
   runId,
   clock,
-}: Pick<RunContext, "runId"> & { readonly clock: Pick<Clock, "now"> }): LandOptions {
-  return { operation: "INGEST", runId, now: clock.now() };
+  fence,
+}: Pick<RunContext, "runId" | "fence"> & { readonly clock: Pick<Clock, "now"> }): LandOptions {
+  return { operation: "INGEST", runId, now: clock.now(), fence };
 }
 
 /** Duration of a run so far in milliseconds; setting the machine's clock does not change it. */

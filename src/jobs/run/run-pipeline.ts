@@ -13,6 +13,7 @@ import { CALENDAR_SYMBOLS } from "../../lake/land/trading-days.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { type FreeBytes, freeBytesOf } from "../../lake/local/free-space.js";
 import { publish } from "../../lake/publish.js";
+import { type RunLease, takeRun } from "../../lake/requests/run-lease.js";
 import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
@@ -29,9 +30,10 @@ import { recoverResponses } from "../spool/recover-responses.js";
 import { RequestSizeLimits } from "./request-size-limits.js";
 import { closeRun, openRun, type Run } from "./run.js";
 import type { RunContext } from "./run-context.js";
-import type { Progress } from "./run-progress.js";
+import { type Progress, RunProgress } from "./run-progress.js";
 import { recordRun } from "./run-record.js";
 import { type RunReport, reportOf } from "./run-report.js";
+import { runSubject } from "./run-subject.js";
 
 export type { RunReport };
 
@@ -65,6 +67,11 @@ export interface RunEnvironment {
   readonly clock: Clock;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
+  /**
+   * Whether a run waits for another one, maybe on another machine, that asks for the same, where the work cannot be
+   * shared. @default false: it throws
+   */
+  readonly waits?: boolean;
   /** Gives the free bytes of the lake's disk. @default those of its file system */
   readonly freeBytes?: FreeBytes;
 }
@@ -101,19 +108,39 @@ async function runOnce(
   environment: RunEnvironment,
   clockAheadMs: number,
 ): Promise<{ readonly report: RunReport; readonly failed: unknown }> {
-  const { lake, client, clock } = environment;
+  const { lake, clock } = environment;
   const signal = environment.signal ?? new AbortController().signal;
-  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
   const runId = newRunId(clock.now());
+  const lease = lake.isShared ? await leaseOf(pipeline, options, environment, runId) : undefined;
+  try {
+    return await runLeased(pipeline, options, environment, { runId, signal, clockAheadMs, fence: lease });
+  } finally {
+    // The lease of a run that ended may stay until it is silent for too long.
+    await lease?.release().catch(() => {});
+  }
+}
+
+/** Runs a pipeline once, with the lease that it may need. */
+async function runLeased(
+  pipeline: Pipeline,
+  options: RunOptions,
+  environment: RunEnvironment,
+  {
+    clockAheadMs,
+    ...leased
+  }: Pick<RunContext, "runId" | "signal" | "fence"> & { readonly clockAheadMs: number },
+): Promise<{ readonly report: RunReport; readonly failed: unknown }> {
+  const { lake, client, clock } = environment;
+  const { runId, signal } = leased;
+  using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
   const parts = {
+    ...leased,
     lake,
     session,
     rejects: new Rejects(session, runId),
     client,
     clock,
-    runId,
     pipeline: pipeline.name,
-    signal,
     limits: new RequestSizeLimits(environment.limits?.limits, (facts) => environment.limits?.learn(facts)),
     freeBytes: environment.freeBytes ?? freeBytesOf,
     ...(clockAheadMs > 0 && { clockAheadMs }),
@@ -150,6 +177,19 @@ async function runOnce(
   await closeRun(run);
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return { report: report(), failed };
+}
+
+/** Leases what a run asks for. @throws {RunInUseError} where another run has a part of it. */
+function leaseOf(
+  pipeline: Pipeline,
+  options: RunOptions,
+  { lake, clock, waits, signal, onProgress }: RunEnvironment,
+  runId: string,
+): Promise<RunLease> {
+  const subject = { ...runSubject(pipeline, options), runId };
+  const progress = new RunProgress(onProgress ?? (() => {}));
+  const onWait = (holders: string): void => progress.doing(`waiting for ${holders}`);
+  return takeRun(lake, subject, { clock, waits, signal, onWait });
 }
 
 /** Plans a pipeline of bars without a request; undefined for other kinds, whose requests depend on responses. */

@@ -28,6 +28,7 @@ export function scheduleMetrics(
   states: readonly PipelineState[],
   clock: Pick<Clock, "now">,
   isTradingDay: IsTradingDay,
+  isLeading: () => boolean = () => true,
 ): ScheduleMetrics {
   const registry = new Registry();
   const registers = [registry];
@@ -38,7 +39,8 @@ export function scheduleMetrics(
   const gauge = (name: string, help: string, valueOf: (state: PipelineState) => number | undefined): void => {
     const collect = function (this: Gauge<"pipeline">): void {
       this.reset();
-      for (const state of states) {
+      // Only the schedule that leads knows how the pipelines are.
+      for (const state of isLeading() ? states : []) {
         const value = valueOf(state);
         if (value !== undefined) this.set({ pipeline: state.pipeline.name }, value);
       }
@@ -73,6 +75,16 @@ export function scheduleMetrics(
     seconds(nextDue(pipeline.schedule, clock.now(), isTradingDay)),
   );
   registry.registerMetric(lastStatus(states));
+  registry.registerMetric(
+    new Gauge({
+      name: "barlake_schedule_leading",
+      help: "1 where this schedule runs the pipelines, 0 where it stands by for one of another machine.",
+      registers: [],
+      collect() {
+        this.set(Number(isLeading()));
+      },
+    }),
+  );
   let damaged = 0;
   const damagedGauge = new Gauge({
     name: "barlake_damaged_files",

@@ -13,6 +13,8 @@ export interface MonitorOptions {
   readonly clock: Pick<Clock, "now">;
   readonly isTradingDay: IsTradingDay;
   readonly metrics: ScheduleMetrics;
+  /** The schedule of another machine that leads; undefined while this one does. @default always this one */
+  readonly leader?: () => string | undefined;
 }
 
 /** A running monitor. */
@@ -23,17 +25,19 @@ export interface Monitor {
 
 /**
  * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline is well and no damaged file was
- * found in the lake, else 503 with the reasons.
+ * found in the lake, else 503 with the reasons. While another machine leads it is 200, with the leader's name.
  *
  * @throws {BarlakeError} where it cannot listen on the address.
  */
 export async function startMonitor(
   states: readonly PipelineState[],
-  { host, port, clock, isTradingDay, metrics }: MonitorOptions,
+  { host, port, clock, isTradingDay, metrics, leader }: MonitorOptions,
 ): Promise<Monitor> {
   const app = fastify({ forceCloseConnections: true });
   app.get("/metrics", async (_, reply) => reply.type(metrics.contentType).send(await metrics.text()));
   app.get("/healthz", async (_, reply) => {
+    const other = leader?.();
+    if (other !== undefined) return reply.send({ status: "standby", leader: other });
     const pipelines = states.flatMap((state) => {
       const reason = complaintOf(state, clock.now(), isTradingDay);
       return reason === undefined ? [] : [{ pipeline: state.pipeline.name, reason }];

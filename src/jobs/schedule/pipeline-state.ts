@@ -43,6 +43,32 @@ export function initialStates(
 }
 
 /**
+ * Brings the states up to date with runs of other machines, before this one leads.
+ *
+ * @param standbySince epoch milliseconds: what became due since then was not missed, but not led by anyone.
+ */
+export function catchUpWith(
+  states: readonly PipelineState[],
+  lastRuns: ReadonlyMap<string, LastRun>,
+  { missed, neverRun }: CatchUp,
+  standbySince: number,
+  now: number,
+): void {
+  const pipelines = states.map(({ pipeline }) => pipeline);
+  for (const [index, fresh] of initialStates(
+    pipelines,
+    lastRuns,
+    { missed: true, neverRun },
+    now,
+  ).entries()) {
+    const state = states[index] as PipelineState;
+    const since = neverRun || fresh.last !== undefined ? fresh.servedUntil : Math.min(standbySince, now);
+    state.servedUntil = missed ? since : Math.max(since, standbySince);
+    state.last = fresh.last;
+  }
+}
+
+/**
  * The end (exclusive) of the due times that the last run served; an interrupted run serves none. Undefined where there
  * was no run.
  */

@@ -30,6 +30,12 @@ export interface ScheduleEnvironment {
   /** Ends the schedule, and the current run. */
   readonly signal: AbortSignal;
   readonly isTradingDay: IsTradingDay;
+  /**
+   * Whether this schedule may begin something now: false where another one may lead, or that cannot be found out.
+   *
+   * @default it always may
+   */
+  readonly mayRun?: () => Promise<boolean>;
   /** Runs a pipeline; an error ends only that run. */
   readonly run: (pipeline: Pipeline) => Promise<RunReport>;
   /** Runs once a day, when no pipeline is due. @default none */
@@ -40,6 +46,8 @@ export interface ScheduleEnvironment {
 
 /** Longest sleep: after a suspension, or a change of the clock, due pipelines are found soon. */
 const LONGEST_SLEEP_MS = MINUTE_MS;
+/** Pause of a schedule that may begin nothing. */
+const ASK_AGAIN_MS = 5000;
 
 /**
  * Runs pipelines at their times until the signal aborts. One runs after another, because they share a key; a pipeline
@@ -51,9 +59,13 @@ export async function runSchedule(
   states: readonly PipelineState[],
   environment: ScheduleEnvironment,
 ): Promise<void> {
-  const { clock, signal, isTradingDay, onEvent } = environment;
+  const { clock, signal, isTradingDay, onEvent, mayRun } = environment;
   let reported = "";
   while (!signal.aborted) {
+    if ((await mayRun?.()) === false) {
+      await clock.sleep(ASK_AGAIN_MS, signal).catch(unlessAborted(signal));
+      continue;
+    }
     const [due] = dueStates(states, clock.now(), isTradingDay);
     if (due !== undefined) {
       await runOne(due, environment);
@@ -90,7 +102,7 @@ export async function runDue(
 ): Promise<RunOutcome[]> {
   const outcomes: RunOutcome[] = [];
   for (const state of dueStates(states, environment.clock.now(), environment.isTradingDay)) {
-    if (environment.signal.aborted) break;
+    if (environment.signal.aborted || (await environment.mayRun?.()) === false) break;
     outcomes.push(await runOne(state, environment));
   }
   await scrubWhenDue(environment);

@@ -10,6 +10,7 @@ import type { Lake } from "../lake.js";
 import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction, txnAction } from "../log/commit-actions.js";
 import type { Action } from "../log/delta-actions.js";
+import type { Fence } from "../log/fence.js";
 import { schemaActions } from "../log/schema-actions.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { findChanges, type RowChange } from "./changes.js";
@@ -43,6 +44,8 @@ export interface LandOptions {
    * @default none
    */
   readonly responses?: readonly string[];
+  /** The right to commit. @default it needs none */
+  readonly fence?: Fence | undefined;
 }
 
 /** Most attempts at a landing while other writers change the rows that it was compared with. */
@@ -163,6 +166,7 @@ async function landOn(
     stillHolds: (newest) =>
       newest.metaData === base.metaData && !hasLanded(newest, options) && !isTouched(landing, newest),
     now: options.now,
+    fence: options.fence,
   });
   if (after !== undefined) return { ...report, filesAdded: adds.length, version: after.version };
   await deleteDataFiles(lake.storage, table, adds);

@@ -5,6 +5,7 @@ import type { Storage } from "../storage/storage.js";
 import { CHECKPOINT_INTERVAL, writeCheckpoint } from "./checkpoint.js";
 import type { Action } from "./delta-actions.js";
 import { checkWritable } from "./delta-protocol.js";
+import { expectUnfenced, type Fence } from "./fence.js";
 import { commitFile, hasAllBehind, listLog } from "./log-files.js";
 import { readLog } from "./read-log.js";
 import { Draft, decodePath, emptySnapshot, type Snapshot } from "./snapshot.js";
@@ -19,6 +20,8 @@ export interface PendingCommit {
   readonly stillHolds: (newest: Snapshot) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** The right to commit, which is confirmed before each attempt. @default it needs none */
+  readonly fence?: Fence | undefined;
 }
 
 /**
@@ -26,15 +29,17 @@ export interface PendingCommit {
  * files are not written again.
  *
  * @returns the table afterwards, or undefined where another commit conflicts: then nothing was committed.
- * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
+ * @throws {CommitConflict} when other writers were first at every attempt, and {FencedError} where the right to commit
+ *   was taken over. Then nothing was committed.
  */
 export async function commitWithRetries(
   lake: Lake,
   base: Snapshot,
-  { actions, stillHolds, now }: PendingCommit,
+  { actions, stillHolds, now, fence }: PendingCommit,
 ): Promise<Snapshot | undefined> {
   let newest = base;
   for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
+    if (fence !== undefined) await expectUnfenced(newest, fence);
     const after = await commit(lake, newest, actions, now);
     if (after !== undefined) {
       lake.remember(after);

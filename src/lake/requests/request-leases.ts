@@ -3,7 +3,7 @@ import { systemClock } from "../../client/system-clock.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import { Leases } from "../../lease/leases.js";
-import { thisProcess } from "../../lease/owner.js";
+import { ownerShape, thisProcess } from "../../lease/owner.js";
 import type { Storage } from "../storage/storage.js";
 
 /** Folder of the lake for the leases of its runs, one file for each lease. */
@@ -22,8 +22,7 @@ export interface Subject {
 
 const contentShape = z.object({
   runId: z.string(),
-  host: z.string(),
-  pid: z.int().positive(),
+  ...ownerShape.shape,
   dataset: z.string(),
   symbols: z.array(z.string()),
   window: z.object({ start: z.number(), end: z.number() }).optional(),
@@ -44,11 +43,7 @@ export class RequestLeases {
   readonly #store: LeaseStore;
   readonly #leases: Leases<Content>;
 
-  constructor(
-    { storage }: { readonly storage: Storage },
-    runId: string,
-    clock: Pick<Clock, "sleep"> = systemClock,
-  ) {
+  constructor({ storage }: { readonly storage: Storage }, runId: string, clock: Clock = systemClock) {
     this.#runId = runId;
     this.#store = storage.leases(FOLDER);
     const ownerOf = (content: Content): Content => content;

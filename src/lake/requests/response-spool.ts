@@ -9,7 +9,7 @@ import { LakeError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { folderLeases } from "../../lease/folder-leases.js";
 import { Leases } from "../../lease/leases.js";
-import { type Owner, thisProcess } from "../../lease/owner.js";
+import { type Owner, ownerShape, thisProcess } from "../../lease/owner.js";
 import { syncFolder, writing } from "../local/durable-file.js";
 import type { LakePlaces, WorkFolder } from "../local/work-folder.js";
 import { STALE_RUN_MS } from "./request-leases.js";
@@ -20,7 +20,6 @@ const EARLIER_FOLDER = "answers";
 const NOTE = ".json";
 /** The lease of the process that has a folder. It moves with the folder to the process that takes it over. */
 const OWNER = "owner";
-const ownerShape = z.object({ host: z.string(), pid: z.int() });
 const BODY = ".body";
 
 /** Folder of damaged responses, one folder for each run. */
@@ -50,7 +49,7 @@ export class ResponseSpool {
   #owned: Promise<void> | undefined;
   #isOwner = false;
 
-  private constructor(work: WorkFolder, name: string, clock: Pick<Clock, "sleep">) {
+  private constructor(work: WorkFolder, name: string, clock: Clock) {
     this.#work = work;
     this.#folder = join(work.path, FOLDER, name);
     this.#lease = leaseOf(this.#folder, work, clock);
@@ -69,7 +68,7 @@ export class ResponseSpool {
   static async takeOver(
     { work }: Pick<LakePlaces, "work">,
     runId: string,
-    clock: Pick<Clock, "sleep"> = systemClock,
+    clock: Clock = systemClock,
   ): Promise<ResponseSpool[]> {
     const stores: ResponseSpool[] = [];
     for (const folder of [...(await foldersIn(work, EARLIER_FOLDER)), ...(await foldersIn(work, FOLDER))]) {
@@ -187,8 +186,8 @@ export class ResponseSpool {
   }
 }
 
-/** The leases of a folder. There is one: the owner's. */
-function leaseOf(folder: string, { staging }: WorkFolder, clock: Pick<Clock, "sleep">): Leases<Owner> {
+/** The leases of a folder: the one of its owner. */
+function leaseOf(folder: string, { staging }: WorkFolder, clock: Clock): Leases<Owner> {
   const kind = { content: ownerShape, ownerOf: (owner: Owner) => owner, staleMs: STALE_RUN_MS };
   return new Leases(folderLeases(folder, { timeFolder: staging }), kind, clock);
 }

@@ -1,5 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { systemClock } from "../../client/system-clock.js";
 import { type Clock, DAY_MS } from "../../core/time.js";
+import { type AcquireRule, acquireLease } from "../../lease/acquire-lease.js";
+import { type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
+import { ownerShape, thisProcess } from "../../lease/owner.js";
 import type { Period } from "../../market/period.js";
 import type { EndpointGroup } from "../../wire/endpoints.js";
 import type { Storage } from "../storage/storage.js";
@@ -134,8 +139,8 @@ function loweredCaps(
 }
 
 /**
- * Adds learned limits of a service to those in the lake. If two processes do so at the same time, one may overwrite the
- * values of the other: those are then learned again.
+ * Adds learned limits of a service to those in the lake. Processes that do so at the same time, on whatever machine, do
+ * it one after the other, so that none overwrites what another one has learned.
  *
  * @param learned whole numbers above 0.
  * @param now epoch milliseconds.
@@ -146,20 +151,50 @@ export async function saveServiceLimits(
   learned: Partial<ServiceLimits>,
   now: number,
 ): Promise<void> {
-  const known = freshOf((await readFile(storage, host)).file, now);
+  const turn = await turnToSave(storage);
+  try {
+    const file = merged((await readFile(storage, host)).file, keyId, learned, now);
+    if (await turn.renew()) await storage.put(limitsPath(host), `${JSON.stringify(file, undefined, 2)}\n`);
+  } finally {
+    await turn.release();
+  }
+}
+
+/** The content of the file with what was learned now. */
+function merged(before: LimitsFile, keyId: string, learned: Partial<ServiceLimits>, now: number): LimitsFile {
+  const known = freshOf(before, now);
   const learnedAt = new Date(now).toISOString();
   const caps = loweredCaps(keyId, learned.rowCap ?? {}, known.rowCap);
-  const merged = (kind: keyof ServiceLimits): LimitsFile[keyof LimitsFile] => {
+  const of = (kind: keyof ServiceLimits): LimitsFile[keyof LimitsFile] => {
     const values = kind === "rowCap" ? caps : (learned[kind] ?? {});
     const added = Object.entries(values).map(([name, value]) => [name, { value, learnedAt }]);
     return { ...known[kind], ...Object.fromEntries(added) };
   };
-  const file = limitsFile.parse({
-    requestsPerMinute: merged("requestsPerMinute"),
-    symbolsPerRequest: merged("symbolsPerRequest"),
-    rowCap: merged("rowCap"),
+  return limitsFile.parse({
+    requestsPerMinute: of("requestsPerMinute"),
+    symbolsPerRequest: of("symbolsPerRequest"),
+    rowCap: of("rowCap"),
   });
-  await storage.put(limitsPath(host), `${JSON.stringify(file, undefined, 2)}\n`);
+}
+
+const turnShape = z.object({ ...ownerShape.shape, since: z.number(), id: z.string() });
+type Turn = z.infer<typeof turnShape>;
+const TURN: LeaseKind<Turn> = {
+  content: turnShape,
+  ownerOf: (content) => content,
+  staleMs: 30_000,
+};
+
+/** Waits until no other process changes the limits. */
+async function turnToSave(storage: Storage): Promise<OwnLease> {
+  const content = { ...thisProcess(), since: systemClock.now(), id: randomUUID() };
+  const rule: AcquireRule<Turn> = {
+    fits: (others) => others.length === 0,
+    rankOf: ({ since, id }) => `${since} ${id}`,
+    expectFree: () => {},
+  };
+  const leases = new Leases(storage.leases("leases/limits"), TURN, systemClock);
+  return (await acquireLease(leases, content, rule, { clock: systemClock })).lease;
 }
 
 async function readFile(

@@ -9,7 +9,7 @@ import { acquireLease } from "../../lease/acquire-lease.js";
 import { folderLeases } from "../../lease/folder-leases.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import { type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
-import { thisProcess } from "../../lease/owner.js";
+import { ownerShape, thisProcess } from "../../lease/owner.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Caller, KeyRing } from "./key-ring.js";
 
@@ -206,7 +206,7 @@ async function stampOf(path: string): Promise<string> {
   return facts === undefined ? "none" : `${facts.ino} ${facts.mtimeNs} ${facts.size}`;
 }
 
-const changeShape = z.object({ host: z.string(), pid: z.int(), since: z.number(), id: z.string() });
+const changeShape = z.object({ ...ownerShape.shape, since: z.number(), id: z.string() });
 type Change = z.infer<typeof changeShape>;
 /** A command that was stopped in the middle of a change goes on with it: a running process counts as alive. */
 const CHANGE: LeaseKind<Change> = {

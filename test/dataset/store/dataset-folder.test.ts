@@ -1,13 +1,13 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeFolder, recoverFolder } from "../../../src/dataset/store/dataset-folder.js";
+import { thisProcess } from "../../../src/lease/owner.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 const ID = "00000000-0000-4000-8000-000000000000";
 /** A process that cannot be: its number is above all that there are. */
-const ENDED = `${hostname()}-${2 ** 22 + 1}-${ID}`;
+const ENDED = `${thisProcess().machine}-${2 ** 22 + 1}-${ID}`;
 
 /** Makes a folder with one file. */
 function folderWith(path: string): void {
@@ -32,7 +32,7 @@ test("the folder that a killed process had moved away is restored, by several pr
 });
 
 test.each([
-  ["a process that runs", `${hostname()}-${process.pid}-${ID}`],
+  ["a process that runs", `${thisProcess().machine}-${process.pid}-${ID}`],
   ["a process of another machine", `elsewhere-1-${ID}`],
 ])("the unfinished folders of %s stay", async (_, owner) => {
   const place = temporaryFolder();

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { Clock } from "../../../src/core/time.js";
 import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { timeIn } from "../../../src/lease/folder-leases.js";
@@ -20,10 +21,11 @@ function stopHeartbeats(): void {
 }
 
 /** A clock whose sleep runs something instead. */
-function sleeping(doing: () => Promise<void>): { slept: number[]; sleep: (ms: number) => Promise<void> } {
+function sleeping(doing: () => Promise<void>): Clock & { slept: number[] } {
   const slept: number[] = [];
   return {
     slept,
+    now: () => 0,
     sleep: async (ms) => {
       slept.push(ms);
       await doing();

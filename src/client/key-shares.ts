@@ -1,0 +1,293 @@
+import { randomUUID } from "node:crypto";
+import { UsageError } from "../core/errors.js";
+import type { Clock } from "../core/time.js";
+import type { LeaseStore } from "../lease/lease-store.js";
+import { type Lease, Leases, type OwnLease } from "../lease/leases.js";
+import { thisProcess } from "../lease/owner.js";
+import { divideQuota } from "../plan/quota/divide-quota.js";
+import type { Sent } from "./key-claims.js";
+import type { Taken } from "./key-quota.js";
+import {
+  ENDED,
+  fitsBeside,
+  fromStoreTimes,
+  holdersText,
+  partsOf,
+  type ShareRecord,
+  shareKind,
+  type TwoClocks,
+  toStoreTimes,
+} from "./key-share-records.js";
+
+/** Time between two looks of a user of the key, and of one that waits for its part. */
+const LOOK_MS = 5000;
+const WAITING_LOOK_MS = 1000;
+/** Pause before a key whose part cannot be confirmed is tried again. */
+const RETRY_MS = 1000;
+/** A smaller difference of a part is not worth a change. */
+const LEAST_CHANGE = 1e-6;
+
+export interface KeySharesOptions {
+  /** Where all machines keep the records of this key. */
+  readonly store: LeaseStore;
+  /** Host of the service, for messages. */
+  readonly host: string;
+  /** The largest part that is asked for, above 0, up to 1. @default 1 */
+  readonly ask?: number | undefined;
+  /** What the key is used for, shown to others. */
+  readonly purpose: string;
+  readonly clock: Clock;
+  /** Ends the wait for a part. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called while others have the whole key, with their names. */
+  readonly onWait?: (holders: string) => void;
+}
+
+/** The quota that a part of the key applies to. */
+export interface SharedQuota {
+  sentLately(): Sent;
+  /**
+   * Applies another part.
+   *
+   * @param sent requests of others that count for what was added. @param died parts of users that died, and the latest
+   *   time of their requests.
+   * @returns own requests that no longer count for this part, and so for the users that get the rest.
+   */
+  setShare(share: number, taken: Taken): Sent;
+}
+
+const NOTHING: Taken = { sent: {}, died: [] };
+
+/**
+ * A user's part of a key that several machines use. The parts are divided again only when a user comes, ends or dies: each
+ * user looks every five seconds, gives up what is too much, and takes what is free. A part is a record; to change it is
+ * to create the record of the new part and to remove the old one, so that the parts never add up to more than the key.
+ *
+ * A part that changes hands takes its requests of the last minute with it: whoever gets it counts them as its own.
+ */
+export class KeyShares {
+  readonly #options: KeySharesOptions;
+  readonly #leases: Leases<ShareRecord>;
+  readonly #holder = randomUUID();
+  readonly #since: string;
+  /** Records whose requests were counted already. */
+  readonly #counted = new Set<string>();
+  readonly #ending = new AbortController();
+  readonly #lost = new AbortController();
+  #lease: OwnLease | undefined;
+  #share = 0;
+  #quota: SharedQuota | undefined;
+  #first: Taken = NOTHING;
+  /** Requests that count for others, by the store's clock. */
+  #given: ShareRecord["sent"] = {};
+  #watching: Promise<void> = Promise.resolve();
+
+  private constructor(options: KeySharesOptions) {
+    this.#options = options;
+    this.#since = new Date(options.clock.now()).toISOString();
+    this.#leases = new Leases(options.store, shareKind(options.store), options.clock);
+  }
+
+  /** Waits for a part of the key: others give it up when they see that this user waits. @throws the signal's reason. */
+  static async join(options: KeySharesOptions): Promise<KeyShares> {
+    const shares = new KeyShares(options);
+    try {
+      await shares.#join();
+      return shares;
+    } catch (error) {
+      await shares.#leases.close().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** The current part. */
+  get share(): number {
+    return this.#share;
+  }
+
+  /** Aborts with a {@link UsageError} when others took this user for dead. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** Whether the part is surely this user's now. */
+  get isReady(): boolean {
+    return this.#lease?.isValid === true;
+  }
+
+  /** Applies the part to a quota, now and whenever it changes. */
+  watch(quota: SharedQuota): void {
+    this.#quota = quota;
+    quota.setShare(this.#share, this.#first);
+    this.#watching = this.#watch();
+  }
+
+  /** Waits until the part is surely this user's: while the store cannot be reached, nothing may be sent. */
+  async ready(signal?: AbortSignal): Promise<void> {
+    while (!this.isReady) {
+      this.lost.throwIfAborted();
+      const isThere = await this.#lease?.renew().catch(() => undefined);
+      if (isThere === false) this.#lose();
+      else if (isThere === undefined) await this.#options.clock.sleep(RETRY_MS, signal);
+    }
+  }
+
+  /** Gives the part up; what was sent lately counts for whoever gets it. */
+  async release(): Promise<void> {
+    this.#ending.abort();
+    await this.#watching;
+    if (this.#lease === undefined || this.#lost.signal.aborted) return;
+    try {
+      const own = toStoreTimes(this.#quota?.sentLately() ?? {}, await this.#clocks());
+      const sent = merged(this.#given, own);
+      if (Object.values(sent).some((times) => times.length > 0))
+        await this.#options.store.create(
+          `${this.#lease.id}-ended`,
+          JSON.stringify({ ...this.#record(0, sent), ...ENDED }),
+          "acquired",
+        );
+    } finally {
+      await this.#leases.close();
+    }
+  }
+
+  async #watch(): Promise<void> {
+    const { clock } = this.#options;
+    while (!this.#ending.signal.aborted && !this.#lost.signal.aborted) {
+      await clock.sleep(LOOK_MS, this.#ending.signal).catch(() => {});
+      if (this.#ending.signal.aborted) return;
+      // Where the store cannot be reached, the part becomes invalid in time.
+      await this.#look().catch(() => {});
+    }
+  }
+
+  async #join(): Promise<void> {
+    const { clock, signal, onWait } = this.#options;
+    let own: OwnLease | undefined;
+    let share = 0;
+    let reported = "";
+    for (;;) {
+      signal?.throwIfAborted();
+      const target = this.#targetBeside(await this.#leases.others());
+      if (own === undefined || target < share - LEAST_CHANGE || !(await own.renew())) {
+        await own?.release();
+        own = await this.#leases.add(this.#record(target), { state: "waiting" });
+        share = target;
+      }
+      const others = await this.#leases.others();
+      const isFair = share <= this.#targetBeside(others) + LEAST_CHANGE;
+      if (isFair && fitsBeside(share, others) && (await own.acquire())) return this.#hold(own, share);
+      const holders = holdersText(others);
+      if (isFair && holders !== reported) onWait?.((reported = holders));
+      await clock.sleep(WAITING_LOOK_MS, signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    if ((await this.#lease?.renew()) === false) return this.#lose();
+    const others = await this.#leases.others();
+    const target = this.#targetBeside(others);
+    if (target < this.#share - LEAST_CHANGE) await this.#give(target);
+    else if (target > this.#share + LEAST_CHANGE && fitsBeside(target, others)) await this.#grow(target);
+  }
+
+  /** The part that this user should have, as all users calculate it. */
+  #targetBeside(others: readonly Lease<ShareRecord>[]): number {
+    const ask = this.#options.ask ?? 1;
+    const parts = divideQuota([...partsOf(others).values(), { holder: this.#holder, ask }]);
+    return parts.get(this.#holder) ?? 0;
+  }
+
+  /** Gives up a part: first nothing more is sent with it, then others see it. */
+  async #give(share: number): Promise<void> {
+    const before = this.#lease;
+    const excess = this.#quota?.setShare(share, NOTHING) ?? {};
+    this.#given = merged(this.#given, toStoreTimes(excess, await this.#clocks()));
+    const own = await this.#leases.add(this.#record(share, this.#given));
+    this.#own(own, share);
+    await before?.release();
+  }
+
+  /** Takes a part that is free, unless another user is about to take it. */
+  async #grow(share: number): Promise<void> {
+    const before = this.#lease;
+    const own = await this.#leases.add(this.#record(share), { state: "waiting" });
+    const others = await this.#leases.others();
+    const isFree = fitsBeside(share, others) && share <= this.#targetBeside(others) + LEAST_CHANGE;
+    if (!isFree || !(await own.acquire())) return own.release();
+    await this.#hold(own, share);
+    await before?.release();
+  }
+
+  /** Has a part from now on, and counts what was sent with it before. */
+  async #hold(own: OwnLease, share: number): Promise<void> {
+    const taken = await this.#takenFrom();
+    this.#given = {};
+    this.#own(own, share);
+    if (this.#quota === undefined) this.#first = taken;
+    else this.#quota.setShare(share, taken);
+  }
+
+  #own(lease: OwnLease, share: number): void {
+    [this.#lease, this.#share] = [lease, share];
+    const lose = (): void => {
+      if (this.#lease === lease) this.#lose();
+    };
+    if (lease.lost.aborted) lose();
+    else lease.lost.addEventListener("abort", lose, { once: true });
+  }
+
+  /** What the users that gave something up, ended or died have sent. */
+  async #takenFrom(): Promise<Taken> {
+    const { store } = this.#options;
+    const clocks = await this.#clocks();
+    const sent: Record<string, number[]> = {};
+    const died: { share: number; at: number }[] = [];
+    // Own records are among them: what this user gave up before, it may take again.
+    for (const id of await store.ids()) {
+      const record = this.#counted.has(id) ? undefined : await store.read(id);
+      const content = record && shareKind(store).content.safeParse(parsed(record.text)).data;
+      if (content === undefined) continue;
+      this.#counted.add(id);
+      for (const [group, times] of Object.entries(content.sent))
+        sent[group] = [...(sent[group] ?? []), ...fromStoreTimes(times, clocks)];
+      const [at] = fromStoreTimes(content.died === undefined ? [] : [content.died.at], clocks);
+      if (content.died !== undefined && at !== undefined) died.push({ share: content.died.share, at });
+    }
+    return { sent, died };
+  }
+
+  #record(share: number, sent: ShareRecord["sent"] = {}): ShareRecord {
+    const { ask = 1, purpose } = this.#options;
+    return { ...thisProcess(), holder: this.#holder, purpose, since: this.#since, ask, share, sent };
+  }
+
+  async #clocks(): Promise<TwoClocks> {
+    const { clock, store } = this.#options;
+    return { here: clock.now(), store: await store.now() };
+  }
+
+  #lose(): void {
+    const { host } = this.#options;
+    this.#lost.abort(
+      new UsageError(`key for ${host} was taken over: this process gave no sign of life for too long`, {
+        hint: "run it again; it goes on where it stopped",
+      }),
+    );
+  }
+}
+
+function merged(one: ShareRecord["sent"], other: ShareRecord["sent"]): ShareRecord["sent"] {
+  const groups = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return Object.fromEntries(
+    [...groups].map((group) => [group, [...(one[group] ?? []), ...(other[group] ?? [])]]),
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

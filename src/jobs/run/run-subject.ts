@@ -1,0 +1,49 @@
+import type { RunSubject } from "../../lake/requests/run-lease.js";
+import { regionOf } from "../../market/symbol.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
+import { REQUESTS } from "../../schema/requests.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
+import type { Pipeline } from "../pipeline/definition.js";
+
+/** What the caller asks for, instead of the pipeline's own. */
+interface Demand {
+  readonly symbols?: readonly string[] | undefined;
+  readonly universes?: readonly string[] | undefined;
+  readonly regions?: readonly string[] | undefined;
+}
+
+/** What a run of a pipeline asks for, and the tables that it lands in, apart from the record of the run. */
+export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject, "runId"> {
+  const subject = { pipeline: pipeline.name, regions: regionsOf(pipeline, options) };
+  switch (pipeline.kind) {
+    case "reference":
+      return {
+        ...subject,
+        asks: ["reference"],
+        tables: namesOf([EXCHANGES, INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, REQUESTS]),
+      };
+    case "bars": {
+      const table = pipeline.period === "1d" ? BARS_1D : BARS_1M;
+      return { ...subject, asks: [table.name], tables: namesOf([table, TRADING_DAYS, REQUESTS]) };
+    }
+    case "intraday":
+      return { ...subject, asks: ["intraday"], tables: namesOf([BARS_1M, REQUESTS]) };
+    case "statements":
+      return { ...subject, asks: pipeline.tables, tables: [...pipeline.tables, REQUESTS.name] };
+  }
+}
+
+/** The regions that a run asks for; undefined where it may be all. */
+function regionsOf(pipeline: Pipeline, options: Demand): readonly string[] | undefined {
+  if (pipeline.kind !== "bars" && pipeline.kind !== "statements") return undefined;
+  const { symbols, universes } = options.symbols || options.universes ? options : pipeline;
+  if (universes !== undefined) return undefined;
+  if (symbols === undefined) return options.regions ?? pipeline.regions;
+  const regions = symbols.map(regionOf);
+  return regions.includes(undefined) ? undefined : [...new Set(regions as string[])];
+}
+
+function namesOf(tables: readonly { readonly name: string }[]): string[] {
+  return tables.map(({ name }) => name);
+}

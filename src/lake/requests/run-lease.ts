@@ -1,0 +1,144 @@
+import { z } from "zod";
+import { type BarlakeError, LakeError, messageOf, UsageError } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+import { acquireLease } from "../../lease/acquire-lease.js";
+import { type Lease, type LeaseKind, Leases } from "../../lease/leases.js";
+import { nameOfOwner, ownerShape, thisProcess } from "../../lease/owner.js";
+import { tableNamed } from "../../schema/tables.js";
+import type { Lake } from "../lake.js";
+import { type Fence, FencedError } from "../log/fence.js";
+import { fenceOff } from "../log/fence-off.js";
+import { STALE_RUN_MS } from "./request-leases.js";
+
+/** Folder of the leases, in the lake's storage: all machines see them. */
+const FOLDER = "leases/runs";
+
+const contentShape = z.object({
+  ...ownerShape.shape,
+  runId: z.string(),
+  pipeline: z.string(),
+  asks: z.array(z.string()),
+  regions: z.array(z.string()).optional(),
+  tables: z.array(z.string()),
+  since: z.iso.datetime(),
+});
+type Content = z.infer<typeof contentShape>;
+
+/** What a run asks for, and where it lands it. */
+export interface RunSubject {
+  readonly runId: string;
+  readonly pipeline: string;
+  /** The kinds of data that it requests. */
+  readonly asks: readonly string[];
+  /** @default all */
+  readonly regions?: readonly string[] | undefined;
+  /** Names of the tables that it lands in. */
+  readonly tables: readonly string[];
+}
+
+/** The exclusive right of a run to ask for its subject, and to land it. */
+export interface RunLease extends Fence {
+  release(): Promise<void>;
+}
+
+/** Another run, maybe on another machine, asks for the same. */
+class RunInUseError extends UsageError {}
+
+export interface RunLeaseOptions {
+  readonly clock: Clock;
+  /** Whether to wait for other runs. @default false */
+  readonly waits?: boolean | undefined;
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called while it waits, with the holders in words. */
+  readonly onWait?: (holders: string) => void;
+}
+
+/**
+ * Leases what a run asks for, of all runs on the lake. A run whose machine died has its lease until it was silent for a
+ * minute; before it is removed, that run is fenced off from the tables.
+ *
+ * @throws {RunInUseError} where another run has a part of it and this one does not wait; the signal's reason once it
+ *   aborts.
+ */
+export async function takeRun(
+  lake: Lake,
+  subject: RunSubject,
+  { clock, waits = false, signal, onWait }: RunLeaseOptions,
+): Promise<RunLease> {
+  const leases = new Leases(lake.storage.leases(FOLDER), kindFor(lake, clock), clock);
+  const { asks, regions, tables, ...of } = subject;
+  const content: Content = {
+    ...of,
+    ...thisProcess(),
+    asks: [...asks],
+    ...(regions && { regions: [...regions] }),
+    tables: [...tables],
+    since: new Date(clock.now()).toISOString(),
+  };
+  const conflicting = (all: readonly Lease<Content>[]): Lease<Content>[] =>
+    all.filter((other) => overlap(content, other.content));
+  const { lease } = await acquireLease(
+    leases,
+    content,
+    {
+      fits: (others) => conflicting(others).length === 0,
+      rankOf: ({ since, runId }) => `${since} ${runId}`,
+      expectFree(acquired) {
+        signal?.throwIfAborted();
+        const holders = conflicting(acquired);
+        if (holders.length === 0) return;
+        if (!waits) throw inUse(holders);
+        onWait?.(holders.map(holderText).join(" and "));
+      },
+      pauseMs: waits ? WAIT_MS : undefined,
+    },
+    { clock, signal },
+  );
+  return {
+    id: lease.id,
+    async confirm() {
+      if (lease.isValid) return;
+      const isThere = await lease.renew().catch((cause: unknown): never => {
+        throw new LakeError(`lease of the run cannot be renewed: ${messageOf(cause)}`, { cause });
+      });
+      if (!isThere) throw new FencedError(`run of ${subject.pipeline}`);
+    },
+    release: () => lease.release(),
+  };
+}
+
+/** Pause between two looks of a run that waits. */
+const WAIT_MS = 5000;
+
+function kindFor(lake: Lake, clock: Clock): LeaseKind<Content> {
+  return {
+    content: contentShape,
+    ownerOf: (content) => content,
+    staleMs: STALE_RUN_MS,
+    async onEnded({ id, state, content: { runId, tables } }) {
+      if (state === "waiting") return;
+      for (const name of tables) {
+        const table = tableNamed(name);
+        if (table !== undefined) await fenceOff(lake, table, { id, runId }, clock.now());
+      }
+    },
+  };
+}
+
+function overlap(a: Content, b: Content): boolean {
+  const share = (one: readonly string[], other: readonly string[]): boolean =>
+    one.some((name) => other.includes(name));
+  const regionsMeet = a.regions === undefined || b.regions === undefined || share(a.regions, b.regions);
+  return regionsMeet && share(a.asks, b.asks);
+}
+
+function holderText({ content }: Lease<Content>): string {
+  return `"run ${content.pipeline}" (${nameOfOwner(content)}) since ${content.since}`;
+}
+
+function inUse(holders: readonly Lease<Content>[]): BarlakeError {
+  return new RunInUseError(`the same is asked for by ${holders.map(holderText).join(" and by ")}`, {
+    hint: "wait for it to end, or give --wait",
+  });
+}

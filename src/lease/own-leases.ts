@@ -1,0 +1,185 @@
+import { randomUUID } from "node:crypto";
+import { type Clock, ticksOf } from "../core/time.js";
+import type { LeaseState, LeaseStore } from "./lease-store.js";
+
+/** Time between two renewals of a lease by its owner. */
+export const RENEW_MS = 5000;
+
+/** A lease of this process. It is renewed until it is released. */
+export interface OwnLease {
+  readonly id: string;
+  /** Aborts when the lease is found lost: another process took this one for ended, and removed it. */
+  readonly lost: AbortSignal;
+  /**
+   * Whether no other process can have taken this one for ended yet: the last renewal is known to be recent enough. It
+   * asks nobody, so it can be checked before each step that the lease permits.
+   */
+  readonly isValid: boolean;
+  /** Renews the lease now, and makes it an acquired one. @returns false where it is lost. */
+  acquire(): Promise<boolean>;
+  /** Renews the lease now. @returns false where it is lost. */
+  renew(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+export interface OwnLeaseOptions {
+  /** @default "acquired" */
+  readonly state?: LeaseState;
+  /** @default a new id */
+  readonly id?: string;
+  /** Whether a lease that another process removed is created again at the next renewal. @default false: it is lost */
+  readonly isRestored?: boolean;
+  /** Called after each periodic renewal, with the id of the lease. */
+  readonly onRenewed?: (id: string) => Promise<void>;
+}
+
+interface OwnRecord extends OwnLeaseOptions {
+  readonly id: string;
+  readonly text: string;
+  readonly lost: AbortController;
+  state: LeaseState;
+  isCreated: boolean;
+  /** When the last renewal that succeeded began, by both clocks. */
+  renewed: Reading;
+  /** The periodic renewal in flight; it never rejects. */
+  renewing: Promise<void> | undefined;
+}
+
+/** A reading of the clocks of this machine. */
+interface Reading {
+  readonly ticks: number;
+  readonly now: number;
+}
+
+/** The leases of this process in one store, which it renews. It is a class because it owns records and a timer. */
+export class OwnLeases {
+  readonly #store: LeaseStore;
+  readonly #validMs: number;
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
+  readonly #own = new Map<string, OwnRecord>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param validMs time after a renewal for which the lease counts as valid. */
+  constructor(store: LeaseStore, validMs: number, clock: Pick<Clock, "now" | "monotonic">) {
+    this.#store = store;
+    this.#validMs = validMs;
+    this.#clock = clock;
+  }
+
+  has(id: string): boolean {
+    return this.#own.has(id);
+  }
+
+  /** Creates a lease. */
+  async add(text: string, options: OwnLeaseOptions): Promise<OwnLease> {
+    const own = this.#register(text, options);
+    try {
+      await this.#store.create(own.id, own.text, own.state);
+    } catch (error) {
+      this.#forget(own.id);
+      throw error;
+    }
+    return this.#kept(own);
+  }
+
+  /** Keeps a lease whose record was created for this process already. */
+  adopt(text: string, options: OwnLeaseOptions): OwnLease {
+    return this.#kept(this.#register(text, options));
+  }
+
+  /** Releases every lease. @throws the first error, after all of them were tried. */
+  async close(): Promise<void> {
+    const released = await Promise.allSettled([...this.#own.keys()].map((id) => this.#release(id)));
+    const failed = released.find((one) => one.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  #register(text: string, { id = randomUUID(), state = "acquired", ...options }: OwnLeaseOptions): OwnRecord {
+    const [lost, renewed] = [new AbortController(), this.#reading()];
+    const own = { ...options, id, text, lost, state, isCreated: false, renewed, renewing: undefined };
+    this.#own.set(id, own);
+    return own;
+  }
+
+  #kept(own: OwnRecord): OwnLease {
+    own.isCreated = true;
+    this.#timer ??= setInterval(() => this.#renewAll(), RENEW_MS).unref();
+    const renew = async (state: LeaseState): Promise<boolean> => {
+      own.state = state;
+      const isThere = await this.#renewRecord(own);
+      if (!isThere) this.#lose(own);
+      return isThere;
+    };
+    const isValid = (): boolean => this.#own.has(own.id) && this.#isRecent(own.renewed);
+    return {
+      id: own.id,
+      lost: own.lost.signal,
+      get isValid() {
+        return isValid();
+      },
+      acquire: () => renew("acquired"),
+      renew: () => renew(own.state),
+      release: () => this.#release(own.id),
+    };
+  }
+
+  #renewAll(): void {
+    for (const own of this.#own.values()) {
+      if (!own.isCreated || own.renewing !== undefined) continue;
+      own.renewing = this.#renewOnTime(own).finally(() => {
+        own.renewing = undefined;
+      });
+    }
+  }
+
+  async #renewOnTime(own: OwnRecord): Promise<void> {
+    // A renewal that fails, for example on a full disk, is made up for by the next one, or the lease becomes stale.
+    await this.#renew(own).catch(() => {});
+    await own.onRenewed?.(own.id).catch(() => {});
+  }
+
+  async #renew(own: OwnRecord): Promise<void> {
+    if ((await this.#renewRecord(own)) || !this.#own.has(own.id)) return;
+    if (own.isRestored !== true) return this.#lose(own);
+    const renewed = this.#reading();
+    await this.#store.create(own.id, own.text, own.state);
+    own.renewed = renewed;
+  }
+
+  async #renewRecord(own: OwnRecord): Promise<boolean> {
+    const renewed = this.#reading();
+    const isThere = await this.#store.renew(own.id, own.state);
+    if (isThere) own.renewed = renewed;
+    return isThere;
+  }
+
+  #lose(own: OwnRecord): void {
+    this.#forget(own.id);
+    own.lost.abort();
+  }
+
+  #forget(id: string): void {
+    this.#own.delete(id);
+    if (this.#own.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Removes a record once its renewal in flight is over: that could create it again. */
+  async #release(id: string): Promise<void> {
+    const renewing = this.#own.get(id)?.renewing;
+    this.#forget(id);
+    await renewing;
+    await this.#store.remove(id);
+  }
+
+  #reading(): Reading {
+    return { ticks: ticksOf(this.#clock), now: this.#clock.now() };
+  }
+
+  /** The monotonic clock stands still while some machines are suspended, and the other one may be set: the later counts. */
+  #isRecent({ ticks, now }: Reading): boolean {
+    const reading = this.#reading();
+    return Math.max(reading.ticks - ticks, reading.now - now) < this.#validMs;
+  }
+}

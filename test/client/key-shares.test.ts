@@ -1,0 +1,268 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { KeyQuota } from "../../src/client/key-quota.js";
+import { KeyShares } from "../../src/client/key-shares.js";
+import type { Clock } from "../../src/core/time.js";
+import type { LeaseRecord, LeaseStore } from "../../src/lease/lease-store.js";
+import { divideQuota } from "../../src/plan/quota/divide-quota.js";
+import { type EventClock, eventClock } from "../faults/event-clock.js";
+import { SEED } from "../setup.js";
+import { cases } from "../sweep.js";
+import { type Counter, fixedWindow, MINUTE, slidingWindow } from "./simulated-service.js";
+
+const START = Date.parse("2026-11-21T00:00:17Z");
+
+/** Records at the time of the simulation, with the whole seconds of a store's clock. */
+function storeAt(clock: Clock): LeaseStore & { readonly calls: { n: number } } {
+  const records = new Map<string, LeaseRecord>();
+  const calls = { n: 0 };
+  const now = (): number => Math.floor(clock.now() / 1000) * 1000;
+  const called = <T>(result: () => T): Promise<T> => {
+    calls.n++;
+    return Promise.resolve().then(result);
+  };
+  return {
+    calls,
+    ids: () => called(() => [...records.keys()]),
+    read: (id) => called(() => records.get(id)),
+    create: (id, text, state) => called(() => void records.set(id, { text, state, renewedAt: now() })),
+    renew: (id, state) =>
+      called(() => {
+        const record = records.get(id);
+        if (record !== undefined) records.set(id, { ...record, state, renewedAt: now() });
+        return record !== undefined;
+      }),
+    remove: (id, renewedAt) =>
+      called(() => {
+        const record = records.get(id);
+        if (record !== undefined && renewedAt !== undefined && record.renewedAt !== renewedAt) return false;
+        records.delete(id);
+        return true;
+      }),
+    now: () => called(now),
+    tidy: async () => {},
+  };
+}
+
+/** A machine, with the times of its process in milliseconds from the start. */
+interface Plan {
+  readonly joins: number;
+  /** Ends, or dies. */
+  readonly leaves?: { readonly at: number; readonly kind: "ends" | "dies" } | undefined;
+  /** Is stopped, and goes on later. */
+  readonly stops?: { readonly at: number; readonly ms: number } | undefined;
+  /** Cannot reach the store. */
+  readonly cutOff?: { readonly at: number; readonly ms: number } | undefined;
+  readonly clockAheadMs?: number;
+  readonly ask?: number;
+}
+
+interface Outcome {
+  readonly passed: readonly number[];
+  readonly refused: readonly number[];
+  readonly storeCalls: number;
+  /** How often a user of the key found it lost. */
+  readonly lost: number;
+}
+
+async function simulate(
+  plans: readonly Plan[],
+  minutes: number,
+  counter: Counter,
+  random: () => number,
+  rpm: number | undefined,
+): Promise<Outcome> {
+  const base = eventClock(START);
+  const store = storeAt(base);
+  const end = START + minutes * MINUTE;
+  const outcome = { passed: [] as number[], refused: [] as number[], lost: 0 };
+  await Promise.all(
+    plans.map((plan) => {
+      const dies = plan.leaves?.kind === "dies" ? [base.sleep(plan.leaves.at)] : [];
+      return Promise.race([live(plan), ...dies]);
+    }),
+  );
+  return { ...outcome, storeCalls: store.calls.n };
+
+  async function live(plan: Plan): Promise<void> {
+    const ending = new AbortController();
+    const { clock, reach } = machineOf(plan, base, ending.signal);
+    await base.sleep(plan.joins);
+    const { leaves } = plan;
+    const leaving = base.sleep((leaves === undefined ? end : START + leaves.at) - base.now());
+    void leaving.then(() => ending.abort());
+    while (!ending.signal.aborted) {
+      try {
+        await user(plan, clock, reach, ending.signal);
+      } catch (error) {
+        if (ending.signal.aborted) return;
+        // A command that cannot reach the store ends; its user tries again.
+        if (String(error).includes("no connection")) await base.sleep(5000);
+        else if (String(error).includes("was taken over")) outcome.lost++;
+        else throw error;
+      }
+    }
+  }
+
+  async function user(plan: Plan, clock: Clock, reach: LeaseStore, signal: AbortSignal): Promise<void> {
+    const shares = await KeyShares.join({
+      store: reach,
+      host: "host",
+      purpose: "run daily",
+      clock,
+      signal,
+      ask: plan.ask,
+    });
+    const quota = new KeyQuota(clock, () => ({ configured: rpm }), shares.share);
+    shares.watch({
+      sentLately: () => quota.sentLately,
+      setShare: (share, taken) => quota.setShare(share, taken),
+    });
+    const work = async (): Promise<void> => {
+      for (let turn = 0; !signal.aborted; turn++) {
+        await shares.ready(signal);
+        const permit = await quota.acquire("klines", turn, signal);
+        if (!shares.isReady) {
+          permit.passed();
+          continue;
+        }
+        await base.sleep(Math.round(5 + random() * 400));
+        const wait = counter(base.now());
+        if (base.now() < end) (wait > 0 ? outcome.refused : outcome.passed).push(base.now() - START);
+        await clock.sleep(Math.round(5 + random() * 1000));
+        if (wait > 0) permit.refused(Math.ceil(wait));
+        else permit.passed();
+      }
+    };
+    const working = await Promise.allSettled([1, 2, 3, 4].map(work));
+    if (plan.leaves?.kind !== "dies") await shares.release();
+    const failed = working.find((one) => one.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  /** The clock of a machine, which stands still for its process while that is stopped, and the store as it reaches it. */
+  function machineOf(plan: Plan, time: EventClock, ended: AbortSignal): { clock: Clock; reach: LeaseStore } {
+    const { stops, cutOff, clockAheadMs = 0, leaves } = plan;
+    const isStopped = (): boolean =>
+      stops !== undefined && time.now() >= START + stops.at && time.now() < START + stops.at + stops.ms;
+    const isCut = (): boolean =>
+      cutOff !== undefined && time.now() >= START + cutOff.at && time.now() < START + cutOff.at + cutOff.ms;
+    const running = async (): Promise<void> => {
+      if (ended.aborted && leaves?.kind === "dies") await new Promise(() => {});
+      if (isStopped() && stops !== undefined) await time.sleep(START + stops.at + stops.ms - time.now());
+    };
+    const clock: Clock = {
+      now: () => time.now() + clockAheadMs,
+      monotonic: () => time.now() - START,
+      async sleep(ms, signal) {
+        await time.sleep(ms, leaves?.kind === "dies" ? undefined : signal);
+        await running();
+        signal?.throwIfAborted();
+      },
+    };
+    const reached = <T>(call: () => Promise<T>): Promise<T> =>
+      running().then(() => (isCut() ? Promise.reject(new Error("no connection")) : call()));
+    const reach: LeaseStore = {
+      ids: () => reached(() => store.ids()),
+      read: (id) => reached(() => store.read(id)),
+      create: (...all) => reached(() => store.create(...all)),
+      renew: (...all) => reached(() => store.renew(...all)),
+      remove: (...all) => reached(() => store.remove(...all)),
+      now: () => reached(() => store.now()),
+      tidy: () => reached(() => store.tidy()),
+    };
+    return { clock, reach };
+  }
+}
+
+function randoms(seed: number): () => number {
+  const numbers = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), { seed, numRuns: 1009 });
+  let next = 0;
+  return () => numbers[next++ % numbers.length] as number;
+}
+
+/** The part of the quota that passed from `from` to `to`, in minutes from the start. */
+function usedPart({ passed }: Outcome, limit: number, from: number, to: number): number {
+  const counted = passed.filter((at) => at >= from * MINUTE && at < to * MINUTE).length;
+  // Each edge of the measure may cut a burst off.
+  return counted / (limit * (to - from - 1));
+}
+
+const LIMIT = 60;
+const HOUR = 60 * MINUTE;
+
+describe("the parts of a key of several machines", () => {
+  test.each<[string, readonly Plan[]]>([
+    [
+      "come and end",
+      [{ joins: 0 }, { joins: 3 * MINUTE }, { joins: 200_000, leaves: { at: 5 * MINUTE, kind: "ends" } }],
+    ],
+    [
+      "begin at once, with clocks an hour apart",
+      [{ joins: 0 }, { joins: 0, clockAheadMs: HOUR }, { joins: 1, clockAheadMs: -HOUR }],
+    ],
+    [
+      "one dies",
+      [{ joins: 0 }, { joins: 10_000 }, { joins: 20_000, leaves: { at: 5 * MINUTE, kind: "dies" } }],
+    ],
+    [
+      "one is stopped for a minute and a half",
+      [{ joins: 0 }, { joins: 5000, stops: { at: 3 * MINUTE, ms: 90_000 } }],
+    ],
+    [
+      "one is stopped for twenty seconds",
+      [{ joins: 0 }, { joins: 5000, stops: { at: 3 * MINUTE, ms: 20_000 } }],
+    ],
+    [
+      "one cannot reach the store for two minutes",
+      [{ joins: 0 }, { joins: 5000, cutOff: { at: 3 * MINUTE, ms: 2 * MINUTE } }],
+    ],
+    ["one asks for a tenth only", [{ joins: 0 }, { joins: 5000, ask: 0.1 }]],
+  ])("never exceed it, and use 95 % of it: %s", async (_, plans) => {
+    const outcome = await simulate(plans, 14, slidingWindow(LIMIT), randoms(SEED), LIMIT);
+    expect(outcome.refused).toEqual([]);
+    expect(usedPart(outcome, LIMIT, 8, 14)).toBeGreaterThanOrEqual(0.95);
+    expect(outcome.lost).toBe(plans.some(({ stops }) => (stops?.ms ?? 0) > MINUTE) ? 1 : outcome.lost);
+    // A few calls a look and machine, whatever number of requests there is.
+    expect(outcome.storeCalls).toBeLessThan(plans.length * 14 * 12 * (4 + 2 * plans.length));
+  });
+
+  const event = fc.integer({ min: 1, max: 6 * MINUTE });
+  const plan = fc.record({
+    joins: fc.nat(2 * MINUTE),
+    leaves: fc.option(fc.record({ at: event, kind: fc.constantFrom("ends", "dies") }), { nil: undefined }),
+    stops: fc.option(fc.record({ at: event, ms: fc.nat(2 * MINUTE) }), { nil: undefined }),
+    cutOff: fc.option(fc.record({ at: event, ms: fc.nat(2 * MINUTE) }), { nil: undefined }),
+    clockAheadMs: fc.constantFrom(0, HOUR, -HOUR, 1234),
+  });
+
+  test("never exceed it, whatever becomes of the machines", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(plan, { minLength: 2, maxLength: 4 }),
+        fc.integer({ min: 6, max: 300 }),
+        fc.nat(MINUTE),
+        fc.boolean(),
+        async (plans, limit, phase, isFixed) => {
+          const counter = isFixed ? fixedWindow(limit, phase) : slidingWindow(limit);
+          const steady = { joins: 0 };
+          const outcome = await simulate([steady, ...plans], 16, counter, randoms(SEED), limit);
+          expect(outcome.refused).toEqual([]);
+          const rounding = (plans.length + 1) / limit;
+          expect(usedPart(outcome, limit, 11, 16)).toBeGreaterThanOrEqual(0.95 - rounding);
+        },
+      ),
+      { numRuns: cases({ few: 3, more: 20, all: 400 }), seed: SEED, endOnFailure: true },
+    );
+  });
+});
+
+test("a quota is divided equally, but nobody gets more than it asks for", () => {
+  const divide = (...asks: number[]): number[] => [
+    ...divideQuota(asks.map((ask, n) => ({ holder: String(n), ask }))).values(),
+  ];
+  expect(divide(1)).toEqual([1]);
+  for (const part of divide(1, 1, 1)) expect(part).toBeCloseTo(1 / 3, 9);
+  expect(divide(0.1, 1)).toEqual([0.1, 0.9]);
+  expect(divide(0.2, 0.2)).toEqual([0.2, 0.2]);
+});
