@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
 import { type SqlToken, sqlTokens } from "../db/sql-tokens.js";
-import { inOrderOfNeed, readViewFiles, type ViewFile } from "../db/view-files.js";
+import { inOrderOfNeed, readViewFiles, type ViewFile, wordsOf } from "../db/view-files.js";
 import { TRINO_RULES, type TrinoRule, trinoRuleSql } from "./market-rules.js";
 
 /** The folder of the views for Trino, one in each file. */
@@ -17,6 +17,9 @@ export interface TrinoView {
   readonly comment: string;
   /** The statement that creates it, in the schema of the session. */
   readonly sql: string;
+  /** The tables and the other views that it reads. */
+  readonly tables: readonly string[];
+  readonly views: readonly string[];
 }
 
 const FORM = /^CREATE OR REPLACE VIEW (\w+) AS\n([\s\S]*?);\n+COMMENT ON VIEW \1 IS '((?:[^']|'')*)';\s*$/m;
@@ -27,10 +30,18 @@ const FORM = /^CREATE OR REPLACE VIEW (\w+) AS\n([\s\S]*?);\n+COMMENT ON VIEW \1
  * @param rawSchema the schema of the tables, which the files call `raw`.
  */
 export function trinoViews(rawSchema: string): TrinoView[] {
-  return inOrderOfNeed(readViewFiles(TRINO_VIEWS)).map((file) => trinoView(file, rawSchema));
+  const files = readViewFiles(TRINO_VIEWS);
+  const names = files.map(({ path }) => basename(path, ".sql"));
+  const views: TrinoView[] = [];
+  for (const file of inOrderOfNeed(files)) views.push(trinoView(file, rawSchema, { names, before: views }));
+  return views;
 }
 
-function trinoView(file: ViewFile, rawSchema: string): TrinoView {
+function trinoView(
+  file: ViewFile,
+  rawSchema: string,
+  { names, before }: { readonly names: readonly string[]; readonly before: readonly TrinoView[] },
+): TrinoView {
   const [, name, body, comment = ""] = FORM.exec(file.sql) ?? [];
   if (name === undefined || body === undefined || name !== basename(file.path, ".sql")) {
     throw new BarlakeError(`view file ${file.path}: is not one view of this name with its comment`, {
@@ -38,11 +49,16 @@ function trinoView(file: ViewFile, rawSchema: string): TrinoView {
     });
   }
   const query = expanded(tablesIn(sqlTokens(body), rawSchema));
-  const mark = createHash("sha256").update(`${query}\n${comment}`).digest("hex").slice(0, 12);
+  const words = wordsOf(body.replaceAll(/\braw\.\w+/g, ""));
+  const views = names.filter((other) => other !== name && words.has(other));
+  // A view of another view is out of date when that one changes.
+  const parts = [query, comment, ...before.filter((one) => views.includes(one.name)).map((one) => one.comment)];
+  const mark = createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 12);
   const marked = `${comment.replaceAll("''", "'")} [barlake ${mark}]`;
   // As whoever asks, so that a view gives nobody more rights.
   const head = `CREATE OR REPLACE VIEW ${ident(name)} COMMENT ${literal(marked)} SECURITY INVOKER AS`;
-  return { name, comment: marked, sql: `${head}\n${query}` };
+  const tables = [...new Set([...body.matchAll(/\braw\.(\w+)/g)].map(([, table = ""]) => table))];
+  return { name, comment: marked, sql: `${head}\n${query}`, tables, views };
 }
 
 /** Puts the schema of the tables in the place of `raw`. */
