@@ -8,6 +8,7 @@ import type { LakePlaces } from "../local/work-folder.js";
 import type { AddFile, FileStats } from "../log/delta-actions.js";
 import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
+import { CODEC_KEY, CODEC_SQL, codecOfTable } from "./codec.js";
 import { contentHash } from "./content-hash.js";
 import { FOOTER_TAG, footerDigest } from "./footer-digest.js";
 import { orderRowGroups } from "./order-row-groups.js";
@@ -15,15 +16,14 @@ import { orderRowGroups } from "./order-row-groups.js";
 /** Rows of a row group, a whole number of DuckDB's vectors: a symbol's month of minute bars is in one or two groups. */
 export const ROW_GROUP_ROWS = 122_880;
 
+/** The first letter of a file's name, by the purpose of the file. */
+const LETTERS = { landed: "p", compacted: "c" } as const;
+
 /**
- * How a file is written, and the first letter of its name. Landed files are soon compacted: their prices are plain
- * numbers, which zstd makes as small as a dictionary does. Compacted files stay and are read often: a dictionary and
- * LZ4 take a fifth more space than zstd, and half the time to read.
+ * How a landed file is written. It is soon compacted: its prices are plain numbers, which zstd makes as small as a
+ * dictionary does. Compacted files stay and are read often: they have dictionaries, and the codec of their table.
  */
-const FORMS = {
-  landed: { letter: "p", encoding: "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096" },
-  compacted: { letter: "c", encoding: "COMPRESSION lz4_raw" },
-} as const;
+const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096";
 
 const OWN_NAME = /(?:^|\/)([pc])-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
 
@@ -32,7 +32,7 @@ type PartitionValues = Readonly<Record<string, string>>;
 /** How a data file is written. */
 export interface DataFileOptions {
   /** The purpose of the file: to land rows, or to store compacted rows. */
-  readonly as: keyof typeof FORMS;
+  readonly as: keyof typeof LETTERS;
   /** Epoch milliseconds. */
   readonly now: number;
   /**
@@ -56,25 +56,30 @@ interface CopyStats {
 export async function writeDataFile(
   session: Session,
   { storage, work }: LakePlaces,
-  snapshot: Pick<Snapshot, "table" | "columns">,
+  snapshot: Pick<Snapshot, "table" | "columns" | "metaData">,
   rowsSql: string,
   partitionValues: PartitionValues,
   { as, now, inOrder = false }: DataFileOptions,
 ): Promise<AddFile> {
   const { table } = snapshot;
   const columns = snapshot.columns.filter((column) => !table.partition.includes(column.name));
+  const codec = as === "compacted" ? codecOfTable(snapshot) : undefined;
+  const encoding = codec === undefined ? LANDED_SQL : CODEC_SQL[codec];
   const staged = await work.newFile("parquet");
   try {
     const select = `SELECT ${columns.map((c) => ident(c.name)).join(", ")} FROM (${rowsSql})`;
     const written =
-      (inOrder ? await copyAsItComes(session, select, staged, as, table) : undefined) ??
-      (await copy(session, `${select} ORDER BY ${table.sort.map(ident).join(", ")}`, staged, as));
+      (inOrder ? await copyAsItComes(session, select, staged, encoding, table) : undefined) ??
+      (await copy(session, `${select} ORDER BY ${table.sort.map(ident).join(", ")}`, staged, encoding));
     const { hash, bytes: size } = await contentHash(await readPieces(staged));
-    const tags = { [FOOTER_TAG]: await footerDigest((range) => readRangeOf(staged, range)) };
+    const tags = {
+      [FOOTER_TAG]: await footerDigest((range) => readRangeOf(staged, range)),
+      ...(codec === undefined ? {} : { [CODEC_KEY]: codec }),
+    };
     const folder = table.partition
       .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
       .join("/");
-    const path = `${folder}/${FORMS[as].letter}-${hash}-${randomBytes(4).toString("hex")}.parquet`;
+    const path = `${folder}/${LETTERS[as]}-${hash}-${randomBytes(4).toString("hex")}.parquet`;
     const isNew = await storage.putFileIfAbsent(staged, `${table.name}/${path}`);
     if (!isNew)
       throw new LakeError(`table ${table.name}: ${path} is there already, and a name is never used again`);
@@ -94,14 +99,9 @@ export async function writeDataFile(
 }
 
 /** Copies rows to a file. Files are sorted, so the bounds of a row group are more useful than a Bloom filter. */
-async function copy(
-  session: Session,
-  select: string,
-  file: string,
-  as: DataFileOptions["as"],
-): Promise<CopyStats> {
+async function copy(session: Session, select: string, file: string, encoding: string): Promise<CopyStats> {
   const [written] = await session.json<CopyStats>(
-    `COPY (${select}) TO ${literal(file)} (FORMAT parquet, ${FORMS[as].encoding}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, WRITE_BLOOM_FILTER false, RETURN_STATS)`,
+    `COPY (${select}) TO ${literal(file)} (FORMAT parquet, ${encoding}, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, WRITE_BLOOM_FILTER false, RETURN_STATS)`,
   );
   return written as CopyStats;
 }
@@ -116,10 +116,10 @@ async function copyAsItComes(
   session: Session,
   select: string,
   file: string,
-  as: DataFileOptions["as"],
+  encoding: string,
   table: TableSchema,
 ): Promise<CopyStats | undefined> {
-  const written = await copy(session, select, file, as);
+  const written = await copy(session, select, file, encoding);
   return (await orderRowGroups(session, file, table)) ? written : undefined;
 }
 
@@ -130,7 +130,7 @@ export function hashInName(path: string): string | undefined {
 
 /** Whether a file's name says that a compaction by this program wrote it. */
 export function isCompacted(path: string): boolean {
-  return OWN_NAME.exec(path)?.[1] === FORMS.compacted.letter;
+  return OWN_NAME.exec(path)?.[1] === LETTERS.compacted;
 }
 
 /** Deletes data files that were written for a commit that was not made. */

@@ -3,13 +3,15 @@ import type { Clock } from "../../core/time.js";
 import type { Session } from "../../db/session.js";
 import { planCompaction } from "../../plan/compaction.js";
 import type { TableSchema } from "../../schema/column.js";
-import { deleteDataFiles } from "../files/data-file.js";
+import { type Codec, codecOfFile, codecOfTable } from "../files/codec.js";
+import { deleteDataFiles, isCompacted } from "../files/data-file.js";
 import { byteCount, type Lake } from "../lake.js";
 import { commitInfoAction, removeAction } from "../log/commit-actions.js";
 import { commitBehind } from "../log/commit-behind.js";
 import type { Action } from "../log/delta-actions.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { candidatesOf, type Replacement, rewritePartition } from "./rewrite-partition.js";
+import { setCodec } from "./set-codec.js";
 
 /** Largest size of a data file, unless one symbol alone is larger: 128 MB. */
 export const TARGET_BYTES = 128_000_000;
@@ -19,6 +21,10 @@ export interface OptimizeOptions {
   readonly runId: string;
   /** Largest size of a data file in bytes, above 0. @default 128 MB */
   readonly targetBytes?: number;
+  /** The codec of the table's compacted files from now on; the table keeps it. @default the one that the table has */
+  readonly codec?: Codec;
+  /** Whether compacted files with another codec than the table's are rewritten. @default false */
+  readonly rewrite?: boolean;
   /** Stops the work after the current partition. */
   readonly signal?: AbortSignal;
   /** Called before each partition. */
@@ -38,6 +44,10 @@ export interface OptimizeProgress {
 /** What a compaction did to a table. Files and bytes are those of the whole table. */
 export interface OptimizeReport {
   readonly table: string;
+  /** The codec of the table's compacted files. */
+  readonly codec: Codec;
+  /** Compacted files that have another codec; only {@link OptimizeOptions.rewrite} changes them. */
+  readonly otherCodecs: Readonly<Partial<Record<Codec, number>>>;
   /** Partitions that were compacted, each in its own commit. */
   readonly partitions: number;
   /** Partitions that were not compacted because other writers replaced their files at every attempt. */
@@ -77,8 +87,10 @@ export async function optimize(
   options: OptimizeOptions,
   clock: Clock = lake.clock,
 ): Promise<OptimizeReport> {
+  if (options.codec !== undefined) await setCodec(lake, table, options.codec, options.runId, clock);
   const before = await lake.snapshot(table);
-  const plans = planCompaction(candidatesOf(before), options.targetBytes ?? TARGET_BYTES);
+  const { targetBytes = TARGET_BYTES, rewrite = false } = options;
+  const plans = planCompaction(candidatesOf(before, { rewrite }), targetBytes);
   const skipped: string[] = [];
   let partitions = 0;
   for (const [done, { partition }] of plans.entries()) {
@@ -91,6 +103,8 @@ export async function optimize(
   const after = await lake.snapshot(table);
   return {
     table: table.name,
+    codec: codecOfTable(after),
+    otherCodecs: otherCodecs(after),
     partitions,
     skipped,
     filesBefore: before.files.size,
@@ -101,6 +115,17 @@ export async function optimize(
   };
 }
 
+/** The numbers of compacted files with other codecs than the table's. */
+function otherCodecs(snapshot: Snapshot): Partial<Record<Codec, number>> {
+  const found: Partial<Record<Codec, number>> = {};
+  for (const file of snapshot.files.values()) {
+    if (!isCompacted(file.path)) continue;
+    const codec = codecOfFile(file);
+    if (codec !== codecOfTable(snapshot)) found[codec] = (found[codec] ?? 0) + 1;
+  }
+  return found;
+}
+
 async function compactPartition(
   session: Session,
   lake: Lake,
@@ -109,11 +134,12 @@ async function compactPartition(
   options: OptimizeOptions,
   clock: Clock,
 ): Promise<Outcome> {
-  const { runId, targetBytes = TARGET_BYTES } = options;
+  const { runId, targetBytes = TARGET_BYTES, rewrite = false } = options;
   for (let attempt = 1; ; attempt++) {
     const base = await lake.snapshot(table);
     const replacement = await rewritePartition(session, lake, base, partition, {
       targetBytes,
+      rewrite,
       now: clock.now(),
     });
     if (replacement === undefined) return "settled";

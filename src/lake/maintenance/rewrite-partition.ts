@@ -4,14 +4,12 @@ import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import { type CompactableFile, type CompactionGroup, planCompaction } from "../../plan/compaction.js";
 import { columnOf, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
+import { COMPACTED_GROWTH, codecOfFile, codecOfTable } from "../files/codec.js";
 import { deleteDataFiles, isCompacted, writeDataFile } from "../files/data-file.js";
 import { verifyContent } from "../files/verify-content.js";
 import type { Lake } from "../lake.js";
 import type { AddFile } from "../log/delta-actions.js";
 import { type DataFile, dataFileOf, type Snapshot } from "../log/snapshot.js";
-
-/** Approximate size of a compacted file, relative to landed files with the same rows. */
-const COMPACTED_GROWTH = 1.25;
 
 /** A data file as the plan of a compaction sees it. */
 export interface Candidate extends CompactableFile {
@@ -24,13 +22,21 @@ export interface Replacement {
   readonly added: readonly AddFile[];
 }
 
-/** The live files that a compaction may take, of one partition or of all. */
-export function candidatesOf(snapshot: Snapshot, partition?: string): Candidate[] {
+/** Which files a compaction takes. */
+export interface CandidateOptions {
+  /** Only files of this partition. @default of all partitions */
+  readonly partition?: string;
+  /** Whether compacted files with another codec than the table's are rewritten too. */
+  readonly rewrite: boolean;
+}
+
+/** The live files that a compaction may take. */
+export function candidatesOf(snapshot: Snapshot, { partition, rewrite }: CandidateOptions): Candidate[] {
   const found: Candidate[] = [];
   for (const file of snapshot.files.values()) {
     // The lake writes no partition with a null value: such a file is another writer's, and is not touched.
     if (Object.values(file.partitionValues).includes(null)) continue;
-    const candidate = candidateOf(snapshot.table, file);
+    const candidate = candidateOf(snapshot, file, rewrite);
     if (partition === undefined || candidate.partition === partition) found.push(candidate);
   }
   return found;
@@ -49,10 +55,10 @@ export async function rewritePartition(
   lake: Lake,
   base: Snapshot,
   partition: string,
-  options: { readonly targetBytes: number; readonly now: number },
+  options: { readonly targetBytes: number; readonly rewrite: boolean; readonly now: number },
 ): Promise<Replacement | undefined> {
   const { table } = base;
-  const live = candidatesOf(base, partition);
+  const live = candidatesOf(base, { partition, rewrite: options.rewrite });
   const written = new Map<DataFile, AddFile>();
   let current = live;
   try {
@@ -70,7 +76,7 @@ export async function rewritePartition(
         });
         const file = dataFileOf(table, add);
         written.set(file, { ...add, dataChange: false });
-        outputs.push(candidateOf(table, file));
+        outputs.push(candidateOf(base, file, options.rewrite));
       }
       const replaced = new Set(group.files);
       current = [...current.filter((one) => !replaced.has(one)), ...outputs];
@@ -102,14 +108,18 @@ async function deleteReplaced(
   }
 }
 
-function candidateOf(table: TableSchema, file: DataFile): Candidate {
+function candidateOf(snapshot: Snapshot, file: DataFile, rewrite: boolean): Candidate {
+  const { table } = snapshot;
   const partition = table.partition.map((name) => `${name}=${file.partitionValues[name]}`).join("/");
   const first = sortColumn(table);
   const [min, max] = [file.stats?.minValues?.[first], file.stats?.maxValues?.[first]];
   const range = typeof min === "string" && typeof max === "string" ? { min, max } : undefined;
-  const isCompact = isCompacted(file.path);
-  const bytes = isCompact ? file.size : file.size * COMPACTED_GROWTH;
-  return { file, partition, bytes, isCompact, range };
+  const codec = codecOfTable(snapshot);
+  const own = isCompacted(file.path) ? codecOfFile(file) : undefined;
+  const growth =
+    own === undefined ? COMPACTED_GROWTH[codec] : COMPACTED_GROWTH[codec] / COMPACTED_GROWTH[own];
+  const isCompact = own !== undefined && (!rewrite || own === codec);
+  return { file, partition, bytes: file.size * growth, isCompact, range };
 }
 
 /** Queries of the rows of each output, split between values of the first sort column. */

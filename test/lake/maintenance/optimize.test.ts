@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parquetRelation } from "../../../src/db/parquet-relation.js";
-import { literal } from "../../../src/db/quote.js";
+import { literalList } from "../../../src/db/quote.js";
 import type { Session } from "../../../src/db/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { landBars, stageBars } from "../../../src/lake/land/land-bars.js";
@@ -46,6 +46,15 @@ function run(
 async function contents(session: Session, lake: Lake, snapshot: Snapshot): Promise<unknown[]> {
   const rows = await parquetRelation(session, lake.filesOf(snapshot));
   return session.json(`SELECT * FROM (${rows}) ORDER BY ALL`);
+}
+
+/** The codecs of a version's files. */
+async function codecsOf(session: Session, lake: Lake, snapshot: Snapshot): Promise<string[]> {
+  const urls = [...snapshot.files.values()].map((file) => lake.urlOf(snapshot, file));
+  const found = await session.json<{ compression: string }>(
+    `SELECT DISTINCT compression FROM parquet_metadata(${literalList(urls)}) ORDER BY ALL`,
+  );
+  return found.map(({ compression }) => compression);
 }
 
 const newest = (lake: Lake, table: TableSchema = BARS_1D): Promise<Snapshot> =>
@@ -121,18 +130,36 @@ test("a landed file that is alone in its partition is rewritten, once: in the fo
   expect(await run(session, lake)).toMatchObject({ partitions: 1, filesBefore: 1, filesAfter: 1 });
   const after = await newest(lake);
   expect(await contents(session, lake, after)).toEqual(rows);
-  const codecOf = async (snapshot: Snapshot): Promise<unknown> => {
-    const [file] = snapshot.files.values();
-    const [found] = await session.json(
-      `SELECT DISTINCT compression FROM parquet_metadata(${literal(lake.urlOf(snapshot, file as DataFile))})`,
-    );
-    return found;
-  };
-  expect([await codecOf(before), await codecOf(after)]).toEqual([
-    { compression: "ZSTD" },
-    { compression: "LZ4_RAW" },
-  ]);
+  expect(await codecsOf(session, lake, before)).toEqual(["ZSTD"]);
+  expect(await codecsOf(session, lake, after)).toEqual(["SNAPPY"]);
   expect(await run(session, lake)).toMatchObject({ partitions: 0, version: after.version });
+});
+
+test("a chosen codec stays with the table; compacted files are rewritten in it only when asked", async () => {
+  const { lake, session } = await scatteredLake(2);
+  await run(session, lake);
+  const rows = await contents(session, lake, await newest(lake));
+  await land(session, lake, BARS_1D, [{ symbol: "AAPL.US", at: "2024-03-01T05:00:00Z" }]);
+
+  const chosen = await run(session, lake, { codec: "zstd" });
+  expect(chosen).toMatchObject({ partitions: 1, codec: "zstd", otherCodecs: { snappy: 1 } });
+  expect(await codecsOf(session, lake, await newest(lake))).toEqual(["SNAPPY", "ZSTD"]);
+
+  await land(session, lake, BARS_1D, [{ symbol: "00700.HK", at: "2024-03-01T16:00:00Z" }]);
+  const later = await run(session, lake);
+  expect(later).toMatchObject({ partitions: 1, codec: "zstd", otherCodecs: { snappy: 1 } });
+
+  const rewritten = await run(session, lake, { rewrite: true });
+  expect(rewritten).toMatchObject({ partitions: 1, codec: "zstd", otherCodecs: {}, filesAfter: 3 });
+  const after = await newest(lake);
+  expect(await codecsOf(session, lake, after)).toEqual(["ZSTD"]);
+  expect(await contents(session, lake, after)).toEqual(expect.arrayContaining(rows));
+  expect(await run(session, lake, { codec: "zstd", rewrite: true })).toMatchObject({
+    partitions: 0,
+    version: after.version,
+  });
+  await run(session, lake, { codec: "lz4", rewrite: true });
+  expect(await codecsOf(session, lake, await newest(lake))).toEqual(["LZ4_RAW"]);
 });
 
 test("the commit says that no rows changed, and what it did", async () => {

@@ -1,0 +1,41 @@
+import type { Clock } from "../../core/time.js";
+import type { TableSchema } from "../../schema/column.js";
+import { CODEC_KEY, type Codec } from "../files/codec.js";
+import type { Lake } from "../lake.js";
+import { commitInfoAction } from "../log/commit-actions.js";
+import { commitBehind, tooManyWriters } from "../log/commit-behind.js";
+
+/** Most attempts while other writers change the table's columns or configuration. */
+const MAX_TRIES = 40;
+
+/**
+ * Keeps the codec of a table's compacted files in the table's configuration. Commits nothing where the configuration
+ * has it already, and for a table without a commit.
+ *
+ * @throws {CommitConflict} when other writers were first at every attempt. Then nothing was committed.
+ */
+export async function setCodec(
+  lake: Lake,
+  table: TableSchema,
+  codec: Codec,
+  runId: string,
+  clock: Clock,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const base = await lake.snapshot(table);
+    const { metaData } = base;
+    if (metaData === undefined || metaData.configuration[CODEC_KEY] === codec) return;
+    const configuration = { ...metaData.configuration, [CODEC_KEY]: codec };
+    const now = clock.now();
+    const after = await commitBehind(lake, base, {
+      actions: [
+        commitInfoAction({ operation: "SET TBLPROPERTIES", runId, now }, {}),
+        { metaData: { ...metaData, configuration } },
+      ],
+      stillHolds: (newest) => newest.metaData === metaData,
+      now,
+    });
+    if (after !== undefined) return;
+    if (attempt === MAX_TRIES) throw tooManyWriters(base, MAX_TRIES);
+  }
+}
