@@ -149,7 +149,7 @@ describe.skipIf(missing !== undefined)("Trino", () => {
       expect(csv.stdout).toBe(`n,v\n${expected?.n},${expected?.v}\n`);
 
       const wrong = await runCli(["sql", ...at, "SELECT symbol,\n  colse FROM bars_1d"]);
-      expect(wrong.status).toBe(2);
+      expect(wrong.code).toBe(2);
       expect(wrong.stderr).toContain("COLUMN_NOT_FOUND: Column 'colse' cannot be resolved\n  line 2:   colse FROM");
       expect(wrong.stderr).toMatch(/\n {12}\^\n/);
 
@@ -163,7 +163,7 @@ SELECT count(*) AS n FROM bars_1d WHERE trade_date <= $last AND region = $region
       const [count] = await reader.json<{ n: bigint }>(
         "SELECT count(*) AS n FROM bars_1d WHERE trade_date <= DATE '2026-10-30' AND region = 'CN'",
       );
-      expect([shown.stderr, shown.status]).toEqual(["", 0]);
+      expect([shown.stderr, shown.code]).toEqual(["", 0]);
       expect(shown.stdout).toContain(String(count?.n));
 
       const status = await runCli([
