@@ -1,14 +1,4 @@
-import {
-  type Data,
-  Field,
-  Float64,
-  Int64,
-  makeData,
-  RecordBatch,
-  Schema,
-  Struct,
-  Utf8,
-} from "apache-arrow";
+import { type Data, Field, Float64, Int64, makeData, RecordBatch, Schema, Struct, Utf8 } from "apache-arrow";
 import { setBit } from "../core/bits.js";
 
 /** A column of JavaScript's values, of which some are null. */

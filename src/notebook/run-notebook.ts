@@ -1,7 +1,7 @@
 import { BarlakeError, messageOf, UsageError } from "../core/errors.js";
 import type { NamedValues, TypedValue } from "../db/named-values.js";
-import { ident } from "../db/quote.js";
 import type { QueryEngine } from "../db/query-engine.js";
+import { ident } from "../db/quote.js";
 import { allStatements } from "../db/split-statements.js";
 import { firstRows, type StatementResult } from "../db/statement-result.js";
 import { type ChartData, chartData } from "./chart-data.js";
@@ -83,7 +83,12 @@ export async function* runCells(
   }
 }
 
-async function runCell(engine: QueryEngine, cell: Cell, values: NamedValues, kept: KeptRows): Promise<CellRun> {
+async function runCell(
+  engine: QueryEngine,
+  cell: Cell,
+  values: NamedValues,
+  kept: KeptRows,
+): Promise<CellRun> {
   const { view } = cell;
   const isChart = view.kind !== "table" && view.kind !== "figures";
   const tableRows = kept.table(view.kind === "table" ? view.rows : PLAIN_TABLE.rows);

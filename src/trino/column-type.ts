@@ -84,7 +84,8 @@ function nestedType(type: TypeSignature): string {
   if (!isNested(type)) return type.rawType === "varbinary" ? "VARCHAR" : scalarType(type);
   const [first, second] = partsOf(type);
   if (type.rawType === "array") return `${nestedType((first as Part).type)}[]`;
-  if (type.rawType === "map") return `MAP(${nestedType((first as Part).type)}, ${nestedType((second as Part).type)})`;
+  if (type.rawType === "map")
+    return `MAP(${nestedType((first as Part).type)}, ${nestedType((second as Part).type)})`;
   return `STRUCT(${partsOf(type)
     .map((part) => `${ident(part.name)} ${nestedType(part.type)}`)
     .join(", ")})`;

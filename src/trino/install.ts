@@ -57,14 +57,25 @@ export async function trinoStatus(
     tables.push(
       registered.has(table.name)
         ? await registeredStatus(client, raw, table, signal)
-        : { ...table, state: table.version === undefined ? "not landed" : "missing", seen: undefined, location: undefined },
+        : {
+            ...table,
+            state: table.version === undefined ? "not landed" : "missing",
+            seen: undefined,
+            location: undefined,
+          },
     );
   const comments = await viewComments(client, signal);
   const absent = new Set(tables.filter(({ state }) => state === "not landed").map(({ name }) => name));
   const views = viewsOf(client, absent).map(({ view, lacks }): TrinoViewStatus => {
     const comment = comments.get(view.name);
     const state =
-      comment === undefined ? (lacks.length > 0 ? "not landed" : "missing") : comment === view.comment ? "current" : "differs";
+      comment === undefined
+        ? lacks.length > 0
+          ? "not landed"
+          : "missing"
+        : comment === view.comment
+          ? "current"
+          : "differs";
     return { name: view.name, state, lacks };
   });
   return { version: await client.version(signal), tables, views };
@@ -137,7 +148,10 @@ async function registeredStatus(
   const name = `${ident(catalog)}.${ident(raw)}`;
   const [created] = await client.rows(`SHOW CREATE TABLE ${name}.${ident(table.name)}`, signal);
   const location = /\blocation = '((?:[^']|'')*)'/.exec(String(created?.[0]))?.[1]?.replaceAll("''", "'");
-  const [newest] = await client.rows(`SELECT max(version) FROM ${name}.${ident(`${table.name}$history`)}`, signal);
+  const [newest] = await client.rows(
+    `SELECT max(version) FROM ${name}.${ident(`${table.name}$history`)}`,
+    signal,
+  );
   const seen = newest?.[0] === null || newest === undefined ? undefined : Number(newest[0]);
   const isThere = location?.replace(/\/+$/, "") === table.location;
   return { name: table.name, state: isThere ? "current" : "differs", version: table.version, seen, location };
@@ -176,5 +190,8 @@ function registerFault(error: unknown, table: string, location: string): unknown
   const hint = /register.table procedure is disabled|not registered/i.test(error.message)
     ? "set delta.register-table-procedure.enabled=true in the catalog's properties"
     : "is the lake there, as Trino reaches it? --location says where";
-  return new UsageError(`table ${table} cannot be registered at ${location}: ${error.message}`, { cause: error, hint });
+  return new UsageError(`table ${table} cannot be registered at ${location}: ${error.message}`, {
+    cause: error,
+    hint,
+  });
 }

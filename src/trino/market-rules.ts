@@ -55,12 +55,15 @@ function localMidnightSql(date: string, region: string): string {
 export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   adjusted_price: {
     parameters: 3,
-    sql: (price, adjustment, step) => adjustedPriceSql(price as string, { sql: adjustment as string }, step as string),
+    sql: (price, adjustment, step) => adjustedPriceSql(price, { sql: adjustment }, step),
   },
-  at_limit_down: { parameters: 2, sql: (price, limit) => isAtLimitDownSql(price as string, limit as string) },
-  at_limit_up: { parameters: 2, sql: (price, limit) => isAtLimitUpSql(price as string, limit as string) },
-  is_ex_event: { parameters: 2, sql: (last, prev) => isExEventSql(last as string, prev as string) },
-  is_session_minute: { parameters: 2, sql: (region, time) => isSessionMinuteSql(region as string, time as string) },
+  at_limit_down: { parameters: 2, sql: (price, limit) => isAtLimitDownSql(price, limit) },
+  at_limit_up: { parameters: 2, sql: (price, limit) => isAtLimitUpSql(price, limit) },
+  is_ex_event: { parameters: 2, sql: (last, prev) => isExEventSql(last, prev) },
+  is_session_minute: {
+    parameters: 2,
+    sql: (region, time) => isSessionMinuteSql(region, time),
+  },
   is_tradable: {
     parameters: 5,
     sql: (...values) => {
@@ -70,34 +73,37 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   },
   known_from: {
     parameters: 3,
-    sql: (announced, seen, region) => `coalesce(${announced}, ${localDateSql(seen as string, region as string)})`,
+    sql: (announced, seen, region) => `coalesce(${announced}, ${localDateSql(seen, region)})`,
   },
   limit_percent: {
     parameters: 4,
     sql: (...values) => limitPercentSql(...(values as [string, string, string, string])),
   },
-  local_date: { parameters: 2, sql: (instant, region) => localDateSql(instant as string, region as string) },
-  local_midnight: { parameters: 2, sql: (date, region) => localMidnightSql(date as string, region as string) },
+  local_date: { parameters: 2, sql: (instant, region) => localDateSql(instant, region) },
+  local_midnight: {
+    parameters: 2,
+    sql: (date, region) => localMidnightSql(date, region),
+  },
   period_month: {
     parameters: 1,
     sql: (end) => `date_add('day', -1, date_trunc('month', date_add('day', 10, ${end})))`,
   },
-  region_lot: { parameters: 1, sql: (region) => lotSql(region as string) },
+  region_lot: { parameters: 1, sql: (region) => lotSql(region) },
   relative_change: {
     parameters: 2,
     sql: (now, before) => `CASE WHEN ${before} <> 0 THEN (${now} - ${before}) / abs(${before}) END`,
   },
   session_bar_end: {
     parameters: 3,
-    sql: (region, local, step) => sessionBarEndSql(region as string, local as string, step as string),
+    sql: (region, local, step) => sessionBarEndSql(region, local, step),
   },
-  session_minutes: { parameters: 1, sql: (region) => sessionMinutesSql(region as string) },
+  session_minutes: { parameters: 1, sql: (region) => sessionMinutesSql(region) },
   shares_of: {
     parameters: 2,
     sql: (volume, lot) =>
       `CASE WHEN ${volume} < 4294967296 THEN ${volume} * ${lot} ELSE ${int64(`CAST(${volume} AS DECIMAL(38, 0)) * ${lot}`)} END`,
   },
-  stated_price: { parameters: 2, sql: (price, close) => statedPriceSql(price as string, close as string) },
+  stated_price: { parameters: 2, sql: (price, close) => statedPriceSql(price, close) },
   // The quotient of two decimals without places is one too, rounded half up.
   units_of: { parameters: 2, sql: (shares, unit) => int64(`${shares} / ${unit}`) },
 };

@@ -10,7 +10,10 @@ export type TypeArgument =
   | { readonly kind: "TYPE"; readonly value: TypeSignature }
   | {
       readonly kind: "NAMED_TYPE";
-      readonly value: { readonly fieldName?: { readonly name: string }; readonly typeSignature: TypeSignature };
+      readonly value: {
+        readonly fieldName?: { readonly name: string };
+        readonly typeSignature: TypeSignature;
+      };
     };
 
 export interface TrinoColumn {

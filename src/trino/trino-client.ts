@@ -1,4 +1,4 @@
-import { BarlakeError, TransportError, messageOf } from "../core/errors.js";
+import { BarlakeError, messageOf, TransportError } from "../core/errors.js";
 import type { Clock } from "../core/time.js";
 import { parsePage, type TrinoColumn, type TrinoPage } from "./parse-page.js";
 import { trinoError } from "./trino-error.js";
@@ -60,7 +60,8 @@ export class TrinoClient {
           throw trinoError(page.error, sql);
         }
         const { columns = [], data = [], updateType, updateCount } = page;
-        if (columns.length > 0 || updateType !== undefined) yield { columns, rows: data, updateType, updateCount };
+        if (columns.length > 0 || updateType !== undefined)
+          yield { columns, rows: data, updateType, updateCount };
         if (next === undefined) return;
         page = await this.#ask("GET", next, undefined, signal);
       }
@@ -161,7 +162,9 @@ export class TrinoClient {
         : BUSY.has(status)
           ? "it was asked ten times; try again later"
           : undefined;
-    return new BarlakeError(`Trino at ${this.server.origin} responded with status ${status}${said}`, { hint });
+    return new BarlakeError(`Trino at ${this.server.origin} responded with status ${status}${said}`, {
+      hint,
+    });
   }
 
   /**

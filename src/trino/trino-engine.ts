@@ -58,7 +58,9 @@ export class TrinoEngine implements QueryEngine {
       if (page.updateType !== undefined) continue;
       if (all.length === 0 || (page.rows.length > 0 && rows < limit))
         all.push(
-          await this.#inDuckDB(page, (query) => this.#session.result(query, new Map(), Math.max(0, limit - rows))),
+          await this.#inDuckDB(page, (query) =>
+            this.#session.result(query, new Map(), Math.max(0, limit - rows)),
+          ),
         );
       rows += page.rows.length;
     }
@@ -125,7 +127,7 @@ export class TrinoEngine implements QueryEngine {
     let [page, isBegun]: [TrinoRows | undefined, boolean] = [first, false];
     while (page !== undefined) {
       const { done, value } = await rest.next();
-      const next: TrinoRows | undefined = done === true ? undefined : (value as TrinoRows);
+      const next: TrinoRows | undefined = done === true ? undefined : value;
       // A result without rows is one batch without rows, so that its columns are known.
       if (page.columns.length > 0 && (page.rows.length > 0 || (next === undefined && !isBegun))) {
         isBegun = true;

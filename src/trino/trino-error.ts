@@ -9,7 +9,12 @@ export class TrinoQueryError extends QueryError {
   /** Whether the statement is the cause, and not the server. */
   readonly isWrongStatement: boolean;
 
-  constructor(message: string, sql: string, { errorName, errorType }: TrinoFailure, hint: string | undefined) {
+  constructor(
+    message: string,
+    sql: string,
+    { errorName, errorType }: TrinoFailure,
+    hint: string | undefined,
+  ) {
     super(message, sql, { hint });
     this.errorName = errorName;
     this.isWrongStatement = errorType === "USER_ERROR";
@@ -34,7 +39,9 @@ export function trinoError(failure: TrinoFailure, sql: string): TrinoQueryError 
   const { lineNumber, columnNumber } = errorLocation;
   const label = `LINE ${lineNumber}: `;
   // Columns count code points; a tab has no width in this form.
-  const before = [...line].slice(0, columnNumber - 1).join("");
+  const before = Array.from(line)
+    .slice(0, columnNumber - 1)
+    .join("");
   const indent = " ".repeat(label.length + stringWidth(before));
   return new TrinoQueryError(`${text}\n\n${label}${line}\n${indent}^`, sql, failure, HINTS[errorName]);
 }

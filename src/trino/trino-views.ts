@@ -52,7 +52,11 @@ function trinoView(
   const words = wordsOf(body.replaceAll(/\braw\.\w+/g, ""));
   const views = names.filter((other) => other !== name && words.has(other));
   // A view of another view is out of date when that one changes.
-  const parts = [query, comment, ...before.filter((one) => views.includes(one.name)).map((one) => one.comment)];
+  const parts = [
+    query,
+    comment,
+    ...before.filter((one) => views.includes(one.name)).map((one) => one.comment),
+  ];
   const mark = createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 12);
   const marked = `${comment.replaceAll("''", "'")} [barlake ${mark}]`;
   // As whoever asks, so that a view gives nobody more rights.

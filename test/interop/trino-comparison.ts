@@ -24,7 +24,11 @@ let files = 0;
 
 /** Compares all rows and all columns of DuckDB's result with Trino's. @returns the number of rows. */
 export async function expectSameRows(
-  { session, engine, folder }: { readonly session: Session; readonly engine: TrinoEngine; readonly folder: string },
+  {
+    session,
+    engine,
+    folder,
+  }: { readonly session: Session; readonly engine: TrinoEngine; readonly folder: string },
   { trino, duckdb, key, inexact = [] }: Comparison,
 ): Promise<number> {
   const file = literal(join(folder, `trino-${++files}.parquet`));
@@ -52,6 +56,9 @@ export async function expectSameRows(
   );
   const { ours = -1n, theirs, pairs, ...differences } = found ?? {};
   expect([theirs, pairs], trino).toEqual([ours, ours]);
-  expect(Object.entries(differences).filter(([, count]) => count !== 0n), trino).toEqual([]);
+  expect(
+    Object.entries(differences).filter(([, count]) => count !== 0n),
+    trino,
+  ).toEqual([]);
   return Number(ours);
 }

@@ -51,7 +51,8 @@ export function viewComparisons(): Record<string, Comparison> {
 export function barComparison(period: Period, adjustment?: Adjustment): Comparison {
   const where = `period = ${literal(period)}`;
   const inexact = LANDED.includes(period) ? [] : ["amount", "vwap"];
-  const without = "open, high, low, close, volume, amount, prev_close, open_interest, settlement_price, lot, shares";
+  const without =
+    "open, high, low, close, volume, amount, prev_close, open_interest, settlement_price, lot, shares";
   const columns = `symbol, trade_date, "timestamp", ${without}, landed_bars, is_final, region`;
   return adjustment === undefined
     ? {
@@ -86,11 +87,18 @@ export async function asOfComparisons(session: Session): Promise<Record<string, 
     return ["2001-01-01", ...rows.map(({ day }) => day), "2099-01-01"];
   };
   const both = (days: readonly string[], ours: (day: string) => string): string =>
-    days.map((day) => `SELECT DATE ${literal(day)} AS day, * FROM ${ours(`DATE ${literal(day)}`)}`).join(" UNION ALL ");
+    days
+      .map((day) => `SELECT DATE ${literal(day)} AS day, * FROM ${ours(`DATE ${literal(day)}`)}`)
+      .join(" UNION ALL ");
   const [memberDays, instrumentDays] = [await daysOf("universe_members"), await daysOf("instruments")];
-  const universes = await session.json<{ id: string }>("SELECT DISTINCT id FROM raw.universe_members ORDER BY id");
+  const universes = await session.json<{ id: string }>(
+    "SELECT DISTINCT id FROM raw.universe_members ORDER BY id",
+  );
   const members = universes.map(({ id }) =>
-    both(memberDays, (day) => `members(${literal(id)}, ${day})`).replaceAll("SELECT ", `SELECT ${literal(id)} AS id, `),
+    both(memberDays, (day) => `members(${literal(id)}, ${day})`).replaceAll(
+      "SELECT ",
+      `SELECT ${literal(id)} AS id, `,
+    ),
   );
   const valuesOf = (days: readonly string[]): string => days.map((day) => `DATE ${literal(day)}`).join(", ");
   return {

@@ -50,7 +50,10 @@ export interface TrinoOptions {
  *
  * @param folder what `local:///` means; the metastore, the log and the configuration are in it, too.
  */
-export async function startTrino(folder: string, { properties = [] }: TrinoOptions = {}): Promise<TrinoServer> {
+export async function startTrino(
+  folder: string,
+  { properties = [] }: TrinoOptions = {},
+): Promise<TrinoServer> {
   const etc = join(folder, "trino-etc");
   const port = await freePort();
   mkdirSync(join(etc, "catalog"), { recursive: true });

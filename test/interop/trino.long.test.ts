@@ -24,7 +24,7 @@ import { fillEventfulLake } from "./eventful-lake.js";
 import { checkpointsAlone, commitsAlone } from "./log-copies.js";
 import { expectSameRows } from "./trino-comparison.js";
 import { asOfComparisons, barComparison, PAIRS, viewComparisons } from "./trino-questions.js";
-import { startTrino, trinoIsMissing, type TrinoServer } from "./trino-server.js";
+import { startTrino, type TrinoServer, trinoIsMissing } from "./trino-server.js";
 
 const missing = trinoIsMissing();
 if (missing !== undefined) console.warn(`skipped: ${missing}`);
@@ -143,14 +143,24 @@ describe.skipIf(missing !== undefined)("Trino", () => {
 
     test("serve the command line: formats, errors with their place, notebooks", async () => {
       const at = ["--engine", "trino", "--server", `${server.url}/lake/sim`];
-      const csv = await runCli(["sql", ...at, "SELECT count(*) AS n, max(volume) AS v FROM bars_1d", "--format", "csv"]);
+      const csv = await runCli([
+        "sql",
+        ...at,
+        "SELECT count(*) AS n, max(volume) AS v FROM bars_1d",
+        "--format",
+        "csv",
+      ]);
       using reader = (await openReader(new Lake(join(folder, "sim")), { threads: 1 })).session;
-      const [expected] = await reader.json<{ n: bigint; v: bigint }>("SELECT count(*) AS n, max(volume) AS v FROM bars_1d");
+      const [expected] = await reader.json<{ n: bigint; v: bigint }>(
+        "SELECT count(*) AS n, max(volume) AS v FROM bars_1d",
+      );
       expect(csv.stdout).toBe(`n,v\n${expected?.n},${expected?.v}\n`);
 
       const wrong = await runCli(["sql", ...at, "SELECT symbol,\n  colse FROM bars_1d"]);
       expect(wrong.code).toBe(2);
-      expect(wrong.stderr).toContain("COLUMN_NOT_FOUND: Column 'colse' cannot be resolved\n  line 2:   colse FROM");
+      expect(wrong.stderr).toContain(
+        "COLUMN_NOT_FOUND: Column 'colse' cannot be resolved\n  line 2:   colse FROM",
+      );
       expect(wrong.stderr).toMatch(/\n {12}\^\n/);
 
       const file = join(folder, "notebook.sql");
@@ -183,11 +193,14 @@ SELECT count(*) AS n FROM bars_1d WHERE trade_date <= $last AND region = $region
 
     test("a query that is interrupted ends on the server too", async () => {
       await using engine = await openedEngine();
-      const rows = await engine.read("SELECT a.symbol FROM bars_1m AS a CROSS JOIN bars_1m AS b CROSS JOIN bars_1m AS c");
+      const rows = await engine.read(
+        "SELECT a.symbol FROM bars_1m AS a CROSS JOIN bars_1m AS b CROSS JOIN bars_1m AS c",
+      );
       expect(await rows.take(3)).toHaveLength(3);
       engine.interrupt();
       await expect(rows.take(10_000_000)).rejects.toThrow("INTERRUPT Error: Interrupted!");
-      const running = "SELECT count(*) FROM system.runtime.queries WHERE state NOT IN ('FINISHED', 'FAILED') AND query LIKE '%CROSS%JOIN%AS%c%'";
+      const running =
+        "SELECT count(*) FROM system.runtime.queries WHERE state NOT IN ('FINISHED', 'FAILED') AND query LIKE '%CROSS%JOIN%AS%c%'";
       await expect.poll(() => clientOf("sim").rows(running), { timeout: 60_000 }).toEqual([[1]]);
     });
 
@@ -207,7 +220,9 @@ SELECT count(*) AS n FROM bars_1d WHERE trade_date <= $last AND region = $region
         map: Readonly<Record<string, string>> = {},
       ): Promise<unknown> => {
         const files = places.flatMap((place) =>
-          place.includes(".") ? [join(DATA, place)] : readdirSync(join(DATA, place)).map((name) => join(DATA, place, name)),
+          place.includes(".")
+            ? [join(DATA, place)]
+            : readdirSync(join(DATA, place)).map((name) => join(DATA, place, name)),
         );
         return runImport(lake, table, files, { ...options, map, runId: `import ${table}` }, systemClock);
       };
@@ -239,9 +254,13 @@ SELECT count(*) AS n FROM bars_1d WHERE trade_date <= $last AND region = $region
 
 /** What is not as it should be. */
 function differing({ tables, views }: TrinoStatus): string[] {
-  const versions = tables.filter(({ version, seen }) => version !== seen).map(({ name }) => `version of ${name}`);
+  const versions = tables
+    .filter(({ version, seen }) => version !== seen)
+    .map(({ name }) => `version of ${name}`);
   return [
     ...versions,
-    ...[...tables, ...views].filter(({ state }) => state !== "current" && state !== "not landed").map(({ name }) => name),
+    ...[...tables, ...views]
+      .filter(({ state }) => state !== "current" && state !== "not landed")
+      .map(({ name }) => name),
   ];
 }

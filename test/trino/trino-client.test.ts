@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { onTestFinished, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { TrinoClient, type TrinoRows } from "../../src/trino/trino-client.js";
 import { TrinoQueryError } from "../../src/trino/trino-error.js";
-import { trinoServer, type TrinoCredentials } from "../../src/trino/trino-server.js";
+import { type TrinoCredentials, trinoServer } from "../../src/trino/trino-server.js";
 import { virtualClock } from "../faults/virtual-clock.js";
 
 const BIGINT = { name: "n", type: "bigint", typeSignature: { rawType: "bigint" } };
@@ -17,15 +17,22 @@ interface Asked {
 
 /** A server of scripted responses, each given to one request. */
 async function scripted(
-  responses: readonly ((origin: string) => { status?: number; body?: unknown; headers?: Record<string, string> })[],
+  responses: readonly ((origin: string) => {
+    status?: number;
+    body?: unknown;
+    headers?: Record<string, string>;
+  })[],
   credentials: TrinoCredentials = {},
 ) {
   const asked: Asked[] = [];
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const { method = "", url: path = "", headers } = request;
     asked.push({ method, path, headers });
-    const { status = 200, body = "", headers: sent = {} } =
-      method === "DELETE" ? { status: 204 } : (responses[asked.length - 1]?.(origin) ?? { status: 500 });
+    const {
+      status = 200,
+      body = "",
+      headers: sent = {},
+    } = method === "DELETE" ? { status: 204 } : (responses[asked.length - 1]?.(origin) ?? { status: 500 });
     response.writeHead(status, sent).end(typeof body === "string" ? body : JSON.stringify(body));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -50,7 +57,12 @@ test("follows the pages at the address that was asked, and repeats what the serv
       () => ({ status: 502 }),
       () => ({ status: 504 }),
       () => ({
-        body: { id: "q", columns: [BIGINT], data: [[1], [2]], nextUri: "http://internal/v1/statement/executing/q/2" },
+        body: {
+          id: "q",
+          columns: [BIGINT],
+          data: [[1], [2]],
+          nextUri: "http://internal/v1/statement/executing/q/2",
+        },
       }),
       () => ({ body: { id: "q", columns: [BIGINT], data: [[3]] } }),
     ],
@@ -67,17 +79,29 @@ test("follows the pages at the address that was asked, and repeats what the serv
   const basic = `Basic ${Buffer.from("ann:pässword").toString("base64")}`;
   for (const { headers } of asked) {
     expect(headers.authorization).toBe(basic);
-    expect([headers["x-trino-user"], headers["x-trino-catalog"], headers["x-trino-schema"]]).toEqual(["ann", "c", "s"]);
+    expect([headers["x-trino-user"], headers["x-trino-catalog"], headers["x-trino-schema"]]).toEqual([
+      "ann",
+      "c",
+      "s",
+    ]);
   }
 });
 
 test("a server that stays busy, refuses or is gone is an error without the credentials", async () => {
-  const { client, asked } = await scripted(Array.from({ length: 20 }, () => () => ({ status: 503 })), { token: "secret" });
+  const { client, asked } = await scripted(
+    Array.from({ length: 20 }, () => () => ({ status: 503 })),
+    { token: "secret" },
+  );
   await expect(client.rows("SELECT 1")).rejects.toThrow(/responded with status 503/);
   expect(asked).toHaveLength(10);
   const refused = await scripted([() => ({ status: 401, body: "Unauthorized" })], { token: "secret" });
-  const error = await refused.client.rows("SELECT 1").catch((one: unknown) => one as Error & { hint: string });
-  expect(error).toMatchObject({ message: expect.stringContaining("status 401: Unauthorized"), hint: expect.stringContaining("BARLAKE_TRINO_TOKEN") });
+  const error = await refused.client
+    .rows("SELECT 1")
+    .catch((one: unknown) => one as Error & { hint: string });
+  expect(error).toMatchObject({
+    message: expect.stringContaining("status 401: Unauthorized"),
+    hint: expect.stringContaining("BARLAKE_TRINO_TOKEN"),
+  });
   expect(JSON.stringify([error, String((error as Error).stack)])).not.toContain("secret");
   const cut = await scripted([() => ({ body: '{"id": "q", "data": [[1' })]);
   await expect(cut.client.rows("SELECT 1")).rejects.toThrow("its response is incomplete");
@@ -92,13 +116,18 @@ test("a redirect is not followed: it would take the credentials along", async ()
 });
 
 test("a caller that stops early cancels the query", async () => {
-  const page = () => ({ body: { id: "q", columns: [BIGINT], data: [[1]], nextUri: "http://internal/v1/next" } });
+  const page = () => ({
+    body: { id: "q", columns: [BIGINT], data: [[1]], nextUri: "http://internal/v1/next" },
+  });
   const { client, asked } = await scripted([page, page]);
   for await (const { rows } of client.pages("SELECT 1")) {
     expect(rows).toEqual([[1]]);
     break;
   }
-  expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(["POST /v1/statement", "DELETE /v1/next"]);
+  expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    "POST /v1/statement",
+    "DELETE /v1/next",
+  ]);
   const abort = new AbortController();
   const aborted = await scripted([page, page]);
   const read = (async () => {

@@ -6,7 +6,9 @@ import { trinoViews } from "../../src/trino/trino-views.js";
 const views = trinoViews("market_raw");
 
 test("every file is a view, after those that it reads, with the expressions of the rules that it calls", () => {
-  const files = readdirSync(new URL("../../sql/trino", import.meta.url)).filter((name) => name.endsWith(".sql"));
+  const files = readdirSync(new URL("../../sql/trino", import.meta.url)).filter((name) =>
+    name.endsWith(".sql"),
+  );
   expect(views.map(({ name }) => `${name}.sql`).sort()).toEqual(files.sort());
   const seen = new Set<string>();
   for (const { name, sql, views: needed, tables } of views) {
@@ -22,7 +24,15 @@ test("every file is a view, after those that it reads, with the expressions of t
 test("every rule is called", () => {
   const all = views.map(({ sql }) => sql).join("\n");
   // A part of each rule's expression that nothing else has.
-  for (const part of ["34200000", "0.0005", "1e-9", "THEN 240", "'^S?\\*?ST'", "'Asia/Hong_Kong'", "WHEN 'CN' THEN 100"])
+  for (const part of [
+    "34200000",
+    "0.0005",
+    "1e-9",
+    "THEN 240",
+    "'^S?\\*?ST'",
+    "'Asia/Hong_Kong'",
+    "WHEN 'CN' THEN 100",
+  ])
     expect(all).toContain(part);
 });
 

@@ -22,8 +22,8 @@ import { runShell } from "../shell/run-shell.js";
 import { runStatements } from "../shell/run-statements.js";
 import { lakePlace, type SqlPlace } from "../shell/sql-place.js";
 import { stateFolder } from "../state-folder.js";
-import { openTrinoPlace } from "../trino/trino-place.js";
 import { type TrinoOptions, trinoOptions } from "../trino/trino-options.js";
+import { openTrinoPlace } from "../trino/trino-place.js";
 
 interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions, TrinoOptions {
   readonly engine: "duckdb" | "trino";
@@ -89,7 +89,8 @@ Examples:
     .action((query: string | undefined, options: Options) =>
       cli.action(async () => {
         const found = await foundIn(options);
-        await using opened = options.engine === "trino" ? await openTrino(options) : await openDuckDB(options);
+        await using opened =
+          options.engine === "trino" ? await openTrino(options) : await openDuckDB(options);
         const { place, snapshots } = opened;
         cli.signal.addEventListener("abort", () => place.engine.interrupt());
         if (found !== undefined && isShownAsNotebook(found, options)) {

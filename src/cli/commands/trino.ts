@@ -2,7 +2,13 @@ import { pathToFileURL } from "node:url";
 import { Option } from "commander";
 import type { Lake } from "../../lake/lake.js";
 import { TABLES } from "../../schema/tables.js";
-import { installInTrino, type LakeTable, rawSchemaOf, type TrinoStatus, trinoStatus } from "../../trino/install.js";
+import {
+  installInTrino,
+  type LakeTable,
+  rawSchemaOf,
+  type TrinoStatus,
+  trinoStatus,
+} from "../../trino/install.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
@@ -62,7 +68,11 @@ ${examples}`,
   ).action((options: Options) =>
     cli.action(async () => {
       const client = openTrinoClient(options);
-      const status = await trinoStatus(client, await tablesOf(openLake(options), options.location), cli.signal);
+      const status = await trinoStatus(
+        client,
+        await tablesOf(openLake(options), options.location),
+        cli.signal,
+      );
       if (options.json) printJson(status);
       else showStatus(status, client.server.schema);
       return isCurrent(status) ? EXIT.done : EXIT.partial;
@@ -78,7 +88,11 @@ async function tablesOf(lake: Lake, location: string | undefined): Promise<LakeT
       const { version } = await lake.snapshot(one);
       // A scheme with nothing but slashes behind it, as local:///, keeps them.
       const folder = base.endsWith(":") ? `${base}//` : base;
-      return { name: one.name, version: version < 0 ? undefined : version, location: `${folder}/${one.name}` };
+      return {
+        name: one.name,
+        version: version < 0 ? undefined : version,
+        location: `${folder}/${one.name}`,
+      };
     }),
   );
 }

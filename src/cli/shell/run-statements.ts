@@ -8,8 +8,8 @@ import { resultTable, type TableMode } from "../results/result-table.js";
 import { StatementError } from "../results/statement-error.js";
 import { writeBeside } from "../results/write-beside.js";
 import { writeResult } from "../results/write-result.js";
-import type { SqlPlace } from "./sql-place.js";
 import { count, duration, paint, plural, size, terminalWidth } from "../text/text.js";
+import type { SqlPlace } from "./sql-place.js";
 
 /** How the results of statements are shown or written. */
 export interface StatementsOptions {
@@ -29,11 +29,7 @@ const ROWS = 40;
  *
  * @throws {StatementError} for the first failure.
  */
-export async function runStatements(
-  place: SqlPlace,
-  sql: string,
-  options: StatementsOptions,
-): Promise<void> {
+export async function runStatements(place: SqlPlace, sql: string, options: StatementsOptions): Promise<void> {
   const { engine } = place;
   const { output, format = output === undefined ? "table" : "csv" } = options;
   const statements = allStatements(sql);
@@ -65,7 +61,11 @@ async function reportWritten(file: string, startedAt: number): Promise<void> {
 }
 
 /** Prints a result's first rows, and the number of its rows. */
-async function show(engine: QueryEngine, sql: string, { mode, limit = ROWS }: StatementsOptions): Promise<void> {
+async function show(
+  engine: QueryEngine,
+  sql: string,
+  { mode, limit = ROWS }: StatementsOptions,
+): Promise<void> {
   const startedAt = performance.now();
   const reader = await engine.read(sql);
   const rows = await reader.take(limit);

@@ -1,7 +1,7 @@
 import { ident, literal } from "../../db/quote.js";
 import { tableNamed } from "../../schema/tables.js";
-import type { TrinoClient } from "../../trino/trino-client.js";
 import { rawSchemaOf } from "../../trino/install.js";
+import type { TrinoClient } from "../../trino/trino-client.js";
 import type { Catalog, CatalogColumn, CatalogRelation } from "../shell/catalog.js";
 
 /** Words that are proposed beside the names; Trino has no list of them. */
@@ -32,7 +32,8 @@ export async function readTrinoCatalog(client: TrinoClient): Promise<Catalog> {
     ),
     client.rows("SHOW FUNCTIONS"),
   ]);
-  const nameOf = (of: unknown, name: unknown): string => (of === schema ? String(name) : `${of}.${name}`);
+  const nameOf = (of: unknown, name: unknown): string =>
+    of === schema ? String(name) : `${String(of)}.${String(name)}`;
   const columnsOf = new Map<string, CatalogColumn[]>();
   for (const [of, table, name, type] of columns) {
     const key = nameOf(of, table);
@@ -44,7 +45,10 @@ export async function readTrinoCatalog(client: TrinoClient): Promise<Catalog> {
   return {
     relations: relations.map(([of, name, type, comment]): CatalogRelation => {
       const key = nameOf(of, name);
-      const said = of === raw ? tableNamed(String(name))?.doc : String(comment ?? "").replace(/ \[barlake \w+\]$/, "");
+      const said =
+        of === raw
+          ? tableNamed(String(name))?.doc
+          : (typeof comment === "string" ? comment : "").replace(/ \[barlake \w+\]$/, "");
       return {
         name: key,
         kind: type === "VIEW" ? "view" : "table",
@@ -53,7 +57,9 @@ export async function readTrinoCatalog(client: TrinoClient): Promise<Catalog> {
       };
     }),
     macros: [],
-    functions: [...new Set(functions.map(([name]) => String(name)))].filter((name) => /^[a-z]\w*$/.test(name)),
+    functions: [...new Set(functions.map(([name]) => String(name)))].filter((name) =>
+      /^[a-z]\w*$/.test(name),
+    ),
     keywords: KEYWORDS,
   };
 }

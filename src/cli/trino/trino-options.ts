@@ -15,8 +15,13 @@ export interface TrinoOptions {
 export function trinoOptions(): [server: Option, catalog: Option, schema: Option] {
   const { catalog, schema } = TRINO_DEFAULTS;
   return [
-    new Option("--server <url>", "address of Trino; /CATALOG/SCHEMA may follow the port").env("BARLAKE_TRINO"),
-    new Option("--catalog <name>", `Trino's catalog of Delta tables (default: of the address, else ${catalog})`),
+    new Option("--server <url>", "address of Trino; /CATALOG/SCHEMA may follow the port").env(
+      "BARLAKE_TRINO",
+    ),
+    new Option(
+      "--catalog <name>",
+      `Trino's catalog of Delta tables (default: of the address, else ${catalog})`,
+    ),
     new Option(
       "--schema <name>",
       `schema of the views; the tables are in <name>_raw (default: of the address, else ${schema})`,
@@ -31,7 +36,11 @@ export function openTrinoClient({ server, catalog, schema }: TrinoOptions): Trin
       hint: "give --server http://host:8080, or set BARLAKE_TRINO",
     });
   }
-  const { BARLAKE_TRINO_USER: user, BARLAKE_TRINO_PASSWORD: password, BARLAKE_TRINO_TOKEN: token } = process.env;
+  const {
+    BARLAKE_TRINO_USER: user,
+    BARLAKE_TRINO_PASSWORD: password,
+    BARLAKE_TRINO_TOKEN: token,
+  } = process.env;
   return new TrinoClient(trinoServer(server, { catalog, schema }, { user, password, token }), {
     clock: systemClock,
   });
