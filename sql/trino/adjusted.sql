@@ -11,7 +11,7 @@ WITH adjustments (adjustment) AS (
 minutes AS (
   SELECT b.symbol, b."timestamp", b.trade_date, b.open, b.high, b.low, b.close, b.volume, b.amount, b.open_interest,
     b.prev_close, b.settlement_price, b.lot, b.is_final, b.region, a.adjustment, s."value" AS step,
-    region_lot(b.region) AS unit, CAST(b.volume AS DECIMAL(38, 0)) * b.lot AS shares
+    region_lot(b.region) AS unit, exact_shares(b.volume, b.lot) AS shares
   FROM raw.bars_1m AS b
   CROSS JOIN adjustments AS a
   LEFT JOIN adjustment_steps AS s
@@ -20,7 +20,7 @@ minutes AS (
 days AS (
   SELECT b.symbol, b."timestamp", b.trade_date, b.open, b.high, b.low, b.close, b.volume, b.amount, b.open_interest,
     b.prev_close, b.settlement_price, b.lot, b.is_final, b.region, a.adjustment, s."value" AS step,
-    region_lot(b.region) AS unit, CAST(b.volume AS DECIMAL(38, 0)) * b.lot AS shares
+    region_lot(b.region) AS unit, exact_shares(b.volume, b.lot) AS shares
   FROM raw.bars_1d AS b
   CROSS JOIN adjustments AS a
   LEFT JOIN adjustment_steps AS s

@@ -24,8 +24,7 @@ known_days AS (
       limit_percent(d.symbol, d.trade_date, v."type", v.name) END AS percent,
     CASE WHEN coalesce(v."type", CASE WHEN regexp_like(d.symbol, '^(5\d{5}\.SH|1[56]\d{4}\.SZ)$') THEN 'etf' END) = 'etf'
       THEN 3 ELSE 2 END AS decimals,
-    -- The previous close in whole hundredths of a cent, as DuckDB rounds it to a decimal.
-    round(d.prev_close * 1e4 + 1e-9) AS prev_close_4
+    ten_thousandths(d.prev_close) AS prev_close_4
   FROM days AS d
   LEFT JOIN versions AS v
     ON v.symbol = d.symbol AND d.trade_date >= v.from_date AND d.trade_date < coalesce(v.next_from, DATE '9999-12-31')

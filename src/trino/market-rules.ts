@@ -15,6 +15,7 @@ export interface TrinoRule {
 
 const EPOCH = "TIMESTAMP '1970-01-01 00:00:00.000 UTC'";
 const MAX_INT64 = "9223372036854775807";
+const exactShares = (volume: string, lot: string): string => `CAST(${volume} AS DECIMAL(38, 0)) * ${lot}`;
 const int64 = (sum: string): string => `CAST(least(${sum}, ${MAX_INT64}) AS BIGINT)`;
 
 /**
@@ -59,6 +60,7 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   },
   at_limit_down: { parameters: 2, sql: (price, limit) => isAtLimitDownSql(price, limit) },
   at_limit_up: { parameters: 2, sql: (price, limit) => isAtLimitUpSql(price, limit) },
+  exact_shares: { parameters: 2, sql: exactShares },
   is_ex_event: { parameters: 2, sql: (last, prev) => isExEventSql(last, prev) },
   is_session_minute: {
     parameters: 2,
@@ -101,9 +103,11 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   shares_of: {
     parameters: 2,
     sql: (volume, lot) =>
-      `CASE WHEN ${volume} < 4294967296 THEN ${volume} * ${lot} ELSE ${int64(`CAST(${volume} AS DECIMAL(38, 0)) * ${lot}`)} END`,
+      `CASE WHEN ${volume} < 4294967296 THEN ${volume} * ${lot} ELSE ${int64(exactShares(volume, lot))} END`,
   },
   stated_price: { parameters: 2, sql: (price, close) => statedPriceSql(price, close) },
+  // A price in whole ten-thousandths, as DuckDB rounds it where it becomes a decimal of four places.
+  ten_thousandths: { parameters: 1, sql: (price) => `round(${price} * 1e4 + 1e-9)` },
   // The quotient of two decimals without places is one too, rounded half up.
   units_of: { parameters: 2, sql: (shares, unit) => int64(`${shares} / ${unit}`) },
 };

@@ -8,9 +8,11 @@ import { Session } from "../../src/db/session.js";
 import { runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openRejects } from "../../src/lake/land/rejects.js";
+import { writeCheckpoint } from "../../src/lake/log/checkpoint.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { openReader } from "../../src/lake/publish.js";
 import { PERIODS } from "../../src/market/period.js";
+import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
@@ -78,6 +80,8 @@ describe.skipIf(missing !== undefined)("Trino", () => {
   test("every table is read as we read it: checkpoints, compacted files, odd names and numbers", async () => {
     const lake = new Lake(join(folder, "eventful"));
     await fillEventfulLake(lake, NOW);
+    // A second checkpoint, behind the compaction and the landings after it.
+    await writeCheckpoint(lake, await lake.snapshot(BARS_1D), NOW);
     commitsAlone(lake, join(folder, "commits"));
     await checkpointsAlone(lake, join(folder, "checkpoints"), NOW);
     const checkpoints = readdirSync(join(folder, "checkpoints", "bars_1d", "_delta_log"));
