@@ -107,6 +107,7 @@ describe.skipIf(missing !== undefined)("Trino", () => {
       using session = await Session.open({ threads: 2 });
       await openRejects(session);
       for (const table of TABLES) await optimize(session, lake, table, { runId: "test" });
+      await installInTrino(clientOf("sim"), await tablesOf("sim"));
     });
 
     test("give the rows that DuckDB gives", async () => {
