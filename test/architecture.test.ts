@@ -19,12 +19,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   db: [...BASE, "wire", "arrow", "plan"],
   client: EDGES,
   lake: [...EDGES, "client"],
+  trino: EDGES,
   jobs: USES,
   serve: USES,
   dataset: USES,
   notebook: USES,
   sim: USES,
-  cli: [...USES, "jobs", "serve", "dataset", "notebook", "sim"],
+  cli: [...USES, "trino", "jobs", "serve", "dataset", "notebook", "sim"],
 };
 
 /** Packages that only one folder may import. `types`: whether `import type` is permitted elsewhere. */

@@ -1,8 +1,10 @@
 import { Command, CommanderError } from "commander";
 import { BarlakeError, QueryError, UsageError } from "../core/errors.js";
 import { VERSION } from "../core/version.js";
+import { TrinoQueryError } from "../trino/trino-error.js";
 import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
+import { StatementError } from "./results/statement-error.js";
 import { errorText } from "./text/error-text.js";
 
 interface CommandEntry {
@@ -76,6 +78,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   sql: {
     does: "query the lake; without a query, a shell",
     load: async () => (await import("./commands/sql.js")).addSql,
+  },
+  trino: {
+    does: "the lake's tables and views in a Trino, for questions that are too large for one machine",
+    load: async () => (await import("./commands/trino.js")).addTrino,
   },
   dataset: {
     does: "datasets for backtests: aligned, free of look-ahead, reproducible",
@@ -168,5 +174,7 @@ function exitOfError(error: unknown, signal: AbortSignal): number {
 
 /** Whether the text of a query is the cause of its failure, and not the environment (a full disk, for example). */
 function isWrongQuery(error: unknown): boolean {
+  if (error instanceof StatementError) return isWrongQuery(error.cause);
+  if (error instanceof TrinoQueryError) return error.isWrongStatement;
   return error instanceof QueryError && /^(Parser|Binder|Catalog|Conversion) Error/.test(error.message);
 }

@@ -79,7 +79,7 @@ export async function applyViewFiles(
 /**
  * Puts files before the files that mention their names: a failed attempt to bind a view costs as much as to create it.
  */
-function inOrderOfNeed(files: readonly ViewFile[]): readonly ViewFile[] {
+export function inOrderOfNeed(files: readonly ViewFile[]): readonly ViewFile[] {
   return inOrder(files, files);
 }
 

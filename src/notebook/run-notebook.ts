@@ -1,7 +1,7 @@
 import { BarlakeError, messageOf, UsageError } from "../core/errors.js";
 import type { NamedValues, TypedValue } from "../db/named-values.js";
+import type { QueryEngine } from "../db/query-engine.js";
 import { ident } from "../db/quote.js";
-import type { Session } from "../db/session.js";
 import { allStatements } from "../db/split-statements.js";
 import { firstRows, type StatementResult } from "../db/statement-result.js";
 import { type ChartData, chartData } from "./chart-data.js";
@@ -36,14 +36,14 @@ export interface KeptRows {
 }
 
 /**
- * Computes a notebook's parameters, in their order, and also sets them as variables of the session:
+ * Computes a notebook's parameters, in their order, and also sets them as variables of a DuckDB session:
  * `getvariable('name')` works where a statement accepts no `$name`, as in CREATE VIEW.
  *
  * @param given values as texts, by name.
  * @throws {UsageError} for a value without a parameter, or of another type.
  */
 export async function computeParameters(
-  session: Session,
+  engine: QueryEngine,
   { path, parameters }: Notebook,
   given: ReadonlyMap<string, string>,
 ): Promise<NamedValues> {
@@ -57,8 +57,9 @@ export async function computeParameters(
   const values = new Map<string, TypedValue>();
   for (const { name, expression, line } of parameters) {
     try {
-      values.set(name, await session.value(expression, values, given.get(name)));
-      await session.result(`SET VARIABLE ${ident(name)} = $${name}`, values, 0);
+      values.set(name, await engine.value(expression, values, given.get(name)));
+      if (engine.hasVariables !== false)
+        await engine.result(`SET VARIABLE ${ident(name)} = $${name}`, values, 0);
     } catch (error) {
       const text = given.get(name);
       const subject = text === undefined ? `param ${name}` : `param ${name}: "${text}" given`;
@@ -70,7 +71,7 @@ export async function computeParameters(
 
 /** Runs the cells one after the other and yields the outcome of each; a cell that fails does not stop the others. */
 export async function* runCells(
-  session: Session,
+  engine: QueryEngine,
   notebook: Notebook,
   values: NamedValues,
   kept: KeptRows,
@@ -78,11 +79,16 @@ export async function* runCells(
 ): AsyncGenerator<CellRun> {
   for (const cell of notebook.cells) {
     signal?.throwIfAborted();
-    yield await runCell(session, cell, values, kept);
+    yield await runCell(engine, cell, values, kept);
   }
 }
 
-async function runCell(session: Session, cell: Cell, values: NamedValues, kept: KeptRows): Promise<CellRun> {
+async function runCell(
+  engine: QueryEngine,
+  cell: Cell,
+  values: NamedValues,
+  kept: KeptRows,
+): Promise<CellRun> {
   const { view } = cell;
   const isChart = view.kind !== "table" && view.kind !== "figures";
   const tableRows = kept.table(view.kind === "table" ? view.rows : PLAIN_TABLE.rows);
@@ -90,7 +96,7 @@ async function runCell(session: Session, cell: Cell, values: NamedValues, kept: 
   const results: StatementResult[] = [];
   for (const { sql, line } of allStatements(cell.sql)) {
     try {
-      const result = await session.result(sql, values, limit);
+      const result = await engine.result(sql, values, limit);
       if (result.columns.length === 0) continue;
       // The chart uses the last result; the results before it are tables.
       const before = results.pop();

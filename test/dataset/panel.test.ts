@@ -403,7 +403,7 @@ describe("a panel", () => {
     await expect(open({ from: "2099-01-01" })).rejects.toThrow(/no 1d label lies between/);
     await expect(open({ fields: ["closs"] })).rejects.toThrow(/closs/);
     await expect(open({ fields: [{ name: "s", sql: "daily_fundamentals.total_shares" }] })).rejects.toThrow(
-      /what holds now/,
+      /is the current value/,
     );
     await expect(
       open({ fields: [{ name: "s", sql: "lead(close) OVER (PARTITION BY symbol ORDER BY trade_date)" }] }),

@@ -3,8 +3,7 @@ import { text } from "node:stream/consumers";
 import { Option } from "commander";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { interruptOn } from "../../db/interrupt-on.js";
-import type { Session } from "../../db/session.js";
-import type { Lake } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
@@ -21,12 +20,15 @@ import {
 } from "../options/point-in-time-option.js";
 import { formatOfFile, formatOption, type ResultFormat } from "../results/result-format.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
-import { withProposals } from "../shell/propose-names.js";
 import { runShell } from "../shell/run-shell.js";
 import { runStatements } from "../shell/run-statements.js";
+import { lakePlace, type SqlPlace } from "../shell/sql-place.js";
 import { stateFolder } from "../state-folder.js";
+import { type TrinoOptions, trinoOptions } from "../trino/trino-options.js";
+import { openTrinoPlace } from "../trino/trino-place.js";
 
-interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions {
+interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions, TrinoOptions {
+  readonly engine: "duckdb" | "trino";
   readonly format?: ResultFormat;
   readonly output?: string;
   readonly file?: string;
@@ -38,9 +40,9 @@ interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions {
 export function addSql(cli: Cli): void {
   const [asOf, version] = pointInTimeOptions();
   const [html, param] = notebookOptions();
-  cli.program
+  const command = cli.program
     .command("sql")
-    .argument("[query]", "SQL, as DuckDB understands it")
+    .argument("[query]", "SQL, as DuckDB understands it, or Trino")
     .option("-f, --file <file>", "a file of SQL instead, or a notebook; - reads standard input")
     .addOption(html)
     .addOption(param)
@@ -59,6 +61,13 @@ export function addSql(cli: Cli): void {
     .addOption(asOf)
     .addOption(version)
     .addOption(lakeOption())
+    .addOption(
+      new Option("--engine <engine>", "what runs the SQL: DuckDB here, or a Trino that has the lake's tables")
+        .choices(["duckdb", "trino"])
+        .default("duckdb"),
+    );
+  for (const option of trinoOptions()) command.addOption(option);
+  command
     .addHelpText(
       "after",
       () => `
@@ -76,31 +85,56 @@ Examples:
   barlake sql -f report.sql --format csv
   barlake sql -f instrument --param symbol=600519.SH --html page.html
   barlake sql "from bars_1d" --as-of 2026-11-01T00:00:00Z      the lake as it stood then
-  barlake sql                                                  a shell: Tab completes, .help there`,
+  barlake sql                                                  a shell: Tab completes, .help there
+  barlake sql --engine trino --server http://trino:8080/lake/barlake "select count(*) from bars_1m"`,
     )
     .action((query: string | undefined, options: Options) =>
       cli.action(async () => {
-        const lake = openLake(options);
-        await reportMovedLake(lake);
         const found = await foundIn(options);
-        const { session, snapshots } = await openReader(
-          lake,
-          { verify: options.verify },
-          pointInTimeOf(options),
-        );
-        using reader = session;
-        using _ = interruptOn(reader, cli.signal);
+        await using opened =
+          options.engine === "trino" ? await openTrino(options) : await openDuckDB(options);
+        const { place, snapshots } = opened;
+        using _ = interruptOn(place.engine, cli.signal);
         if (found !== undefined && isShownAsNotebook(found, options)) {
           const { limit = NOTEBOOK_ROWS } = options;
-          const place = { session: reader, snapshots, asOf: options.asOf, limit, signal: cli.signal };
-          return await showNotebook(found.notebook, options, place);
+          const { engine } = place;
+          const shown = { engine, snapshots, asOf: options.asOf, limit, signal: cli.signal };
+          return await showNotebook(found.notebook, options, shown);
         }
-        await run(reader, lake, found?.text ?? query, options, cli.signal).catch(async (error: unknown) => {
-          throw error instanceof QueryError ? await withProposals(reader, error) : error;
+        await run(place, found?.text ?? query, options, cli.signal).catch(async (error: unknown) => {
+          throw error instanceof QueryError ? await place.withProposals(error) : error;
         });
         return EXIT.done;
       }),
     );
+}
+
+interface OpenedPlace extends AsyncDisposable {
+  readonly place: SqlPlace;
+  /** The versions of the tables; none where the engine chooses them. */
+  readonly snapshots: readonly Snapshot[];
+}
+
+async function openDuckDB(options: Options): Promise<OpenedPlace> {
+  const lake = openLake(options);
+  await reportMovedLake(lake);
+  const { session, snapshots } = await openReader(lake, { verify: options.verify }, pointInTimeOf(options));
+  return {
+    place: lakePlace(session, lake),
+    snapshots,
+    [Symbol.asyncDispose]: async () => session.close(),
+  };
+}
+
+/** @throws {UsageError} for options that only DuckDB knows. */
+async function openTrino(options: Options): Promise<OpenedPlace> {
+  if (options.asOf !== undefined || options.version !== undefined) {
+    throw new UsageError("--as-of and --version are for DuckDB", {
+      hint: "in Trino, write FROM barlake_raw.bars_1d FOR VERSION AS OF 12",
+    });
+  }
+  const { place, close } = await openTrinoPlace(options);
+  return { place, snapshots: [], [Symbol.asyncDispose]: close };
 }
 
 /** Maximum number of rows of a notebook's tables. */
@@ -126,17 +160,16 @@ function isShownAsNotebook({ notebook }: FoundNotebook, { html, param }: Noteboo
 }
 
 async function run(
-  session: Session,
-  lake: Lake,
+  place: SqlPlace,
   given: string | undefined,
   options: Options,
   signal: AbortSignal,
 ): Promise<void> {
   const { output, mode, limit, format = (output && formatOfFile(output)) || undefined } = options;
   const sql = await sqlOf(given, options);
-  if (sql !== undefined) return runStatements(session, lake, sql, { output, mode, limit, format, signal });
+  if (sql !== undefined) return runStatements(place, sql, { output, mode, limit, format, signal });
   const historyFile = join(stateFolder(), "sql_history");
-  await runShell(session, lake, { settings: { mode, limit, timing: true }, historyFile, signal });
+  await runShell(place, { settings: { mode, limit, timing: true }, historyFile, signal });
 }
 
 /** The SQL to run; undefined: start a shell, also for piped input unless its result has a format or a file. */

@@ -3,7 +3,7 @@ import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { VERSION } from "../../core/version.js";
 import type { NamedValues } from "../../db/named-values.js";
-import type { Session } from "../../db/session.js";
+import type { QueryEngine } from "../../db/query-engine.js";
 import { rowCount } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { Notebook } from "../../notebook/notebook.js";
@@ -17,7 +17,7 @@ import type { NotebookOptions } from "./notebook-options.js";
 
 /** Where a notebook is run. */
 export interface NotebookPlace {
-  readonly session: Session;
+  readonly engine: QueryEngine;
   readonly snapshots: readonly Snapshot[];
   readonly asOf: number | undefined;
   /** Maximum number of rows of a table in the terminal. */
@@ -37,7 +37,7 @@ export async function showNotebook(
   if (notebook.cells.length === 0) {
     throw new UsageError(`file ${notebook.path} has no SQL`, { hint: "write a statement into it" });
   }
-  const values = await computeParameters(place.session, notebook, options.param ?? new Map());
+  const values = await computeParameters(place.engine, notebook, options.param ?? new Map());
   return options.html === undefined
     ? showInTerminal(notebook, values, place)
     : writePage(options.html, notebook, values, place);
@@ -46,13 +46,13 @@ export async function showNotebook(
 async function showInTerminal(
   notebook: Notebook,
   values: NamedValues,
-  { session, limit, signal }: NotebookPlace,
+  { engine, limit, signal }: NotebookPlace,
 ): Promise<number> {
   let exit: number = EXIT.done;
   const kept = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS.terminal };
   const parameters = textsOf(values).map(([name, value]) => `${paint("dim", name)} ${value}`);
   if (parameters.length > 0) process.stdout.write(`${parameters.join("   ")}\n\n`);
-  for await (const run of runCells(session, notebook, values, kept, signal)) {
+  for await (const run of runCells(engine, notebook, values, kept, signal)) {
     if (signal.aborted) return EXIT.interrupted;
     process.stdout.write(notebookCellText(run, terminalWidth() ?? 100));
     if (run.fault !== undefined) exit = reportFault(notebook, run);
@@ -64,12 +64,12 @@ async function writePage(
   target: string,
   notebook: Notebook,
   values: NamedValues,
-  { session, snapshots, asOf, signal }: NotebookPlace,
+  { engine, snapshots, asOf, signal }: NotebookPlace,
 ): Promise<number> {
   let exit: number = EXIT.done;
   const runs: CellRun[] = [];
   const kept = { table: (asked: number) => asked, chart: CHART_ROWS.page };
-  for await (const run of runCells(session, notebook, values, kept, signal)) {
+  for await (const run of runCells(engine, notebook, values, kept, signal)) {
     if (signal.aborted) return EXIT.interrupted;
     runs.push(run);
     if (run.fault !== undefined) exit = reportFault(notebook, run);

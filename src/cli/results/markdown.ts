@@ -1,11 +1,12 @@
-import type { PlainValue, RowReader } from "../../db/row-reader.js";
+import type { Rows } from "../../db/query-engine.js";
+import type { PlainValue } from "../../db/row-reader.js";
 import { cellText, isNumeric } from "./cell-text.js";
 
 /** Rows read at a time. */
 const ROWS = 2048;
 
 /** A result as a Markdown table, in pieces of some rows. */
-export async function* markdownOf(reader: RowReader): AsyncGenerator<string, void, undefined> {
+export async function* markdownOf(reader: Rows): AsyncGenerator<string, void, undefined> {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
   yield line(reader.columns.map(({ name }) => markdownCell(name)));
   yield line(reader.columns.map(({ type }) => (isNumeric(type) ? "---:" : "---")));

@@ -1,16 +1,15 @@
 import { createInterface, type Interface } from "node:readline";
 import { callbackify } from "node:util";
 import { messageOf, QueryError } from "../../core/errors.js";
-import type { Session } from "../../db/session.js";
 import { errorText } from "../text/error-text.js";
 import { paint } from "../text/text.js";
 import { type Completions, completeCommand, completeSql } from "./completion.js";
 import { commandChoices } from "./dot-commands.js";
 import { EntryReader } from "./entries.js";
 import type { History } from "./history.js";
-import { withProposals } from "./propose-names.js";
 import { runEntry } from "./run-entry.js";
 import type { ShellSession } from "./shell-session.js";
+import type { SqlPlace } from "./sql-place.js";
 
 const PROMPT = "barlake> ";
 const CONTINUED = "    ...> ";
@@ -21,7 +20,7 @@ const CONTINUED = "    ...> ";
  */
 export async function runInteractive(
   shell: ShellSession,
-  session: Session,
+  place: SqlPlace,
   { history, signal }: { readonly history: History; readonly signal: AbortSignal },
 ): Promise<void> {
   const entries = new EntryReader();
@@ -53,8 +52,8 @@ export async function runInteractive(
   lines.on("SIGINT", () => {
     if (isRunning) {
       // A statement that has not begun yet misses an interrupt, so the interrupt is repeated.
-      stopping ??= setInterval(() => session.interrupt(), 20);
-      return session.interrupt();
+      stopping ??= setInterval(() => place.engine.interrupt(), 20);
+      return place.engine.interrupt();
     }
     // Go to the end of the line and delete everything before it.
     lines.write(null, { ctrl: true, name: "e" });
@@ -67,7 +66,7 @@ export async function runInteractive(
   prompt();
   for await (const line of lines) {
     isRunning = true;
-    const goesOn = await runLine(shell, session, entries, line, (written) => {
+    const goesOn = await runLine(shell, place, entries, line, (written) => {
       const entry = history.keep(written);
       if (entry !== undefined) recalled(entry);
     });
@@ -82,7 +81,7 @@ export async function runInteractive(
 
 async function runLine(
   shell: ShellSession,
-  session: Session,
+  place: SqlPlace,
   entries: EntryReader,
   line: string,
   keep: (written: string) => void,
@@ -96,7 +95,7 @@ async function runLine(
     for (const { written } of completed) keep(written);
     for (const entry of completed) if (!(await runEntry(shell, entry))) return false;
   } catch (error) {
-    const shown = error instanceof QueryError ? await withProposals(session, error) : error;
+    const shown = error instanceof QueryError ? await place.withProposals(error) : error;
     const isStopped = messageOf(shown).startsWith("INTERRUPT Error");
     process.stdout.write(`${isStopped ? paint("yellow", "stopped") : errorText(shown)}\n`);
   }

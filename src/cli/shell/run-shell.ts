@@ -1,9 +1,8 @@
-import type { Session } from "../../db/session.js";
-import type { Lake } from "../../lake/lake.js";
 import { History } from "./history.js";
 import { runInteractive } from "./interactive-shell.js";
 import { runPiped } from "./piped-shell.js";
 import { ShellSession, type ShellSettings } from "./shell-session.js";
+import type { SqlPlace } from "./sql-place.js";
 
 export interface ShellOptions {
   readonly settings: ShellSettings;
@@ -15,15 +14,14 @@ export interface ShellOptions {
 
 /** A shell on standard input; only a terminal gets prompts. @throws {BarlakeError} the first failure of piped input. */
 export async function runShell(
-  session: Session,
-  lake: Lake,
+  place: SqlPlace,
   { settings, historyFile, signal }: ShellOptions,
 ): Promise<void> {
   const isInteractive = process.stdin.isTTY && process.stdout.isTTY;
-  const shell = new ShellSession(session, lake, { settings, isInteractive });
+  const shell = new ShellSession(place, { settings, isInteractive });
   try {
     if (!isInteractive) await runPiped(shell, signal);
-    else await runInteractive(shell, session, { history: new History(historyFile), signal });
+    else await runInteractive(shell, place, { history: new History(historyFile), signal });
   } finally {
     await shell.close();
   }

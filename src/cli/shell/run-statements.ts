@@ -1,15 +1,15 @@
 import { stat, writeFile } from "node:fs/promises";
 import { stripVTControlCharacters } from "node:util";
 import { QueryError } from "../../core/errors.js";
-import type { Session } from "../../db/session.js";
+import type { QueryEngine } from "../../db/query-engine.js";
 import { allStatements } from "../../db/split-statements.js";
-import type { Lake } from "../../lake/lake.js";
 import type { ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
 import { StatementError } from "../results/statement-error.js";
 import { writeBeside } from "../results/write-beside.js";
 import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, size, terminalWidth } from "../text/text.js";
+import type { SqlPlace } from "./sql-place.js";
 
 /** How the results of statements are shown or written. */
 export interface StatementsOptions {
@@ -31,12 +31,8 @@ const ROWS = 40;
  *
  * @throws {StatementError} for the first failure.
  */
-export async function runStatements(
-  session: Session,
-  lake: Lake,
-  sql: string,
-  options: StatementsOptions,
-): Promise<void> {
+export async function runStatements(place: SqlPlace, sql: string, options: StatementsOptions): Promise<void> {
+  const { engine } = place;
   const { output, format = output === undefined ? "table" : "csv" } = options;
   const statements = allStatements(sql);
   const startedAt = performance.now();
@@ -46,10 +42,10 @@ export async function runStatements(
     const work = (): Promise<unknown> => {
       if (format !== "table")
         return isLast
-          ? writeResult(session, lake, { sql: statement.sql, format, file: output })
-          : session.run(statement.sql);
-      if (output === undefined) return show(session, statement.sql, options);
-      return isLast ? writeTable(session, statement.sql, output, options) : session.run(statement.sql);
+          ? writeResult(place, { sql: statement.sql, format, file: output })
+          : engine.run(statement.sql);
+      if (output === undefined) return show(engine, statement.sql, options);
+      return isLast ? writeTable(engine, statement.sql, output, options) : engine.run(statement.sql);
     };
     await work().catch((error: unknown) => {
       if (!(error instanceof QueryError)) throw error;
@@ -68,12 +64,16 @@ async function reportWritten(file: string, startedAt: number): Promise<void> {
 }
 
 /** Prints a result's first rows, and the number of its rows. */
-async function show(session: Session, sql: string, { mode, limit = ROWS }: StatementsOptions): Promise<void> {
+async function show(
+  engine: QueryEngine,
+  sql: string,
+  { mode, limit = ROWS }: StatementsOptions,
+): Promise<void> {
   const startedAt = performance.now();
-  const reader = await session.read(sql);
+  const reader = await engine.read(sql);
   const rows = await reader.take(limit);
   const hasMore = await reader.hasMore();
-  await session.checkReads();
+  await engine.checkReads();
   const elapsed = duration(performance.now() - startedAt);
   const width = terminalWidth();
   const advice = "--mode lines or --mode wide shows all";
@@ -92,15 +92,15 @@ async function show(session: Session, sql: string, { mode, limit = ROWS }: State
 
 /** Writes a result's first rows to a file, as a table of unlimited width. */
 async function writeTable(
-  session: Session,
+  engine: QueryEngine,
   sql: string,
   file: string,
   { mode, limit = ROWS }: StatementsOptions,
 ): Promise<void> {
-  const reader = await session.read(sql);
+  const reader = await engine.read(sql);
   const rows = await reader.take(limit);
   const table = resultTable(reader.columns, rows, { mode, advice: "" });
   const more = (await reader.hasMore()) ? `the first ${count(rows.length)} rows\n` : "";
-  await session.checkReads();
+  await engine.checkReads();
   await writeBeside(file, (path) => writeFile(path, `${stripVTControlCharacters(table)}\n${more}`));
 }

@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { messageOf, UsageError } from "../../core/errors.js";
-import type { PlainValue, ResultColumn, RowReader } from "../../db/row-reader.js";
-import type { Session } from "../../db/session.js";
-import type { Lake } from "../../lake/lake.js";
+import type { Rows } from "../../db/query-engine.js";
+import type { PlainValue, ResultColumn } from "../../db/row-reader.js";
 import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
 import { formatOfFile, type ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
 import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, terminalWidth } from "../text/text.js";
-import { type Catalog, readCatalog } from "./catalog.js";
+import type { Catalog } from "./catalog.js";
+import type { SqlPlace } from "./sql-place.js";
 
 /** How a shell shows results; commands change it. */
 export interface ShellSettings {
@@ -33,7 +33,7 @@ interface LastResult {
   /** Number of these rows that were shown. */
   shown: number;
   /** Reads its remaining rows; undefined once another statement has run. */
-  reader: RowReader | undefined;
+  reader: Rows | undefined;
 }
 
 /** Maximum number of rows in a chart. */
@@ -47,20 +47,17 @@ const SMALLEST = { rows: 10, width: 40 };
 /** A shell's state and its operations on statements. A class because it stores an open result and a file. */
 export class ShellSession {
   readonly settings: ShellSettings;
-  readonly #session: Session;
-  readonly #lake: Lake;
+  readonly #place: SqlPlace;
   readonly #isInteractive: boolean;
   #last: LastResult | undefined;
   #output: Output | undefined;
   #catalog: Catalog | undefined;
 
   constructor(
-    session: Session,
-    lake: Lake,
+    place: SqlPlace,
     options: { readonly settings: ShellSettings; readonly isInteractive: boolean },
   ) {
-    this.#session = session;
-    this.#lake = lake;
+    this.#place = place;
     this.settings = options.settings;
     this.#isInteractive = options.isInteractive;
   }
@@ -72,15 +69,15 @@ export class ShellSession {
     if (this.#output?.kind === "next") {
       const { file, format } = this.#output;
       this.#output = undefined;
-      await writeResult(this.#session, this.#lake, { sql, format, file });
+      await writeResult(this.#place, { sql, format, file });
       this.say(`wrote ${file}`, startedAt);
       return;
     }
-    const reader = await this.#session.read(sql);
+    const reader = await this.#place.engine.read(sql);
     if (reader.kind !== "rows") this.#catalog = undefined;
     const rows = await reader.take(this.#pageRows(reader.columns.length));
     const hasMore = await reader.hasMore();
-    await this.#session.checkReads();
+    await this.#place.engine.checkReads();
     if (reader.kind === "nothing") return this.say("done", startedAt);
     if (reader.kind === "changes")
       return this.say(`${plural(Number(rows[0]?.[0] ?? 0), "row")} changed`, startedAt);
@@ -118,7 +115,7 @@ export class ShellSession {
     if (reader === undefined || rows.length >= most) return;
     const next = await reader.take(most - rows.length);
     try {
-      await this.#session.checkReads();
+      await this.#place.engine.checkReads();
     } catch (error) {
       // Rows of the damaged file may be in memory already: no further page is shown.
       this.#last = undefined;
@@ -146,10 +143,7 @@ export class ShellSession {
 
   /** The names that SQL currently knows. A running statement is not disturbed. */
   async catalog(): Promise<Catalog> {
-    if (this.#catalog === undefined) {
-      using sibling = await this.#session.sibling();
-      this.#catalog = await readCatalog(sibling);
-    }
+    this.#catalog ??= await this.#place.catalog();
     return this.#catalog;
   }
 

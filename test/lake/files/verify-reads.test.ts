@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ShellSession } from "../../../src/cli/shell/shell-session.js";
+import { lakePlace } from "../../../src/cli/shell/sql-place.js";
 import { LakeError } from "../../../src/core/errors.js";
 import { RowReader } from "../../../src/db/row-reader.js";
 import type { Session } from "../../../src/db/session.js";
@@ -81,7 +82,7 @@ test("what a statement stored of a damaged file is rolled back", async () => {
   await reader.run("PREPARE storing AS INSERT INTO sound SELECT close FROM bars_1d");
   await reader.run(`PREPARE copying AS COPY (FROM bars_1d) TO '${file}'`);
   await reader.run("SET VARIABLE max_close = [1.5, 2.25]");
-  const shell = new ShellSession(reader, lake, {
+  const shell = new ShellSession(lakePlace(reader, lake), {
     settings: { mode: "lines", limit: 1, timing: false },
     isInteractive: false,
   });

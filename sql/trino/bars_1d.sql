@@ -1,0 +1,25 @@
+-- Daily bars, unadjusted, with what follows from each bar alone.
+-- Grain: one row a symbol and trading date. Inputs: raw.bars_1d. Same rows: sql/views/bars_1d.sql.
+CREATE OR REPLACE VIEW bars_1d AS
+SELECT
+  symbol,
+  trade_date,
+  "timestamp",
+  open,
+  high,
+  low,
+  close,
+  volume,
+  amount,
+  prev_close,
+  open_interest,
+  settlement_price,
+  lot,
+  shares_of(volume, lot) AS shares,
+  CASE WHEN volume > 0 AND amount > 0 THEN amount / shares_of(volume, lot) END AS vwap,
+  is_final,
+  region,
+  "year"
+FROM raw.bars_1d;
+
+COMMENT ON VIEW bars_1d IS 'Daily bars, unadjusted, with shares and volume-weighted price. One row a symbol and trading date.';

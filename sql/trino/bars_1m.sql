@@ -1,0 +1,25 @@
+-- One-minute bars, unadjusted, with what follows from each bar alone.
+-- Grain: one row a symbol and minute. Inputs: raw.bars_1m. Same rows: sql/views/bars_1m.sql.
+CREATE OR REPLACE VIEW bars_1m AS
+SELECT
+  symbol,
+  trade_date,
+  "timestamp",
+  open,
+  high,
+  low,
+  close,
+  volume,
+  amount,
+  prev_close,
+  open_interest,
+  settlement_price,
+  lot,
+  shares_of(volume, lot) AS shares,
+  CASE WHEN volume > 0 AND amount > 0 THEN amount / shares_of(volume, lot) END AS vwap,
+  is_final,
+  region,
+  "month"
+FROM raw.bars_1m;
+
+COMMENT ON VIEW bars_1m IS 'One-minute bars, unadjusted, with shares and volume-weighted price. One row a symbol and minute.';

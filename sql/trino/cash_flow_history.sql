@@ -1,0 +1,67 @@
+-- Cash flow statements as they were known from each date on, with quarters, twelve months and changes that use no version
+-- that was not known yet. See sql/views/cash_flow_history.sql for what cumulates.
+-- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.cash_flow.
+-- Units: items in the currency of the statement, as reported; ratios as plain numbers.
+CREATE OR REPLACE VIEW cash_flow_history AS
+WITH versions AS (
+  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+    period_month(period_end) AS "month", CAST(ROW(
+      period_end, announce_date, net_operating_cash_flow, net_investing_cash_flow, net_financing_cash_flow,
+      net_cash_change, capex
+    ) AS ROW(
+      period_end DATE, announce_date DATE, net_operating_cash_flow DOUBLE, net_investing_cash_flow DOUBLE,
+      net_financing_cash_flow DOUBLE, net_cash_change DOUBLE, capex DOUBLE
+    )) AS item
+  FROM raw.cash_flow
+),
+-- Each version with the periods that it has a part in, and which: 0 the period itself, else so many months before it,
+-- -1 the fiscal year before it.
+parts AS (
+  SELECT v.symbol, v.region, v.first_seen_at, v.known_from, v.item, part.role,
+    last_day_of_month(date_add('month', part.months, v."month")) AS "month"
+  FROM versions AS v
+  CROSS JOIN (VALUES 
+    (0, 0, false), (3, 3, false), (6, 6, false), (12, 12, false), (-1, 3, true), (-1, 6, true), (-1, 9, true)
+  ) AS part (role, months, is_of_year)
+  WHERE NOT part.is_of_year OR month(v."month") = 12
+),
+states AS (
+  SELECT symbol, region, "month", known_from,
+    last_value(CASE WHEN role = 0 THEN item END) IGNORE NULLS OVER states AS this,
+    last_value(CASE WHEN role = 3 THEN item END) IGNORE NULLS OVER states AS quarter_ago,
+    last_value(CASE WHEN role = 6 THEN item END) IGNORE NULLS OVER states AS half_ago,
+    last_value(CASE WHEN role = 12 THEN item END) IGNORE NULLS OVER states AS year_ago,
+    last_value(CASE WHEN role = -1 THEN item END) IGNORE NULLS OVER states AS year_end,
+    lead(known_from) OVER
+      (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end) AS next_known_from
+  FROM parts
+  WINDOW states AS
+    (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+)
+SELECT
+  symbol,
+  "month",
+  known_from,
+  this.period_end AS period_end,
+  this.announce_date AS announce_date,
+  this.net_operating_cash_flow AS net_operating_cash_flow,
+  this.net_investing_cash_flow AS net_investing_cash_flow,
+  this.net_financing_cash_flow AS net_financing_cash_flow,
+  this.net_cash_change AS net_cash_change,
+  this.capex AS capex,
+  this.net_operating_cash_flow - abs(this.capex) AS free_cash_flow,
+  CASE WHEN month("month") = 3 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow - quarter_ago.net_operating_cash_flow END AS operating_cash_flow_quarter,
+  CASE WHEN month("month") = 12 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow + year_end.net_operating_cash_flow - year_ago.net_operating_cash_flow END AS operating_cash_flow_ttm,
+  CASE WHEN month("month") = 12 THEN abs(this.capex) ELSE abs(this.capex) + abs(year_end.capex) - abs(year_ago.capex) END AS capex_ttm,
+  (CASE WHEN month("month") = 12 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow + year_end.net_operating_cash_flow - year_ago.net_operating_cash_flow END)
+    - (CASE WHEN month("month") = 12 THEN abs(this.capex) ELSE abs(this.capex) + abs(year_end.capex) - abs(year_ago.capex) END) AS free_cash_flow_ttm,
+  relative_change(this.net_operating_cash_flow, year_ago.net_operating_cash_flow) AS operating_cash_flow_yoy,
+  relative_change(
+    CASE WHEN month("month") = 3 THEN this.net_operating_cash_flow ELSE this.net_operating_cash_flow - quarter_ago.net_operating_cash_flow END,
+    CASE WHEN month("month") = 6 THEN quarter_ago.net_operating_cash_flow ELSE quarter_ago.net_operating_cash_flow - half_ago.net_operating_cash_flow END
+  ) AS operating_cash_flow_qoq,
+  region
+FROM states
+WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL;
+
+COMMENT ON VIEW cash_flow_history IS 'Cash flow statements as they were known from each date on, with quarters, twelve months and changes. One row a symbol, period and date on which something of it became known.';

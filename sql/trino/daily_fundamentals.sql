@@ -1,0 +1,70 @@
+-- Each daily bar with the instrument's metadata and the newest statements that had been announced by that date. See
+-- sql/views/daily_fundamentals.sql for which statement that is.
+-- Grain: one row a symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow.
+-- Units: prices, amounts and statement items in the instrument's currency, as delivered; shares in shares.
+CREATE OR REPLACE VIEW daily_fundamentals AS
+WITH dated_balance_sheet AS (
+  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
+  FROM raw.balance_sheet
+),
+known_balance_sheet AS (
+  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
+  FROM (
+    SELECT *,
+      max(period_end) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING) AS newest,
+      lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at) AS next_known_from
+    FROM dated_balance_sheet
+  )
+  WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from
+),
+dated_cash_flow AS (
+  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
+  FROM raw.cash_flow
+),
+known_cash_flow AS (
+  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
+  FROM (
+    SELECT *,
+      max(period_end) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING) AS newest,
+      lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at) AS next_known_from
+    FROM dated_cash_flow
+  )
+  WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from
+)
+SELECT
+  b.symbol,
+  b.trade_date,
+  i.name,
+  i."type",
+  i."exchange",
+  b.region,
+  b.open,
+  b.high,
+  b.low,
+  b.close,
+  b.prev_close,
+  b.shares,
+  b.amount,
+  i.total_shares,
+  i.float_shares,
+  s.period_end AS balance_sheet_period_end,
+  s.announce_date AS balance_sheet_announce_date,
+  s.total_assets,
+  s.total_liabilities,
+  s.total_equity,
+  s.equity_attributable,
+  s.cash_and_equivalents,
+  c.period_end AS cash_flow_period_end,
+  c.announce_date AS cash_flow_announce_date,
+  c.net_operating_cash_flow,
+  c.net_investing_cash_flow,
+  c.net_financing_cash_flow,
+  c.capex
+FROM bars_1d AS b
+LEFT JOIN instruments AS i ON i.symbol = b.symbol
+LEFT JOIN known_balance_sheet AS s
+  ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < coalesce(s.known_to, DATE '9999-12-31')
+LEFT JOIN known_cash_flow AS c
+  ON c.symbol = b.symbol AND b.trade_date >= c.known_from AND b.trade_date < coalesce(c.known_to, DATE '9999-12-31');
+
+COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements that had been announced by that date. One row a symbol and trading date.';

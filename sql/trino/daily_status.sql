@@ -1,0 +1,64 @@
+-- Whether and how each instrument could be traded on each session: suspended, at a limit, turnover. See
+-- sql/views/daily_status.sql for which limit holds.
+-- Grain: one row a symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions.
+-- Conditions on symbol and trade_date reach the files of the bars.
+CREATE OR REPLACE VIEW daily_status AS
+WITH days AS (
+  SELECT symbol, trade_date, open, high, low, close, prev_close, volume, shares_of(volume, lot) AS shares, region, true AS has_bar
+  FROM raw.bars_1d
+  UNION ALL
+  SELECT s.symbol, d.trade_date, NULL, NULL, NULL, NULL, NULL, 0, 0, s.region, false
+  FROM (SELECT symbol, region, min(trade_date) AS first_date FROM raw.bars_1d GROUP BY symbol, region) AS s
+  JOIN raw.trading_days AS d ON d.region = s.region AND d.trade_date > s.first_date
+  LEFT JOIN (SELECT DISTINCT symbol, trade_date FROM raw.bars_1d) AS b ON b.symbol = s.symbol AND b.trade_date = d.trade_date
+  WHERE b.symbol IS NULL
+),
+-- The newest version that had begun holds, even where it has ended: a bar after a delisting.
+versions AS (
+  SELECT *, lead(from_date) OVER (PARTITION BY symbol ORDER BY from_date) AS next_from
+  FROM instrument_versions
+),
+known_days AS (
+  SELECT d.*, v.known, v.total_shares, v.float_shares, v.from_date, v.to_date, v.limit_up AS stated_up, v.limit_down AS stated_down,
+    CASE WHEN v.listing_date IS NULL OR d.trade_date >= date_add('day', 10, v.listing_date) THEN
+      limit_percent(d.symbol, d.trade_date, v."type", v.name) END AS percent,
+    CASE WHEN coalesce(v."type", CASE WHEN regexp_like(d.symbol, '^(5\d{5}\.SH|1[56]\d{4}\.SZ)$') THEN 'etf' END) = 'etf'
+      THEN 3 ELSE 2 END AS decimals,
+    ten_thousandths(d.prev_close) AS prev_close_4
+  FROM days AS d
+  LEFT JOIN versions AS v
+    ON v.symbol = d.symbol AND d.trade_date >= v.from_date AND d.trade_date < coalesce(v.next_from, DATE '9999-12-31')
+),
+observed AS (
+  SELECT *, known = 'observed' AND from_date = trade_date AND stated_up > 0 AS is_observed
+  FROM known_days
+  WHERE has_bar OR to_date IS NULL OR trade_date < to_date
+),
+limited AS (
+  SELECT *,
+    CASE WHEN is_observed THEN nullif(stated_up, 100000)
+      ELSE round(prev_close_4 * (100 + percent) / 1e4 / 100, decimals) END AS limit_up_price,
+    CASE WHEN is_observed THEN nullif(stated_down, 0)
+      ELSE round(prev_close_4 * (100 - percent) / 1e4 / 100, decimals) END AS limit_down_price
+  FROM observed
+)
+SELECT
+  symbol,
+  trade_date,
+  has_bar,
+  volume = 0 AS suspended,
+  limit_up_price,
+  limit_down_price,
+  CASE WHEN is_observed THEN 'observed' WHEN limit_up_price IS NOT NULL THEN 'rule' END AS limit_source,
+  volume > 0 AND at_limit_up(close, limit_up_price) AS limit_up,
+  volume > 0 AND at_limit_down(close, limit_down_price) AS limit_down,
+  is_tradable(volume, low, high, limit_up_price, limit_down_price) AS tradable,
+  shares,
+  float_shares,
+  total_shares,
+  CASE WHEN float_shares > 0 THEN shares / float_shares END AS turnover,
+  known,
+  region
+FROM limited;
+
+COMMENT ON VIEW daily_status IS 'Whether and how each instrument could be traded on each session: suspended, at a limit, turnover. One row a symbol and session.';

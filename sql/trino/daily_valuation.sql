@@ -1,0 +1,59 @@
+-- Each daily bar with its company's value and ratios, made of nothing that was not known at the end of the day. See
+-- sql/views/daily_valuation.sql.
+-- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
+-- instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
+-- Units: currency of the listing for prices, of the statement for its items: they must be one for the ratios to hold.
+CREATE OR REPLACE VIEW daily_valuation AS
+WITH newest_balance_sheet AS (
+  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
+  FROM (
+    SELECT *, max("month") OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING) AS newest
+    FROM balance_sheet_history
+  )
+  WHERE "month" = newest
+),
+newest_cash_flow AS (
+  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
+  FROM (
+    SELECT *, max("month") OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING) AS newest
+    FROM cash_flow_history
+  )
+  WHERE "month" = newest
+),
+-- The newest version that had begun holds, even where it has ended: a bar after a delisting.
+versions AS (
+  SELECT *, lead(from_date) OVER (PARTITION BY symbol ORDER BY from_date) AS next_from
+  FROM instrument_versions
+)
+SELECT
+  d.symbol,
+  d.trade_date,
+  d.close,
+  i.total_shares,
+  i.known,
+  d.close * i.total_shares AS market_value,
+  d.close * i.float_shares AS float_market_value,
+  b.period_end AS balance_sheet_period_end,
+  b.book_value,
+  b.debt_to_assets,
+  b.current_ratio,
+  b.accruals,
+  b.total_assets_yoy,
+  b.book_value_yoy,
+  c.period_end AS cash_flow_period_end,
+  c.operating_cash_flow_ttm,
+  c.free_cash_flow_ttm,
+  c.operating_cash_flow_yoy,
+  CASE WHEN b.book_value > 0 THEN d.close * i.total_shares / b.book_value END AS price_to_book,
+  c.operating_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS cash_flow_yield,
+  c.free_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS free_cash_flow_yield,
+  d.region
+FROM raw.bars_1d AS d
+LEFT JOIN versions AS i
+  ON i.symbol = d.symbol AND d.trade_date >= i.from_date AND d.trade_date < coalesce(i.next_from, DATE '9999-12-31')
+LEFT JOIN newest_balance_sheet AS b
+  ON b.symbol = d.symbol AND d.trade_date >= b.known_from AND d.trade_date < coalesce(b.known_to, DATE '9999-12-31')
+LEFT JOIN newest_cash_flow AS c
+  ON c.symbol = d.symbol AND d.trade_date >= c.known_from AND d.trade_date < coalesce(c.known_to, DATE '9999-12-31');
+
+COMMENT ON VIEW daily_valuation IS 'Each daily bar with its company''s value and ratios, made of nothing that was not known at the end of the day. One row a symbol and trading date.';

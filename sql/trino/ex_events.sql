@@ -1,0 +1,19 @@
+-- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. See sql/views/ex_events.sql.
+-- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d.
+CREATE OR REPLACE VIEW ex_events AS
+SELECT
+  symbol,
+  trade_date AS ex_date,
+  last_close,
+  prev_close,
+  last_close / prev_close AS factor,
+  last_close - prev_close AS amount,
+  region
+FROM (
+  SELECT symbol, trade_date, prev_close, region,
+    lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") AS last_close
+  FROM raw.bars_1d
+)
+WHERE is_ex_event(last_close, prev_close);
+
+COMMENT ON VIEW ex_events IS 'Days on which an exchange restated the previous close: dividends, splits, rights issues. One row a symbol and ex-date.';

@@ -1,0 +1,9 @@
+-- Instrument metadata as it stands now.
+-- Grain: one row a symbol. Inputs: raw.instruments (every version ever seen). Same rows: sql/views/instruments.sql.
+CREATE OR REPLACE VIEW instruments AS
+SELECT symbol, code, "exchange", name, "type", ext_type, float_shares, total_shares, limit_up, limit_down, tick_size,
+  lot_size, listing_date, name_en, ext_other, region, valid_from AS known_since
+FROM raw.instruments
+WHERE valid_to IS NULL;
+
+COMMENT ON VIEW instruments IS 'Instrument metadata as it stands now. One row a symbol. All versions: instrument_versions.';

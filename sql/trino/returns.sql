@@ -1,0 +1,23 @@
+-- Daily returns, free of ex-dates: against the previous close as the exchange states it, else against the last close.
+-- Of a day without trades nothing moved: its returns are 0, its overnight and intraday parts null.
+-- Grain: one row a symbol and trading date. Inputs: raw.bars_1d. Same rows: sql/views/returns.sql; logarithms may differ
+-- in their last bit.
+CREATE OR REPLACE VIEW returns AS
+SELECT
+  symbol,
+  trade_date,
+  close,
+  base,
+  CASE WHEN base > 0 AND close > 0 THEN close / base - 1 END AS simple_return,
+  CASE WHEN base > 0 AND close > 0 THEN ln(close / base) END AS log_return,
+  CASE WHEN base > 0 AND open > 0 AND volume > 0 THEN open / base - 1 END AS overnight_return,
+  CASE WHEN close > 0 AND open > 0 AND volume > 0 THEN close / open - 1 END AS intraday_return,
+  is_final,
+  region
+FROM (
+  SELECT symbol, trade_date, open, close, volume, is_final, region,
+    CASE WHEN prev_close > 0 THEN prev_close ELSE lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") END AS base
+  FROM raw.bars_1d
+);
+
+COMMENT ON VIEW returns IS 'Daily returns, free of ex-dates where the source states the previous close. One row a symbol and trading date.';

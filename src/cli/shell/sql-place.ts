@@ -1,0 +1,40 @@
+import { tmpdir } from "node:os";
+import type { QueryError } from "../../core/errors.js";
+import type { QueryEngine } from "../../db/query-engine.js";
+import type { Session } from "../../db/session.js";
+import type { Lake } from "../../lake/lake.js";
+import { spillOptions, type WorkFolder, workFolder } from "../../lake/local/work-folder.js";
+import { type Catalog, readCatalog } from "./catalog.js";
+import { withProposals } from "./propose-names.js";
+
+/** Where the command line's SQL runs. */
+export interface SqlPlace {
+  readonly engine: QueryEngine;
+  /** For unfinished files. */
+  readonly work: Pick<WorkFolder, "newFile" | "discard">;
+  /** The names that SQL currently knows. A running statement is not disturbed. */
+  readonly catalog: () => Promise<Catalog>;
+  /** Runs `use` with a DuckDB session and a query there that gives the rows of `sql`, to be written as a file. */
+  readonly withRows: <T>(sql: string, use: (session: Session, query: string) => Promise<T>) => Promise<T>;
+  /** The error, with a hint that names what may have been meant. */
+  readonly withProposals: (error: QueryError) => Promise<QueryError>;
+}
+
+/** A session of a lake. */
+export function lakePlace(session: Session, lake: Lake): SqlPlace {
+  return {
+    engine: session,
+    work: writableWork(lake),
+    catalog: async () => {
+      using sibling = await session.sibling();
+      return readCatalog(sibling);
+    },
+    withRows: (sql, use) => use(session, sql),
+    withProposals: (error) => withProposals(session, error),
+  };
+}
+
+/** The lake's work folder or, where it is read-only, a folder of the system's temporary files. */
+function writableWork({ work }: Lake): WorkFolder {
+  return spillOptions(work).spillUnder === undefined ? workFolder(tmpdir()) : work;
+}

@@ -1,0 +1,31 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { workFolder } from "../../lake/local/work-folder.js";
+import { TrinoEngine } from "../../trino/trino-engine.js";
+import type { SqlPlace } from "../shell/sql-place.js";
+import { readTrinoCatalog } from "./trino-catalog.js";
+import { openTrinoClient, type TrinoOptions } from "./trino-options.js";
+
+/** The Trino that options name, as a place for SQL. @throws {UsageError} */
+export async function openTrinoPlace(
+  options: TrinoOptions,
+): Promise<{ readonly place: SqlPlace; readonly close: () => Promise<void> }> {
+  const client = openTrinoClient(options);
+  const folder = await mkdtemp(join(tmpdir(), "barlake-trino-"));
+  const work = workFolder(folder);
+  const engine = await TrinoEngine.open(client, work.staging);
+  const place: SqlPlace = {
+    engine,
+    work,
+    // A client asks any number of things at once; only an engine asks one after the other.
+    catalog: () => readTrinoCatalog(client),
+    withRows: (sql, use) => engine.withRows(sql, use),
+    withProposals: async (error) => error,
+  };
+  const close = async (): Promise<void> => {
+    await engine.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { place, close };
+}

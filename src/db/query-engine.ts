@@ -1,0 +1,35 @@
+import type { RecordBatch } from "apache-arrow";
+import type { NamedValues, TypedValue } from "./named-values.js";
+import type { PlainValue, ResultColumn } from "./row-reader.js";
+import type { StatementResult } from "./statement-result.js";
+
+/** A result's rows as plain values, read while they are computed. */
+export interface Rows {
+  readonly columns: readonly ResultColumn[];
+  /** What the statement gives: rows, the number of rows that it changed, or nothing. */
+  readonly kind: "rows" | "changes" | "nothing";
+  /** The next rows, fewer than `count` only at the end. @throws {QueryError} */
+  take(count: number): Promise<PlainValue[][]>;
+  /** Whether there are more rows; computes the next ones to find out. @throws {QueryError} */
+  hasMore(): Promise<boolean>;
+}
+
+/** What answers SQL: a DuckDB session, or a server. Not for concurrent statements. */
+export interface QueryEngine {
+  /** Runs one statement to its end. @throws {QueryError} with the statement. */
+  run(sql: string): Promise<unknown>;
+  /** Runs one statement and returns a reader of its rows. A reader ends with the next statement. @throws {QueryError} */
+  read(sql: string): Promise<Rows>;
+  /** Runs one query and returns its rows as Arrow record batches, as they are computed. @throws {QueryError} */
+  batches(sql: string): Promise<AsyncGenerator<RecordBatch, void, undefined>>;
+  /** Runs one statement to its end and returns its first rows by column; `$name` stands for a value. */
+  result(sql: string, values: NamedValues, limit: number): Promise<StatementResult>;
+  /** Computes an expression's value, or casts a text to its type. @throws {QueryError} with the expression. */
+  value(expression: string, values: NamedValues, text?: string): Promise<TypedValue>;
+  /** Checks the files that were read so far, where the engine does so. */
+  checkReads(): Promise<void>;
+  /** Stops the statement that is running. */
+  interrupt(): void;
+  /** Whether it knows `SET VARIABLE`. @default true */
+  readonly hasVariables?: boolean;
+}

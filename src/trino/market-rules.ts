@@ -1,0 +1,119 @@
+import { DAY_MS } from "../core/time.js";
+import { adjustedPriceSql, statedPriceSql } from "../db/market/bar-sql.js";
+import { sessionBarEndSql } from "../db/market/bucket-sql.js";
+import { isExEventSql } from "../db/market/ex-event-sql.js";
+import { isAtLimitDownSql, isAtLimitUpSql, isTradableSql, limitPercentSql } from "../db/market/limit-sql.js";
+import { lotSql, perRegion } from "../db/market/region-sql.js";
+import { isSessionMinuteSql, sessionMinutesSql } from "../db/market/session-sql.js";
+import { literal } from "../db/quote.js";
+import { REGIONS } from "../market/regions.js";
+
+/** A rule as SQL of Trino: the number of its parameters, and the expression for their SQL. */
+export interface TrinoRule {
+  readonly parameters: number;
+  readonly sql: (...values: string[]) => string;
+}
+
+const EPOCH = "TIMESTAMP '1970-01-01 00:00:00.000 UTC'";
+const MAX_INT64 = "9223372036854775807";
+const exactShares = (volume: string, lot: string): string => `CAST(${volume} AS DECIMAL(38, 0)) * ${lot}`;
+const int64 = (sum: string): string => `CAST(least(${sum}, ${MAX_INT64}) AS BIGINT)`;
+
+/**
+ * What the expressions of `db/market` call otherwise in Trino. They have nothing else that means something else there,
+ * which the comparison of all rows proves.
+ */
+function inTrino(sql: string): string {
+  return sql
+    .replaceAll(" // ", " / ")
+    .replaceAll("regexp_matches(", "regexp_like(")
+    .replaceAll("isfinite(", "is_finite(");
+}
+
+const localDateSql = (instant: string, region: string): string =>
+  perRegion(region, ({ zone }) => `CAST(${instant} AT TIME ZONE ${literal(zone)} AS DATE)`);
+
+/** As the macro local_midnight of DuckDB: `db/market/region-sql` says why noon. */
+function localMidnightSql(date: string, region: string): string {
+  const cases = Object.values(REGIONS).flatMap((facts) =>
+    facts.steady === undefined
+      ? []
+      : [
+          `WHEN ${region} = ${literal(facts.region)} AND ${date} >= DATE ${literal(facts.steady.since)}
+            THEN date_diff('day', DATE '1970-01-01', ${date}) * ${DAY_MS} - ${facts.steady.offsetMs}`,
+        ],
+  );
+  const noon = perRegion(
+    region,
+    ({ zone }) => `with_timezone(CAST(${date} AS TIMESTAMP(3)) + INTERVAL '12' HOUR, ${literal(zone)})`,
+  );
+  return `CASE ${cases.join(" ")} ELSE date_diff('millisecond', ${EPOCH}, ${noon}) - ${DAY_MS / 2} END`;
+}
+
+/**
+ * The rules that the views of `sql/trino` call like functions: Trino stores functions only in catalogs of some
+ * connectors, so that a view has their expressions in it.
+ */
+export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
+  adjusted_price: {
+    parameters: 3,
+    sql: (price, adjustment, step) => adjustedPriceSql(price, { sql: adjustment }, step),
+  },
+  at_limit_down: { parameters: 2, sql: (price, limit) => isAtLimitDownSql(price, limit) },
+  at_limit_up: { parameters: 2, sql: (price, limit) => isAtLimitUpSql(price, limit) },
+  exact_shares: { parameters: 2, sql: exactShares },
+  is_ex_event: { parameters: 2, sql: (last, prev) => isExEventSql(last, prev) },
+  is_session_minute: {
+    parameters: 2,
+    sql: (region, time) => isSessionMinuteSql(region, time),
+  },
+  is_tradable: {
+    parameters: 5,
+    sql: (...values) => {
+      const [volume, low, high, limitUp, limitDown] = values as [string, string, string, string, string];
+      return isTradableSql({ volume, low, high, limitUp, limitDown });
+    },
+  },
+  known_from: {
+    parameters: 3,
+    sql: (announced, seen, region) => `coalesce(${announced}, ${localDateSql(seen, region)})`,
+  },
+  limit_percent: {
+    parameters: 4,
+    sql: (...values) => limitPercentSql(...(values as [string, string, string, string])),
+  },
+  local_date: { parameters: 2, sql: (instant, region) => localDateSql(instant, region) },
+  local_midnight: {
+    parameters: 2,
+    sql: (date, region) => localMidnightSql(date, region),
+  },
+  period_month: {
+    parameters: 1,
+    sql: (end) => `date_add('day', -1, date_trunc('month', date_add('day', 10, ${end})))`,
+  },
+  region_lot: { parameters: 1, sql: (region) => lotSql(region) },
+  relative_change: {
+    parameters: 2,
+    sql: (now, before) => `CASE WHEN ${before} <> 0 THEN (${now} - ${before}) / abs(${before}) END`,
+  },
+  session_bar_end: {
+    parameters: 3,
+    sql: (region, local, step) => sessionBarEndSql(region, local, step),
+  },
+  session_minutes: { parameters: 1, sql: (region) => sessionMinutesSql(region) },
+  shares_of: {
+    parameters: 2,
+    sql: (volume, lot) =>
+      `CASE WHEN ${volume} < 4294967296 THEN ${volume} * ${lot} ELSE ${int64(exactShares(volume, lot))} END`,
+  },
+  stated_price: { parameters: 2, sql: (price, close) => statedPriceSql(price, close) },
+  // A price in whole ten-thousandths, as DuckDB rounds it where it becomes a decimal of four places.
+  ten_thousandths: { parameters: 1, sql: (price) => `round(${price} * 1e4 + 1e-9)` },
+  // The quotient of two decimals without places is one too, rounded half up.
+  units_of: { parameters: 2, sql: (shares, unit) => int64(`${shares} / ${unit}`) },
+};
+
+/** The expression of a rule, in brackets. */
+export function trinoRuleSql({ sql }: TrinoRule, values: readonly string[]): string {
+  return `(${inTrino(sql(...values.map((value) => (/^[\w."]+$/.test(value) ? value : `(${value})`))))})`;
+}

@@ -1,0 +1,167 @@
+import type { RecordBatch } from "apache-arrow";
+import { QueryError } from "../core/errors.js";
+import type { NamedValues, TypedValue } from "../db/named-values.js";
+import type { QueryEngine, Rows } from "../db/query-engine.js";
+import type { PlainValue } from "../db/row-reader.js";
+import { Session } from "../db/session.js";
+import type { StatementResult } from "../db/statement-result.js";
+import { TempTable } from "../db/temp-table.js";
+import { selectList } from "./column-type.js";
+import { pageBatch } from "./page-batch.js";
+import { PagedRows } from "./paged-rows.js";
+import type { TrinoClient, TrinoRows } from "./trino-client.js";
+import { withParameters } from "./with-parameters.js";
+
+type Pages = AsyncGenerator<TrinoRows, void, undefined>;
+
+/**
+ * SQL that Trino runs, with results as DuckDB gives them: each page passes through a DuckDB session in memory, which
+ * casts it to DuckDB's types. All outputs are therefore the same for both. A class because it owns that session and the
+ * running query.
+ */
+export class TrinoEngine implements QueryEngine {
+  readonly hasVariables = false;
+  readonly #client: TrinoClient;
+  readonly #session: Session;
+  #running: { readonly pages: Pages; readonly abort: AbortController } | undefined;
+
+  private constructor(client: TrinoClient, session: Session) {
+    this.#client = client;
+    this.#session = session;
+  }
+
+  /** @param spillUnder folder for results that are staged for a file and do not fit into memory. */
+  static async open(client: TrinoClient, spillUnder?: string): Promise<TrinoEngine> {
+    const options = { threads: 2, memoryLimit: "1GB", ...(spillUnder === undefined ? {} : { spillUnder }) };
+    return new TrinoEngine(client, await Session.open(options));
+  }
+
+  async run(sql: string): Promise<void> {
+    const pages = await this.#pages(sql);
+    while ((await pages.next()).done !== true);
+  }
+
+  async read(sql: string): Promise<Rows> {
+    return PagedRows.open(await this.#pages(sql), (page) => this.#plainRows(page));
+  }
+
+  async batches(sql: string): Promise<AsyncGenerator<RecordBatch, void, undefined>> {
+    const pages = await this.#pages(sql);
+    const first = await pages.next();
+    return this.#batches(first.done === true ? undefined : first.value, pages);
+  }
+
+  async result(sql: string, values: NamedValues, limit: number): Promise<StatementResult> {
+    const all: StatementResult[] = [];
+    let rows = 0;
+    for await (const page of await this.#pages(withParameters(sql, values))) {
+      if (page.updateType !== undefined) continue;
+      if (all.length === 0 || (page.rows.length > 0 && rows < limit))
+        all.push(
+          await this.#inDuckDB(page, (query) =>
+            this.#session.result(query, new Map(), Math.max(0, limit - rows)),
+          ),
+        );
+      rows += page.rows.length;
+    }
+    const columns = (all[0]?.columns ?? []).map((column, index) => ({
+      ...column,
+      values: all.flatMap((part) => part.columns[index]?.values ?? []),
+    }));
+    return { columns, rows };
+  }
+
+  async value(expression: string, values: NamedValues, text?: string): Promise<TypedValue> {
+    for await (const page of await this.#pages(`SELECT (${withParameters(expression, values)}\n)`)) {
+      if (page.rows.length === 0) continue;
+      return this.#inDuckDB(page, (query) => this.#session.value(`(${query})`, new Map(), text));
+    }
+    throw new QueryError("the expression has no value", expression);
+  }
+
+  async checkReads(): Promise<void> {}
+
+  interrupt(): void {
+    this.#running?.abort.abort();
+  }
+
+  /** Copies a query's result to a temporary table of a DuckDB session, which may spill to the disk. */
+  async withRows<T>(sql: string, use: (session: Session, query: string) => Promise<T>): Promise<T> {
+    await using staged = new TempTable(this.#session, "staged_result");
+    let isBegun = false;
+    for await (const page of await this.#pages(sql)) {
+      if (page.updateType !== undefined || (isBegun && page.rows.length === 0)) continue;
+      await this.#inDuckDB(page, async (query) => {
+        if (isBegun) await this.#session.run(`INSERT INTO ${staged.name} ${query}`);
+        else await staged.fill(query);
+      });
+      isBegun = true;
+    }
+    if (!isBegun) throw new QueryError("the statement gives no rows to write", sql);
+    return use(this.#session, `SELECT * FROM ${staged.name}`);
+  }
+
+  /** Cancels what runs. */
+  async close(): Promise<void> {
+    await this.#end();
+    this.#session.close();
+  }
+
+  /** Begins a statement; the one before ends, whether it was read to its end or not. */
+  async #pages(sql: string): Promise<Pages> {
+    await this.#end();
+    const abort = new AbortController();
+    const pages = interruptible(this.#client.pages(sql, abort.signal), abort.signal, sql);
+    this.#running = { pages, abort };
+    return pages;
+  }
+
+  async #end(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    await running?.pages.return();
+  }
+
+  async *#batches(first: TrinoRows | undefined, rest: Pages): AsyncGenerator<RecordBatch, void, undefined> {
+    if (first === undefined) return;
+    let [page, isBegun]: [TrinoRows | undefined, boolean] = [first, false];
+    while (page !== undefined) {
+      const { done, value } = await rest.next();
+      const next: TrinoRows | undefined = done === true ? undefined : value;
+      // A result without rows is one batch without rows, so that its columns are known.
+      if (page.columns.length > 0 && (page.rows.length > 0 || (next === undefined && !isBegun))) {
+        isBegun = true;
+        yield* await this.#inDuckDB(page, async (query) => {
+          const batches: RecordBatch[] = [];
+          for await (const batch of await this.#session.batches(query)) batches.push(batch);
+          return batches;
+        });
+      }
+      page = next;
+    }
+  }
+
+  #plainRows(page: TrinoRows): Promise<Rows & { readonly all: readonly PlainValue[][] }> {
+    return this.#inDuckDB(page, async (query) => {
+      const rows = await this.#session.read(query);
+      const all = await rows.take(page.rows.length);
+      return Object.assign(rows, { all });
+    });
+  }
+
+  /** Runs `use` with a query of DuckDB that gives a page's rows in their types. */
+  #inDuckDB<T>(page: TrinoRows, use: (query: string) => Promise<T>): Promise<T> {
+    return this.#session.withBatch(pageBatch(page), (rows) =>
+      use(`SELECT ${selectList(page.columns)} FROM ${rows}`),
+    );
+  }
+}
+
+/** The error of an interrupted statement has the form that DuckDB's has. */
+async function* interruptible(pages: Pages, signal: AbortSignal, sql: string): Pages {
+  try {
+    yield* pages;
+  } catch (cause) {
+    throw signal.aborted ? new QueryError("INTERRUPT Error: Interrupted!", sql, { cause }) : cause;
+  }
+}

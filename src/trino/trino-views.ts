@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { BarlakeError } from "../core/errors.js";
+import { ident, literal } from "../db/quote.js";
+import { type SqlToken, sqlTokens } from "../db/sql-tokens.js";
+import { inOrderOfNeed, readViewFiles, type ViewFile, wordsOf } from "../db/view-files.js";
+import { TRINO_RULES, type TrinoRule, trinoRuleSql } from "./market-rules.js";
+
+/** The folder of the views for Trino, one in each file. */
+const TRINO_VIEWS = fileURLToPath(new URL("../../sql/trino", import.meta.url));
+
+/** A view as it is created in Trino. */
+export interface TrinoView {
+  readonly name: string;
+  /** Its comment: what it is, and a mark that changes with its text. */
+  readonly comment: string;
+  /** The statement that creates it, in the schema of the session. */
+  readonly sql: string;
+  /** The tables and the other views that it reads. */
+  readonly tables: readonly string[];
+  readonly views: readonly string[];
+}
+
+const FORM = /^CREATE OR REPLACE VIEW (\w+) AS\n([\s\S]*?);\n+COMMENT ON VIEW \1 IS '((?:[^']|'')*)';\s*$/m;
+
+/**
+ * The views for Trino; each comes after those that it reads.
+ *
+ * @param rawSchema the schema of the tables, which the files call `raw`.
+ */
+export function trinoViews(rawSchema: string): TrinoView[] {
+  const files = readViewFiles(TRINO_VIEWS);
+  const names = files.map(({ path }) => basename(path, ".sql"));
+  const views: TrinoView[] = [];
+  for (const file of inOrderOfNeed(files)) views.push(trinoView(file, rawSchema, { names, before: views }));
+  return views;
+}
+
+function trinoView(
+  file: ViewFile,
+  rawSchema: string,
+  { names, before }: { readonly names: readonly string[]; readonly before: readonly TrinoView[] },
+): TrinoView {
+  const [, name, body, comment = ""] = FORM.exec(file.sql) ?? [];
+  if (name === undefined || body === undefined || name !== basename(file.path, ".sql")) {
+    throw new BarlakeError(`view file ${file.path}: is not one view of this name with its comment`, {
+      hint: "CREATE OR REPLACE VIEW name AS ...; COMMENT ON VIEW name IS '...';",
+    });
+  }
+  const query = expanded(tablesIn(sqlTokens(body), rawSchema));
+  const words = wordsOf(body.replaceAll(/\braw\.\w+/g, ""));
+  const views = names.filter((other) => other !== name && words.has(other));
+  // A view of another view is out of date when that one changes.
+  const parts = [
+    query,
+    comment,
+    ...before.filter((one) => views.includes(one.name)).map((one) => one.comment),
+  ];
+  const mark = createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 12);
+  const marked = `${comment.replaceAll("''", "'")} [barlake ${mark}]`;
+  // As whoever asks, so that a view gives nobody more rights.
+  const head = `CREATE OR REPLACE VIEW ${ident(name)} COMMENT ${literal(marked)} SECURITY INVOKER AS`;
+  const tables = [...new Set([...body.matchAll(/\braw\.(\w+)/g)].map(([, table = ""]) => table))];
+  return { name, comment: marked, sql: `${head}\n${query}`, tables, views };
+}
+
+/** Puts the schema of the tables in the place of `raw`. */
+function tablesIn(tokens: readonly SqlToken[], rawSchema: string): string {
+  return tokens
+    .filter(({ kind }) => kind !== "comment")
+    .map(({ kind, text }, at, all) =>
+      kind === "word" && text === "raw" && all[at + 1]?.text === "." ? ident(rawSchema) : text,
+    )
+    .join("");
+}
+
+/** Puts the expressions of rules in the place of their calls. */
+function expanded(sql: string): string {
+  const tokens = sqlTokens(sql);
+  let text = "";
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at] as SqlToken;
+    const rule = token.kind === "word" ? TRINO_RULES[token.text] : undefined;
+    if (rule === undefined || tokens[at + 1]?.text !== "(") text += token.text;
+    else {
+      const { values, end } = callAt(tokens, at + 1);
+      text += checked(token.text, rule, values.map(expanded));
+      at = end;
+    }
+  }
+  return text;
+}
+
+function checked(name: string, rule: TrinoRule, values: readonly string[]): string {
+  if (values.length === rule.parameters) return trinoRuleSql(rule, values);
+  throw new BarlakeError(`rule ${name}: takes ${rule.parameters} parameters, not ${values.length}`);
+}
+
+/** The parameters of a call. @param open its opening bracket. @returns them, and the closing bracket. */
+function callAt(tokens: readonly SqlToken[], open: number): { values: string[]; end: number } {
+  const values: string[] = [];
+  let depth = 0;
+  let value = "";
+  for (let at = open; at < tokens.length; at++) {
+    const { text } = tokens[at] as SqlToken;
+    if (text === "(" || text === "[") depth++;
+    if (text === ")" || text === "]") depth--;
+    if (depth === 0) return { values: [...values, value.trim()], end: at };
+    if (depth === 1 && text === ",") {
+      values.push(value.trim());
+      value = "";
+    } else if (at !== open) value += text;
+  }
+  throw new BarlakeError("a call has no closing bracket");
+}

@@ -1,0 +1,47 @@
+import { readdirSync } from "node:fs";
+import { expect, test } from "vitest";
+import { TRINO_RULES } from "../../src/trino/market-rules.js";
+import { trinoViews } from "../../src/trino/trino-views.js";
+
+const views = trinoViews("market_raw");
+
+test("every file is a view, after those that it reads, with the expressions of the rules that it calls", () => {
+  const files = readdirSync(new URL("../../sql/trino", import.meta.url)).filter((name) =>
+    name.endsWith(".sql"),
+  );
+  expect(views.map(({ name }) => `${name}.sql`).sort()).toEqual(files.sort());
+  const seen = new Set<string>();
+  for (const { name, sql, views: needed, tables } of views) {
+    for (const other of needed) expect(seen, `${name} reads ${other}`).toContain(other);
+    seen.add(name);
+    expect([...needed, ...tables].length, name).toBeGreaterThan(0);
+    expect(sql).not.toMatch(/\braw\./);
+    expect(sql.match(new RegExp(`\\b(${Object.keys(TRINO_RULES).join("|")})\\(`)), name).toBeNull();
+    for (const table of tables) expect(sql).toContain(`"market_raw".${table}`);
+  }
+});
+
+test("every rule is called", () => {
+  const all = views.map(({ sql }) => sql).join("\n");
+  // A part of each rule's expression that nothing else has.
+  for (const part of [
+    "34200000",
+    "0.0005",
+    "1e-9",
+    "THEN 240",
+    "'^S?\\*?ST'",
+    "'Asia/Hong_Kong'",
+    "WHEN 'CN' THEN 100",
+  ])
+    expect(all).toContain(part);
+});
+
+test("the mark of a view changes with its text, its schema and the views that it reads", () => {
+  const markOf = (name: string, schema: string): string | undefined =>
+    /\[barlake (\w{12})\]$/.exec(trinoViews(schema).find((view) => view.name === name)?.comment ?? "")?.[1];
+  for (const name of ["bars_1d", "bars", "daily_valuation"]) {
+    expect(markOf(name, "a_raw")).toMatch(/^[0-9a-f]{12}$/);
+    expect(markOf(name, "a_raw")).toBe(markOf(name, "a_raw"));
+    expect(markOf(name, "a_raw")).not.toBe(markOf(name, "b_raw"));
+  }
+});
