@@ -98,7 +98,7 @@ export class TrinoEngine implements QueryEngine {
       isBegun = true;
     }
     if (!isBegun) throw new QueryError("the statement gives no rows to write", sql);
-    return use(this.#session, `SELECT * FROM ${staged.name}`);
+    return await use(this.#session, `SELECT * FROM ${staged.name}`);
   }
 
   /** Cancels what runs. */

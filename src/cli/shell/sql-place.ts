@@ -27,7 +27,7 @@ export function lakePlace(session: Session, lake: Lake): SqlPlace {
     work: writableWork(lake),
     catalog: async () => {
       using sibling = await session.sibling();
-      return readCatalog(sibling);
+      return await readCatalog(sibling);
     },
     withRows: (sql, use) => use(session, sql),
     withProposals: (error) => withProposals(session, error),
