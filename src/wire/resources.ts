@@ -62,14 +62,7 @@ export const compactKlines = z.strictObject({
 });
 
 /** The state of a quote's market, by the clock of its exchange. */
-export const QUOTE_SESSIONS = [
-  "pre_market",
-  "regular",
-  "lunch_break",
-  "after_hours",
-  "closed",
-  "halted",
-] as const;
+const QUOTE_SESSIONS = ["pre_market", "regular", "lunch_break", "after_hours", "closed", "halted"] as const;
 
 export const quote = z.object({
   symbol: z.string(),

@@ -5,11 +5,13 @@
  * that the command has ended. A command that leaves a listener on the process or its streams fails: a shell, which runs
  * many, would collect them.
  */
-import "../threads.mjs";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { runCli } from "../../dist/cli/program.js";
 import { importDefinition } from "../../dist/jobs/pipeline/import-definition.js";
+import { limitThreads } from "../threads.mjs";
+
+limitThreads();
 
 // The loader of TypeScript starts its process in the folder in which it was first asked for: that of a test is deleted.
 await importDefinition("pipeline", fileURLToPath(new URL("../../pipelines/daily.ts", import.meta.url)));

@@ -219,7 +219,7 @@ function quoteOf(
     amount: bar.amount,
     timestamp,
     ext: {
-      type: EXT_TYPE[region] as string,
+      type: EXT_TYPE[region],
       ...(instrument?.name ? { name: instrument.name } : {}),
       change_amount: prevClose === undefined ? undefined : bar.close - prevClose,
       change_pct: ratio(bar.close - (prevClose ?? 0), prevClose),
