@@ -9,6 +9,9 @@ import { stateOf, thisProcess } from "../../lease/owner.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import type { DatasetSpec } from "../spec.js";
 
+/** A machine in the name of an unfinished folder. */
+const MACHINE = /^[0-9a-f]{32}$/;
+
 /** Name of the folder of a lake's datasets. */
 export const DATASETS = "datasets";
 
@@ -66,8 +69,10 @@ export async function recoverFolder(folder: string): Promise<void> {
   for (const name of names.filter((one) => one.startsWith(start))) {
     const [, kind, machine = "", pid] =
       /^(draft|old)-(.+)-(\d+)-[0-9a-f-]{36}$/.exec(name.slice(start.length)) ?? [];
+    // Earlier releases wrote the host's name instead of the machine.
+    const host = MACHINE.test(machine) ? { host: "", machine } : { host: machine };
     // Processes of another machine cannot be checked from here.
-    if (kind === undefined || stateOf({ host: "", machine, pid: Number(pid) }) !== "ended") continue;
+    if (kind === undefined || stateOf({ ...host, pid: Number(pid) }) !== "ended") continue;
     const path = join(dirname(folder), name);
     if (kind === "old" && !existsSync(folder)) await rename(path, folder).catch(unlessMissing);
     else await rm(path, { recursive: true, force: true });
