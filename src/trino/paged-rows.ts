@@ -54,7 +54,9 @@ export class PagedRows implements Rows {
       this.#isAtEnd = true;
       const { value: page } = await this.#pages.next();
       this.#isAtEnd = page === undefined;
-      if (page !== undefined && page.rows.length > 0) this.#read.push(...(await this.#plain(page)).all);
+      // A page can have more rows than a call takes arguments.
+      if (page !== undefined && page.rows.length > 0)
+        for (const row of (await this.#plain(page)).all) this.#read.push(row);
     }
     return this.#read.splice(0, count);
   }

@@ -73,7 +73,7 @@ export class TrinoClient {
   /** Runs a statement to its end and returns all rows: for small results. @throws {QueryError} */
   async rows(sql: string, signal?: AbortSignal): Promise<(readonly unknown[])[]> {
     const all: (readonly unknown[])[] = [];
-    for await (const { rows } of this.pages(sql, signal)) all.push(...rows);
+    for await (const { rows } of this.pages(sql, signal)) for (const row of rows) all.push(row);
     return all;
   }
 

@@ -6,7 +6,7 @@ import { systemClock } from "../../dist/client/system-clock.js";
 import { Session } from "../../dist/db/session.js";
 import { Lake } from "../../dist/lake/lake.js";
 import { landBars, stageBars } from "../../dist/lake/land/land-bars.js";
-import { openRejects } from "../../dist/lake/land/rejects.js";
+import { Rejects } from "../../dist/lake/land/rejects.js";
 import { BARS_1D } from "../../dist/schema/bars.js";
 
 const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };
@@ -27,7 +27,6 @@ async function land({ location, env, bars }) {
   if (lake === undefined) {
     lake = new Lake(location, { hasDatabase: false, environment: env });
     session = await Session.open({ threads: 1, ...lake.access });
-    await openRejects(session);
   }
   await stageBars(session, "staged");
   const rows = bars.map(
@@ -38,5 +37,6 @@ async function land({ location, env, bars }) {
     `INSERT INTO staged (symbol, timestamp, open, high, low, close, volume, amount, lot, source, line) VALUES ${rows.join(", ")}`,
   );
   const options = { operation: "TEST", runId: "worker", now: systemClock.now(), finalEnd: FINAL };
+  options.rejects = new Rejects(session, options.runId);
   return landBars(session, lake, BARS_1D, "staged", options);
 }

@@ -103,8 +103,8 @@ export async function openService(
   const clock = systemClock;
   const limits = await limitsOf(lake, host, apiKey);
   if (limits.note !== undefined) note(limits.note);
-  const lock = await holdKey({ folder: join(stateFolder(), "keys"), host, apiKey, share, purpose, clock });
   const place = await keysPlace(lake);
+  const lock = await holdKey({ folder: join(stateFolder(), "keys"), host, apiKey, share, purpose, clock });
   const shares =
     place &&
     (await joinKey(place, { host, apiKey, share, purpose, signal }).catch(async (error: unknown) => {

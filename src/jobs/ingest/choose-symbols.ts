@@ -58,7 +58,9 @@ export async function chooseSymbols(
   }
   const instruments = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(
-    `SELECT DISTINCT symbol FROM (${instruments}) WHERE ${isChosen}
+    `SELECT symbol FROM (
+       FROM (${instruments}) QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY valid_to DESC NULLS FIRST) = 1)
+     WHERE ${isChosen}
        AND (type IN (SELECT unnest(${literalList(types)})) OR symbol IN (SELECT unnest(${literalList(extra)}))) ORDER BY symbol`,
   );
   if (rows.length === 0) {

@@ -8,7 +8,7 @@ import { jsonText } from "../../wire/encode/json-text.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import { RequestError } from "../http/request-error.js";
-import { isOneBlock, klineBlocks } from "../klines/kline-blocks.js";
+import { BLOCK_ROWS, isOneBlock, klineBlocks } from "../klines/kline-blocks.js";
 import { latestDays } from "../klines/latest-days.js";
 import { type KlinesRequest, readKlines } from "../klines/read-klines.js";
 import { ALL_TIME } from "../klines/requested-bars.js";
@@ -140,6 +140,7 @@ export const serveIntradayUniverse: EndpointHandler = async (view, { query }) =>
 /** The bars of several symbols, in blocks where they are many. @param most most bars that a symbol can have. */
 async function klinesOf(view: LakeView, request: KlinesRequest, most?: number): Promise<KlineResponse> {
   if (isOneBlock(request, most)) return KlineResponse.of(await readKlines(view, request), "map");
+  await view.acquireMemory(BLOCK_ROWS);
   return KlineResponse.ofBlocks(klineBlocks(view, request, most));
 }
 

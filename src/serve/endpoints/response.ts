@@ -16,7 +16,7 @@ interface Asked {
 
 /** Bars that are not yet encoded as a body: all of them, or blocks of symbols that are read as the client reads. */
 export class KlineResponse {
-  readonly #first: readonly KlineRun[];
+  #first: readonly KlineRun[];
   readonly #rest: AsyncIterator<readonly KlineRun[]> | undefined;
   readonly #shape: KlineShape;
 
@@ -60,8 +60,31 @@ export class KlineResponse {
   async *#blocks(): AsyncGenerator<readonly KlineRun[]> {
     yield this.#first;
     if (this.#rest === undefined) return;
+    this.#first = [];
     for (let next = await this.#rest.next(); next.done !== true; next = await this.#rest.next())
       yield next.value;
+  }
+}
+
+/** A body in pieces that are made as the client reads. */
+export class StreamedResponse {
+  readonly #first: string;
+  readonly #rest: AsyncGenerator<string>;
+
+  private constructor(first: string, rest: AsyncGenerator<string>) {
+    this.#first = first;
+    this.#rest = rest;
+  }
+
+  /** Makes the first piece, so that what cannot be read fails before the response begins. */
+  static async of(pieces: AsyncGenerator<string>): Promise<StreamedResponse> {
+    const { value: first } = await pieces.next();
+    return new StreamedResponse(first ?? "", pieces);
+  }
+
+  async *pieces(): AsyncGenerator<string> {
+    yield this.#first;
+    yield* this.#rest;
   }
 }
 
@@ -84,4 +107,4 @@ export class TextResponse {
 export type EndpointHandler = (
   view: LakeView,
   asked: Asked,
-) => Promise<KlineResponse | TextResponse | object>;
+) => Promise<KlineResponse | StreamedResponse | TextResponse | object>;

@@ -1,4 +1,6 @@
+import type { z } from "zod";
 import { ident } from "../../db/quote.js";
+import { inBatches } from "../../plan/request-units.js";
 import type { TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { jsonText } from "../../wire/encode/json-text.js";
@@ -7,7 +9,7 @@ import type { StatementRecord } from "../../wire/resources.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
-import { type EndpointHandler, TextResponse } from "./response.js";
+import { type EndpointHandler, StreamedResponse } from "./response.js";
 
 /** `GET /v1/financials/balance-sheet` */
 export const serveBalanceSheet: EndpointHandler = (view, { query }) => statements(view, BALANCE_SHEET, query);
@@ -20,23 +22,38 @@ const LAST_DATE = "9999-99-99";
 
 /** Symbols that are read at once: what their statements take as objects is bounded, however many are requested. */
 const BLOCK_SYMBOLS = 200;
+/** Rows of bars that take as much memory as the statements of a symbol: twenty years of quarters. */
+const ROWS_OF_A_SYMBOL = 1200;
 
 /** The newest version of each period's statement, ascending by period; an unknown symbol is left out. */
-async function statements(view: LakeView, table: TableSchema, query: unknown): Promise<TextResponse> {
+async function statements(view: LakeView, table: TableSchema, query: unknown): Promise<StreamedResponse> {
   const asked = parseParameters(PARAMETERS.financials, query);
   (await view.scope()).checkSymbols(asked.symbols);
+  await view.acquireMemory(Math.min(asked.symbols.length, BLOCK_SYMBOLS) * ROWS_OF_A_SYMBOL);
+  return StreamedResponse.of(statementPieces(view, table, asked));
+}
+
+/** The body in pieces, each with the statements of a block of symbols. */
+async function* statementPieces(
+  view: LakeView,
+  table: TableSchema,
+  asked: z.output<typeof PARAMETERS.financials>,
+): AsyncGenerator<string> {
   const { start_date: first = FIRST_DATE, end_date: last = LAST_DATE } = asked;
-  const members: string[] = [];
-  for (let start = 0; start < asked.symbols.length; start += BLOCK_SYMBOLS) {
-    const symbols = asked.symbols.slice(start, start + BLOCK_SYMBOLS);
+  let piece = '{"data":{';
+  let separator = "";
+  for (const symbols of inBatches(asked.symbols, BLOCK_SYMBOLS)) {
     const records = await readRecords(view, table, symbols, first, last);
     for (const symbol of await knownSymbols(view, table, symbols, records)) {
       const list = records.get(symbol) ?? [];
       const text = jsonText(asked.latest ? list.slice(-1) : list, () => true);
-      members.push(`${JSON.stringify(symbol)}:${text}`);
+      piece += `${separator}${JSON.stringify(symbol)}:${text}`;
+      separator = ",";
     }
+    yield piece;
+    piece = "";
   }
-  return new TextResponse(`{"data":{${members.join()}}}`);
+  yield "}}";
 }
 
 /** The symbols with statements, or that the lake knows otherwise, in their order. */

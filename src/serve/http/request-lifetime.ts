@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import type { KlineResponse } from "../endpoints/response.js";
+import { KlineResponse, type StreamedResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
 import type { MemoryBudgets } from "./memory-budget.js";
 
@@ -47,14 +47,14 @@ export function requestLifetime(
   };
 }
 
-/** Bars as the body of a reply: whole if short, else in pieces as the client reads them. */
+/** The body of a reply: whole if it has few bars, else in pieces as the client reads them. */
 export function bodyOf(
   reply: FastifyReply,
-  response: KlineResponse,
+  response: KlineResponse | StreamedResponse,
   onFault: (error: Error) => void,
 ): Buffer | Readable {
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
-  if (response.rows !== undefined && response.rows <= ROWS_AT_ONCE) {
+  if (response instanceof KlineResponse && (response.rows ?? ROWS_AT_ONCE + 1) <= ROWS_AT_ONCE) {
     const { buffer, byteOffset, byteLength } = response.bytes();
     return Buffer.from(buffer, byteOffset, byteLength);
   }

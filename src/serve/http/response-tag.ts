@@ -10,7 +10,7 @@ import { REFERENCE_TABLES } from "../read/reference-data.js";
 
 const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], readonly TableSchema[]>> = {
   klines: [BARS_1D, BARS_1M, ...REFERENCE_TABLES],
-  intraday: [BARS_1M, ...REFERENCE_TABLES],
+  intraday: [BARS_1D, BARS_1M, ...REFERENCE_TABLES],
   quotes: [],
   reference: REFERENCE_TABLES,
   financials: [BALANCE_SHEET, CASH_FLOW, ...REFERENCE_TABLES],

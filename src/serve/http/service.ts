@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
@@ -13,7 +14,7 @@ import {
   type Endpoint,
   type EndpointName,
 } from "../../wire/endpoints.js";
-import { KlineResponse, TextResponse } from "../endpoints/response.js";
+import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
 import { LakeReader, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
@@ -170,7 +171,8 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
       app,
       name,
       async (request, reading) => {
-        const caller = { maxSymbols: options.maxSymbols, ...callers.get(request) } as Caller;
+        const own = callers.get(request) as Caller;
+        const caller = { ...own, maxSymbols: own.maxSymbols ?? options.maxSymbols };
         const { group, refusal }: Endpoint = ENDPOINTS[name];
         if (caller.allow?.has(group) === false)
           throw new RequestError(refusal ?? "FORBIDDEN", `${caller.name} may not ask for ${group}`);
@@ -199,7 +201,7 @@ type Callers = WeakMap<FastifyRequest, Caller>;
 interface TaggedResponse {
   readonly tag: string | undefined;
   /** Undefined where the client already has the response. */
-  readonly response: KlineResponse | TextResponse | object | undefined;
+  readonly response: KlineResponse | StreamedResponse | TextResponse | object | undefined;
 }
 
 function addEndpoint(
@@ -220,9 +222,12 @@ function addEndpoint(
       const { tag, response } = await give(request, requestLifetime(reply.raw, budgets, timeoutMs));
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
       if (response === undefined) return reply.code(304).send();
-      if (!(response instanceof KlineResponse || response instanceof TextResponse)) return response;
+      const isStreamed = response instanceof KlineResponse || response instanceof StreamedResponse;
+      if (!(isStreamed || response instanceof TextResponse)) return response;
       void reply.type("application/json; charset=utf-8");
       if (response instanceof TextResponse) return response.text;
+      // The framework would read the whole body of a HEAD, only to drop it.
+      if (request.method === "HEAD") return Readable.from([]);
       return bodyOf(reply, response, (err) =>
         logger?.error({ requestId: request.id, path, err }, "response broken off"),
       );

@@ -3,7 +3,7 @@ import type { LakeView } from "../read/lake-reader.js";
 import { type KlinesRequest, readKlines } from "./read-klines.js";
 
 /** Most bars that are read at once: what a response of 100 symbols with the largest count has. */
-const BLOCK_ROWS = 1_000_000;
+export const BLOCK_ROWS = 1_000_000;
 
 /**
  * Reads bars as {@link readKlines} does, a block of symbols at a time: a request for any number of symbols needs the

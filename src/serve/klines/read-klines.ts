@@ -6,19 +6,22 @@ import { adjustmentSteps } from "../../market/adjustment-steps.js";
 import type { Adjustment } from "../../market/period.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
+import { inBatches } from "../../plan/request-units.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { versionsOf } from "../read/lake-version.js";
 import { landedSymbols } from "../read/landed-symbols.js";
-import { type BarRun, type KlineRows, runsOf } from "./bar-runs.js";
+import { type BarRun, compacted, type KlineRows, runsOf } from "./bar-runs.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { lookBackRanges } from "./look-back.js";
 import { ALL_TIME, demandsOf } from "./requested-bars.js";
 import type { Series } from "./series.js";
 
 const NO_TIME: TimeRange = { start: 0, end: 0 };
+/** Most symbols whose bars are read at once without a limit of their number. */
+const WIDE_SYMBOLS = 100;
 const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
 /** A request for bars. */
@@ -95,10 +98,16 @@ async function readRuns(
       const ranges = rangesOf.get(symbol) ?? [];
       return ranges[Math.min(step, ranges.length - 1)] ?? NO_TIME;
     };
-    const rows = await queryBars(view, snapshot, request, pending, rangeOf);
-    const found = rows === undefined ? undefined : runsOf(rows, pending, count);
+    // The first range is about as long as the count; the later ones are longer, up to all bars of the symbol.
+    const groups = step === 0 ? [pending] : inBatches(pending, WIDE_SYMBOLS);
+    const found = new Map<string, BarRun>();
+    for (const group of groups) {
+      const rows = await queryBars(view, snapshot, request, group, rangeOf);
+      const runsOfGroup = rows === undefined ? [] : runsOf(rows, group, count).values();
+      for (const run of runsOfGroup) found.set(run.symbol, groups.length > 1 ? compacted(run) : run);
+    }
     pending = pending.filter((symbol) => {
-      const run = found?.get(symbol);
+      const run = found.get(symbol);
       const isLast = step + 1 >= (rangesOf.get(symbol)?.length ?? 0);
       if (!isLast && !hasEnough(run, request)) return true;
       if (run !== undefined) runs.set(symbol, run);

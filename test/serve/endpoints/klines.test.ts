@@ -3,6 +3,7 @@ import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import type { Klines } from "../reference-klines.js";
 import {
+  KEY,
   type LandedBar,
   landReference,
   landRows,
@@ -162,6 +163,18 @@ describe("symbols", () => {
     await limited.service.close();
     expect(status).toBe(400);
     expect(body).toEqual({ code: "INVALID_PARAMETER", message: "symbols has more than 2 entries" });
+  });
+
+  test("are not read to their end for a HEAD", async () => {
+    const names = Array.from({ length: 3000 }, (_, n) => `${600_000 + n}.SH`);
+    const response = await fetch(
+      `${served.service.url}/v1/klines/batch?count=10000&symbols=${names.join()}`,
+      {
+        method: "HEAD",
+        headers: { "x-api-key": KEY },
+      },
+    );
+    expect([response.status, await response.text()]).toEqual([200, ""]);
   });
 
   test("of several blocks come as those of one", async () => {

@@ -135,6 +135,15 @@ test("a key has a number of symbols of its own", async () => {
   await close();
 });
 
+test("a key without a number of symbols has the service's", async () => {
+  const path = join(temporaryFolder(), "keys.json");
+  const key = await addKey(path, "alice", {}, NOW);
+  const keys = await KeyFile.open(path, { now: () => NOW }, () => {});
+  const { ask } = await serveForTest(async () => {}, { keys, maxSymbols: 1 });
+  const { status } = await ask("/v1/klines/batch?symbols=A.US,B.US", { headers: { "x-api-key": key } });
+  expect(status).toBe(400);
+});
+
 test("order books are refused to every key, as a plan without them refuses", async () => {
   const { ask, close } = await servedTo({});
   for (const path of ["/v1/depth?symbol=x", "/v1/depth/batch?symbols=x"]) {
