@@ -124,6 +124,7 @@ function quoteOf(row: Row): object {
   const [close, prev] = [number("close"), number("prev_close")];
   return {
     symbol: row.symbol,
+    region: "CN",
     last_price: close,
     open: row.open,
     high: row.high,
