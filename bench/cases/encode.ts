@@ -29,10 +29,26 @@ function bytesCase(name: string, write: () => Uint8Array): Case {
     name,
     async run(timed) {
       const bytes = await timed(write);
-      const read = stringify(JSON.parse(Buffer.from(bytes).toString()) as object);
-      return { checks: { bytes: read.length, crc32: crc32(read) } };
+      const plain = withoutZeroFractions(bytes);
+      return { checks: { bytes: plain.length, crc32: crc32(plain) } };
     },
   };
+}
+
+/** The text with `13` for `13.0`. It makes no objects, whose collection would fall into a later run. */
+function withoutZeroFractions(bytes: Uint8Array): Uint8Array {
+  const plain = new Uint8Array(bytes.length);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const isFraction = bytes[at] === 0x2e && bytes[at + 1] === 0x30 && !isDigit(bytes[at + 2] as number);
+    if (isFraction) at += 1;
+    else plain[length++] = bytes[at] as number;
+  }
+  return plain.subarray(0, length);
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
 }
 
 function arraysAtHand(columns: KlineColumns): Case {
