@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -33,15 +33,24 @@ export async function openDatabase(options: SessionOptions): Promise<Database> {
     autoinstall_known_extensions: "false",
     ...(options.readOnly ? { access_mode: "READ_ONLY" } : {}),
   });
+  const stores: OpenStore[] = [];
+  const database = { instance, spillFolder, stores, isClosed: false };
   try {
-    const stores: OpenStore[] = [];
     for (const access of options.stores ?? [])
       stores.push(await OpenStore.open(await instance.connect(), access, `barlake_store_${stores.length}`));
-    return { instance, spillFolder, stores, isClosed: false };
+    return database;
   } catch (error) {
-    instance.closeSync();
+    closeDatabase(database);
     throw error;
   }
+}
+
+/** Closes a database, and deletes what it has spilled. */
+export function closeDatabase(database: Database): void {
+  database.isClosed = true;
+  for (const store of database.stores) store.close();
+  database.instance.closeSync();
+  rmSync(database.spillFolder, { recursive: true, force: true });
 }
 
 async function createInstance(path: string, config: Record<string, string>): Promise<DuckDBInstance> {

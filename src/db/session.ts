@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import {
   type DuckDBConnection,
   type DuckDBMaterializedResult,
@@ -21,7 +20,7 @@ import {
   namedStatement,
   type TypedValue,
 } from "./named-values.js";
-import { type Database, openDatabase } from "./open-database.js";
+import { closeDatabase, type Database, openDatabase } from "./open-database.js";
 import { CheckedReads, type ReadCheck } from "./reads/checked-reads.js";
 import { RowReader } from "./row-reader.js";
 import type { SessionOptions } from "./session-options.js";
@@ -59,7 +58,12 @@ export class Session implements Disposable {
     const database = await openDatabase(options);
     // Otherwise the client writes instants as text in the machine's zone, and ignores the session's zone.
     DuckDBTimestampTZValue.timezoneOffsetInMinutes = 0;
-    return new Session(database, true, await connect(database));
+    try {
+      return new Session(database, true, await connect(database));
+    } catch (error) {
+      closeDatabase(database);
+      throw error;
+    }
   }
 
   /** Runs one statement. @throws {QueryError} with the statement. */
@@ -217,11 +221,7 @@ export class Session implements Disposable {
     this.#isClosed = true;
     this.#reads?.close();
     this.#connection.closeSync();
-    if (!this.#isOwner) return;
-    this.#database.isClosed = true;
-    for (const store of this.#database.stores) store.close();
-    this.#database.instance.closeSync();
-    rmSync(this.#database.spillFolder, { recursive: true, force: true });
+    if (this.#isOwner) closeDatabase(this.#database);
   }
 
   [Symbol.dispose](): void {
@@ -278,6 +278,11 @@ export class Session implements Disposable {
 
 async function connect({ instance }: Database): Promise<DuckDBConnection> {
   const connection = await instance.connect();
-  await connection.run("SET TimeZone = 'UTC'");
-  return connection;
+  try {
+    await connection.run("SET TimeZone = 'UTC'");
+    return connection;
+  } catch (error) {
+    connection.closeSync();
+    throw error;
+  }
 }

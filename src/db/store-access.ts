@@ -55,17 +55,22 @@ export class OpenStore {
   }
 
   /**
-   * Loads what DuckDB needs to read from a store, and sets the secret.
+   * Loads what DuckDB needs to read from a store, and sets the secret. Where that fails, the connection is closed.
    *
    * @param name of the secret in the database.
    * @throws {BarlakeError} where the extension cannot be loaded.
    */
   static async open(connection: DuckDBConnection, access: StoreAccess, name: string): Promise<OpenStore> {
-    await loadHttpfs(connection, access.extensions);
-    for (const cache of CACHES) await connection.run(`SET GLOBAL ${cache}`);
     const store = new OpenStore(connection, access, name);
-    await store.refresh();
-    return store;
+    try {
+      await loadHttpfs(connection, access.extensions);
+      for (const cache of CACHES) await connection.run(`SET GLOBAL ${cache}`);
+      await store.refresh();
+      return store;
+    } catch (error) {
+      store.close();
+      throw error;
+    }
   }
 
   /**

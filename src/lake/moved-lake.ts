@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import { BarlakeError, LakeError } from "../core/errors.js";
 import { Session } from "../db/session.js";
 import type { Lake } from "./lake.js";
@@ -18,11 +19,12 @@ export interface ForeignDatabase {
  * Creates the views of `lake.duckdb` again where they were made for another place: they have absolute paths, so in a
  * copy of a lake they read the original.
  *
- * @returns undefined where the file was made for this lake, and where there is none or it does not say.
+ * @returns undefined where the file was made for this lake, also by another name of its folder, and where there is none
+ *   or it does not say.
  */
 export async function publishIfMoved(lake: Lake): Promise<ForeignDatabase | undefined> {
   const from = await publishedFrom(lake);
-  if (from === undefined || from === lake.storage.location) return undefined;
+  if (from === undefined || from === lake.storage.location || isSamePlace(lake, from)) return undefined;
   if (spillOptions(lake.work).spillUnder === undefined)
     return { from, error: new LakeError("this folder is read-only") };
   try {
@@ -42,5 +44,19 @@ async function publishedFrom({ databaseFile, hasDatabase }: Lake): Promise<strin
   } catch {
     // Another client has it open for writing, or it is damaged: no command of this program needs it.
     return undefined;
+  }
+}
+
+/** Whether a path is another name of a lake's folder: a link, or a mount of it. */
+function isSamePlace({ storage, databaseFile }: Lake, from: string): boolean {
+  try {
+    if (realpathSync(from) === realpathSync(storage.location)) return true;
+    const [one, other] = [databaseFile, join(from, basename(databaseFile))].map((path) =>
+      statSync(path, { bigint: true }),
+    );
+    return one?.dev === other?.dev && one?.ino === other?.ino;
+  } catch {
+    // One of them is no folder of this machine, or is there no more.
+    return false;
   }
 }

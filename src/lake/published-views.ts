@@ -20,7 +20,7 @@ const VIEWS = "views";
 /**
  * Stores in a new database what it was made of, so that {@link updateViews} can find out what has changed since.
  *
- * @param isWhole false where a view of the user was left out: then it is not updated, but created again.
+ * @param isWhole false where a table or a view was left out: then it is not updated, but created again.
  */
 export async function recordParts(
   session: Session,
@@ -54,8 +54,8 @@ export async function locationOf(session: Session): Promise<string | undefined> 
  */
 export async function updateViews(session: Session, lake: Lake, tables: ReadableTables): Promise<boolean> {
   const parts = await readParts(session);
-  const isSame =
-    parts.get(LOCATION) === lake.storage.location && parts.get(VIEWS) === viewsHash(lake, tables.snapshots);
+  const hash = viewsHash(lake, tables.snapshots);
+  const isSame = parts.get(LOCATION) === lake.storage.location && hash !== "" && parts.get(VIEWS) === hash;
   if (!isSame || tables.refused.length > 0) return false;
   await inTransaction(session, async () => {
     for (const snapshot of tables.snapshots) {
@@ -77,14 +77,16 @@ async function updateView(session: Session, view: RawView, parts: Parts): Promis
   await setParts(session, changed);
 }
 
-/** A hash of what the views are made of, apart from the files of the tables. Empty where it cannot be read. */
+/**
+ * A hash of what the views are made of, apart from the files of the tables. Empty where the user has SQL files, or they
+ * cannot be read: these may make tables and views of other files, so they run again each time, in a new database.
+ */
 function viewsHash(lake: Lake, snapshots: readonly Snapshot[]): string {
   try {
-    const own = lake.userViews === undefined ? [] : readViewFiles(lake.userViews.folder);
+    if (lake.userViews !== undefined && readViewFiles(lake.userViews.folder).length > 0) return "";
     return hashOf([
       VERSION,
       templatePath(TEMPLATE),
-      ...own.flatMap(({ path, sql }) => [path, sql]),
       ...snapshots.map(({ table, columns }) => JSON.stringify([table.name, columns])),
     ]);
   } catch {

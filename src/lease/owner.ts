@@ -20,39 +20,89 @@ export interface Owner {
   readonly machine?: string | undefined;
 }
 
-let known: string | undefined;
+/** Boot, namespace of process numbers, and installation of a machine, each as a short hash. */
+export const MACHINE = /^([0-9a-f]{12})-([0-9a-f]{12})-([0-9a-f]{12})$/;
+/** The installation of a machine that has none of its own, as containers of one image. */
+const NOT_INSTALLED = "0".repeat(12);
+/** The namespace of process numbers outside of containers. */
+const OUTERMOST = "pid:[4026531836]";
+
+interface MachineIds {
+  readonly machine: string;
+  /** As an earlier release named the same boot and namespace. */
+  readonly earlier?: string;
+}
+
+let known: MachineIds | undefined;
 
 /**
  * Identifies a boot of a machine and, in containers, the namespace of process numbers. Where the system has no such ids
  * it is the name of the machine.
  */
-function thisMachine(): string {
-  known ??= machineId() ?? hostname();
+function machineIds(): MachineIds {
+  known ??= readMachineIds() ?? { machine: hostname() };
   return known;
 }
 
-function machineId(): string | undefined {
+function readMachineIds(): MachineIds | undefined {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-    return createHash("sha256")
-      .update(`${boot} ${readlinkSync("/proc/self/ns/pid")}`)
-      .digest("hex")
-      .slice(0, 32);
+    const namespace = readlinkSync("/proc/self/ns/pid");
+    const installed = namespace === OUTERMOST ? installation() : "";
+    const third = installed === "" ? NOT_INSTALLED : hashOf(installed, 12);
+    return {
+      machine: `${hashOf(boot, 12)}-${hashOf(namespace, 12)}-${third}`,
+      earlier: hashOf(`${boot} ${namespace}`, 32),
+    };
   } catch {
     return undefined;
   }
 }
 
-/** The owner of what this process leases. */
-export function thisProcess(): Required<Owner> & { readonly machine: string } {
-  return { host: hostname(), pid: process.pid, machine: thisMachine() };
+/** The id of the system's installation, which stays the same from boot to boot; empty where there is none. */
+function installation(): string {
+  try {
+    return readFileSync("/etc/machine-id", "utf8").trim();
+  } catch {
+    return "";
+  }
 }
 
-/** Whether a process runs, or has ended; "unknown" for a process of another machine, or of another boot. */
-export function stateOf({ host, pid, machine }: Owner): "running" | "ended" | "unknown" {
-  const isHere = machine === undefined ? host === hostname() : machine === thisMachine();
-  if (!isHere) return "unknown";
-  return isRunning(pid) ? "running" : "ended";
+function hashOf(text: string, length: number): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, length);
+}
+
+/** The owner of what this process leases. */
+export function thisProcess(): Required<Owner> & { readonly machine: string } {
+  return { host: hostname(), pid: process.pid, machine: machineIds().machine };
+}
+
+/**
+ * Whether a process runs, or has ended: that of another boot of this machine has. "unknown" for a process of another
+ * machine or container. Two machines may have the same name, so the name alone does not tell.
+ *
+ * @param here the process that asks.
+ */
+export function stateOf(
+  { host, pid, machine }: Owner,
+  here: Required<Owner> = thisProcess(),
+): "running" | "ended" | "unknown" {
+  const isHere = machine === undefined ? host === here.host : isSameBoot(machine, here.machine);
+  if (isHere) return isRunning(pid) ? "running" : "ended";
+  return host === here.host && isOtherBoot(machine, here.machine) ? "ended" : "unknown";
+}
+
+/** Whether processes of two machines know each other by their numbers. */
+function isSameBoot(machine: string, here = ""): boolean {
+  if (machine === here || machine === machineIds().earlier) return true;
+  const [one, other] = [MACHINE.exec(machine), MACHINE.exec(here)];
+  return one !== null && one[1] === other?.[1] && one[2] === other?.[2];
+}
+
+function isOtherBoot(machine = "", here = ""): boolean {
+  const [one, other] = [MACHINE.exec(machine), MACHINE.exec(here)];
+  if (one === null || other === null || one[3] === NOT_INSTALLED) return false;
+  return one[1] !== other[1] && one[3] === other[3];
 }
 
 /** Whether a process runs on this machine, under any user. False for a number that is not a process id. */

@@ -31,9 +31,11 @@ export async function createFromParts(
   key: string,
   bodies: readonly (() => Promise<RequestBody>)[],
 ): Promise<boolean> {
+  // One id for all uploads: one that seemed to conflict may have created the object.
+  const writeId = randomUUID();
   for (let upload = 1; ; upload++) {
     try {
-      return await uploadParts(transport, key, bodies);
+      return await uploadParts(transport, key, writeId, bodies);
     } catch (error) {
       // Another write of the key was in flight; the parts of this one cannot be used any more.
       if (!isConflict(error) || upload === MAX_UPLOADS) throw error;
@@ -44,9 +46,9 @@ export async function createFromParts(
 async function uploadParts(
   transport: StoreTransport,
   key: string,
+  writeId: string,
   bodies: readonly (() => Promise<RequestBody>)[],
 ): Promise<boolean> {
-  const writeId = randomUUID();
   const uploadId = await beginUpload(transport, key, writeId);
   let isDone = false;
   try {
@@ -128,8 +130,12 @@ async function completeUpload(
     if (!(error instanceof ObjectStoreError)) throw error;
     const isLate = isConditionFailed(error) || error.code === "NoSuchUpload" || isConflict(error);
     if (!isLate) throw error;
-    // The response to an earlier attempt may have been lost.
-    if (error.attempts > 1 && (await isOwnWrite(transport, key, writeId))) return true;
+    // The response to an earlier attempt, or to one that a proxy repeated, may have been lost.
+    if (await isOwnWrite(transport, key, writeId)) {
+      // The object may be of an earlier upload of this call; one that is complete is not affected.
+      await abortUpload(transport, key, uploadId).catch(() => {});
+      return true;
+    }
     if (isConditionFailed(error)) return false;
     throw error;
   }

@@ -34,12 +34,13 @@ export async function createObject(
     return true;
   } catch (error) {
     if (!(error instanceof ObjectStoreError) || !isConditionFailed(error)) throw error;
-    // An earlier attempt may have created the object, and its response was lost.
-    return error.attempts > 1 && (await isOwnWrite(transport, key, writeId, body));
+    // An earlier attempt, or one that a proxy repeated, may have created the object. The same content alone proves
+    // that only where this process has sent it before: another process may write the same.
+    return isOwnWrite(transport, key, writeId, error.attempts > 1 ? body : undefined);
   }
 }
 
-/** Whether the object of a key was written by the write of that id; without ids, whether it has the same content. */
+/** Whether the object of a key was written by the write of that id; without ids, whether it has the content of `body`. */
 export async function isOwnWrite(
   transport: StoreTransport,
   key: string,

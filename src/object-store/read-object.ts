@@ -1,7 +1,7 @@
 import { TransportError } from "../core/errors.js";
 import { wholeSeconds } from "./http/list-page.js";
 import { countedPieces, expectNothing, readWhole, type StoreResponse } from "./http/response-body.js";
-import { isMissing, ObjectStoreError } from "./http/store-error.js";
+import { ObjectStoreError } from "./http/store-error.js";
 import type { StoreTransport } from "./http/store-transport.js";
 
 /** What a store knows about an object without its content. */
@@ -34,15 +34,38 @@ export async function readFacts(transport: StoreTransport, key: string): Promise
     return await head();
   } catch (error) {
     if (!(error instanceof ObjectStoreError) || !error.code.startsWith("HTTP_4")) throw error;
-    if (isMissing(error) && transport.isProven()) throw error;
-    // A refusal of HEAD has no body. That of GET says more: that the bucket is missing, or the credentials have expired.
-    await transport.send({ kind: "get", method: "GET", key, headers: { range: "bytes=0-0" } }, expectNothing);
-    return head();
+    return factsOfRange(transport, key).catch((refusal: unknown) => {
+      // An empty object has no such range.
+      if (refusal instanceof ObjectStoreError && refusal.status === 416) return head();
+      throw refusal;
+    });
   }
 }
 
-function factsIn(headers: StoreResponse["headers"]): ObjectFacts {
-  const size = Number(headers["content-length"]);
+/**
+ * The facts of an object by a read of its first byte. A refusal of HEAD has no body, and may be of a proxy before the
+ * store. That of GET says more: that the object or the bucket is missing, or that the credentials have expired.
+ */
+function factsOfRange(transport: StoreTransport, key: string): Promise<ObjectFacts> {
+  return transport.send(
+    { kind: "get", method: "GET", key, headers: { range: "bytes=0-0" } },
+    async (response) => {
+      // A store that ignores the range sends the whole object.
+      if (response.status !== 206) {
+        response.body.destroy();
+        return factsIn(response.headers);
+      }
+      await expectNothing(response);
+      const [, size] = /\/(\d+)$/.exec(response.headers["content-range"] ?? "") ?? [];
+      return factsIn(response.headers, Number(size));
+    },
+  );
+}
+
+function factsIn(
+  headers: StoreResponse["headers"],
+  size: number = Number(headers["content-length"]),
+): ObjectFacts {
   const modifiedAt = wholeSeconds(Date.parse(headers["last-modified"] ?? ""));
   if (!Number.isSafeInteger(size) || Number.isNaN(modifiedAt))
     throw new TransportError("the response has no size or no time of the object");

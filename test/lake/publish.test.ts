@@ -1,5 +1,5 @@
 import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Session } from "../../src/db/session.js";
@@ -97,6 +97,38 @@ test("a copy of a lake reads its own files: the first command creates its views 
   expect(await client.json("SELECT close FROM bars_1d")).toEqual([{ close: 10.25 }]);
 });
 
+test("a lake with two names is not moved: commands that read leave lake.duckdb as it is", async () => {
+  const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
+  await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
+  await publish(lake);
+  const before = readFileSync(lake.databaseFile);
+  const link = join(temporaryFolder(), "link");
+  symlinkSync(lake.location, link);
+  const shown = await runCli(["sql", "SELECT 1 AS one", "--format", "csv", "--lake", link]);
+  expect(shown).toMatchObject({ code: 0, stderr: "" });
+  expect(readFileSync(lake.databaseFile).equals(before)).toBe(true);
+});
+
+test("the user's own SQL files run in each publish: they may read other files", async () => {
+  const [folder, session] = [temporaryFolder(), await openSession()];
+  const [views, source] = [join(folder, "views"), join(folder, "source.csv")];
+  mkdirSync(views);
+  writeFileSync(join(views, "kept.sql"), `CREATE TABLE kept AS FROM '${source}';`);
+  writeFileSync(join(views, "seen.sql"), `CREATE VIEW seen AS FROM '${source}';`);
+  const faults: string[] = [];
+  const userViews = { folder: views, onFault: ({ message }: Error) => void faults.push(message) };
+  const lake = new Lake(join(folder, "lake"), { userViews });
+  await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z" }]);
+  for (const content of ["a\n1\n", "b,c\n2,3\n"]) {
+    writeFileSync(source, content);
+    await publish(lake);
+    using client = await Session.open({ path: lake.databaseFile, readOnly: true, threads: 1 });
+    const rows = content.startsWith("a") ? [{ a: 1n }] : [{ b: 2n, c: 3n }];
+    for (const name of ["kept", "seen"]) expect(await client.json(`FROM ${name}`)).toEqual(rows);
+  }
+  expect(faults).toEqual([]);
+});
+
 const canMount = spawnSync("unshare", ["-m", "true"]).status === 0;
 
 test.skipIf(!canMount)("a lake on a read-only mount is read by sql and status, and served", async () => {
@@ -105,11 +137,14 @@ test.skipIf(!canMount)("a lake on a read-only mount is read by sql and status, a
   await publish(lake);
   const mount = join(temporaryFolder(), "mounted");
   mkdirSync(mount);
-  const script = `mount --bind "${lake.location}" "${mount}" && mount -o remount,bind,ro "${mount}" && exec "$@"`;
-  const onMount = (...parameters: string[]): SpawnSyncReturns<string> =>
+  const bound = `mount --bind "${lake.location}" "${mount}" && mount -o remount,bind,ro "${mount}"`;
+  // The original is not there any more, as in a container.
+  const script = `${bound} && mount -t tmpfs none "${lake.location}" && exec "$@"`;
+  const onMount = (...parameters: string[]): SpawnSyncReturns<string> => run(script, parameters);
+  const run = (shell: string, parameters: readonly string[]): SpawnSyncReturns<string> =>
     spawnSync(
       "unshare",
-      ["-m", "sh", "-c", script, "sh", process.execPath, MAIN, ...parameters, "--lake", mount],
+      ["-m", "sh", "-c", shell, "sh", process.execPath, MAIN, ...parameters, "--lake", mount],
       { encoding: "utf8", env: { ...process.env, NO_COLOR: "1", BARLAKE_SERVE_KEYS: "key" } },
     );
   const shown = onMount("sql", "SELECT close FROM bars_1d", "--format", "csv");
@@ -118,6 +153,7 @@ test.skipIf(!canMount)("a lake on a read-only mount is read by sql and status, a
     /^warning: lake\.duckdb was made for .*lake: other DuckDB clients that open it here read that folder \(this folder is read-only\)\n$/,
   );
   expect(onMount("status", "--json").status).toBe(0);
+  expect(run(`${bound} && exec "$@"`, ["status", "--json"])).toMatchObject({ status: 0, stderr: "" });
   const served = await served200(["-m", "sh", "-c", script, "sh", process.execPath, MAIN, "serve"], mount);
   expect(served).toContain("10.25");
 });

@@ -24,6 +24,27 @@ test("processes know each other by the machine's boot, not by its name, which co
   expect(stateOf({ host: "elsewhere", pid: ended.pid })).toBe("unknown");
 });
 
+test("a process of an earlier boot of this machine has ended; one of a machine or container of the same name may run", () => {
+  const [boot, other, namespace, inner, installed, image] = ["a", "b", "c", "d", "e", "0"].map((one) =>
+    one.repeat(12),
+  );
+  const here = { host: "name", pid: 1, machine: `${boot}-${namespace}-${installed}` };
+  const state = (machine: string, host = here.host) => stateOf({ host, pid: process.pid, machine }, here);
+  expect(state(here.machine)).toBe("running");
+  expect(state(`${boot}-${namespace}-${image}`)).toBe("running");
+  expect(state(`${other}-${namespace}-${installed}`)).toBe("ended");
+  for (const machine of [
+    `${boot}-${inner}-${image}`,
+    `${other}-${namespace}-${image}`,
+    `${other}-${namespace}-${"f".repeat(12)}`,
+    "0".repeat(32),
+  ])
+    expect(state(machine), machine).toBe("unknown");
+  expect(state(`${other}-${namespace}-${installed}`, "elsewhere")).toBe("unknown");
+  const container = { ...here, machine: `${boot}-${namespace}-${image}` };
+  expect(stateOf({ ...container, machine: `${other}-${namespace}-${image}` }, container)).toBe("unknown");
+});
+
 test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
   "a container, with process numbers of its own, is another machine",
   () => {

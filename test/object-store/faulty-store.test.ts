@@ -5,7 +5,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { workFolder } from "../../src/lake/local/work-folder.js";
 import { commit } from "../../src/lake/log/commit.js";
-import { readLog } from "../../src/lake/log/read-log.js";
+import { commitFile } from "../../src/lake/log/log-files.js";
+import { readCommit, readLog } from "../../src/lake/log/read-log.js";
 import { schemaActions } from "../../src/lake/log/schema-actions.js";
 import { emptySnapshot } from "../../src/lake/log/snapshot.js";
 import { objectStorage } from "../../src/lake/storage/object-storage.js";
@@ -114,6 +115,12 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
   test.each<[string, Fault, (passing: Passing) => boolean]>([
     ["an overload", { kind: "refused", status: 503, code: "SlowDown" }, () => true],
     ["a write whose response is lost", { kind: "lost" }, ({ method }) => method === "PUT"],
+    ["a write that a proxy repeats", { kind: "repeated" }, ({ method }) => method === "PUT"],
+    [
+      "the page of a proxy that does not find the store",
+      { kind: "refused", status: 404, code: "" },
+      () => true,
+    ],
     ["a deletion whose response is lost", { kind: "lost" }, ({ method }) => method === "DELETE"],
     ["a content that is damaged on its way", { kind: "damaged" }, ({ method }) => method === "PUT"],
     ["a body that is cut short", { kind: "cut", bytes: 100 }, ({ method }) => method === "GET"],
@@ -165,6 +172,30 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
     await expect(storage.list("t")).rejects.toMatchObject({ code: "ListLags" });
     faulty.faultOf = () => undefined;
     expect(await storage.list("t")).toEqual(["a"]);
+  });
+
+  test("a commit that another process was first with is listed, or the list is an error", async () => {
+    const { faulty, storage, place, open } = await setUp();
+    await place.expectWritable();
+    expect(await storage.list("t")).toEqual([]);
+    await objectStorage(await open()).putIfAbsent("t/a", "1");
+    expect(await storage.putIfAbsent("t/a", "2")).toBe(false);
+    faulty.faultOf = ({ query }) => (query.has("list-type") ? { kind: "old", age: 1000 } : undefined);
+    await expect(storage.list("t")).rejects.toMatchObject({ code: "ListLags" });
+  });
+
+  test("a refusal of the store is not taken for a log that is damaged", async () => {
+    const { faulty, storage, place } = await setUp();
+    await place.expectWritable();
+    await storage.putIfAbsent(commitFile("t", 0), "{}");
+    faulty.faultOf = ({ method, key }) =>
+      method === "GET" && key.endsWith(commitFile("t", 0))
+        ? { kind: "refused", status: 403, code: "AccessDenied" }
+        : undefined;
+    await expect(readCommit(storage, "t", 0)).rejects.toMatchObject({
+      code: "AccessDenied",
+      hint: expect.stringContaining("s3:GetObject"),
+    });
   });
 
   test("a prefix without permission is an error that names the object; nothing else is in the way", async () => {
@@ -219,6 +250,8 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
     let draws = 0;
     const kinds: Fault[] = [
       { kind: "lost" },
+      { kind: "repeated" },
+      { kind: "refused", status: 404, code: "" },
       { kind: "refused", status: 503, code: "SlowDown" },
       { kind: "refused", status: 409, code: "ConditionalRequestConflict" },
       { kind: "cut", bytes: 30 },
@@ -234,7 +267,7 @@ describe.skipIf(program === undefined)("a store behind a proxy that misbehaves",
     const log = await readLog(objectStorage(await direct()), emptySnapshot(BARS_1D));
     expect([...log.files.keys()].sort()).toEqual(done.flat().sort());
     expect(log.version).toBe(done.flat().length - 1);
-    for (const kind of ["lost", "refused", "damaged", "old"] as const)
+    for (const kind of ["lost", "repeated", "refused", "damaged", "old"] as const)
       expect(faulty.counts.get(kind)).toBeGreaterThan(0);
   });
 });

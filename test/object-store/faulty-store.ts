@@ -24,6 +24,8 @@ export type Fault =
     }
   /** The store does it, and the response is lost. */
   | { readonly kind: "lost" }
+  /** The store does it twice, and the second response is passed on. */
+  | { readonly kind: "repeated" }
   /** The response ends after some bytes of its body. */
   | { readonly kind: "cut"; readonly bytes: number }
   /** The response stops after some bytes of its body, and the connection stays open. */
@@ -81,6 +83,7 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
     if (fault?.kind === "refused") return refuse(response, incoming.method === "HEAD", fault);
     if (fault?.kind === "damaged" && body.length > 0)
       body[body.length >> 1] = (body[body.length >> 1] ?? 0) ^ 1;
+    if (fault?.kind === "repeated") await forward(store, incoming, url, body, false);
     const reply = await forward(store, incoming, url, body, fault?.kind === "unconditional");
     const address = `${incoming.method} ${url.href}`;
     const before = earlier.get(address) ?? [];

@@ -199,7 +199,6 @@ test.each<[string, Script, Partial<ObjectStoreError>, string]>([
     "1200 s behind the store's",
   ],
   ["a missing feature", refuse(501, "NotImplemented"), { status: 501 }, "lacks a feature"],
-  ["no S3 interface", respond(404, "<html>no page</html>"), { code: "HTTP_404" }, "is no S3 interface"],
   ["a refusal without words", respond(403, ""), { code: "HTTP_403" }, "these credentials may not"],
 ])("a refusal is an error that says what to do, at once: %s", async (_, script, facts, hint) => {
   const { store, counts } = await setUp(script);
@@ -226,7 +225,7 @@ test("no store, or one that nobody knows, is found out within a moment", async (
 test("a write whose response was lost is one's own, and one that another was faster with is not", async () => {
   let ids: unknown[] = [];
   const stored =
-    (isOwn: boolean): Script =>
+    (isOwn: boolean, isLost: boolean): Script =>
     (seen, response, index) => {
       if (seen.method === "HEAD") {
         const id = isOwn ? String(ids[0]) : "of another process";
@@ -237,36 +236,75 @@ test("a write whose response was lost is one's own, and one that another was fas
         );
       }
       ids.push(seen.headers["x-amz-meta-barlake-write"]);
-      return ids.length === 1
+      return ids.length === 1 && isLost
         ? breakOff(seen, response, index)
         : refuse(412, "PreconditionFailed")(seen, response, index);
     };
-  for (const isOwn of [true, false]) {
-    ids = [];
-    const { store, counts } = await setUp(stored(isOwn));
-    expect(await store.putIfAbsent("a", Buffer.from("1"))).toBe(isOwn);
-    expect(counts.take()).toEqual({ put: 2, head: 1 });
-    expect(ids[0]).toBe(ids[1]);
-  }
-  const { store, counts } = await setUp(refuse(412, "PreconditionFailed"));
-  expect(await store.putIfAbsent("a", Buffer.from("1"))).toBe(false);
-  expect(counts.take()).toEqual({ put: 1 });
+  // Where nothing was lost, a proxy may have sent the write twice.
+  for (const isLost of [true, false])
+    for (const isOwn of [true, false]) {
+      ids = [];
+      const { store, counts } = await setUp(stored(isOwn, isLost));
+      expect(await store.putIfAbsent("a", Buffer.from("1"))).toBe(isOwn);
+      expect(counts.take()).toEqual({ put: isLost ? 2 : 1, head: 1 });
+      expect(new Set(ids).size).toBe(1);
+    }
+});
+
+test("a status 404 without a code is of no store: it is asked again, and never says that an object is missing", async () => {
+  const page = respond(404, "<html>no page</html>");
+  const facts = { "last-modified": NOW, etag: '"1"', "x-amz-meta-barlake-write": "w" };
+  const range = respond(206, "1", { ...facts, "content-range": "bytes 0-0/123" });
+  const late = await setUp(inTurn(respond(200), page, page, page, respond(200, "it")));
+  await late.store.put("a", Buffer.from("1"));
+  expect((await late.store.get("a"))?.toString()).toBe("it");
+
+  const wrong = await setUp(page);
+  const calls = [
+    () => wrong.store.get("a"),
+    () => wrong.store.getStream("a"),
+    () => wrong.store.head("a"),
+    () => wrong.store.putIfAbsent("a", Buffer.from("1")),
+    () => wrong.store.delete("a"),
+  ];
+  for (const call of calls)
+    await expect(call()).rejects.toMatchObject({
+      code: "HTTP_404",
+      attempts: 3,
+      hint: expect.stringContaining("is no S3 interface"),
+    });
+  expect(wrong.counts.take()).toEqual({ get: 9, head: 1, put: 3, delete: 3 });
+
+  const found = await setUp((seen, response, index) =>
+    (seen.method === "HEAD" ? page : range)(seen, response, index),
+  );
+  expect(await found.store.head("a")).toMatchObject({ size: 123, etag: '"1"', writeId: "w" });
+  const missing = await setUp(refuse(404, "NoSuchKey"));
+  expect(await missing.store.head("a")).toBeUndefined();
+  expect(missing.counts.take()).toEqual({ head: 1, get: 1 });
+  const empty = await setUp(inTurn(page, refuse(416, "InvalidRange"), respond(200, "", facts)));
+  expect(await empty.store.head("a")).toMatchObject({ size: 0 });
 });
 
 test.each([
-  ["own", true],
-  ["its", false],
-])("on a store that keeps no metadata the content shows whose write it is: %s", async (content, isOwn) => {
-  const facts = { "last-modified": NOW, "content-length": "3" };
-  const { store } = await setUp((seen, response, index) => {
-    if (seen.method === "HEAD") return void response.writeHead(200, facts).end();
-    if (seen.method === "GET") return respond(200, content)(seen, response, index);
-    return index === 0
-      ? breakOff(seen, response, index)
-      : refuse(412, "PreconditionFailed")(seen, response, index);
-  });
-  expect(await store.putIfAbsent("a", Buffer.from("own"))).toBe(isOwn);
-});
+  ["own", true, true],
+  ["its", true, false],
+  // Another process may have written the same.
+  ["own", false, false],
+])(
+  "on a store that keeps no metadata the content shows whose write it is: %s, lost: %s",
+  async (content, isLost, isOwn) => {
+    const facts = { "last-modified": NOW, "content-length": "3" };
+    const { store } = await setUp((seen, response, index) => {
+      if (seen.method === "HEAD") return void response.writeHead(200, facts).end();
+      if (seen.method === "GET") return respond(200, content)(seen, response, index);
+      return index === 0 && isLost
+        ? breakOff(seen, response, index)
+        : refuse(412, "PreconditionFailed")(seen, response, index);
+    });
+    expect(await store.putIfAbsent("a", Buffer.from("own"))).toBe(isOwn);
+  },
+);
 
 test("a body that is cut short is read again, and a stream goes on where it broke", async () => {
   const text = "0123456789".repeat(1000);
@@ -346,10 +384,21 @@ test("a large file goes in parts, each sent again where it fails; an upload that
   const done = "<CompleteMultipartUploadResult/>";
   const failed = "<Error><Code>InternalError</Code></Error>";
   let completions = 0;
+  const ids: string[] = [];
+  /** @param owner of the object that is there, of the ids of the uploads so far. */
   const upload =
-    (complete: (n: number) => Script): Script =>
+    (complete: (n: number) => Script, owner?: () => string | undefined): Script =>
     (seen, response, index) => {
       const number = seen.query.get("partNumber");
+      if (seen.method === "HEAD") {
+        const id = owner?.() ?? "of another process";
+        return respond(200, "", { "last-modified": NOW, "x-amz-meta-barlake-write": id })(
+          seen,
+          response,
+          index,
+        );
+      }
+      if (seen.query.has("uploads")) ids.push(String(seen.headers["x-amz-meta-barlake-write"]));
       if (seen.query.has("uploads")) return respond(200, begun)(seen, response, index);
       expect(seen.query.get("uploadId")).toBe("u&1");
       if (seen.method === "DELETE") return respond(204)(seen, response, index);
@@ -378,6 +427,18 @@ test("a large file goes in parts, each sent again where it fails; an upload that
   );
   expect(await conflict.store.putFileIfAbsent("a", file, parts)).toBe(true);
   expect(conflict.counts.take()).toMatchObject({ beginUpload: 2, abortUpload: 1, completeUpload: 2 });
+
+  // The first upload seemed to conflict, and created the object afterwards.
+  completions = 0;
+  ids.length = 0;
+  const late = await setUp(
+    upload(
+      (n) => (n === 0 ? refuse(409, "ConditionalRequestConflict") : refuse(412, "PreconditionFailed")),
+      () => (completions > 1 ? ids[0] : undefined),
+    ),
+  );
+  expect(await late.store.putFileIfAbsent("a", file, parts)).toBe(true);
+  expect(late.counts.take()).toMatchObject({ beginUpload: 2, abortUpload: 2, head: 2 });
 
   const denied = await setUp(upload(() => refuse(403, "AccessDenied")));
   await expect(denied.store.putFileIfAbsent("a", file, parts)).rejects.toMatchObject({

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { Option } from "commander";
 import { messageOf } from "../../core/errors.js";
 import { type CopyReport, copyLake } from "../../lake/maintenance/copy/copy-lake.js";
@@ -41,9 +42,13 @@ Examples:
             onProgress: ({ done, total, bytes, table: name }) =>
               view?.update({ done, total, unit: "files", rows: 0, bytes, doing: name }),
           });
-          const isNew = options.database && reports.some(({ commits }) => commits > 0);
+          // An interrupted copy may have all tables, and no views yet.
+          const isNew =
+            reports.some(({ commits }) => commits > 0) ||
+            (reports.length > 0 && !existsSync(to.databaseFile));
           // The copy is whole without the views: to make them, DuckDB may lack its extension for stores.
-          const fault = isNew ? await publish(to).catch((error: unknown) => error) : undefined;
+          const fault =
+            options.database && isNew ? await publish(to).catch((error: unknown) => error) : undefined;
           view?.stop();
           if (fault !== undefined)
             process.stderr.write(

@@ -3,6 +3,8 @@ import { type FileRead, FileReads } from "./file-reads.js";
 import { mayChange, undoUnless } from "./undo-changes.js";
 import { removeWritten } from "./written-files.js";
 
+const ATTACHING = /\b(?:attach|detach)\b/i;
+
 /** Checks files that statements have read. If it throws, the last statement that read them fails with that error. */
 export type ReadCheck = (reads: readonly FileRead[]) => Promise<void>;
 
@@ -33,25 +35,32 @@ export class CheckedReads {
     return new CheckedReads(connection, await FileReads.open(instance), check, spillFolder);
   }
 
-  /** Checks the files that were read since the last call. Where it fails, files that were written are removed. */
+  /** Checks the files that were read since the last call. */
   async check(): Promise<void> {
-    const { reads, written } = await this.#files.take();
-    try {
-      await this.#check(reads);
-    } catch (error) {
-      await removeWritten(this.#connection, written, this.#spillFolder);
-      throw error;
-    }
+    const { reads } = await this.#files.take();
+    await this.#check(reads);
   }
 
   /**
-   * Runs a statement. Where it may change something, and the check fails, its changes are undone.
+   * Runs a statement. Where it may change something, and the check fails, its changes are undone, and the files that it
+   * has written are removed.
    *
    * @param change runs a statement that may change something to its end: its result outlives its transaction.
    */
   async run<T>(sql: string, query: () => Promise<T>, change: () => Promise<T>): Promise<T> {
     if (!(await mayChange(this.#connection, sql))) return query();
-    return undoUnless(this.#connection, sql, change, () => this.check());
+    // An earlier statement that failed was not checked: what it wrote may be a file of the user.
+    await this.check();
+    return undoUnless(this.#connection, sql, change, async () => {
+      const { reads, written } = await this.#files.take();
+      try {
+        await this.#check(reads);
+      } catch (error) {
+        // Whatever was attached or detached meanwhile is not known as a database.
+        if (!ATTACHING.test(sql)) await removeWritten(this.#connection, written, this.#spillFolder);
+        throw error;
+      }
+    });
   }
 
   close(): void {

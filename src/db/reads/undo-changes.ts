@@ -13,7 +13,8 @@ const CHANGING_NOTHING: ReadonlySet<StatementType> = new Set([
   StatementType.VACUUM,
 ]);
 /** A text that begins like this is a query if it is one statement, and has none of the words of a change. */
-const QUERY = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(?:select|from|values|with)\b/i;
+const QUERY =
+  /^(?:\s|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*(?:select|from|values|with|pivot|unpivot|describe|summarize|show)\b/i;
 const CHANGE = /;\s*\S|\b(?:insert|update|delete|merge)\b/i;
 
 /**

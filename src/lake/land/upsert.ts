@@ -9,10 +9,10 @@ import { verifyContent } from "../files/verify-content.js";
 import type { Lake } from "../lake.js";
 import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction, txnAction } from "../log/commit-actions.js";
-import type { Action } from "../log/delta-actions.js";
+import type { Action, AddFile } from "../log/delta-actions.js";
 import type { Fence } from "../log/fence.js";
 import { schemaActions } from "../log/schema-actions.js";
-import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { type DataFile, decodePath, type Snapshot } from "../log/snapshot.js";
 import { findChanges, type RowChange } from "./changes.js";
 import { evolvedColumns } from "./evolve-columns.js";
 import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
@@ -169,8 +169,26 @@ async function landOn(
     fence: options.fence,
   });
   if (after !== undefined) return { ...report, filesAdded: adds.length, version: after.version };
-  await deleteDataFiles(lake.storage, table, adds);
+  await deleteUncommitted(lake, table, adds);
   return undefined;
+}
+
+/**
+ * Deletes the files of a commit that was not made. What the log names nevertheless stays: a store may have made a commit
+ * that seemed to fail.
+ */
+export async function deleteUncommitted(
+  lake: Lake,
+  table: TableSchema,
+  adds: readonly AddFile[],
+): Promise<void> {
+  const { files, removed } = await lake.snapshot(table);
+  const isNamed = (path: string): boolean => files.has(path) || removed.has(path);
+  await deleteDataFiles(
+    lake.storage,
+    table,
+    adds.filter(({ path }) => !isNamed(decodePath(path))),
+  );
 }
 
 /** Whether a file that could contain a key of the rows was removed or added since. */

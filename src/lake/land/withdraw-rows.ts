@@ -2,13 +2,14 @@ import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session.js";
 import type { TableSchema } from "../../schema/column.js";
-import { deleteDataFiles, isCompacted, writeDataFile } from "../files/data-file.js";
+import { isCompacted, writeDataFile } from "../files/data-file.js";
 import { verifyContent } from "../files/verify-content.js";
 import type { Lake } from "../lake.js";
 import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction } from "../log/commit-actions.js";
 import type { AddFile } from "../log/delta-actions.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { deleteUncommitted } from "./upsert.js";
 
 /** What a withdrawal did to a table. */
 export interface WithdrawReport {
@@ -84,6 +85,6 @@ async function withdrawFrom(
     now,
   });
   if (after !== undefined) return { rows, version: after.version };
-  await deleteDataFiles(lake.storage, table, adds);
+  await deleteUncommitted(lake, table, adds);
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { LakeError, messageOf } from "../../core/errors.js";
+import { BarlakeError, LakeError, messageOf } from "../../core/errors.js";
 import type { Storage } from "../storage/storage.js";
 import { readCheckpoint } from "./checkpoint.js";
 import {
@@ -191,7 +191,10 @@ export async function readCommit(
       cause,
     });
   const text = await storage.readText(path).catch((error: unknown) => {
-    throw typeof (error as NodeJS.ErrnoException).code === "string" ? unreadable(error) : error;
+    // That of a store says what to do itself.
+    const isFault =
+      !(error instanceof BarlakeError) && typeof (error as NodeJS.ErrnoException).code === "string";
+    throw isFault ? unreadable(error) : error;
   });
   if (text === undefined) return undefined;
   try {

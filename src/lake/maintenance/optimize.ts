@@ -4,8 +4,9 @@ import type { Session } from "../../db/session.js";
 import { planCompaction } from "../../plan/compaction.js";
 import type { TableSchema } from "../../schema/column.js";
 import { type Codec, codecOfFile, codecOfTable } from "../files/codec.js";
-import { deleteDataFiles, isCompacted } from "../files/data-file.js";
+import { isCompacted } from "../files/data-file.js";
 import { byteCount, type Lake } from "../lake.js";
+import { deleteUncommitted } from "../land/upsert.js";
 import { commitWithRetries } from "../log/commit.js";
 import { commitInfoAction, removeAction } from "../log/commit-actions.js";
 import type { Action } from "../log/delta-actions.js";
@@ -145,7 +146,7 @@ async function compactPartition(
     if (replacement === undefined) return "settled";
     // If the commit throws, it may still have succeeded, so the written files must stay.
     if (await commitReplacement(lake, base, replacement, runId, clock)) return "compacted";
-    await deleteDataFiles(lake.storage, table, replacement.added);
+    await deleteUncommitted(lake, table, replacement.added);
     if (attempt === MAX_TRIES) return "skipped";
     await clock.sleep(randomInt(1, MAX_WAIT_MS));
   }

@@ -20,10 +20,10 @@ export function objectStorage(place: StorePlace, { extensions }: ObjectStorageOp
   const keyOf = (path: string): string => place.keyOf(path);
   const prefixOf = (folder: string): string => (folder === "" ? place.keyOf("") : `${keyOf(folder)}/`);
   const lists = freshLists(store);
-  /** @param isNew whether this process wrote the file. */
-  const written = (path: string, isNew: boolean): boolean => {
-    if (isNew) lists.expect(keyOf(path));
-    return isNew;
+  /** Notes that a file exists: later lists must show it, also where another process was first. */
+  const expected = <T>(path: string, result: T): T => {
+    lists.expect(keyOf(path));
+    return result;
   };
   return {
     location: place.url,
@@ -48,16 +48,15 @@ export function objectStorage(place: StorePlace, { extensions }: ObjectStorageOp
     readRange: (path, range) => store.getRange(keyOf(path), range),
     async putIfAbsent(path, text) {
       await place.expectWritable();
-      return written(path, await store.putIfAbsent(keyOf(path), Buffer.from(text)));
+      return expected(path, await store.putIfAbsent(keyOf(path), Buffer.from(text)));
     },
     async put(path, text) {
       await place.expectWritable();
-      await store.put(keyOf(path), Buffer.from(text));
-      written(path, true);
+      expected(path, await store.put(keyOf(path), Buffer.from(text)));
     },
     async putFileIfAbsent(localFile, path) {
       const { parts } = await place.expectWritable();
-      return written(path, await store.putFileIfAbsent(keyOf(path), localFile, parts));
+      return expected(path, await store.putFileIfAbsent(keyOf(path), localFile, parts));
     },
     async delete(path) {
       lists.forget(keyOf(path));

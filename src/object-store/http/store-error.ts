@@ -41,7 +41,7 @@ export interface RequestTarget {
   readonly now: number;
 }
 
-const NO_KEY = new Set(["NoSuchKey", "NotFound", "HTTP_404"]);
+const NO_KEY = new Set(["NoSuchKey", "NotFound"]);
 /** The second one is of versitygw, with status 404. */
 const UNKNOWN_KEY = new Set(["InvalidAccessKeyId", "XAdminUserNotFound"]);
 const EXPIRED = new Set(["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"]);
@@ -60,6 +60,11 @@ const PASSING = new Set([
 /** Whether an error says that there is no such object. */
 export function isMissing(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.status === 404 && NO_KEY.has(error.code);
+}
+
+/** Whether an error is a status 404 without a code: it may be of a proxy before the store, and proves nothing. */
+export function isBare404(error: unknown): boolean {
+  return error instanceof ObjectStoreError && error.code === "HTTP_404";
 }
 
 /** Whether an error says that the condition of a write does not hold. */
@@ -150,7 +155,8 @@ function hintOf(
     return `these credentials may not do this: they need s3:ListBucket on ${bucket}, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on its objects`;
   if (status === 501 || code === "NotImplemented")
     return "the store lacks a feature that a lake needs; docs/object-store.md names stores that work";
-  if (status === 404) return `${endpoint} is no S3 interface, or not this bucket's: see AWS_ENDPOINT_URL_S3`;
+  if (status === 404)
+    return `${endpoint} is no S3 interface, or not this bucket's, or a proxy before it cannot reach it: see AWS_ENDPOINT_URL_S3, or try again later`;
   if (status >= 500 || status === 429) return "the store is overloaded or not well; try again later";
   return undefined;
 }

@@ -12,6 +12,7 @@ import type { RequestKind, SentRequest } from "./request-counts.js";
 import { readWhole, type StoreResponse } from "./response-body.js";
 import {
   canPass,
+  isBare404,
   isExpired,
   isSlowDown,
   ObjectStoreError,
@@ -64,11 +65,6 @@ export interface StoreTransport {
    * @throws {ObjectStoreError} refused; {@link TransportError} no response, at the last attempt.
    */
   send<T>(sent: StoreRequest, read: (response: StoreResponse) => Promise<T>): Promise<T>;
-  /**
-   * Whether the bucket is known to exist for these credentials. Until then a status 404 without a body may mean something
-   * else than a missing object.
-   */
-  isProven(): boolean;
   /** Closes the connections. */
   close(): Promise<void>;
 }
@@ -93,6 +89,7 @@ export function storeTransport(options: TransportOptions): StoreTransport {
   const signingKeys = new Map<string, ArrayBuffer>();
   const base = baseOf(bucket, endpoint);
   let isReached = false;
+  /** Whether the bucket is known to exist for these credentials. */
   let isProven = false;
 
   const sign = async (sent: StoreRequest, url: string): Promise<Record<string, string>> => {
@@ -163,6 +160,9 @@ export function storeTransport(options: TransportOptions): StoreTransport {
           credentials.renew();
           return true;
         }
+        // That of HEAD never has a code: see readFacts.
+        if (isBare404(error))
+          return sent.method !== "HEAD" && (isProven || attempts <= FIRST_CONTACT_RETRIES);
         // The parts of an upload that conflicts with another write must be sent again, too.
         if (error instanceof ObjectStoreError)
           return canPass(error) && !(sent.kind === "completeUpload" && error.status === 409);
@@ -185,7 +185,6 @@ export function storeTransport(options: TransportOptions): StoreTransport {
         },
       });
     },
-    isProven: () => isProven,
     close: () => agent.close(),
   };
 }

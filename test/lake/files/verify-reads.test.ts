@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ShellSession } from "../../../src/cli/shell/shell-session.js";
@@ -55,6 +55,12 @@ test("a result of a damaged file is an error, whatever way its rows leave", asyn
     // The file is still damaged for the next statement; a query of other files, and only this file's footer, succeeds.
     await expect(reader.json(DAMAGED_QUERY), name).rejects.toThrow(DAMAGED);
     await expect(reader.json(SOUND_QUERY), name).resolves.toHaveLength(1);
+  }
+  // A pivot is two statements for DuckDB.
+  const pivot = (sql: string): string => `PIVOT (${sql}) ON symbol USING max(close)`;
+  for (const name of ["json", "read", "batches"]) {
+    await expect(WAYS[name]?.(reader, pivot(DAMAGED_QUERY)), name).rejects.toThrow(DAMAGED);
+    await expect(WAYS[name]?.(reader, pivot(SOUND_QUERY)), name).resolves.not.toThrow();
   }
 });
 
@@ -121,6 +127,35 @@ test("what a statement stored of a damaged file is rolled back", async () => {
     "CREATE TEMP TABLE found AS SELECT close FROM bars_1d WHERE trade_date < '2024-01-01'",
   );
   expect(await reader.json("FROM found")).toEqual([{ close: 10.5 }]);
+});
+
+test("a failed statement, and a database that is detached, lose no files of the user to the check of the next one", async () => {
+  const lake = await damagedLake();
+  const { session } = await openReader(lake, { threads: 1 });
+  using reader = session;
+  const file = join(lake.location, "mine.parquet");
+  await reader.run(`COPY (SELECT 1 AS one) TO '${file}'`);
+  const failing = `SELECT close, CASE WHEN close > 0 THEN error('own') END FROM bars_1d`;
+  const late = "SELECT CASE WHEN i > 500000 THEN error('own') ELSE i END AS i FROM range(1000000) t(i)";
+  for (const next of ["FROM bars_1d", "CREATE TEMP TABLE found AS FROM bars_1d"]) {
+    for (const query of [failing, late])
+      await expect(reader.run(`COPY (${query}) TO '${file}' (ROW_GROUP_SIZE 2048)`)).rejects.toThrow("own");
+    await expect(reader.json(next)).rejects.toThrow(DAMAGED);
+    expect(await reader.json(`FROM '${file}'`)).toEqual([{ one: 1 }]);
+  }
+  // What failed is checked before the next statement replaces a file.
+  await expect(reader.json(failing)).rejects.toThrow("own");
+  await reader.run(`COPY (SELECT 2 AS one) TO '${file}'`).catch(() => {});
+  expect(existsSync(file)).toBe(true);
+  const database = join(lake.location, "mine.duckdb");
+  await reader.run(`ATTACH '${database}' AS mine`);
+  await reader.run("CREATE TABLE mine.one AS SELECT 1 AS one");
+  await reader.run("DETACH mine");
+  await expect(reader.json("CREATE TEMP TABLE found AS FROM bars_1d")).rejects.toThrow(DAMAGED);
+  expect(existsSync(database)).toBe(true);
+  const all = `ATTACH '${database}' AS mine; CREATE TABLE mine.two AS FROM bars_1d; DETACH mine`;
+  await reader.run(all).catch(() => {});
+  expect(existsSync(database)).toBe(true);
 });
 
 /** The files under a folder, with those of its folders. */
