@@ -68,24 +68,22 @@ export class KlineResponse {
 
 /** A body in pieces that are made as the client reads. */
 export class StreamedResponse {
-  readonly #first: string;
-  readonly #rest: AsyncGenerator<string>;
+  readonly pieces: () => AsyncGenerator<string>;
 
-  private constructor(first: string, rest: AsyncGenerator<string>) {
-    this.#first = first;
-    this.#rest = rest;
+  private constructor(pieces: () => AsyncGenerator<string>) {
+    this.pieces = pieces;
   }
 
   /** Makes the first piece, so that what cannot be read fails before the response begins. */
   static async of(pieces: AsyncGenerator<string>): Promise<StreamedResponse> {
     const { value: first } = await pieces.next();
-    return new StreamedResponse(first ?? "", pieces);
+    return new StreamedResponse(() => joined(first ?? "", pieces));
   }
+}
 
-  async *pieces(): AsyncGenerator<string> {
-    yield this.#first;
-    yield* this.#rest;
-  }
+async function* joined(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield first;
+  yield* rest;
 }
 
 /** An encoded body. Each of its many small objects can be freed as soon as its text exists. */
