@@ -55,11 +55,19 @@ async function setUp(script: (...request: Parameters<Script>) => void | Promise<
   const place = temporaryFolder();
   const store = { aheadMs: 0 };
   const shared = folderStorage(join(place, "lake"));
-  const storageOf = (over: Partial<Storage>): Storage => ({
+  const storageOf = (over: Partial<Storage>, stopped: () => Promise<unknown> | undefined): Storage => ({
     ...shared,
     leases(folder) {
       const leases = shared.leases(folder);
-      return { ...leases, now: async () => (await leases.now()) + store.aheadMs };
+      return {
+        ...leases,
+        now: async () => (await leases.now()) + store.aheadMs,
+        // Whatever else the machine does at the same time is stopped, too.
+        async renew(...record) {
+          await stopped();
+          return leases.renew(...record);
+        },
+      };
     },
     ...over,
   });
@@ -67,10 +75,11 @@ async function setUp(script: (...request: Parameters<Script>) => void | Promise<
     name: string,
     start: string,
     over: (storage: Storage) => Partial<Storage> = () => ({}),
+    stopped: () => Promise<unknown> | undefined = () => undefined,
   ) => {
     const clock = virtualClock(start);
     const work = workFolder(join(place, name));
-    const lake = new Lake(work.path, { storage: storageOf(over(shared)), work, hasDatabase: false });
+    const lake = new Lake(work.path, { storage: storageOf(over(shared), stopped), work, hasDatabase: false });
     const run: Machine["run"] = (more = {}, symbols = SYMBOLS) => {
       const client = new ServiceClient({ baseUrl: service.url, apiKey: name, clock, retries: 0 });
       onTestFinished(() => client.close());
@@ -123,7 +132,12 @@ test("a run that was stopped for longer than its lease asks for nothing more and
     } else if (seen.headers["x-api-key"] === "one") await second;
     json(response, 200, { data: barsOf(seen) });
   });
-  const one = machine("one", "2024-01-13T00:00:00Z");
+  const one: Machine = machine(
+    "one",
+    "2024-01-13T00:00:00Z",
+    () => ({}),
+    () => second,
+  );
   const two = machine("two", "2024-01-13T01:00:00Z");
   const first = await one.run();
   expect(await second).toMatchObject({ status: "complete", failures: [] });
@@ -152,18 +166,23 @@ test("a commit that was stopped right before it is written is not made once anot
   const commits: string[] = [];
   const { machine, pause } = await setUp((seen, response) => json(response, 200, { data: barsOf(seen) }));
   const two = machine("two", "2024-01-13T01:00:00Z");
-  const one: Machine = machine("one", "2024-01-13T00:00:00Z", (storage) => ({
-    async putIfAbsent(path, text) {
-      if (path.startsWith("bars_1m/_delta_log/") && second === undefined) {
-        pause(one);
-        second = two.run();
-        await second;
-      }
-      const isDone = await storage.putIfAbsent(path, text);
-      if (isDone && second !== undefined) commits.push(path.split("/")[0] ?? "");
-      return isDone;
-    },
-  }));
+  const one: Machine = machine(
+    "one",
+    "2024-01-13T00:00:00Z",
+    (storage) => ({
+      async putIfAbsent(path, text) {
+        if (path.startsWith("bars_1m/_delta_log/") && second === undefined) {
+          pause(one);
+          second = two.run();
+          await second;
+        }
+        const isDone = await storage.putIfAbsent(path, text);
+        if (isDone && second !== undefined) commits.push(path.split("/")[0] ?? "");
+        return isDone;
+      },
+    }),
+    () => second,
+  );
   const first = await one.run();
   expect(first).toMatchObject({ status: "failed", stopped: expect.stringContaining("taken over") });
   expect(await second).toMatchObject({ status: "complete" });
