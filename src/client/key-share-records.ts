@@ -22,7 +22,7 @@ const shareShape = z.object({
   ask: z.number().positive().max(1),
   /** The part that it has, or waits for; 0 for one that has ended. */
   share: z.number().min(0).max(1),
-  /** Requests that count for whoever gets what this user gave up: by group, epoch milliseconds by the store's clock. */
+  /** Requests that count for the user that gets what this one gave up: by group, epoch milliseconds by the store's clock. */
   sent: z.record(z.string(), z.array(z.number())),
   /** Until when a user that died may have sent requests with its part. */
   died: z.object({ share: z.number(), at: z.number() }).optional(),
@@ -34,7 +34,7 @@ export type ShareRecord = Readonly<z.infer<typeof shareShape>>;
 /** The owner in the record of a user that has ended: it counts until it is stale. */
 export const ENDED: Owner & { readonly machine: string } = { host: "", pid: 0, machine: "ended" };
 
-/** The records in a store. Whoever removes the one of a dead user records first what it may have sent. */
+/** The records in a store. A user that removes the record of a dead one first records what that one may have sent. */
 export function shareKind(store: LeaseStore): LeaseKind<ShareRecord> {
   return {
     content: shareShape,

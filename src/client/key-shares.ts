@@ -63,7 +63,7 @@ const NOTHING: Taken = { sent: {}, died: [] };
  * user looks every five seconds, gives up what is too much, and takes what is free. A part is a record; to change it is
  * to create the record of the new part and to remove the old one, so that the parts never add up to more than the key.
  *
- * A part that changes hands takes its requests of the last minute with it: whoever gets it counts them as its own.
+ * A part that changes hands takes its requests of the last minute with it: the user that gets it counts them as its own.
  */
 export class KeyShares {
   readonly #options: KeySharesOptions;
@@ -132,7 +132,7 @@ export class KeyShares {
     }
   }
 
-  /** Gives the part up; what was sent lately counts for whoever gets it. */
+  /** Gives the part up; what was sent lately counts for the user that gets it. */
   async release(): Promise<void> {
     this.#ending.abort();
     await this.#watching;

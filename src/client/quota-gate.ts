@@ -95,7 +95,7 @@ export class QuotaGate {
    * @param taken requests of others, as epoch milliseconds, that count for what was added. @param died parts of the key
    *   whose users may have used them up by a time.
    * @returns when own requests were sent that are too many for this part, as epoch milliseconds: they no longer count
-   *   here, but for whoever gets the rest of the quota.
+   *   here, but for the user that gets the rest of the quota.
    */
   setShare(
     share: number,

@@ -101,7 +101,7 @@ export async function buildDataset(
       : await putDataset(storage, lake.work, { replace }, write);
     return { ...manifest, folder, newRows: manifest.rows - (earlier?.rows ?? 0) };
   } catch (error) {
-    // What a statement says of the interrupt is no news to whoever caused it.
+    // The caller aborted: its reason says more than the error of the interrupted statement.
     options.signal?.throwIfAborted();
     throw error;
   }

@@ -59,7 +59,7 @@ function trinoView(
   ];
   const mark = createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 12);
   const marked = `${comment.replaceAll("''", "'")} [barlake ${mark}]`;
-  // As whoever asks, so that a view gives nobody more rights.
+  // A view runs with the rights of the user who queries it.
   const head = `CREATE OR REPLACE VIEW ${ident(name)} COMMENT ${literal(marked)} SECURITY INVOKER AS`;
   const tables = [...new Set([...body.matchAll(/\braw\.(\w+)/g)].map(([, table = ""]) => table))];
   return { name, comment: marked, sql: `${head}\n${query}`, tables, views };

@@ -46,7 +46,7 @@ describe.skipIf(!HAS_STORE)("a lake on a store", () => {
       await run("optimize", "--json");
       await run("history", "bars_1d", "--json");
       await run("check", "--deep", "--json");
-      // A store tells times in seconds: what is deleted without a retention would depend on the moment.
+      // A store has times in seconds: what is deleted without a retention would depend on the moment.
       await run("vacuum", "--json");
       await run("status");
       await run(

@@ -25,7 +25,7 @@ export function addCopy(cli: Cli): void {
       "after",
       `
 Copies every table with its whole history, the files of all versions that can still be read, and the rejects. Each file
-is compared with the hash in its name on the way. The lake may be written to meanwhile: a version of one time is copied.
+is compared with the hash in its name on the way. The lake may be written to during the copy: a version of one time is copied.
 After an interruption the same command continues, and later it copies what has come since.
 
 Examples:

@@ -56,7 +56,7 @@ export class CheckedReads {
       try {
         await this.#check(reads);
       } catch (error) {
-        // Whatever was attached or detached meanwhile is not known as a database.
+        // A database that the statement attached or detached is not in the list of databases.
         if (!ATTACHING.test(sql)) await removeWritten(this.#connection, written, this.#spillFolder);
         throw error;
       }

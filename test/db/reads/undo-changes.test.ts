@@ -2,7 +2,7 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import { expect, test } from "vitest";
 import { mayChange } from "../../../src/db/reads/undo-changes.js";
 
-test("statements that may leave something behind are told from queries, also after many comments", async () => {
+test("statements that may leave something behind are distinguished from queries, also after many comments", async () => {
   const instance = await DuckDBInstance.create();
   const connection = await instance.connect();
   await connection.run("CREATE TABLE sales AS SELECT 2024 AS year, 1 AS amount");
