@@ -42,17 +42,17 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/faults/eight-writers.test.ts": "200 commits that get in one another's way",
   "test/faults/killed-writers.test.ts": "30 processes that are killed, and as many that go on",
   "test/faults/killed.long.test.ts": "12 commands that are killed, and as many that go on",
-  "test/faults/network-machines.long.test.ts":
+  "test/faults/machines/network-machines.long.test.ts":
     "leases become stale by the clock of a real store; only test:soak runs it",
   "test/faults/simulated-ingest.test.ts": "10 schedules of faults and kills",
-  "test/interop/dataset-backtests.long.test.ts":
+  "test/interop/datasets/dataset-backtests.long.test.ts":
     "libraries of Python that compile themselves when they are loaded",
-  "test/interop/dataset-qlib.long.test.ts": "a library of Python that is slow to load",
-  "test/interop/dataset-zipline.long.test.ts": "a library of Python that is slow to load",
-  "test/interop/delta-readers.long.test.ts": "three engines read every version of every table",
-  "test/interop/delta-writers.long.test.ts": "two engines write, and three read after each write",
+  "test/interop/datasets/dataset-qlib.long.test.ts": "a library of Python that is slow to load",
+  "test/interop/datasets/dataset-zipline.long.test.ts": "a library of Python that is slow to load",
+  "test/interop/delta/delta-readers.long.test.ts": "three engines read every version of every table",
+  "test/interop/delta/delta-writers.long.test.ts": "two engines write, and three read after each write",
   "test/interop/schemathesis.long.test.ts": "some 2,000 generated requests",
-  "test/interop/trino.long.test.ts": "a server of Java, and all rows of every view by two engines",
+  "test/interop/trino/trino.long.test.ts": "a server of Java, and all rows of every view by two engines",
   "test/sql/look-ahead.test.ts": "every view as of several dates, on lakes cut at each of them",
   "test/sql/agreement.test.ts": "7 times the bars of service, view and dataset",
   "test/sql/agreement.long.test.ts": "11 times the bars of service, view and dataset, of real data",

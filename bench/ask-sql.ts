@@ -1,5 +1,5 @@
-import type { Session } from "../src/db/session.js";
-import type { Case } from "./benchmark.js";
+import type { Session } from "../src/db/session/session.js";
+import type { Case } from "./measure/benchmark.js";
 
 /** A query as a case. */
 export interface SqlCase {

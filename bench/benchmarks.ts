@@ -1,4 +1,3 @@
-import type { Benchmark } from "./benchmark.js";
 import { dataset } from "./cases/dataset.js";
 import { decode } from "./cases/decode.js";
 import { encode } from "./cases/encode.js";
@@ -13,6 +12,7 @@ import { scan } from "./cases/scan.js";
 import { serve } from "./cases/serve.js";
 import { thread } from "./cases/thread.js";
 import { views } from "./cases/views.js";
+import type { Benchmark } from "./measure/benchmark.js";
 
 /** Every benchmark, in the order of the data flow. */
 export const BENCHMARKS: readonly Benchmark[] = [

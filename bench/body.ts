@@ -2,7 +2,7 @@ import type { TradingDate } from "../src/core/time.js";
 import { simulateMarket } from "../src/sim/market.js";
 import { encodeKlines } from "../src/wire/encode/encode-klines.js";
 import { DOUBLE_COLUMNS, type KlineColumns, type NumberColumn } from "../src/wire/kline-columns.js";
-import type { Size } from "./benchmark.js";
+import type { Size } from "./measure/benchmark.js";
 
 /** The last day of every simulated market here. */
 export const LAST_DAY = "2026-03-31" as TradingDate;

@@ -2,8 +2,8 @@ import { text } from "node:stream/consumers";
 import { buildDataset } from "../src/dataset/build-dataset.js";
 import { defineDataset } from "../src/dataset/spec.js";
 import { Lake } from "../src/lake/lake.js";
-import { type DatasetOrder, FIELDS, LAYOUTS } from "./dataset-layout.js";
-import { plainDataset } from "./plain-dataset.js";
+import { plainDataset } from "./baselines/plain-dataset.js";
+import { type DatasetOrder, FIELDS, LAYOUTS } from "./lakes/dataset-layout.js";
 
 /** The program that builds a dataset of all daily bars, with barlake or with one row object per bar. */
 console.log("ready");

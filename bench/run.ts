@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
-import type { Benchmark } from "./benchmark.js";
 import { BENCHMARKS, benchmarkNamed } from "./benchmarks.js";
-import { type HarnessOptions, machine, measure, WrongResult } from "./harness.js";
-import { reportJson, reportTable } from "./report.js";
+import type { Benchmark } from "./measure/benchmark.js";
+import { type HarnessOptions, machine, measure, WrongResult } from "./measure/harness.js";
+import { reportJson, reportTable } from "./measure/report.js";
 
 /** The decoder reaches its full speed after about five responses of 24 MB. */
 const WARM_UP_MS = 2000;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Session } from "../src/db/session.js";
+import { Session } from "../src/db/session/session.js";
 import { Lake } from "../src/lake/lake.js";
 import { publish } from "../src/lake/publish.js";
 

@@ -9,7 +9,7 @@ export * from "./core/errors.js";
 // Open a lake, and read its tables' versions.
 
 export type { Clock, TimeRange, TradingDate } from "./core/time.js";
-export type { ParquetFiles, PartitionValues } from "./db/parquet-relation.js";
+export type { ParquetFiles, PartitionValues } from "./db/views/parquet-relation.js";
 export { Lake, openLake, type PointInTime, type UserViews } from "./lake/lake.js";
 export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/delta-actions.js";
 export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
@@ -24,14 +24,14 @@ export { TABLES } from "./schema/tables.js";
 
 export { batchesToIpc, type IpcFormat } from "./arrow/batches-ipc.js";
 export type { Fill, Scan, ScanColumn, ScanSource } from "./arrow/scan/table-scan.js";
-export type { NamedValues, TypedValue } from "./db/named-values.js";
 export type { ReadCheck } from "./db/reads/checked-reads.js";
 export type { FileRead } from "./db/reads/file-reads.js";
-export type { PlainValue, ResultColumn as ReaderColumn, RowReader } from "./db/row-reader.js";
-export { type Bindings, Session } from "./db/session.js";
-export type { SessionOptions } from "./db/session-options.js";
-export type { ResultColumn, ResultValue, StatementResult, ValueKind } from "./db/statement-result.js";
-export type { StoreAccess, StoreSecret } from "./db/store-access.js";
+export type { PlainValue, ResultColumn as ReaderColumn, RowReader } from "./db/result/row-reader.js";
+export type { ResultColumn, ResultValue, StatementResult, ValueKind } from "./db/result/statement-result.js";
+export type { NamedValues, TypedValue } from "./db/session/named-values.js";
+export { type Bindings, Session } from "./db/session/session.js";
+export type { SessionOptions } from "./db/session/session-options.js";
+export type { StoreAccess, StoreSecret } from "./db/session/store-access.js";
 export type { ReadableTables, RefusedTable } from "./lake/lake-views.js";
 export { openReader, publish, type Reader, type ReaderOptions } from "./lake/publish.js";
 export { type ArrowQueryOptions, queryArrow } from "./lake/query-arrow.js";
@@ -58,8 +58,10 @@ export type {
   SetAsideBars,
   TableCompleteness,
   UnexplainedWindow,
-} from "./jobs/run/completeness.js";
-export type { Failure } from "./jobs/run/request-records.js";
+} from "./jobs/run/report/completeness.js";
+export type { Progress, TableProgress } from "./jobs/run/report/run-progress.js";
+export type { Returned } from "./jobs/run/report/symbol-tally.js";
+export type { Failure } from "./jobs/run/request/request-records.js";
 export type { RequestCounts } from "./jobs/run/run-log.js";
 export {
   type RunEnvironment,
@@ -67,8 +69,6 @@ export {
   type RunReport,
   runPipeline,
 } from "./jobs/run/run-pipeline.js";
-export type { Progress, TableProgress } from "./jobs/run/run-progress.js";
-export type { Returned } from "./jobs/run/symbol-tally.js";
 export type { RowChange } from "./lake/land/changes.js";
 export type { ReferenceChange } from "./lake/land/reference-changes.js";
 export type { RejectCount } from "./lake/land/rejects.js";

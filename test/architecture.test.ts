@@ -65,12 +65,12 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^dataset\/panel\/panel-spool\.ts$/, for: "spilled panels" },
   { name: /^db\/reads\/written-files\.ts$/, for: "files that a failed COPY has written" },
   {
-    name: /^db\/(session|open-database|file-fault)\.ts$/,
+    name: /^db\/(session\/session|session\/open-database|file-fault)\.ts$/,
     for: "the folder for spilled data, and how full its disk is",
   },
-  { name: /^db\/store-access\.ts$/, for: "an extension of DuckDB that the user provides" },
-  { name: /^db\/view-template\.ts$/, for: "the template of views, which the build makes" },
-  { name: /^db\/view-files\.ts$/, for: "views, which come with the program, and the user's" },
+  { name: /^db\/session\/store-access\.ts$/, for: "an extension of DuckDB that the user provides" },
+  { name: /^db\/views\/view-template\.ts$/, for: "the template of views, which the build makes" },
+  { name: /^db\/views\/view-files\.ts$/, for: "views, which come with the program, and the user's" },
   {
     name: /^notebook\/(shipped-notebooks|notebook-page)\.ts$/,
     for: "notebooks, which come with the program",
@@ -86,7 +86,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
  */
 const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^client\/system-clock\.ts$/, for: "the machine's clock" },
-  { name: /^db\/interrupt-on\.ts$/, for: "repeated interrupts of a statement" },
+  { name: /^db\/session\/interrupt-on\.ts$/, for: "repeated interrupts of a statement" },
   { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
   { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },

@@ -1,15 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { BARS_1D } from "../../src/schema/bars.js";
-import type { Benchmark, Case } from "../benchmark.js";
-import { FIELDS, type Layout } from "../dataset-layout.js";
-import { writeDays, writeReference } from "../market-lake.js";
-import { temporaryFolder } from "../temporary-folder.js";
-import { type Command, nodeCommand, pandasCommand, startWaiting } from "../waiting-program.js";
+import { type Command, nodeCommand, pandasCommand, startWaiting } from "../baselines/waiting-program.js";
+import { FIELDS, type Layout } from "../lakes/dataset-layout.js";
+import { writeDays, writeReference } from "../lakes/market-lake.js";
+import type { Benchmark, Case } from "../measure/benchmark.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
 
 /**
  * Backward-adjusted bars of a lake, aligned, as datasets for backtests; compared with a typical script with pandas, or,

@@ -2,15 +2,15 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Float64, Int64, TimestampMillisecond, Utf8, type Vector, vectorFromArray } from "apache-arrow";
 import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
-import type { Benchmark, Case } from "../benchmark.js";
+import { barRows } from "../baselines/plain-duckdb.js";
+import { parseArrays, parseBody } from "../baselines/plain-json.js";
 import { chunksOf, klineBody } from "../body.js";
-import { barChecks, columnChecks, sqlChecks } from "../checksum.js";
-import { barRows } from "../plain-duckdb.js";
-import { parseArrays, parseBody } from "../plain-json.js";
-import { temporaryFolder } from "../temporary-folder.js";
+import type { Benchmark, Case } from "../measure/benchmark.js";
+import { barChecks, columnChecks, sqlChecks } from "../measure/checksum.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
 
 const NAMES = ["open", "high", "low", "close", "volume", "amount"] as const;
 

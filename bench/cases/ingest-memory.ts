@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { parquetRelation } from "../../src/db/parquet-relation.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
+import { parquetRelation } from "../../src/db/views/parquet-relation.js";
 import { runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
 import { BARS_1M } from "../../src/schema/bars.js";
-import type { Benchmark, Case } from "../benchmark.js";
-import { sqlChecks } from "../checksum.js";
-import { environment, MINUTES, type MinuteService, startMinuteService } from "../minute-service.js";
-import { watchingMemory } from "../peak-memory.js";
-import { temporaryFolder } from "../temporary-folder.js";
+import type { Benchmark, Case } from "../measure/benchmark.js";
+import { sqlChecks } from "../measure/checksum.js";
+import { watchingMemory } from "../measure/peak-memory.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
+import { environment, MINUTES, type MinuteService, startMinuteService } from "../serving/minute-service.js";
 
 /** Few bars and many: does the memory of a run grow with their number? */
 export const ingestMemory: Benchmark = {

@@ -2,11 +2,11 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import pMap from "p-map";
 import type { ServiceClient } from "../../src/client/service-client.js";
-import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
+import { parquetRelation } from "../../src/db/views/parquet-relation.js";
 import { CONCURRENCY } from "../../src/jobs/ingest/ask-each.js";
-import { klinesQuery } from "../../src/jobs/ingest/klines-request.js";
+import { klinesQuery } from "../../src/jobs/ingest/bars/klines-request.js";
 import { runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { byteCount, Lake } from "../../src/lake/lake.js";
 import type { RequestUnit } from "../../src/plan/request-units.js";
@@ -14,8 +14,17 @@ import { BARS_1M } from "../../src/schema/bars.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
 import { API_KEY_HEADER, ENDPOINTS } from "../../src/wire/endpoints.js";
-import type { Benchmark, Case } from "../benchmark.js";
-import { sqlChecks } from "../checksum.js";
+import {
+  appendRows,
+  barRows,
+  makeBarsTable,
+  openPlainDatabase,
+  type ParsedBody,
+} from "../baselines/plain-duckdb.js";
+import type { Benchmark, Case } from "../measure/benchmark.js";
+import { sqlChecks } from "../measure/checksum.js";
+import { watchingMemory } from "../measure/peak-memory.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
 import {
   API_KEY,
   environment,
@@ -23,10 +32,7 @@ import {
   type MinuteService,
   plannedUnits,
   startMinuteService,
-} from "../minute-service.js";
-import { watchingMemory } from "../peak-memory.js";
-import { appendRows, barRows, makeBarsTable, openPlainDatabase, type ParsedBody } from "../plain-duckdb.js";
-import { temporaryFolder } from "../temporary-folder.js";
+} from "../serving/minute-service.js";
 
 /**
  * From requests over loopback to Parquet; the service, on the same cores, is a part of every case. The times of the

@@ -1,19 +1,19 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { klineBatch } from "../../src/arrow/kline-batch.js";
-import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
+import { parquetRelation } from "../../src/db/views/parquet-relation.js";
 import { byteCount, Lake } from "../../src/lake/lake.js";
 import { landKlines } from "../../src/lake/land/land-klines.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
-import type { Benchmark, Case } from "../benchmark.js";
+import { writeParquet } from "../baselines/parquet-wasm.js";
 import { LAST_DAY, simulatedBars, windowsOf } from "../body.js";
-import { sqlChecks } from "../checksum.js";
-import { writeParquet } from "../parquet-wasm.js";
-import { temporaryFolder } from "../temporary-folder.js";
+import type { Benchmark, Case } from "../measure/benchmark.js";
+import { sqlChecks } from "../measure/checksum.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
 
 const NATIVE = "native_bars";
 const NOW = Date.parse(LAST_DAY) + 2 * 86_400_000;

@@ -6,8 +6,8 @@ import type { Action, AddFile } from "../../src/lake/log/delta-actions.js";
 import { schemaActions } from "../../src/lake/log/schema-actions.js";
 import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
 import { BARS_1M } from "../../src/schema/bars.js";
-import type { Benchmark, Case, Outcome } from "../benchmark.js";
-import { temporaryFolder } from "../temporary-folder.js";
+import type { Benchmark, Case, Outcome } from "../measure/benchmark.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
 
 const NOW = Date.parse("2026-11-20T08:00:00Z");
 /** Files that each commit adds. */

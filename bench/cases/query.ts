@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { byteCount, Lake, rowCount } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { askSql } from "../ask-sql.js";
-import type { Benchmark, Case } from "../benchmark.js";
-import { makeNativeTable } from "../native-table.js";
-import { temporaryFolder } from "../temporary-folder.js";
-import { writeYear } from "../year-of-minutes.js";
+import { makeNativeTable } from "../baselines/native-table.js";
+import { writeYear } from "../lakes/year-of-minutes.js";
+import type { Benchmark, Case } from "../measure/benchmark.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
 
 /** The view, behind the macro that it needs. */
 const VIEW_FILES = ["shares_of", "bars_1m"].map(

@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { Lake, rowCount } from "../../src/lake/lake.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { API_KEY_HEADER } from "../../src/wire/endpoints.js";
-import type { Benchmark, Case } from "../benchmark.js";
-import { type LoadRequest, load, percentile } from "../http-load.js";
-import { type MarketSpec, writeMarket } from "../market-lake.js";
-import { QUESTIONS, type Question } from "../service-questions.js";
-import { type Serving, startServing } from "../serving.js";
-import { temporaryFolder } from "../temporary-folder.js";
+import { type MarketSpec, writeMarket } from "../lakes/market-lake.js";
+import type { Benchmark, Case } from "../measure/benchmark.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
+import { type LoadRequest, load, percentile } from "../serving/http-load.js";
+import { QUESTIONS, type Question } from "../serving/service-questions.js";
+import { type Serving, startServing } from "../serving/serving.js";
 
 const API_KEY = "benchmark-key";
 /** A Saturday, after the last bar. */

@@ -3,10 +3,10 @@ import { Worker } from "node:worker_threads";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
 import type { KlineColumns } from "../../src/wire/kline-columns.js";
-import type { Benchmark, Case } from "../benchmark.js";
 import { chunksOf, klineBody } from "../body.js";
-import { columnChecks } from "../checksum.js";
 import type { DecodeMessage } from "../decode-thread.js";
+import type { Benchmark, Case } from "../measure/benchmark.js";
+import { columnChecks } from "../measure/checksum.js";
 
 /** Is it worth decoding in a separate thread? */
 export const thread: Benchmark = {

@@ -1,8 +1,8 @@
 import { Option } from "commander";
 import { UsageError } from "../core/errors.js";
 import { NOTIFIED_STATUSES, type Pipeline } from "../jobs/pipeline/definition.js";
-import { noticeOf, sendNotice } from "../jobs/run/notify.js";
-import type { RunOutcome } from "../jobs/run/run-outcome.js";
+import { noticeOf, sendNotice } from "../jobs/run/report/notify.js";
+import type { RunOutcome } from "../jobs/run/report/run-outcome.js";
 import type { RunStatus } from "../schema/runs.js";
 
 /** The values of {@link notifyOption}. */

@@ -45,35 +45,35 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   status: {
     does: "what is in the lake: tables, coverage, last runs",
-    load: async () => (await import("./commands/status.js")).addStatus,
+    load: async () => (await import("./commands/lake/status.js")).addStatus,
   },
   check: {
     does: "look for damage: the log, the files, and with --deep every row of them",
-    load: async () => (await import("./commands/check.js")).addCheck,
+    load: async () => (await import("./commands/lake/check.js")).addCheck,
   },
   repair: {
     does: "remove lost and damaged files from the tables, and have their content requested again",
-    load: async () => (await import("./commands/repair.js")).addRepair,
+    load: async () => (await import("./commands/lake/repair.js")).addRepair,
   },
   withdrawn: {
     does: "bars that the service no longer has: list them, or remove them from the current version",
-    load: async () => (await import("./commands/withdrawn.js")).addWithdrawn,
+    load: async () => (await import("./commands/lake/withdrawn.js")).addWithdrawn,
   },
   history: {
     does: "versions of a table: when, by which run, and what changed",
-    load: async () => (await import("./commands/history.js")).addHistory,
+    load: async () => (await import("./commands/lake/history.js")).addHistory,
   },
   optimize: {
     does: "compact tables: many small files become few large ones; the rows stay as they are",
-    load: async () => (await import("./commands/optimize.js")).addOptimize,
+    load: async () => (await import("./commands/lake/optimize.js")).addOptimize,
   },
   vacuum: {
     does: "delete files that only old versions have",
-    load: async () => (await import("./commands/vacuum.js")).addVacuum,
+    load: async () => (await import("./commands/lake/vacuum.js")).addVacuum,
   },
   copy: {
     does: "copy a lake with its history: to another folder, to an object store, or back",
-    load: async () => (await import("./commands/copy.js")).addCopy,
+    load: async () => (await import("./commands/lake/copy.js")).addCopy,
   },
   sql: {
     does: "query the lake; without a query, a shell",

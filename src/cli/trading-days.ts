@@ -1,6 +1,6 @@
 import { systemClock } from "../client/system-clock.js";
-import { withSmallSession } from "../db/small-session.js";
-import { regionCalendars } from "../jobs/ingest/region-calendars.js";
+import { withSmallSession } from "../db/session/small-session.js";
+import { regionCalendars } from "../jobs/ingest/bars/region-calendars.js";
 import type { Lake } from "../lake/lake.js";
 import { isWeekday } from "../market/sessions.js";
 import type { IsTradingDay } from "../plan/due-times.js";

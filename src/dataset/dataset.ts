@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RecordBatch } from "apache-arrow";
 import { dateOfEpochDay, type TradingDate } from "../core/time.js";
-import type { Session } from "../db/session.js";
+import type { Session } from "../db/session/session.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
 import { openReader } from "../lake/publish.js";
 import { type BatchRows, batchRows } from "./panel/batch-rows.js";

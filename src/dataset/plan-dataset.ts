@@ -1,5 +1,5 @@
 import { dateOfEpochDay } from "../core/time.js";
-import type { Session } from "../db/session.js";
+import type { Session } from "../db/session/session.js";
 import type { Lake, PointInTime } from "../lake/lake.js";
 import { openReader } from "../lake/publish.js";
 import { basePeriod } from "../market/period.js";

@@ -1,7 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
-import type { NamedValues, TypedValue } from "./named-values.js";
-import type { PlainValue, ResultColumn } from "./row-reader.js";
-import type { StatementResult } from "./statement-result.js";
+import type { PlainValue, ResultColumn } from "./result/row-reader.js";
+import type { StatementResult } from "./result/statement-result.js";
+import type { NamedValues, TypedValue } from "./session/named-values.js";
 
 /** A result's rows as plain values, read while they are computed. */
 export interface Rows {

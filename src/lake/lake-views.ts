@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { BarlakeError, LakeError } from "../core/errors.js";
 import { literal } from "../db/quote.js";
-import { type RawView, type ViewedTable, viewFault } from "../db/raw-view.js";
-import type { Session } from "../db/session.js";
-import { type TemplateContent, templatePath } from "../db/view-template.js";
-import { createViews, neededBy } from "../db/views.js";
+import type { Session } from "../db/session/session.js";
+import { type RawView, type ViewedTable, viewFault } from "../db/views/raw-view.js";
+import { type TemplateContent, templatePath } from "../db/views/view-template.js";
+import { createViews, neededBy } from "../db/views/views.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
 import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { BarlakeError, LakeError } from "../core/errors.js";
-import { Session } from "../db/session.js";
+import { Session } from "../db/session/session.js";
 import type { Lake } from "./lake.js";
 import { spillOptions } from "./local/work-folder.js";
 import { publish } from "./publish.js";

@@ -1,11 +1,11 @@
 import { VERSION } from "../core/version.js";
-import { dropLists, storeList } from "../db/file-lists.js";
 import { literal } from "../db/quote.js";
-import { createRawView, hashOf, type RawView, rawViewOf } from "../db/raw-view.js";
-import type { Session } from "../db/session.js";
-import { readViewFiles } from "../db/view-files.js";
-import { templatePath } from "../db/view-template.js";
-import { inTransaction, replaceExtraViews } from "../db/views.js";
+import type { Session } from "../db/session/session.js";
+import { dropLists, storeList } from "../db/views/file-lists.js";
+import { createRawView, hashOf, type RawView, rawViewOf } from "../db/views/raw-view.js";
+import { readViewFiles } from "../db/views/view-files.js";
+import { templatePath } from "../db/views/view-template.js";
+import { inTransaction, replaceExtraViews } from "../db/views/views.js";
 import type { Lake } from "./lake.js";
 import { extraViews, type ReadableTables, TEMPLATE, viewOf } from "./lake-views.js";
 import type { Snapshot } from "./log/snapshot.js";

@@ -1,5 +1,5 @@
 import type { RecordBatch } from "apache-arrow";
-import type { Bindings } from "../db/session.js";
+import type { Bindings } from "../db/session/session.js";
 import type { Lake, PointInTime } from "./lake.js";
 import { openReader } from "./publish.js";
 

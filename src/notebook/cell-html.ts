@@ -1,4 +1,4 @@
-import { firstRows, type StatementResult } from "../db/statement-result.js";
+import { firstRows, type StatementResult } from "../db/result/statement-result.js";
 import { escapeHtml } from "./escape-html.js";
 import { formatValues } from "./format-values.js";
 import type { View } from "./notebook.js";

@@ -1,5 +1,5 @@
 import { BarlakeError } from "../core/errors.js";
-import type { ResultColumn, StatementResult, ValueKind } from "../db/statement-result.js";
+import type { ResultColumn, StatementResult, ValueKind } from "../db/result/statement-result.js";
 import { CHANNELS, type Channel, type ChannelRule, type Chart } from "./chart.js";
 
 /** A column of a chart. Null and numbers that are not finite become null. */

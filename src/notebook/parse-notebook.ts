@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { allStatements } from "../db/split-statements.js";
+import { allStatements } from "../db/statement/split-statements.js";
 import { type Cell, type Notebook, NotebookError, type Parameter, type View } from "./notebook.js";
 import { DirectiveFault, PLAIN_TABLE, readParameter, readView } from "./read-directive.js";
 

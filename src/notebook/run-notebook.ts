@@ -1,9 +1,9 @@
 import { BarlakeError, messageOf, UsageError } from "../core/errors.js";
-import type { NamedValues, TypedValue } from "../db/named-values.js";
 import type { QueryEngine } from "../db/query-engine.js";
 import { ident } from "../db/quote.js";
-import { allStatements } from "../db/split-statements.js";
-import { firstRows, type StatementResult } from "../db/statement-result.js";
+import { firstRows, type StatementResult } from "../db/result/statement-result.js";
+import type { NamedValues, TypedValue } from "../db/session/named-values.js";
+import { allStatements } from "../db/statement/split-statements.js";
 import { type ChartData, chartData } from "./chart-data.js";
 import { type Cell, type Notebook, NotebookError } from "./notebook.js";
 import { PLAIN_TABLE } from "./read-directive.js";

@@ -1,6 +1,6 @@
 import type { TradingDate } from "../core/time.js";
-import { Session } from "../db/session.js";
-import { TempTable } from "../db/temp-table.js";
+import { Session } from "../db/session/session.js";
+import { TempTable } from "../db/session/temp-table.js";
 import type { Lake } from "../lake/lake.js";
 import { landKlines } from "../lake/land/land-klines.js";
 import { landVersions } from "../lake/land/land-versions.js";

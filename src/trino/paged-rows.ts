@@ -1,5 +1,5 @@
 import type { Rows } from "../db/query-engine.js";
-import type { PlainValue, ResultColumn } from "../db/row-reader.js";
+import type { PlainValue, ResultColumn } from "../db/result/row-reader.js";
 import type { TrinoRows } from "./trino-client.js";
 
 /** A page's rows as plain values, with their columns. */

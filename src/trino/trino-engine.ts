@@ -1,11 +1,11 @@
 import type { RecordBatch } from "apache-arrow";
 import { QueryError } from "../core/errors.js";
-import type { NamedValues, TypedValue } from "../db/named-values.js";
 import type { QueryEngine, Rows } from "../db/query-engine.js";
-import type { PlainValue } from "../db/row-reader.js";
-import { Session } from "../db/session.js";
-import type { StatementResult } from "../db/statement-result.js";
-import { TempTable } from "../db/temp-table.js";
+import type { PlainValue } from "../db/result/row-reader.js";
+import type { StatementResult } from "../db/result/statement-result.js";
+import type { NamedValues, TypedValue } from "../db/session/named-values.js";
+import { Session } from "../db/session/session.js";
+import { TempTable } from "../db/session/temp-table.js";
 import { selectList } from "./column-type.js";
 import { pageBatch } from "./page-batch.js";
 import { PagedRows } from "./paged-rows.js";

@@ -3,8 +3,8 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
-import { type SqlToken, sqlTokens } from "../db/sql-tokens.js";
-import { inOrderOfNeed, readViewFiles, type ViewFile, wordsOf } from "../db/view-files.js";
+import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
+import { inOrderOfNeed, readViewFiles, type ViewFile, wordsOf } from "../db/views/view-files.js";
 import { TRINO_RULES, type TrinoRule, trinoRuleSql } from "./market-rules.js";
 
 /** The folder of the views for Trino, one in each file. */

@@ -1,7 +1,7 @@
 import { UsageError } from "../core/errors.js";
-import type { NamedValues, TypedValue } from "../db/named-values.js";
 import { literal } from "../db/quote.js";
-import { sqlTokens } from "../db/sql-tokens.js";
+import type { NamedValues, TypedValue } from "../db/session/named-values.js";
+import { sqlTokens } from "../db/statement/sql-tokens.js";
 
 /** Types of DuckDB that Trino calls otherwise. */
 const TRINO_TYPE: Readonly<Record<string, string>> = {

@@ -8,8 +8,8 @@ import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline
 import { runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
 import { BARS_1D } from "../../src/schema/bars.js";
-import { json, type ScriptedService, startScripted } from "../faults/scripted-service.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
+import { json, type ScriptedService, startScripted } from "../faults/service/scripted-service.js";
 import { dailyBars, right } from "../jobs/scripted-market.js";
 import { land, openSession, temporaryFolder } from "../lake/temporary-lake.js";
 import { SWEEP } from "../sweep.js";

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { holdKey } from "../../src/client/key-lock.js";
 import { systemClock } from "../../src/client/system-clock.js";
 import { limitsPath } from "../../src/lake/requests/service-limits.js";
-import { json, startScripted } from "../faults/scripted-service.js";
+import { json, startScripted } from "../faults/service/scripted-service.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { runCli } from "./run-cli.js";
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { json, startScripted } from "../faults/scripted-service.js";
+import { json, startScripted } from "../faults/service/scripted-service.js";
 import { newestBars, weekdays } from "../jobs/minute-market.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { runCli } from "./run-cli.js";

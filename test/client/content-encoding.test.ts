@@ -5,8 +5,8 @@ import { ServiceClient } from "../../src/client/service-client.js";
 import { WireError } from "../../src/core/errors.js";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
-import { type Script, startScripted } from "../faults/scripted-service.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
+import { type Script, startScripted } from "../faults/service/scripted-service.js";
 
 const ROWS = 20_000;
 const row = Array.from({ length: ROWS }, (_, k) => k);

@@ -10,7 +10,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { openKeyClaims } from "../../src/client/key-claims.js";
 import { holdKey, type KeyLock } from "../../src/client/key-lock.js";
 import { UsageError } from "../../src/core/errors.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { SEED } from "../setup.js";
 import { cases } from "../sweep.js";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type GroupOptions, KeyQuota } from "../../src/client/key-quota.js";
 import type { Clock } from "../../src/core/time.js";
-import { eventClock } from "../faults/event-clock.js";
+import { eventClock } from "../faults/clock/event-clock.js";
 import { SEED } from "../setup.js";
 import {
   type Counter,

@@ -5,7 +5,7 @@ import { KeyShares } from "../../src/client/key-shares.js";
 import type { Clock } from "../../src/core/time.js";
 import type { LeaseRecord, LeaseStore } from "../../src/lease/lease-store.js";
 import { divideQuota } from "../../src/plan/quota/divide-quota.js";
-import { type EventClock, eventClock } from "../faults/event-clock.js";
+import { type EventClock, eventClock } from "../faults/clock/event-clock.js";
 import { SEED } from "../setup.js";
 import { cases } from "../sweep.js";
 import { type Counter, fixedWindow, MINUTE, slidingWindow } from "./simulated-service.js";

@@ -7,8 +7,8 @@ import {
   type ServiceClientOptions,
 } from "../../src/client/service-client.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
-import { eventClock, holdRequests } from "../faults/event-clock.js";
-import { json, startScripted } from "../faults/scripted-service.js";
+import { eventClock, holdRequests } from "../faults/clock/event-clock.js";
+import { json, startScripted } from "../faults/service/scripted-service.js";
 import { SEED } from "../setup.js";
 import { MINUTE, slidingWindow } from "./simulated-service.js";
 

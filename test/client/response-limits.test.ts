@@ -6,8 +6,8 @@ import { bounded, RESPONSE_LIMITS, timely } from "../../src/client/response-limi
 import { ServiceClient, type ServiceClientOptions } from "../../src/client/service-client.js";
 import { TransportError, WireError } from "../../src/core/errors.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
-import { json, type Script, startScripted } from "../faults/scripted-service.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
+import { json, type Script, startScripted } from "../faults/service/scripted-service.js";
 
 /** A body of so many pieces, each of which takes its time on the clock. */
 async function* slowly(clock: ReturnType<typeof virtualClock>, pieces: number, bytes: number, ms: number) {

@@ -10,9 +10,16 @@ import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { decodeRecords } from "../../src/wire/decode/decode-records.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
 import { exchangeSummary } from "../../src/wire/resources.js";
-import { closedAddress } from "../faults/closed-address.js";
-import { cutAfter, html, json, type Script, startScripted, truncated } from "../faults/scripted-service.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
+import { closedAddress } from "../faults/service/closed-address.js";
+import {
+  cutAfter,
+  html,
+  json,
+  type Script,
+  startScripted,
+  truncated,
+} from "../faults/service/scripted-service.js";
 
 const BARS = JSON.stringify({
   data: {

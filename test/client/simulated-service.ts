@@ -1,6 +1,6 @@
 import { type GroupOptions, KeyQuota } from "../../src/client/key-quota.js";
 import type { QuotaState } from "../../src/client/quota-gate.js";
-import { eventClock } from "../faults/event-clock.js";
+import { eventClock } from "../faults/clock/event-clock.js";
 
 export const MINUTE = 60_000;
 

@@ -18,7 +18,7 @@ import { planDataset } from "../../src/dataset/plan-dataset.js";
 import { DATASET_FORMATS, type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
 import { listDatasets } from "../../src/dataset/store/list-datasets.js";
 import { isSound, verifyDataset } from "../../src/dataset/store/verify-dataset.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../src/schema/bars.js";

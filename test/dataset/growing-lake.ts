@@ -1,5 +1,5 @@
 import { parseTradingDate, type TradingDate } from "../../src/core/time.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { landKlines } from "../../src/lake/land/land-klines.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";

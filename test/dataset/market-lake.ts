@@ -5,7 +5,7 @@ import { afterAll, beforeAll } from "vitest";
 import type { TradingDate } from "../../src/core/time.js";
 import { buildDataset } from "../../src/dataset/build-dataset.js";
 import { type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
 import { fillLake } from "../../src/sim/fill-lake.js";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dateOfEpochDay, epochDay, type TradingDate } from "../../src/core/time.js";
 import { type LakePanel, openPanel } from "../../src/dataset/panel/lake-panel.js";
 import { type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
 import { newLake } from "../serve/served-lake.js";
 import { DAYS, END, grow, lakeUntil, UNIVERSE } from "./growing-lake.js";

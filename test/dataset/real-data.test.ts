@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/client/system-clock.js";
 import { dataset } from "../../src/dataset/dataset.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
 import { newLake } from "../serve/served-lake.js";

@@ -10,7 +10,7 @@ import { lowPriceToBook } from "../../docs/examples/low-price-to-book.js";
 import { movingAverageCross } from "../../docs/examples/moving-average.js";
 import type { Backtest } from "../../docs/examples/report.js";
 import { parseTradingDate } from "../../src/core/time.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader, publish } from "../../src/lake/publish.js";
 import { dayRange } from "../../src/market/sessions.js";

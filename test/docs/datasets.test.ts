@@ -4,7 +4,7 @@ import type { UsageError } from "../../src/core/errors.js";
 import { BAR_COLUMNS } from "../../src/dataset/cells/bar-columns.js";
 import { checkExpression } from "../../src/dataset/expression/check-expression.js";
 import { DATASET_FORMATS, type DatasetDefinition, defineDataset, MASKS } from "../../src/dataset/spec.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 
 const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const GUIDE = textOf("docs/datasets.md");

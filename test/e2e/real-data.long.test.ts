@@ -7,7 +7,7 @@ import {
   ServiceClient,
   type ServiceClientOptions,
 } from "../../src/client/service-client.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportReport, type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
 import { auditLake } from "../../src/jobs/maintenance/audit-lake.js";
@@ -24,7 +24,7 @@ import { openReader } from "../../src/lake/publish.js";
 import { RUNS } from "../../src/schema/runs.js";
 import { type Service, startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
 
 /** Real market data: see its SOURCES.md for where it is from and which defects it has. */
 const DATA = resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata");

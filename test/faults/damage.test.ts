@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type BarlakeError, LakeError, QueryError } from "../../src/core/errors.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { readHistory } from "../../src/lake/log/history.js";
 import { checkTable } from "../../src/lake/maintenance/check/check-table.js";

@@ -5,8 +5,8 @@ import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/run
 import { BARS_1D } from "../../src/schema/bars.js";
 import { RUNS } from "../../src/schema/runs.js";
 import { queryLake, temporaryLake } from "../lake/temporary-lake.js";
-import { cutAfter, html, json, type Script, type Seen, startScripted } from "./scripted-service.js";
-import { virtualClock } from "./virtual-clock.js";
+import { virtualClock } from "./clock/virtual-clock.js";
+import { cutAfter, html, json, type Script, type Seen, startScripted } from "./service/scripted-service.js";
 
 /** A Saturday: every session before it has settled. */
 const NOW = Date.parse("2024-01-13T00:00:00Z");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { vacuum } from "../../src/lake/maintenance/vacuum.js";
 import { BARS_1D } from "../../src/schema/bars.js";

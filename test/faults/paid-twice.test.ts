@@ -11,8 +11,8 @@ import { openReader } from "../../src/lake/publish.js";
 import { RequestLeases } from "../../src/lake/requests/request-leases.js";
 import { barsOn } from "../jobs/scripted-market.js";
 import { temporaryLake } from "../lake/temporary-lake.js";
-import { json, type Script, type Seen, startScripted } from "./scripted-service.js";
-import { virtualClock } from "./virtual-clock.js";
+import { virtualClock } from "./clock/virtual-clock.js";
+import { json, type Script, type Seen, startScripted } from "./service/scripted-service.js";
 
 const DAY = 86_400_000;
 const DAYS = Array.from({ length: 400 }, (_, n) => Date.parse("2023-01-01T16:00:00Z") + n * DAY).filter(

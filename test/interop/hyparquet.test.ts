@@ -3,7 +3,7 @@ import { compressors } from "hyparquet-compressors";
 import { expect, test } from "vitest";
 import type { TradingDate } from "../../src/core/time.js";
 import { ident, literal } from "../../src/db/quote.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { landRequests, type RequestRecord } from "../../src/jobs/ledger/ledger.js";
 import { rowCount } from "../../src/lake/lake.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { TABLES } from "../../src/schema/tables.js";
-import { fillEventfulLake, ODD_SYMBOL } from "./eventful-lake.js";
-import { landAgain } from "./land-again.js";
-import { checkpointsAlone, commitsAlone, newestCheckpoint } from "./log-copies.js";
+import { fillEventfulLake, ODD_SYMBOL } from "./delta/eventful-lake.js";
+import { landAgain } from "./delta/land-again.js";
+import { checkpointsAlone, commitsAlone, newestCheckpoint } from "./delta/log-copies.js";
 import { comparable, type Demand, type Question, questionsOf, type Reading } from "./readings.js";
 
 /** An engine that is too heavy for the tests. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { batchesToIpc, type IpcFormat } from "../../src/arrow/batches-ipc.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { type AnyColumn, EVERY_SCALAR, queryOf } from "../arrow/result/any-column.js";
 import { type Plain, plainOfDuckDB } from "../arrow/result/plain-values.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { parquetRelation } from "../../src/db/parquet-relation.js";
 import { ident, literal } from "../../src/db/quote.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
+import { parquetRelation } from "../../src/db/views/parquet-relation.js";
 import type { Lake } from "../../src/lake/lake.js";
 import type { Snapshot } from "../../src/lake/log/snapshot.js";
 import { BARS_1D } from "../../src/schema/bars.js";

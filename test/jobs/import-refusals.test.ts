@@ -5,13 +5,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { exitOfImport } from "../../src/cli/exit-codes.js";
 import { canonicalSymbolSql, isSymbolSql } from "../../src/db/market/symbol-sql.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
 import { canonicalSymbol, isSymbol, parseSymbol } from "../../src/market/symbol.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 
 const clock = virtualClock("2026-11-21T00:00:00Z");

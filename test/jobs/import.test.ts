@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { ImportOptions } from "../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../src/jobs/import/run-import.js";
 import { Lake } from "../../src/lake/lake.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { queryLake, temporaryFolder } from "../lake/temporary-lake.js";
 
 const clock = virtualClock("2026-11-21T00:00:00Z");

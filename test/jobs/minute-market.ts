@@ -1,5 +1,5 @@
 import { SESSION_HOURS } from "../../src/market/sessions.js";
-import type { Seen } from "../faults/scripted-service.js";
+import type { Seen } from "../faults/service/scripted-service.js";
 import type { Bars } from "./scripted-market.js";
 
 const DAY = 86_400_000;

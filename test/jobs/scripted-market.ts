@@ -4,8 +4,8 @@ import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline
 import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import type { Lake } from "../../src/lake/lake.js";
 import type { ServiceLimits } from "../../src/lake/requests/service-limits.js";
-import { json, type Script, type Seen, startScripted } from "../faults/scripted-service.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
+import { json, type Script, type Seen, startScripted } from "../faults/service/scripted-service.js";
 import { temporaryLake } from "../lake/temporary-lake.js";
 
 const DAY = 86_400_000;

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { checkLake } from "../../src/jobs/maintenance/check-lake.js";
 import { Lake } from "../../src/lake/lake.js";
 import { commit } from "../../src/lake/log/commit.js";

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { literal } from "../../src/db/quote.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { commit } from "../../src/lake/log/commit.js";
 import type { Action } from "../../src/lake/log/delta-actions.js";

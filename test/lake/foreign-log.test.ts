@@ -2,7 +2,7 @@ import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LakeError } from "../../src/core/errors.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { writeCheckpoint } from "../../src/lake/log/checkpoint.js";
 import { commit } from "../../src/lake/log/commit.js";

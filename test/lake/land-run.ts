@@ -1,5 +1,5 @@
-import type { Session } from "../../src/db/session.js";
-import { recordRun } from "../../src/jobs/run/run-record.js";
+import type { Session } from "../../src/db/session/session.js";
+import { recordRun } from "../../src/jobs/run/report/run-record.js";
 import type { Lake } from "../../src/lake/lake.js";
 
 /** Lands the record of one run. @param odd a text in the record. @param now epoch milliseconds. */

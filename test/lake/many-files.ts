@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { linkSync } from "node:fs";
 import { join } from "node:path";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { writeDataFile } from "../../src/lake/files/data-file.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { commit } from "../../src/lake/log/commit.js";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LakeError } from "../../src/core/errors.js";
 import type { Clock } from "../../src/core/time.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { workFolder } from "../../src/lake/local/work-folder.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";

@@ -2,7 +2,7 @@ import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { publish } from "../../src/lake/publish.js";

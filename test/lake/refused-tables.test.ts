@@ -2,7 +2,7 @@ import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { QueryError } from "../../src/core/errors.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { openReader, publish } from "../../src/lake/publish.js";
 import { queryArrow } from "../../src/lake/query-arrow.js";

@@ -5,7 +5,7 @@ import { buildDataset } from "../../src/dataset/build-dataset.js";
 import { type DatasetSpec, defineDataset } from "../../src/dataset/spec.js";
 import { listDatasets } from "../../src/dataset/store/list-datasets.js";
 import { isSound, verifyDataset } from "../../src/dataset/store/verify-dataset.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { writeCheckpoint } from "../../src/lake/log/checkpoint.js";
 import { commit } from "../../src/lake/log/commit.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landStatements } from "../../src/lake/land/land-statements.js";
 import { landVersions } from "../../src/lake/land/land-versions.js";
@@ -11,7 +11,7 @@ import type { Storage } from "../../src/lake/storage/storage.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { UNIVERSES } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { SWEEP } from "../sweep.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
 

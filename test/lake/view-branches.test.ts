@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
 import { Rejects } from "../../src/lake/land/rejects.js";
@@ -12,7 +12,7 @@ import { openReader } from "../../src/lake/publish.js";
 import { viewBranches } from "../../src/lake/view-branches.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { EXCHANGES } from "../../src/schema/reference.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { FINAL, openSession, T0, temporaryLake } from "./temporary-lake.js";
 
 /** The cost of a query. */

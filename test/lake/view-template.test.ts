@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
-import { Session } from "../../src/db/session.js";
-import { templatePath } from "../../src/db/view-template.js";
-import { createViews } from "../../src/db/views.js";
+import { Session } from "../../src/db/session/session.js";
+import { templatePath } from "../../src/db/views/view-template.js";
+import { createViews } from "../../src/db/views/views.js";
 import { TEMPLATE } from "../../src/lake/lake-views.js";
 import { openReader } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";

@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import type { Notebook } from "../../src/notebook/notebook.js";
 import { parseNotebook } from "../../src/notebook/parse-notebook.js";
 import { type CellRun, computeParameters, runCells } from "../../src/notebook/run-notebook.js";

@@ -3,7 +3,7 @@
  * report. It is the built program, so that it starts quickly.
  */
 import { systemClock } from "../../dist/client/system-clock.js";
-import { Session } from "../../dist/db/session.js";
+import { Session } from "../../dist/db/session/session.js";
 import { Lake } from "../../dist/lake/lake.js";
 import { landBars, stageBars } from "../../dist/lake/land/land-bars.js";
 import { Rejects } from "../../dist/lake/land/rejects.js";

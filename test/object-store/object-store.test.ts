@@ -7,9 +7,9 @@ import { TransportError } from "../../src/core/errors.js";
 import { countRequests } from "../../src/object-store/http/request-counts.js";
 import { ObjectStoreError } from "../../src/object-store/http/store-error.js";
 import { type ObjectStore, openObjectStore } from "../../src/object-store/object-store.js";
-import { closedAddress } from "../faults/closed-address.js";
-import { type Script, type Seen, startScripted } from "../faults/scripted-service.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
+import { closedAddress } from "../faults/service/closed-address.js";
+import { type Script, type Seen, startScripted } from "../faults/service/scripted-service.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 
 const SECRET = "very/secret+key";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { withdrawRows } from "../../src/lake/land/withdraw-rows.js";
 import { optimize } from "../../src/lake/maintenance/optimize.js";

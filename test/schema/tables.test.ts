@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ident } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { KLINE_COLUMNS } from "../../src/schema/bars.js";
 import { columnOf, DUCKDB_TYPE } from "../../src/schema/column.js";
 import { TABLES, tableNamed } from "../../src/schema/tables.js";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseTradingDate } from "../../src/core/time.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/publish.js";
 import type { Region } from "../../src/market/regions.js";

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/client/system-clock.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { runImport } from "../../src/jobs/import/run-import.js";
 import { openReader } from "../../src/lake/publish.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { dateOfEpochDay, epochDay, type TradingDate } from "../../src/core/time.js";
 import { openPanel } from "../../src/dataset/panel/lake-panel.js";
 import { defineDataset } from "../../src/dataset/spec.js";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { BUCKETS } from "../../src/market/bucket.js";
 import { type Adjustment, basePeriod, type Period } from "../../src/market/period.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";

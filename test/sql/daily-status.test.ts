@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { stageObjects } from "../../src/lake/land/stage-objects.js";
 import { upsert } from "../../src/lake/land/upsert.js";

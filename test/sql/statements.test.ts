@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Session } from "../../src/db/session.js";
+import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";
 import { landFinancials, newLake } from "../serve/served-lake.js";

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { sqlReference } from "../../docs/sql-reference.js";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { openReader, publish } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Session } from "../../src/db/session.js";
+import { Session } from "../../src/db/session/session.js";
 import { selectList } from "../../src/trino/column-type.js";
 import { pageBatch } from "../../src/trino/page-batch.js";
 import { parsePage, type TrinoColumn, type TypeSignature } from "../../src/trino/parse-page.js";

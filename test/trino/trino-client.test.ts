@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { TrinoClient, type TrinoRows } from "../../src/trino/trino-client.js";
 import { TrinoQueryError } from "../../src/trino/trino-error.js";
 import { type TrinoCredentials, trinoServer } from "../../src/trino/trino-server.js";
-import { virtualClock } from "../faults/virtual-clock.js";
+import { virtualClock } from "../faults/clock/virtual-clock.js";
 
 const BIGINT = { name: "n", type: "bigint", typeSignature: { rawType: "bigint" } };
 

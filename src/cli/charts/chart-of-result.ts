@@ -1,5 +1,5 @@
 import { UsageError } from "../../core/errors.js";
-import type { PlainValue, ResultColumn } from "../../db/row-reader.js";
+import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import { cellText, isNumeric, isTemporal } from "../results/cell-text.js";
 import { type Candle, candleChart } from "../text/candles.js";
 import { paint } from "../text/text.js";

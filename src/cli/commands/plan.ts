@@ -1,6 +1,6 @@
 import { hostOf } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
-import { expectedRows } from "../../jobs/ingest/bars-demand.js";
+import { expectedRows } from "../../jobs/ingest/bars/bars-demand.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
 import { planPipeline, type RunOptions } from "../../jobs/run/run-pipeline.js";

@@ -1,7 +1,7 @@
 import { systemClock } from "../../client/system-clock.js";
 import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
-import { lastRuns } from "../../jobs/run/run-history.js";
-import { settleRun } from "../../jobs/run/run-outcome.js";
+import { lastRuns } from "../../jobs/run/report/run-history.js";
+import { settleRun } from "../../jobs/run/report/run-outcome.js";
 import { type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
 import { announce, type NotifyOptions, notifyOption, webhookOf } from "../announce.js";
 import type { Cli } from "../cli.js";

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { listRuns, type RunDetails, type RunRow, runDetails } from "../../jobs/run/run-history.js";
+import { listRuns, type RunDetails, type RunRow, runDetails } from "../../jobs/run/report/run-history.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";

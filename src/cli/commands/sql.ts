@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Option } from "commander";
 import { QueryError, UsageError } from "../../core/errors.js";
-import { interruptOn } from "../../db/interrupt-on.js";
+import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";

@@ -1,4 +1,4 @@
-import type { StatementResult } from "../../db/statement-result.js";
+import type { StatementResult } from "../../db/result/statement-result.js";
 import { formatValues } from "../../notebook/format-values.js";
 import type { View } from "../../notebook/notebook.js";
 import type { CellRun } from "../../notebook/run-notebook.js";

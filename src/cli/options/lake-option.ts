@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { Option } from "commander";
-import { OWN_VIEWS } from "../../db/view-files.js";
+import { OWN_VIEWS } from "../../db/views/view-files.js";
 import { Lake } from "../../lake/lake.js";
 import { paint } from "../text/text.js";
 

@@ -1,4 +1,4 @@
-import type { PlainValue } from "../../db/row-reader.js";
+import type { PlainValue } from "../../db/result/row-reader.js";
 
 /** A value as text on one line; undefined for a missing value. Control characters for terminals are escaped. */
 export function cellText(value: PlainValue | undefined): string | undefined {

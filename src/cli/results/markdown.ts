@@ -1,5 +1,5 @@
 import type { Rows } from "../../db/query-engine.js";
-import type { PlainValue } from "../../db/row-reader.js";
+import type { PlainValue } from "../../db/result/row-reader.js";
 import { cellText, isNumeric } from "./cell-text.js";
 
 /** Rows read at a time. */

@@ -1,5 +1,5 @@
 import stringWidth from "string-width";
-import type { PlainValue, ResultColumn } from "../../db/row-reader.js";
+import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import { paint } from "../text/text.js";
 import { cellText, isNumeric } from "./cell-text.js";
 

@@ -1,4 +1,4 @@
-import { splitStatements } from "../../db/split-statements.js";
+import { splitStatements } from "../../db/statement/split-statements.js";
 
 /** One input: a statement, or a command that begins with a dot. */
 export interface Entry {

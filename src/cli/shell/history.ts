@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { onOneLine } from "../../db/split-statements.js";
+import { onOneLine } from "../../db/statement/split-statements.js";
 
 /** Maximum number of entries at the start of a session; a longer file is cut to this. */
 const KEPT = 1000;

@@ -2,7 +2,7 @@ import { stat, writeFile } from "node:fs/promises";
 import { stripVTControlCharacters } from "node:util";
 import { QueryError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
-import { allStatements } from "../../db/split-statements.js";
+import { allStatements } from "../../db/statement/split-statements.js";
 import type { ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
 import { StatementError } from "../results/statement-error.js";

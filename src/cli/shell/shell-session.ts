@@ -3,7 +3,7 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { messageOf, UsageError } from "../../core/errors.js";
 import type { Rows } from "../../db/query-engine.js";
-import type { PlainValue, ResultColumn } from "../../db/row-reader.js";
+import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
 import { formatOfFile, type ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import type { QueryError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions, type WorkFolder, workFolder } from "../../lake/local/work-folder.js";
 import { type Catalog, readCatalog } from "./catalog.js";

@@ -1,5 +1,5 @@
 import type { TimeRange } from "../../core/time.js";
-import type { TableCompleteness } from "../../jobs/run/completeness.js";
+import type { TableCompleteness } from "../../jobs/run/report/completeness.js";
 import { REGIONS } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import type { QuotaState } from "../../client/quota-gate.js";
 import { systemClock } from "../../client/system-clock.js";
 import { MINUTE_MS } from "../../core/time.js";
-import type { Progress as RunProgress } from "../../jobs/run/run-progress.js";
+import type { Progress as RunProgress } from "../../jobs/run/report/run-progress.js";
 import { count, duration, size } from "./text.js";
 
 /** The progress of a command. */

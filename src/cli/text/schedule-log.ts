@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError, messageOf } from "../../core/errors.js";
-import type { RunOutcome } from "../../jobs/run/run-outcome.js";
+import type { RunOutcome } from "../../jobs/run/report/run-outcome.js";
 import type { ScheduleEvent } from "../../jobs/schedule/run-schedule.js";
 import { instantText } from "./schedule-text.js";
 import { scrubText } from "./scrub-text.js";

@@ -2,7 +2,7 @@ import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
 import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
 import type { DatasetSpec } from "../spec.js";

@@ -1,6 +1,6 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { Axes, AxisTables } from "../panel/axes.js";
 import { type DatasetSpec, isIntraday, type Mask } from "../spec.js";
 import { type SymbolRange, symbolsSql } from "./cells.js";

@@ -1,5 +1,5 @@
 import { UsageError } from "../../core/errors.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import { type BarClock, findLookAhead } from "../panel/look-ahead.js";
 import { settleWindows } from "../panel/settle-windows.js";
 import { findChance } from "../store/reproducible.js";

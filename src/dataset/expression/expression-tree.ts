@@ -1,6 +1,6 @@
 import { UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 
 /** A node of an expression from DuckDB's parser. Its further members depend on its class. */
 export interface ExpressionNode {

@@ -1,6 +1,6 @@
 import { UsageError } from "../../core/errors.js";
-import type { Session } from "../../db/session.js";
-import { sqlTokens } from "../../db/sql-tokens.js";
+import type { Session } from "../../db/session/session.js";
+import { sqlTokens } from "../../db/statement/sql-tokens.js";
 import { BAR_COLUMNS, type BarColumnName, isBarColumn } from "../cells/bar-columns.js";
 import type { PanelField } from "../panel/block.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";

@@ -4,7 +4,7 @@ import { isPresent } from "../../core/bits.js";
 import { UsageError } from "../../core/errors.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { PanelSymbol } from "../panel/block.js";
 import type { DatasetWriter, WriterPlace } from "../store/dataset-writer.js";
 import { qlibFolder } from "./qlib-names.js";

@@ -1,7 +1,7 @@
 import type { TradingDate } from "../../core/time.js";
 import { literal, literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import type { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import type { TempTable } from "../../db/session/temp-table.js";
 import type { Region } from "../../market/regions.js";
 import { unknownSpans } from "../../market/trading-calendar.js";
 

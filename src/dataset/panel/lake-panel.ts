@@ -1,4 +1,4 @@
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import { type CellSource, cellBuffers, type SymbolRange } from "../cells/cells.js";
 import { dailyCells, dailyColumns } from "../cells/daily-cells.js";
 import { fillGaps } from "../cells/fill-gaps.js";

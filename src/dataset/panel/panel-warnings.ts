@@ -1,6 +1,6 @@
 import { dateOfEpochDay } from "../../core/time.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import { basePeriod } from "../../market/period.js";
 import type { LakePanel } from "./lake-panel.js";
 

@@ -1,6 +1,6 @@
 import { UsageError } from "../../core/errors.js";
 import { literal, literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { DatasetSpec } from "../spec.js";
 
 /** The columns of a universe: `from_date` inclusive, `to_date` exclusive; null: unbounded. */

@@ -1,5 +1,5 @@
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 
 /** Writes rows with `symbol` and `timestamp` as portable Parquet: plain text, and instants in UTC. */
 export async function copyRows(session: Session, rows: string, target: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Block, PanelShape } from "../panel/block.js";
 import type { DatasetSpec } from "../spec.js";

@@ -1,8 +1,8 @@
 import { messageOf } from "../../core/errors.js";
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal, literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";

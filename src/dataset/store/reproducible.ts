@@ -1,4 +1,4 @@
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import {
   barColumnOf,
   type ExpressionNode,

@@ -1,6 +1,6 @@
 import { type DuckDBConnection, StatementType } from "@duckdb/node-api";
-import { bindNamed, computeValue, type TypedValue } from "../named-values.js";
 import { ident, literal } from "../quote.js";
+import { bindNamed, computeValue, type TypedValue } from "../session/named-values.js";
 
 /** Statements that leave nothing behind that could have come from a table's rows. */
 const CHANGING_NOTHING: ReadonlySet<StatementType> = new Set([

@@ -1,7 +1,7 @@
 import { BarlakeError, LakeError, messageOf, QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
-import { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { landBars, stageBars } from "../../lake/land/land-bars.js";
 import { landStatements } from "../../lake/land/land-statements.js";

@@ -2,8 +2,8 @@ import { access } from "node:fs/promises";
 import { basename } from "node:path";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { Rejects } from "../../lake/land/rejects.js";
 import { expectWhole } from "./check-text-file.js";
 

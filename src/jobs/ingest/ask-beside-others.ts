@@ -6,7 +6,7 @@ import { ledgerVersion } from "../ledger/ledger-sql.js";
 import type { Run } from "../run/run.js";
 import type { RunContext } from "../run/run-context.js";
 import { recoverResponses } from "../spool/recover-responses.js";
-import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars-demand.js";
+import { type BarsDemand, type PlanFacts, readPlanFacts } from "./bars/bars-demand.js";
 
 /** Bounds of the time between two reads of other runs' leases, in milliseconds. */
 const LOOK_AGAIN_MS = [500, 1500] as const;

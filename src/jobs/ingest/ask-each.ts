@@ -1,5 +1,5 @@
 import pMap from "p-map";
-import type { RequestSender } from "../run/request-sender.js";
+import type { RequestSender } from "../run/request/request-sender.js";
 
 /** Most requests in flight. */
 export const CONCURRENCY = 4;

@@ -1,7 +1,7 @@
 import { UsageError } from "../../core/errors.js";
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { addDays } from "../../market/sessions.js";

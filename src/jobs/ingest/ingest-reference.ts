@@ -1,8 +1,8 @@
 import { subHours } from "date-fns/subHours";
 import type { z } from "zod";
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal, literalList } from "../../db/quote.js";
-import { TempTable } from "../../db/temp-table.js";
+import { TempTable } from "../../db/session/temp-table.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { isSymbol } from "../../market/symbol.js";
@@ -21,7 +21,7 @@ import {
   universeSummary,
 } from "../../wire/resources.js";
 import { lastResponses } from "../ledger/ledger.js";
-import { type PendingResponse, withFailed } from "../run/request-records.js";
+import { type PendingResponse, withFailed } from "../run/request/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
 import { leaseInTurn } from "./ask-beside-others.js";

@@ -1,6 +1,6 @@
-import { parquetRelation } from "../../db/parquet-relation.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import { landVersions } from "../../lake/land/land-versions.js";
 import type { LandOptions, LandReport } from "../../lake/land/upsert.js";

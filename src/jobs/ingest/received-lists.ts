@@ -3,7 +3,7 @@ import type { Issue, IssueLog } from "../../core/issue.js";
 import { exchangeOf, isSymbol, MAX_SYMBOL_LENGTH } from "../../market/symbol.js";
 import type { DecodedRecords } from "../../wire/decode/decode-records.js";
 import type { UniverseDetail } from "../../wire/resources.js";
-import type { Received } from "../run/request-records.js";
+import type { Received } from "../run/request/request-records.js";
 
 /** The ledger's facts of a decoded response of rows, and the values themselves. */
 export function receivedRecords<T>(

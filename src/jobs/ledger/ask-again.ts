@@ -1,7 +1,7 @@
 import { compareText } from "../../core/text-order.js";
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { LostFile } from "../../lake/files/lost-files.js";
 import type { Lake } from "../../lake/lake.js";
 import { upsert } from "../../lake/land/upsert.js";

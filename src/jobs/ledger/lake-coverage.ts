@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/time.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { LandedPeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
@@ -8,7 +8,7 @@ import { regionOf } from "../../market/symbol.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { type AbsenceReason, ASKED_AGAIN_SOON } from "../../plan/absence/absence.js";
 import { type Coverage, type CoverageFacts, measureCoverage } from "../../plan/coverage.js";
-import { barsTable, type PlanFacts, readPlanFacts } from "../ingest/bars-demand.js";
+import { barsTable, type PlanFacts, readPlanFacts } from "../ingest/bars/bars-demand.js";
 import { askedSymbols } from "./ledger.js";
 
 /** How much of a region's bars of one table has a response. */

@@ -1,5 +1,5 @@
-import { parquetRelation } from "../../db/parquet-relation.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { REQUESTS } from "../../schema/requests.js";

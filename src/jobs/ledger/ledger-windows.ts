@@ -1,7 +1,7 @@
 import { DAY_MS, subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
 import { literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";

@@ -1,7 +1,7 @@
 import type { TimeRange } from "../../core/time.js";
 import { literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageObjects } from "../../lake/land/stage-objects.js";
 import { type LandOptions, upsert } from "../../lake/land/upsert.js";

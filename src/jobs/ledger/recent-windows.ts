@@ -1,6 +1,6 @@
 import type { TimeRange } from "../../core/time.js";
-import { parquetRelation } from "../../db/parquet-relation.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import type { ResponseVerdict } from "../../plan/absence/judge-response.js";
 import { rowsBetween, symbolSpans } from "../../plan/absence/window-beginning.js";

@@ -6,7 +6,7 @@ import { judgeAbsence } from "../../plan/absence/absent-symbols.js";
 import { symbolSpans } from "../../plan/absence/window-beginning.js";
 import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
-import { klinesQuery } from "../ingest/klines-request.js";
+import { klinesQuery } from "../ingest/bars/klines-request.js";
 
 /** Symbols and a time window that are requested again. */
 export interface AskedWindow {

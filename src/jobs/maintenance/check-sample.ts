@@ -2,15 +2,15 @@ import type { ServiceClient } from "../../client/service-client.js";
 import { messageOf, ServiceError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { ENDPOINTS } from "../../wire/endpoints.js";
-import { isServiceFault } from "../run/request-records.js";
+import { isServiceFault } from "../run/request/request-records.js";
 import { type AskedWindow, askWindowAgain } from "./ask-window-again.js";
 import { compareWindow, oldestInLake } from "./compare-window.js";
 

@@ -1,9 +1,9 @@
 import { volumeSql } from "../../db/market/bar-sql.js";
 import { lotSql } from "../../db/market/region-sql.js";
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
-import { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";

@@ -1,7 +1,7 @@
 import { barScan } from "../../arrow/scan/bar-scan.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import type { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import type { TempTable } from "../../db/session/temp-table.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/data-file.js";
 import { isLoss } from "../../lake/land/rejects.js";
 import { finalEnd } from "../../market/sessions.js";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/time.js";
-import { Session } from "../../db/session.js";
+import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { type OptimizeOptions, type OptimizeReport, optimize } from "../../lake/maintenance/optimize.js";
 import { publish } from "../../lake/publish.js";

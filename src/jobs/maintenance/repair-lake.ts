@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/time.js";
-import { Session } from "../../db/session.js";
+import { Session } from "../../db/session/session.js";
 import {
   type CopiedRows,
   copyLostRows,

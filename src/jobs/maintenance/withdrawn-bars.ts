@@ -1,6 +1,6 @@
 import { ident } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import { type WithdrawReport, withdrawRows } from "../../lake/land/withdraw-rows.js";
 import { openReader, publish } from "../../lake/publish.js";
 import { regionOf } from "../../market/symbol.js";

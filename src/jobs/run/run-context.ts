@@ -1,6 +1,6 @@
 import type { ServiceClient } from "../../client/service-client.js";
 import { type Clock, ticksOf } from "../../core/time.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Rejects } from "../../lake/land/rejects.js";
 import type { LandOptions } from "../../lake/land/upsert.js";
@@ -8,7 +8,7 @@ import type { FreeBytes } from "../../lake/local/free-space.js";
 import type { Fence } from "../../lake/log/fence.js";
 import type { Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
-import type { RequestSizeLimits } from "./request-size-limits.js";
+import type { RequestSizeLimits } from "./request/request-size-limits.js";
 
 /** Smaller shifts are ordinary adjustments of the clock, not a set clock. */
 const CLOCK_SET_MS = 5000;

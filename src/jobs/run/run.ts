@@ -1,11 +1,11 @@
 import { RequestLeases } from "../../lake/requests/request-leases.js";
 import { ResponseSpool } from "../../lake/requests/response-spool.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
-import { PendingLedger } from "./pending-ledger.js";
-import { RequestSender } from "./request-sender.js";
+import { type Progress, RunProgress } from "./report/run-progress.js";
+import { PendingLedger } from "./request/pending-ledger.js";
+import { RequestSender } from "./request/request-sender.js";
 import { type RunContext, type RunParts, runContext } from "./run-context.js";
 import { RunLog } from "./run-log.js";
-import { type Progress, RunProgress } from "./run-progress.js";
 
 /** One run of a pipeline: what it was given, what it works with, and what it has done. */
 export interface Run {

@@ -3,7 +3,7 @@ import type { Clock } from "../../core/time.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
 import type { ScrubReport } from "../maintenance/scrub-lake.js";
-import type { RunOutcome } from "../run/run-outcome.js";
+import type { RunOutcome } from "../run/report/run-outcome.js";
 import { complaintOf, type PipelineState } from "./pipeline-state.js";
 
 /** Metrics of a schedule's runs, for Prometheus. */

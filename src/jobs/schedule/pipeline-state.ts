@@ -2,7 +2,7 @@ import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { DAY_MS } from "../../core/time.js";
 import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import type { Pipeline } from "../pipeline/definition.js";
-import type { LastRun } from "../run/run-history.js";
+import type { LastRun } from "../run/report/run-history.js";
 
 /** The state of a scheduled pipeline; times in epoch milliseconds. */
 export interface PipelineState {

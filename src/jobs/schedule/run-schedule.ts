@@ -3,7 +3,7 @@ import { type Clock, MINUTE_MS } from "../../core/time.js";
 import type { IsTradingDay } from "../../plan/due-times.js";
 import type { DailyScrub, ScrubReport } from "../maintenance/scrub-lake.js";
 import type { Pipeline } from "../pipeline/definition.js";
-import { type RunOutcome, settleRun } from "../run/run-outcome.js";
+import { type RunOutcome, settleRun } from "../run/report/run-outcome.js";
 import type { RunReport } from "../run/run-pipeline.js";
 import { dueAt, dueStates, type PipelineState } from "./pipeline-state.js";
 

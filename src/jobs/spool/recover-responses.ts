@@ -5,8 +5,13 @@ import { ResponseSpool, type SpooledResponse } from "../../lake/requests/respons
 import { filteredBars } from "../../plan/filtered-bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { tableNamed } from "../../schema/tables.js";
-import { type BarsNote, type DeliveredResponse, GROUP_BARS, landResponses } from "../ingest/landing-bars.js";
-import { landStatementNotes, type StatementsNote } from "../ingest/landing-statements.js";
+import {
+  type BarsNote,
+  type DeliveredResponse,
+  GROUP_BARS,
+  landResponses,
+} from "../ingest/bars/landing-bars.js";
+import { landStatementNotes, type StatementsNote } from "../ingest/statements/landing-statements.js";
 import type { RequestRecord } from "../ledger/ledger.js";
 import type { Run } from "../run/run.js";
 import { laterResponses } from "./later-responses.js";

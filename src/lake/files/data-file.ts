@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { LakeError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { Column, ColumnType, TableSchema } from "../../schema/column.js";
 import { readPieces, readRangeOf } from "../local/local-files.js";
 import type { LakePlaces } from "../local/work-folder.js";

@@ -1,5 +1,5 @@
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { TableSchema } from "../../schema/column.js";
 import { factsOfFile, overwrite, readRangeOf } from "../local/local-files.js";
 import { readFooter, TRAILER_BYTES } from "./footer-digest.js";

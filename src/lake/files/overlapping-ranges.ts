@@ -1,6 +1,6 @@
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../lake.js";
 import type { StagedRows } from "../land/staged-rows.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";

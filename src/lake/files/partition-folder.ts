@@ -1,4 +1,4 @@
-import { partitionValue } from "../../db/parquet-relation.js";
+import { partitionValue } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { DataFile } from "../log/snapshot.js";
 

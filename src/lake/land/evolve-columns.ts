@@ -1,5 +1,5 @@
 import { LakeError } from "../../core/errors.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import { type Column, type ColumnType, DUCKDB_TYPE } from "../../schema/column.js";
 import type { Snapshot } from "../log/snapshot.js";
 

@@ -1,8 +1,8 @@
 import { MINUTE_MS } from "../../core/time.js";
 import { perRegion, regionSql, tradeDateSql } from "../../db/market/region-sql.js";
 import { ident } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { Region } from "../../market/regions.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";

@@ -3,7 +3,7 @@ import type { Scan } from "../../arrow/scan/table-scan.js";
 import { isAllNull } from "../../core/bits.js";
 import { regionSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import { REGIONS } from "../../market/regions.js";
 import { type BarPartition, partitionBars } from "../../plan/bar-partitions.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";

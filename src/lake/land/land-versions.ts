@@ -1,7 +1,7 @@
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";

@@ -1,4 +1,4 @@
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import type { Lake } from "../lake.js";

@@ -1,7 +1,7 @@
 import type { Issue } from "../../core/issue.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Bindings, Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Bindings, Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../lake.js";
 import type { LakePlaces } from "../local/work-folder.js";
 

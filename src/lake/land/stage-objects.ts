@@ -1,5 +1,5 @@
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import { type Column, DUCKDB_TYPE } from "../../schema/column.js";
 
 /** Most rows in one JSON text: bounds its length for a large snapshot. */

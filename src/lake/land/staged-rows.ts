@@ -1,5 +1,5 @@
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import { columnOf, type TableSchema } from "../../schema/column.js";
 
 /** Staged rows of one partition. */

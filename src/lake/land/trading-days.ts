@@ -1,8 +1,8 @@
 import type { TradingDate } from "../../core/time.js";
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { CommitConflict } from "../../core/errors.js";
-import type { Session } from "../../db/session.js";
-import { TempTable } from "../../db/temp-table.js";
+import type { Session } from "../../db/session/session.js";
+import { TempTable } from "../../db/session/temp-table.js";
 import type { TableSchema } from "../../schema/column.js";
 import { deleteDataFiles } from "../files/data-file.js";
 import { overlappingFiles } from "../files/prune.js";

@@ -1,6 +1,6 @@
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
 import { isCompacted, writeDataFile } from "../files/data-file.js";
 import { verifyContent } from "../files/verify-content.js";

@@ -1,5 +1,5 @@
-import { parquetRelation } from "../../db/parquet-relation.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { deleteDataFiles, writeDataFile } from "../files/data-file.js";
 import type { Lake } from "../lake.js";
 import type { AddFile } from "../log/delta-actions.js";

@@ -1,8 +1,8 @@
 import { LakeError, messageOf } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
 import { ident, literal, literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
-import { withSmallSession } from "../../db/small-session.js";
+import type { Session } from "../../db/session/session.js";
+import { withSmallSession } from "../../db/session/small-session.js";
 import { withLocalCopies } from "../local/local-copy.js";
 import type { LakePlaces } from "../local/work-folder.js";
 import type { Storage } from "../storage/storage.js";

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { Clock } from "../../core/time.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import { planCompaction } from "../../plan/compaction.js";
 import type { TableSchema } from "../../schema/column.js";
 import { type Codec, codecOfFile, codecOfTable } from "../files/codec.js";

@@ -1,7 +1,7 @@
 import { LakeError } from "../../core/errors.js";
-import { parquetRelation } from "../../db/parquet-relation.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
+import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { type CompactableFile, type CompactionGroup, planCompaction } from "../../plan/compaction.js";
 import { columnOf, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { COMPACTED_GROWTH, codecOfFile, codecOfTable } from "../files/codec.js";

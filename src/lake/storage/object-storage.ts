@@ -1,4 +1,4 @@
-import type { StoreSecret } from "../../db/store-access.js";
+import type { StoreSecret } from "../../db/session/store-access.js";
 import { objectLeases } from "../../lease/object-leases.js";
 import type { Credentials } from "../../object-store/access/credentials.js";
 import type { ObjectStore } from "../../object-store/object-store.js";

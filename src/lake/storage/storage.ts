@@ -1,4 +1,4 @@
-import type { StoreAccess } from "../../db/store-access.js";
+import type { StoreAccess } from "../../db/session/store-access.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 
 /** A file in a storage. */

@@ -1,5 +1,5 @@
 import { ident } from "../../db/quote.js";
-import type { Session } from "../../db/session.js";
+import type { Session } from "../../db/session/session.js";
 import type { Region } from "../../market/regions.js";
 import type { TableSchema } from "../../schema/column.js";
 import {

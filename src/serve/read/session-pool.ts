@@ -1,5 +1,5 @@
-import { Session } from "../../db/session.js";
-import type { SessionOptions } from "../../db/session-options.js";
+import { Session } from "../../db/session/session.js";
+import type { SessionOptions } from "../../db/session/session-options.js";
 
 /**
  * Most symbols of a join that DuckDB tests one by one against a file's statistics. With its default of 50, a full batch

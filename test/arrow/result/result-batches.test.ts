@@ -3,7 +3,7 @@ import { type RecordBatch, tableFromIPC } from "apache-arrow";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { batchesToIpc, type IpcFormat } from "../../../src/arrow/batches-ipc.js";
-import { Session } from "../../../src/db/session.js";
+import { Session } from "../../../src/db/session/session.js";
 import { cases } from "../../sweep.js";
 import { anyColumn, EVERY_SCALAR, queryOf } from "./any-column.js";
 import { type Plain, plainOfDuckDB, plainRows } from "./plain-values.js";

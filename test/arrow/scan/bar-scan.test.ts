@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { barScan } from "../../../src/arrow/scan/bar-scan.js";
-import { Session } from "../../../src/db/session.js";
+import { Session } from "../../../src/db/session/session.js";
 import type { BarSegment } from "../../../src/wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type KlineColumns } from "../../../src/wire/kline-columns.js";
 

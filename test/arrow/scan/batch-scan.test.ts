@@ -17,7 +17,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { klineBatch } from "../../../src/arrow/kline-batch.js";
 import { QueryError } from "../../../src/core/errors.js";
-import { Session } from "../../../src/db/session.js";
+import { Session } from "../../../src/db/session/session.js";
 import { DOUBLE_COLUMNS, type KlineColumns } from "../../../src/wire/kline-columns.js";
 import { barsOf, columnsOf, type PlainBar } from "../../wire/any-kline-columns.js";
 

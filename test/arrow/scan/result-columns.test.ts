@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ResultColumn, readColumns } from "../../../src/arrow/scan/result-columns.js";
-import { Session } from "../../../src/db/session.js";
+import { Session } from "../../../src/db/session/session.js";
 
 let session: Session;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkExpression } from "../../../src/dataset/expression/check-expression.js";
-import { Session } from "../../../src/db/session.js";
-import { OWN_VIEWS, readViewFiles } from "../../../src/db/view-files.js";
+import { Session } from "../../../src/db/session/session.js";
+import { OWN_VIEWS, readViewFiles } from "../../../src/db/views/view-files.js";
 
 const [SYMBOLS, DAYS] = [7, 24];
 const LAST_KNOWN = "2024-01-15";

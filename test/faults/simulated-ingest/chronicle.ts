@@ -2,11 +2,11 @@ import { appendFileSync, readFileSync } from "node:fs";
 import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
 import type { Endpoint } from "../../../src/wire/endpoints.js";
-import type { Seen } from "../scripted-server.js";
+import type { Seen } from "../service/scripted-server.js";
 import { type Endless, type Fault, MISSING_DAY, WRONGS, type Wrong } from "./fault-schedule.js";
+import type { SymbolTime } from "./findings/symbol-time.js";
 import type { Act } from "./foreign-writer.js";
-import type { OthersOutcome } from "./other-users.js";
-import type { SymbolTime } from "./symbol-time.js";
+import type { OthersOutcome } from "./upstream/other-users.js";
 
 /** The outcome of a request at the service. */
 export type Outcome =

@@ -4,9 +4,9 @@ import { mixText } from "../../../src/sim/random.js";
 import type { EndpointGroup } from "../../../src/wire/endpoints.js";
 import { type Draws, drawsOf } from "./draws.js";
 import { ACTS, type Act, INTRUSIONS } from "./foreign-writer.js";
-import type { MarketShape } from "./market-shape.js";
-import type { OtherUsers } from "./other-users.js";
-import { TrueMarket } from "./true-market.js";
+import type { MarketShape } from "./upstream/market-shape.js";
+import type { OtherUsers } from "./upstream/other-users.js";
+import { TrueMarket } from "./upstream/true-market.js";
 
 /** Faults that a request may meet instead of a correct response. */
 export const FAULTS = [

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { MINUTE_MS } from "../../../src/core/time.js";
-import { parquetRelation } from "../../../src/db/parquet-relation.js";
 import { ident, literal } from "../../../src/db/quote.js";
-import { Session } from "../../../src/db/session.js";
+import { Session } from "../../../src/db/session/session.js";
+import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { writeCheckpoint } from "../../../src/lake/log/checkpoint.js";
 import { removeAction } from "../../../src/lake/log/commit-actions.js";
@@ -16,7 +16,7 @@ import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { REQUESTS } from "../../../src/schema/requests.js";
 import { integer } from "../../../src/sim/random.js";
-import type { SymbolTime } from "./symbol-time.js";
+import type { SymbolTime } from "./findings/symbol-time.js";
 
 /** Another engine's operations during a run: it adds and deletes rows, and replaces files and log entries. */
 export const INTRUSIONS = ["append", "delete", "compact", "checkpoint", "clean log"] as const;

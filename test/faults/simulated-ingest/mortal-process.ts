@@ -2,10 +2,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
-import { Session } from "../../../src/db/session.js";
-import type { BarsNote } from "../../../src/jobs/ingest/landing-bars.js";
+import { Session } from "../../../src/db/session/session.js";
+import type { BarsNote } from "../../../src/jobs/ingest/bars/landing-bars.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
-import type { EventClock } from "../event-clock.js";
+import type { EventClock } from "../clock/event-clock.js";
 import type { Chronicle } from "./chronicle.js";
 import type { Kill } from "./fault-schedule.js";
 

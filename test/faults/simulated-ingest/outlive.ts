@@ -1,13 +1,13 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Session } from "../../../src/db/session.js";
+import type { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { stateBars } from "./bar-findings.js";
 import { readChronicle } from "./chronicle.js";
 import { scheduleOf, startOf } from "./fault-schedule.js";
-import { lakeFindings, strayFiles } from "./lake-findings.js";
-import { requestFindings } from "./request-findings.js";
-import { TrueMarket } from "./true-market.js";
+import { stateBars } from "./findings/bar-findings.js";
+import { lakeFindings, strayFiles } from "./findings/lake-findings.js";
+import { requestFindings } from "./findings/request-findings.js";
+import { TrueMarket } from "./upstream/true-market.js";
 import type { WorkerPool } from "./worker-pool.js";
 
 /** The result of a schedule. */

@@ -6,15 +6,15 @@ import { type RunEnvironment, runPipeline } from "../../../src/jobs/run/run-pipe
 import { Lake } from "../../../src/lake/lake.js";
 import { keepServiceLimits } from "../../../src/lake/requests/service-limits.js";
 import { mixText, uniform } from "../../../src/sim/random.js";
-import { type EventClock, eventClock, holdRequests } from "../event-clock.js";
-import { CLIENT_LIMITS } from "./broken-responses.js";
+import { type EventClock, eventClock, holdRequests } from "../clock/event-clock.js";
 import { Chronicle } from "./chronicle.js";
 import { type Life, type Schedule, scheduleOf } from "./fault-schedule.js";
-import { openUpstream } from "./faulty-upstream.js";
 import { type Act, ForeignWriter } from "./foreign-writer.js";
 import type { LifeOrder } from "./life-order.js";
 import { asOther, becomeMortal, live, pass } from "./mortal-process.js";
-import { TrueMarket } from "./true-market.js";
+import { CLIENT_LIMITS } from "./upstream/broken-responses.js";
+import { openUpstream } from "./upstream/faulty-upstream.js";
+import { TrueMarket } from "./upstream/true-market.js";
 
 await becomeMortal();
 process.on("message", (order: LifeOrder) => {

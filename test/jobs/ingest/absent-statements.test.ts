@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
-import { json, type Seen } from "../../faults/scripted-service.js";
+import { json, type Seen } from "../../faults/service/scripted-service.js";
 import { liveRows, openSession } from "../../lake/temporary-lake.js";
 import { scriptedMarket } from "../scripted-market.js";
 

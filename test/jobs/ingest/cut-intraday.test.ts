@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { json } from "../../faults/scripted-service.js";
+import { json } from "../../faults/service/scripted-service.js";
 import { queryLake } from "../../lake/temporary-lake.js";
 import { barsAt, minutes } from "../minute-market.js";
 import { type Bars, scriptedMarket } from "../scripted-market.js";

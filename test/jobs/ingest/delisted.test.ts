@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { lakeCoverage } from "../../../src/jobs/ledger/lake-coverage.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { openReader } from "../../../src/lake/publish.js";
-import { json, type Script } from "../../faults/scripted-service.js";
+import { json, type Script } from "../../faults/service/scripted-service.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 
 const DAY = 86_400_000;

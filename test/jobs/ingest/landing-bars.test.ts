@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { ServiceClient } from "../../../src/client/service-client.js";
 import { MINUTE_MS } from "../../../src/core/time.js";
-import { landResponses } from "../../../src/jobs/ingest/landing-bars.js";
-import { RequestSizeLimits } from "../../../src/jobs/run/request-size-limits.js";
+import { landResponses } from "../../../src/jobs/ingest/bars/landing-bars.js";
+import { RequestSizeLimits } from "../../../src/jobs/run/request/request-size-limits.js";
 import { closeRun, openRun } from "../../../src/jobs/run/run.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
-import { virtualClock } from "../../faults/virtual-clock.js";
+import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { FINAL, openSession, temporaryLake } from "../../lake/temporary-lake.js";
 import { columnsOf } from "../../wire/any-kline-columns.js";
 

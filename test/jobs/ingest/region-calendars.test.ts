@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { TradingDate } from "../../../src/core/time.js";
-import { Session } from "../../../src/db/session.js";
-import { regionCalendars } from "../../../src/jobs/ingest/region-calendars.js";
+import { Session } from "../../../src/db/session/session.js";
+import { regionCalendars } from "../../../src/jobs/ingest/bars/region-calendars.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { json, type Script } from "../../faults/scripted-service.js";
+import { json, type Script } from "../../faults/service/scripted-service.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { json, type Script, type Seen } from "../../faults/scripted-service.js";
+import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
 import { queryLake } from "../../lake/temporary-lake.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import type { RunReport } from "../../../src/jobs/run/run-pipeline.js";
-import { json, type Script } from "../../faults/scripted-service.js";
+import { json, type Script } from "../../faults/service/scripted-service.js";
 import { type BarTimes, newestBars, weekdays } from "../minute-market.js";
 import { type Bars, scriptedMarket } from "../scripted-market.js";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
-import { json } from "../../faults/scripted-service.js";
+import { json } from "../../faults/service/scripted-service.js";
 import { liveRows, openSession } from "../../lake/temporary-lake.js";
 import { landReference } from "../../serve/served-lake.js";
 import { scriptedMarket } from "../scripted-market.js";

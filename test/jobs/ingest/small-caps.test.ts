@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { openReader } from "../../../src/lake/publish.js";
-import { json } from "../../faults/scripted-service.js";
+import { json } from "../../faults/service/scripted-service.js";
 import { type BarTimes, minutes, newestBars, weekdays } from "../minute-market.js";
 import { scriptedMarket } from "../scripted-market.js";
 

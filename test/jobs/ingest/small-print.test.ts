@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { runSummary } from "../../../src/cli/text/report-text.js";
 import { duration } from "../../../src/cli/text/text.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { settleRun } from "../../../src/jobs/run/run-outcome.js";
+import { settleRun } from "../../../src/jobs/run/report/run-outcome.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { json } from "../../faults/scripted-service.js";
+import { json } from "../../faults/service/scripted-service.js";
 import { queryLake } from "../../lake/temporary-lake.js";
 import { barsOn, dailyBars, right, scriptedMarket } from "../scripted-market.js";
 

@@ -5,7 +5,7 @@ import {
   type SampleSize,
 } from "../../../src/jobs/maintenance/check-sample.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { json, type Script, type Seen } from "../../faults/scripted-service.js";
+import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
 import { type Bars, barsOn, scriptedMarket } from "../scripted-market.js";
 
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };

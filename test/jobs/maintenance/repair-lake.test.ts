@@ -26,7 +26,7 @@ import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
-import { json, type Script, type Seen } from "../../faults/scripted-service.js";
+import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
 import { barsOn, scriptedMarket } from "../scripted-market.js";
 

@@ -10,7 +10,7 @@ import { Lake } from "../../../src/lake/lake.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";
 import { runCli } from "../../cli/run-cli.js";
-import { virtualClock } from "../../faults/virtual-clock.js";
+import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { land, openSession, T0, temporaryLake } from "../../lake/temporary-lake.js";
 
 /** A lake with daily bars of three years, one file each, written at {@link T0}. */

@@ -4,7 +4,7 @@ import { type WithdrawnReport, withdrawnBars } from "../../../src/jobs/maintenan
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { openReader } from "../../../src/lake/publish.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { json } from "../../faults/scripted-service.js";
+import { json } from "../../faults/service/scripted-service.js";
 import { newestBars, weekdays } from "../minute-market.js";
 import { scriptedMarket } from "../scripted-market.js";
 

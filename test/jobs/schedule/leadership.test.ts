@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
-import type { LastRun } from "../../../src/jobs/run/run-history.js";
+import type { LastRun } from "../../../src/jobs/run/report/run-history.js";
 import { type Leadership, lead } from "../../../src/jobs/schedule/leadership.js";
 import { catchUpWith, dueAt, initialStates } from "../../../src/jobs/schedule/pipeline-state.js";
 import { Lake } from "../../../src/lake/lake.js";

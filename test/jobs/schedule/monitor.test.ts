@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
-import type { LastRun } from "../../../src/jobs/run/run-history.js";
-import type { RunOutcome } from "../../../src/jobs/run/run-outcome.js";
+import type { LastRun } from "../../../src/jobs/run/report/run-history.js";
+import type { RunOutcome } from "../../../src/jobs/run/report/run-outcome.js";
 import { scheduleMetrics } from "../../../src/jobs/schedule/metrics.js";
 import { startMonitor } from "../../../src/jobs/schedule/monitor.js";
 import { initialStates } from "../../../src/jobs/schedule/pipeline-state.js";
 import type { RunStatus } from "../../../src/schema/runs.js";
-import { virtualClock } from "../../faults/virtual-clock.js";
+import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { bars, weekdays } from "./scheduled-market.js";
 
 /** A Friday, three hours after the schedule's time. */

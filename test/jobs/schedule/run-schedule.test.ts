@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { runDue, runSchedule } from "../../../src/jobs/schedule/run-schedule.js";
-import { html } from "../../faults/scripted-service.js";
+import { html } from "../../faults/service/scripted-service.js";
 import { right } from "../scripted-market.js";
 import { bars, scheduledMarket } from "./scheduled-market.js";
 

@@ -1,5 +1,5 @@
 import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import { lastRuns } from "../../../src/jobs/run/run-history.js";
+import { lastRuns } from "../../../src/jobs/run/report/run-history.js";
 import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import {
   type CatchUp,
@@ -9,7 +9,7 @@ import {
 import type { ScheduleEnvironment, ScheduleEvent } from "../../../src/jobs/schedule/run-schedule.js";
 import { isWeekday } from "../../../src/market/sessions.js";
 import type { IsTradingDay } from "../../../src/plan/due-times.js";
-import type { Script } from "../../faults/scripted-service.js";
+import type { Script } from "../../faults/service/scripted-service.js";
 import { scriptedMarket } from "../scripted-market.js";
 
 export const weekdays: IsTradingDay = (_, date) => isWeekday(date);

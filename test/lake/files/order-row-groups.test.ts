@@ -3,7 +3,7 @@ import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { expect, test } from "vitest";
 import { literal } from "../../../src/db/quote.js";
-import type { Session } from "../../../src/db/session.js";
+import type { Session } from "../../../src/db/session/session.js";
 import { orderRowGroups } from "../../../src/lake/files/order-row-groups.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { openSession, temporaryFolder } from "../temporary-lake.js";

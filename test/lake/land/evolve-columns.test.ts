@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Session } from "../../../src/db/session.js";
+import type { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { landStatements } from "../../../src/lake/land/land-statements.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";

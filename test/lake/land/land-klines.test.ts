@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { klineBatch } from "../../../src/arrow/kline-batch.js";
 import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
 import { ident, literal } from "../../../src/db/quote.js";
-import type { Session } from "../../../src/db/session.js";
+import type { Session } from "../../../src/db/session/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { type LandBarsOptions, landBars, stageBars } from "../../../src/lake/land/land-bars.js";
 import { landKlines } from "../../../src/lake/land/land-klines.js";

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parquetRelation } from "../../../src/db/parquet-relation.js";
 import { literalList } from "../../../src/db/quote.js";
-import type { Session } from "../../../src/db/session.js";
+import type { Session } from "../../../src/db/session/session.js";
+import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { landBars, stageBars } from "../../../src/lake/land/land-bars.js";
 import { Rejects } from "../../../src/lake/land/rejects.js";
@@ -20,7 +20,7 @@ import type { Storage } from "../../../src/lake/storage/storage.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import type { TableSchema } from "../../../src/schema/column.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
-import { virtualClock } from "../../faults/virtual-clock.js";
+import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { FINAL, land, openSession, T0, type TestBar, temporaryLake } from "../temporary-lake.js";
 
 const SYMBOLS = ["000001.SZ", "000002.SZ", "300750.SZ", "600000.SH", "600519.SH", "601318.SH"];

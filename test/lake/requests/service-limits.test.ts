@@ -8,7 +8,7 @@ import {
   readServiceLimits,
   saveServiceLimits,
 } from "../../../src/lake/requests/service-limits.js";
-import { virtualClock } from "../../faults/virtual-clock.js";
+import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { T0, temporaryLake } from "../temporary-lake.js";
 
 const DAY = 86_400_000;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Session } from "../../../src/db/session.js";
+import { Session } from "../../../src/db/session/session.js";
 import { type WorkFolder, workFolder } from "../../../src/lake/local/work-folder.js";
 import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
 import { objectStorage } from "../../../src/lake/storage/object-storage.js";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Session } from "../../../src/db/session.js";
+import { Session } from "../../../src/db/session/session.js";
 import { stageObjects } from "../../../src/lake/land/stage-objects.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";

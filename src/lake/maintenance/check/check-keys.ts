@@ -1,5 +1,5 @@
 import { ident, literalList } from "../../../db/quote.js";
-import type { Session } from "../../../db/session.js";
+import type { Session } from "../../../db/session/session.js";
 import type { TableSchema } from "../../../schema/column.js";
 import type { Lake } from "../../lake.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";

@@ -1,6 +1,6 @@
 import { regionSql } from "../../../db/market/region-sql.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
-import type { Session } from "../../../db/session.js";
+import type { Session } from "../../../db/session/session.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../../schema/column.js";
 import { REQUESTS } from "../../../schema/requests.js";

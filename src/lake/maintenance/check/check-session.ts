@@ -1,5 +1,5 @@
-import { Session } from "../../../db/session.js";
-import type { SessionOptions } from "../../../db/session-options.js";
+import { Session } from "../../../db/session/session.js";
+import type { SessionOptions } from "../../../db/session/session-options.js";
 
 /** The session in which a check reads files: opened at its first use, and again after a damaged file. */
 export class CheckSession implements Disposable {

@@ -1,5 +1,5 @@
 import { BarlakeError, messageOf } from "../../../core/errors.js";
-import type { Session } from "../../../db/session.js";
+import type { Session } from "../../../db/session/session.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { contentHash } from "../../files/content-hash.js";
 import { hashInName } from "../../files/data-file.js";

@@ -1,0 +1,211 @@
+import { Argument, InvalidArgumentError, Option } from "commander";
+import { systemClock } from "../../../client/system-clock.js";
+import { messageOf } from "../../../core/errors.js";
+import { auditLake } from "../../../jobs/maintenance/audit-lake.js";
+import { type CheckReport, checkLake } from "../../../jobs/maintenance/check-lake.js";
+import { checkSample, type SampleReport, type SampleSize } from "../../../jobs/maintenance/check-sample.js";
+import { type ScrubReport, scrubLake } from "../../../jobs/maintenance/scrub-lake.js";
+import type { Finding, Severity } from "../../../lake/maintenance/check/finding.js";
+import { TABLES } from "../../../schema/tables.js";
+import type { Cli } from "../../cli.js";
+import { EXIT } from "../../exit-codes.js";
+import { jsonOption, lakeOption, openLake, printJson } from "../../options/lake-option.js";
+import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";
+import { auditText } from "../../text/audit-text.js";
+import { progressView } from "../../text/progress.js";
+import { isAsLanded, sampleText } from "../../text/sample-text.js";
+import { scrubText } from "../../text/scrub-text.js";
+import { count, paint, plural, size, table } from "../../text/text.js";
+
+interface Options extends ServiceOptions {
+  readonly deep?: boolean;
+  readonly scrub?: boolean;
+  readonly audits?: boolean;
+  readonly sample?: SampleSize;
+}
+
+/** Maximum number of findings that people are shown; machines get all of them. */
+const MOST_SHOWN = 40;
+const SEVERITIES: readonly Severity[] = ["error", "warning", "info"];
+const COLOUR = { error: "red", warning: "yellow", info: "dim" } as const;
+
+export function addCheck(cli: Cli): void {
+  serviceOptions(
+    cli.program
+      .command("check")
+      .addArgument(
+        new Argument("[tables...]", "tables to check; without one, all").choices(
+          TABLES.map(({ name }) => name),
+        ),
+      )
+      .option("--deep", "read every file in full: content, rows, order, statistics, keys")
+      .option("--scrub", "verify the files that were verified longest ago: run once a day, all in four weeks")
+      .option("--audits", "run the audits of sql/audits over the views: what the rows say of one another")
+      .addOption(
+        new Option(
+          "--sample <part>",
+          "ask the service again for a random part of the bars' requests, such as 1%, or for so many, and compare",
+        ).argParser(sampleOf),
+      ),
+  )
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Changes nothing; others may read and write at the same time. Without --deep it looks at the log and at the names and
+sizes of the files, which takes seconds. With --audits it runs queries over the rows. With --sample it asks the service
+again, which uses a part of the key's quota: this finds past data that the service has corrected since.
+Exit code 1: an error or a warning was found; what is only worth knowing does not count.
+
+Examples:
+  barlake check
+  barlake check --deep bars_1d bars_1m
+  barlake check --deep --json
+  barlake check --scrub                      once a day, by cron; barlake schedule does it by itself
+  barlake check --audits
+  barlake check --sample 1% --rpm 30`,
+    )
+    .action((names: readonly string[], options: Options) =>
+      cli.action(async () => {
+        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const view =
+          options.deep && !(options.json && process.stderr.isTTY) ? progressView("check") : undefined;
+        const failures: unknown[] = [];
+        let isFirst = true;
+        /** Runs a part of the check and shows its result. A part that fails leaves the others as they are. */
+        const part = async <T>(
+          run: () => Promise<T>,
+          textOf: (result: T) => string,
+        ): Promise<T | undefined> => {
+          try {
+            const result = await run();
+            if (!options.json) process.stdout.write(`${isFirst ? "" : "\n"}${textOf(result)}\n`);
+            isFirst = false;
+            return result;
+          } catch (error) {
+            failures.push(error);
+            return undefined;
+          }
+        };
+        /** A result, after its errors have been added to the failures. */
+        const collected = async <T extends { readonly errors: readonly unknown[] }>(
+          result: Promise<T>,
+        ): Promise<Omit<T, "errors">> => {
+          const { errors, ...found } = await result;
+          failures.push(...errors);
+          return found;
+        };
+        const { signal } = cli;
+        const check = (): Promise<CheckReport> =>
+          checkLake(openLake(options), tables, {
+            deep: options.deep === true,
+            now: systemClock.now(),
+            signal,
+            onProgress: ({ table: name, file, ...progress }) =>
+              view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
+          }).finally(() => view?.stop());
+        const report = await part(
+          () => collected(check()),
+          (found) => text(found, options),
+        );
+        const scrub =
+          options.scrub &&
+          (await part(() => scrubLake(openLake(options), { signal }, systemClock), scrubText));
+        const audits =
+          options.audits &&
+          (await part(() => collected(auditLake(openLake(options), { signal })), auditText));
+        const wanted = options.sample;
+        const sample = wanted && (await part(() => askSample(cli, options, wanted), sampleText));
+        if (options.json)
+          printJson({
+            deep: options.deep === true,
+            ...report,
+            ...(scrub && { scrub: forMachines(scrub) }),
+            ...(audits && { audits }),
+            ...(sample && { sample }),
+            ...(failures.length > 0 && { failures: failures.map(messageOf) }),
+          });
+        if (signal.aborted) return EXIT.interrupted;
+        for (const failure of failures.slice(1))
+          process.stderr.write(`${paint("red", "error:")} ${messageOf(failure)}\n`);
+        if (failures.length > 0) throw failures[0];
+        const findings = [...(report?.findings ?? []), ...(audits ? audits.findings : [])];
+        const isSound = findings.every(({ severity }) => severity === "info");
+        const isWhole = !scrub || scrub.damaged.length === 0;
+        return isSound && isWhole && (!sample || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
+      }),
+    );
+}
+
+function forMachines({ verifiedSince, ...scrub }: ScrubReport): object {
+  const since = verifiedSince === undefined ? null : new Date(verifiedSince).toISOString();
+  return { ...scrub, verified_since: since };
+}
+
+async function askSample(cli: Cli, options: Options, sampleSize: SampleSize): Promise<SampleReport> {
+  const lake = openLake(options);
+  const service = await openService(options, lake, "check --sample");
+  const view = options.json && process.stderr.isTTY ? undefined : progressView("sample");
+  try {
+    return await checkSample(
+      {
+        lake,
+        client: service.client,
+        clock: systemClock,
+        signal: AbortSignal.any([cli.signal, service.lost]),
+        onProgress: (progress) => view?.update({ ...progress, unit: "requests" }),
+      },
+      sampleSize,
+    );
+  } finally {
+    view?.stop();
+    await service.close();
+  }
+}
+
+/** `1%`, or a number of requests. */
+function sampleOf(given: string): SampleSize {
+  const [, number = "", percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(given) ?? [];
+  const value = Number(number);
+  if (percent === "%" && value > 0 && value <= 100) return { part: value / 100 };
+  if (percent === "" && Number.isSafeInteger(value) && value > 0) return { requests: value };
+  throw new InvalidArgumentError("must be a part such as 1%, or a number of requests");
+}
+
+function text(report: Omit<CheckReport, "errors">, options: Options): string {
+  const findings = SEVERITIES.flatMap((severity) =>
+    report.findings.filter((one) => one.severity === severity),
+  );
+  if (report.tables.length === 0 && findings.length === 0) return `${options.lake} has no such table yet`;
+  const lines = [summary(report, options)];
+  if (findings.length === 0) return lines.join("\n");
+  const shown = findings.slice(0, MOST_SHOWN);
+  lines.push("", table(["severity", "table", "version", "rule", "what"], shown.map(cells)));
+  if (findings.length > shown.length)
+    lines.push(`and ${count(findings.length - shown.length)} more; --json has them all`);
+  lines.push("", "what to do:", ...whatToDo(findings));
+  return lines.join("\n");
+}
+
+function cells({ severity, table: name, version, rule, message }: Finding): (string | number | undefined)[] {
+  return [paint(COLOUR[severity], severity), name, version, rule, message];
+}
+
+function summary({ tables, findings }: Omit<CheckReport, "errors">, { deep }: Options): string {
+  const total = (part: "files" | "bytes" | "rows"): number => tables.reduce((sum, one) => sum + one[part], 0);
+  const read = deep ? `, ${plural(total("rows"), "row")} read` : "";
+  const found = SEVERITIES.flatMap((severity) => {
+    const n = findings.filter((one) => one.severity === severity).length;
+    return n === 0 ? [] : [paint(COLOUR[severity], severity === "info" ? `${n} info` : plural(n, severity))];
+  });
+  const result = found.length === 0 ? paint("green", "nothing found") : found.join(", ");
+  return `${plural(tables.length, "table")}, ${plural(total("files"), "file")} (${size(total("bytes"))})${read}: ${result}`;
+}
+
+/** Each piece of advice once, with its rules. */
+function whatToDo(findings: readonly Finding[]): string[] {
+  const rules = new Map<string, Set<string>>();
+  for (const { hint, rule } of findings) rules.set(hint, (rules.get(hint) ?? new Set()).add(rule));
+  return [...rules].map(([hint, names]) => `  ${[...names].join(", ")}: ${hint}`);
+}

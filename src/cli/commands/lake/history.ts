@@ -1,0 +1,65 @@
+import { Argument } from "commander";
+import { UsageError } from "../../../core/errors.js";
+import { type HistoryEntry, readHistory } from "../../../lake/log/history.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { TABLES } from "../../../schema/tables.js";
+import type { Cli } from "../../cli.js";
+import { EXIT } from "../../exit-codes.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { count, size, table } from "../../text/text.js";
+
+interface Options extends CommonOptions {
+  readonly limit: string;
+}
+
+export function addHistory(cli: Cli): void {
+  cli.program
+    .command("history")
+    .addArgument(new Argument("<table>", "a table").choices(TABLES.map(({ name }) => name)))
+    .option("--limit <n>", "newest versions that are shown", "20")
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Examples:
+  barlake history bars_1d
+  barlake sql "select count(*) from bars_1d" --version bars_1d=12    as version 12 had it`,
+    )
+    .action((name: string, options: Options) =>
+      cli.action(async () => {
+        const found = TABLES.find((one) => one.name === name) as TableSchema;
+        const limit = Number(options.limit);
+        if (!Number.isSafeInteger(limit) || limit < 1)
+          throw new UsageError(`--limit ${options.limit} is not a whole number of at least 1`);
+        const entries = (await readHistory(openLake(options).storage, found)).slice(-limit).toReversed();
+        if (options.json) printJson(entries.map(forMachines));
+        else process.stdout.write(`${entries.length === 0 ? `${name} has no version yet` : text(entries)}\n`);
+        return EXIT.done;
+      }),
+    );
+}
+
+function text(entries: readonly HistoryEntry[]): string {
+  const rows = entries.map((one) => [
+    one.version,
+    one.committedAt === undefined ? undefined : new Date(one.committedAt).toISOString().slice(0, 19),
+    one.operation ?? one.engine,
+    one.runId,
+    one.inserted === undefined ? undefined : count(one.inserted),
+    one.updated === undefined ? undefined : count(one.updated),
+    `+${one.filesAdded} -${one.filesRemoved}`,
+    size(one.bytesAdded),
+  ]);
+  return table(["version", "at (UTC)", "what", "run", "inserted", "updated", "files", "written"], rows);
+}
+
+function forMachines({ committedAt, ...entry }: HistoryEntry): object {
+  return { ...entry, committedAt: committedAt === undefined ? null : new Date(committedAt).toISOString() };
+}

@@ -1,0 +1,131 @@
+import { Argument, InvalidArgumentError, Option } from "commander";
+import { systemClock } from "../../../client/system-clock.js";
+import { optimizeLake } from "../../../jobs/maintenance/optimize-lake.js";
+import { newRunId } from "../../../jobs/run/run-pipeline.js";
+import { CODECS, type Codec } from "../../../lake/files/codec.js";
+import { type OptimizeReport, TARGET_BYTES } from "../../../lake/maintenance/optimize.js";
+import { TABLES } from "../../../schema/tables.js";
+import type { Cli } from "../../cli.js";
+import { EXIT } from "../../exit-codes.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { progressView } from "../../text/progress.js";
+import { count, paint, plural, size, table } from "../../text/text.js";
+
+interface Options extends CommonOptions {
+  readonly targetMb: number;
+  readonly codec?: Codec;
+  readonly rewrite?: boolean;
+}
+
+const BYTES_A_MB = 1_000_000;
+
+export function addOptimize(cli: Cli): void {
+  cli.program
+    .command("optimize")
+    .addArgument(
+      new Argument("[tables...]", "tables to compact; without one, all").choices(
+        TABLES.map(({ name }) => name),
+      ),
+    )
+    .addOption(
+      new Option("--target-mb <n>", "size that a file has at most, in MB")
+        .argParser(positive)
+        .default(TARGET_BYTES / BYTES_A_MB),
+    )
+    .addOption(
+      new Option(
+        "--codec <name>",
+        "compression of the compacted files from now on; the tables keep it",
+      ).choices(CODECS),
+    )
+    .addOption(new Option("--rewrite", "also rewrite compacted files that have another codec"))
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Others may read and write at the same time. Older versions keep their files. Each partition is a separate commit: after
+an interruption the next run continues, and a run that finds nothing to do changes nothing.
+Codecs: snappy (the default) is read by every engine; zstd makes files a sixth smaller, and slower to read; lz4 is the
+quickest to read, but Trino cannot read it.
+Exit code 1: a partition was not compacted because other writers kept replacing its files.
+
+Examples:
+  barlake optimize
+  barlake optimize bars_1d bars_1m --target-mb 256
+  barlake optimize --codec zstd --rewrite`,
+    )
+    .action((names: string[], options: Options) =>
+      cli.action(async () => {
+        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const view = options.json && process.stderr.isTTY ? undefined : progressView("optimize");
+        const reports = await optimizeLake(
+          openLake(options),
+          tables,
+          {
+            runId: newRunId(systemClock.now()),
+            targetBytes: options.targetMb * BYTES_A_MB,
+            ...(options.codec === undefined ? {} : { codec: options.codec }),
+            rewrite: options.rewrite ?? false,
+            signal: cli.signal,
+            onProgress: ({ done, total, table: name, partition }) =>
+              view?.update({ done, total, unit: "partitions", rows: 0, doing: `${name} ${partition}` }),
+          },
+          systemClock,
+        ).finally(() => view?.stop());
+        if (options.json) printJson({ tables: reports });
+        else print(reports, options);
+        if (cli.signal.aborted) return EXIT.interrupted;
+        return reports.some(({ skipped }) => skipped.length > 0) ? EXIT.partial : EXIT.done;
+      }),
+    );
+}
+
+function print(reports: readonly OptimizeReport[], options: Options): void {
+  if (reports.length === 0) {
+    process.stdout.write(`${options.lake} has no such table yet\n`);
+    return;
+  }
+  const rows = reports.map((r) => [
+    r.table,
+    count(r.partitions),
+    count(r.filesBefore),
+    count(r.filesAfter),
+    size(r.bytesBefore),
+    size(r.bytesAfter),
+  ]);
+  const head = ["table", "compacted", "files before", "after", "size before", "after"];
+  process.stdout.write(`${table(head, rows)}\n`);
+  printCodecs(reports);
+  const skipped = reports.flatMap((r) => r.skipped.map((partition) => `${r.table} ${partition}`));
+  if (skipped.length === 0) return;
+  process.stdout.write(
+    `${paint("yellow", `${plural(skipped.length, "partition")} left as it was`)}, other writers were at it; run it again: ${skipped.join(", ")}\n`,
+  );
+}
+
+/** Names the compacted files that keep another codec than their table's. */
+function printCodecs(reports: readonly OptimizeReport[]): void {
+  const kept = new Map<string, number>();
+  for (const { codec, otherCodecs } of reports)
+    for (const [other, files] of Object.entries(otherCodecs)) {
+      const change = `${other} instead of ${codec}`;
+      kept.set(change, (kept.get(change) ?? 0) + files);
+    }
+  for (const [change, files] of kept)
+    process.stdout.write(
+      `left with the codec ${change}: ${plural(files, "compacted file")}; --rewrite rewrites them\n`,
+    );
+}
+
+function positive(text: string): number {
+  const n = Number(text);
+  if (!(n > 0 && Number.isFinite(n))) throw new InvalidArgumentError("must be a number above 0");
+  return n;
+}

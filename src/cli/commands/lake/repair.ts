@@ -1,0 +1,139 @@
+import { Argument } from "commander";
+import { systemClock } from "../../../client/system-clock.js";
+import { type RepairedFile, type RepairReport, repairLake } from "../../../jobs/maintenance/repair-lake.js";
+import { newRunId } from "../../../jobs/run/run-pipeline.js";
+import { Lake } from "../../../lake/lake.js";
+import { isRegion, REGIONS } from "../../../market/regions.js";
+import { localDate } from "../../../market/zone.js";
+import { TABLES } from "../../../schema/tables.js";
+import type { Cli } from "../../cli.js";
+import { EXIT } from "../../exit-codes.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { progressView } from "../../text/progress.js";
+import { count, plural, table } from "../../text/text.js";
+
+interface Options extends CommonOptions {
+  readonly from?: string;
+  readonly dryRun?: boolean;
+}
+
+export function addRepair(cli: Cli): void {
+  cli.program
+    .command("repair")
+    .addArgument(
+      new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
+    )
+    .option(
+      "--from <lake>",
+      "a copy of the lake: lost files, or their rows, are taken from it where it has them",
+    )
+    .option("--dry-run", "say what is lost, and change nothing")
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Reads every file of the tables in full. A file that is missing or damaged (its name contains the hash of its content) is
+restored from the copy. If there is no copy, or the copy lacks the file, a commit removes the file from the table, and
+the next run with --repair requests its content again; rows that the copy has in other files land at once.
+Older versions that had the file stay unreadable.
+Exit code 1: something is lost that was not restored from the copy.
+
+Examples:
+  barlake repair --dry-run
+  barlake repair && barlake run daily --repair
+  barlake repair bars_1m --from /backup/lake`,
+    )
+    .action((names: readonly string[], options: Options) =>
+      cli.action(async () => {
+        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const view = options.json && process.stderr.isTTY ? undefined : progressView("repair");
+        const reports = await repairLake(
+          openLake(options),
+          tables,
+          {
+            runId: newRunId(systemClock.now()),
+            dryRun: options.dryRun === true,
+            signal: cli.signal,
+            onProgress: ({ done, total, table: name, file }) =>
+              view?.update({ done, total, unit: "files", rows: 0, doing: `${name} ${file}` }),
+            ...(options.from === undefined ? {} : { from: new Lake(options.from) }),
+          },
+          systemClock,
+        ).finally(() => view?.stop());
+        if (options.json)
+          printJson({
+            dryRun: options.dryRun === true,
+            tables: reports.map((report) => forMachines(report)),
+          });
+        else process.stdout.write(`${text(reports, options.dryRun === true)}\n`);
+        if (cli.signal.aborted) return EXIT.interrupted;
+        const isWhole = reports.every(({ files }) => files.every(isRestored));
+        return isWhole ? EXIT.done : EXIT.partial;
+      }),
+    );
+}
+
+/**
+ * Whether no row of a file is lost: the file was restored, or the copy had all rows and no symbol is requested again.
+ */
+function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFile): boolean {
+  return outcome === "restored" || (outcome === "copied" && copiedRows === rows && symbolsAskedAgain === 0);
+}
+
+function text(reports: readonly RepairReport[], dryRun: boolean): string {
+  const lost = reports.flatMap((report) => report.files.map((file) => ({ table: report.table, file })));
+  const checked = reports.reduce((sum, report) => sum + report.checked, 0);
+  if (lost.length === 0) return `nothing is lost: ${plural(checked, "file")} read`;
+  const rows = lost.map(({ table: name, file }) => [
+    name,
+    file.file.path,
+    file.kind,
+    file.rows === undefined ? "unknown" : count(file.rows),
+    file.symbols === undefined ? "" : `${file.symbols.first} to ${file.symbols.last}`,
+    dates(file),
+    file.outcome === "copied" ? `${count(file.copiedRows)} rows copied` : file.outcome,
+    count(file.symbolsAskedAgain),
+  ]);
+  const head = ["table", "file", "is", "rows", "symbols", "dates", "now", "symbols to ask"];
+  const lines = [table(head, rows)];
+  const refusals = new Set(lost.flatMap(({ file }) => file.notCopied ?? []));
+  for (const reason of refusals) lines.push("", `not copied: ${reason}`);
+  const toAsk = [...new Set(lost.filter(({ file }) => file.symbolsAskedAgain > 0).map((one) => one.table))];
+  const commands = toAsk.flatMap((name) => NEXT[name] ?? []);
+  if (commands.length > 0 && !dryRun) lines.push("", `to request it again: ${commands.join(", ")}`);
+  const imported = lost.some(
+    ({ table: name, file }) => name in NEXT && !isRestored(file) && file.symbolsAskedAgain === 0,
+  );
+  if (imported) lines.push("", "no service was asked for some of these bars: import their files again");
+  return lines.join("\n");
+}
+
+/** Commands that fetch a table's lost rows. */
+const NEXT: Readonly<Record<string, readonly string[]>> = {
+  bars_1d: ["barlake run daily --repair"],
+  bars_1m: ["barlake run minute --repair"],
+};
+
+/** The dates of a file's first and last row, in the zone of its region's exchanges. */
+function dates({ file, range }: RepairedFile): string {
+  if (range === undefined) return "";
+  const { region } = file.partitionValues;
+  const zone = region && isRegion(region) ? REGIONS[region].zone : "UTC";
+  return `${localDate(range.start, zone)} to ${localDate(range.end - 1, zone)}`;
+}
+
+function forMachines({ table: name, version, checked, files }: RepairReport): object {
+  return {
+    table: name,
+    version,
+    checked,
+    files: files.map(({ file, ...rest }) => ({ path: file.path, partition: file.partitionValues, ...rest })),
+  };
+}

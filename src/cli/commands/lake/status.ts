@@ -1,0 +1,245 @@
+import { systemClock } from "../../../client/system-clock.js";
+import { BarlakeError } from "../../../core/errors.js";
+import { lakeCoverage, type TableCoverage } from "../../../jobs/ledger/lake-coverage.js";
+import { verifiedSince } from "../../../lake/files/verified-files.js";
+import type { Lake } from "../../../lake/lake.js";
+import type { Snapshot } from "../../../lake/log/snapshot.js";
+import { openReader } from "../../../lake/publish.js";
+import type { Cli } from "../../cli.js";
+import { EXIT } from "../../exit-codes.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { reportMovedLake } from "../../options/moved-lake.js";
+import {
+  type PointInTimeOptions,
+  pointInTimeOf,
+  pointInTimeOptions,
+} from "../../options/point-in-time-option.js";
+import { count, paint, size, table } from "../../text/text.js";
+
+interface TableRow {
+  readonly name: string;
+  readonly version: bigint;
+  readonly files: bigint;
+  readonly rows: bigint;
+  readonly bytes: bigint;
+  readonly committed_at: Date | null;
+}
+
+/** A table, and the time since which all its files are known to be intact; null if unknown. */
+type StatusRow = TableRow & { readonly verified_at: Date | null };
+
+interface BarsRow {
+  readonly dataset: string;
+  readonly region: string;
+  readonly symbols: bigint;
+  readonly bars: bigint;
+  readonly first: string;
+  readonly last: string;
+}
+
+interface RunRow {
+  readonly run_id: string;
+  readonly pipeline: string;
+  readonly requests: bigint;
+  readonly bad: bigint;
+  readonly rows: bigint;
+  readonly bytes: bigint;
+}
+
+export function addStatus(cli: Cli): void {
+  const [asOf, version] = pointInTimeOptions();
+  cli.program
+    .command("status")
+    .addOption(asOf)
+    .addOption(version)
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText("after", "\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
+    .action((options: CommonOptions & PointInTimeOptions) =>
+      cli.action(async () => {
+        const lake = openLake(options);
+        await reportMovedLake(lake);
+        const { session, refused, snapshots } = await openReader(
+          lake,
+          { verify: false },
+          pointInTimeOf(options),
+        );
+        using reader = session;
+        const faults: Fault[] = refused.map(({ table: { name }, error }) => faultOf(name, error));
+        // Tables that cannot be read are reported, and the others are shown.
+        const readable = async <Row>(
+          names: readonly string[],
+          read: () => Promise<Row[]>,
+        ): Promise<Row[]> => {
+          if (faults.some(({ name }) => names.includes(name))) return [];
+          return read().catch((error: unknown) => {
+            if (!(error instanceof BarlakeError)) throw error;
+            faults.push(faultOf(names[0] as string, error));
+            return [];
+          });
+        };
+        const found = await reader.json<TableRow>("SELECT * FROM raw.tables");
+        const tables = await withVerification(lake, found, snapshots);
+        const bars: BarsRow[] = [];
+        for (const name of ["bars_1d", "bars_1m"])
+          bars.push(...(await readable([name], () => reader.json<BarsRow>(barsSql(name)))));
+        const runs = await readable(["requests"], () =>
+          reader.json<RunRow>(
+            `SELECT run_id, any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0) AS requests,
+             count(*) FILTER (status IN ('refused', 'failed')) AS bad, sum("rows")::BIGINT AS rows, sum(bytes)::BIGINT AS bytes
+           FROM requests GROUP BY run_id ORDER BY run_id DESC LIMIT 5`,
+          ),
+        );
+        const coverage =
+          options.asOf === undefined
+            ? await readable(COVERAGE_TABLES, () =>
+                lakeCoverage({ session: reader, lake, clock: systemClock }),
+              )
+            : [];
+        if (options.json) printJson({ tables, bars, coverage, runs, refused: faults });
+        else if (faults.length === 0 && tables.every((t) => t.version < 0n)) printEmpty(options);
+        else print(tables, bars, coverage, runs);
+        for (const { message, hint } of faults)
+          process.stderr.write(
+            `${paint("red", "error:")} ${message}\n${hint === undefined ? "" : `${paint("dim", "hint:")}  ${hint}\n`}`,
+          );
+        return faults.length === 0 ? EXIT.done : EXIT.partial;
+      }),
+    );
+}
+
+async function withVerification(
+  lake: Lake,
+  tables: readonly TableRow[],
+  snapshots: readonly Snapshot[],
+): Promise<StatusRow[]> {
+  const since = await Promise.all(snapshots.map((snapshot) => verifiedSince(lake.storage, snapshot)));
+  const byName = new Map(snapshots.map(({ table: { name } }, index) => [name, since[index]]));
+  return tables.map((row) => {
+    const at = byName.get(row.name);
+    return { ...row, verified_at: at ? new Date(at) : null };
+  });
+}
+
+/** Tables needed to measure coverage. */
+const COVERAGE_TABLES = ["requests", "instruments", "trading_days", "bars_1d"];
+
+/** A table that cannot be read. */
+interface Fault {
+  readonly name: string;
+  readonly message: string;
+  readonly hint: string | undefined;
+}
+
+function faultOf(name: string, { message, hint }: BarlakeError): Fault {
+  return { name, message, hint };
+}
+
+function barsSql(name: string): string {
+  return `SELECT '${name}' AS dataset, region, count(DISTINCT symbol) AS symbols, count(*) AS bars,
+    min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last FROM ${name} GROUP BY region ORDER BY region`;
+}
+
+function printEmpty({ lake, asOf }: CommonOptions & PointInTimeOptions): void {
+  const text =
+    asOf === undefined
+      ? "is empty; begin with: barlake demo, barlake import, or barlake run reference"
+      : `was empty at ${new Date(asOf).toISOString()}`;
+  process.stdout.write(`${lake} ${text}\n`);
+}
+
+/** Maximum number of gaps that are shown of each table and region. */
+const GAPS_SHOWN = 3;
+
+/** The answered share of all possible requests, and the largest gaps. */
+function coverageLines(coverage: readonly TableCoverage[]): string[] {
+  if (coverage.length === 0) return [];
+  const rows = coverage.map((c) => [
+    c.dataset,
+    c.region,
+    count(c.symbols),
+    c.first,
+    c.last,
+    c.expected === 0 ? "·" : `${(Math.floor((c.answered / c.expected) * 10_000) / 100).toFixed(2)} %`,
+    count(c.gaps.length),
+  ]);
+  const lines = ["", table(["coverage", "region", "symbols", "since", "until", "answered", "gaps"], rows)];
+  const open = coverage.flatMap((c) =>
+    c.open.map(({ reason, symbols }) => [c.dataset, c.region, reason, count(symbols)]),
+  );
+  if (open.length > 0) lines.push("", table(["without bars", "region", "why", "symbols"], open));
+  const gaps = coverage.flatMap((c) =>
+    c.gaps
+      .slice(0, GAPS_SHOWN)
+      .map((gap) => [
+        c.dataset,
+        c.region,
+        gap.first,
+        gap.last,
+        count(gap.days),
+        gap.place,
+        count(gap.symbols),
+        gap.examples.join(" "),
+      ]),
+  );
+  if (gaps.length > 0)
+    lines.push(
+      "",
+      table(["largest gaps", "region", "first", "last", "days", "at the", "symbols", "for example"], gaps),
+      "fill them with: barlake run daily --repair, barlake run minute --repair",
+    );
+  return lines;
+}
+
+function print(
+  tables: readonly StatusRow[],
+  bars: readonly BarsRow[],
+  coverage: readonly TableCoverage[],
+  runs: readonly RunRow[],
+): void {
+  const existing = tables.filter((t) => t.version >= 0n);
+  const lines = [
+    table(
+      ["table", "rows", "files", "size", "version", "changed", "verified since"],
+      existing.map((t) => [
+        t.name,
+        count(Number(t.rows)),
+        count(Number(t.files)),
+        size(Number(t.bytes)),
+        Number(t.version),
+        t.committed_at?.toISOString().slice(0, 19),
+        t.files === 0n ? "" : (t.verified_at?.toISOString().slice(0, 10) ?? "never"),
+      ]),
+    ),
+  ];
+  if (bars.length > 0) {
+    const rows = bars.map((b) => [
+      b.dataset,
+      b.region,
+      count(Number(b.symbols)),
+      count(Number(b.bars)),
+      b.first,
+      b.last,
+    ]);
+    lines.push("", table(["bars", "region", "symbols", "bars", "first", "last"], rows));
+  }
+  lines.push(...coverageLines(coverage));
+  if (runs.length > 0) {
+    const rows = runs.map((r) => [
+      r.run_id,
+      r.pipeline,
+      count(Number(r.requests)),
+      count(Number(r.rows)),
+      size(Number(r.bytes)),
+      r.bad > 0n ? paint("red", String(r.bad)) : "0",
+    ]);
+    lines.push("", table(["last runs", "pipeline", "requests", "rows", "received", "failed"], rows));
+  }
+  process.stdout.write(`${lines.join("\n")}\n`);
+}

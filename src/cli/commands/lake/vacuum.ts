@@ -1,0 +1,97 @@
+import { Argument } from "commander";
+import { millisecondsInHour } from "date-fns/constants";
+import { systemClock } from "../../../client/system-clock.js";
+import { UsageError } from "../../../core/errors.js";
+import { DAY_MS } from "../../../core/time.js";
+import { STAGING } from "../../../lake/local/work-folder.js";
+import { type VacuumReport, vacuum, vacuumStaging, vacuumTime } from "../../../lake/maintenance/vacuum.js";
+import { TABLES } from "../../../schema/tables.js";
+import type { Cli } from "../../cli.js";
+import { EXIT } from "../../exit-codes.js";
+import {
+  type CommonOptions,
+  jsonOption,
+  lakeOption,
+  openLake,
+  printJson,
+} from "../../options/lake-option.js";
+import { count, size, table } from "../../text/text.js";
+
+interface Options extends CommonOptions {
+  readonly retention: string;
+  readonly dryRun?: boolean;
+}
+
+export function addVacuum(cli: Cli): void {
+  cli.program
+    .command("vacuum")
+    .addArgument(
+      new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
+    )
+    .option("--retention <time>", "versions newer than this stay readable, as 7d or 12h", "7d")
+    .option("--dry-run", "show what would be deleted, and delete nothing")
+    .addOption(lakeOption())
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+A file that no version names is deleted a day after it was written at the earliest: a writer may be about to commit it.
+
+Examples:
+  barlake vacuum --dry-run
+  barlake vacuum bars_1m --retention 30d`,
+    )
+    .action((names: readonly string[], options: Options) =>
+      cli.action(async () => {
+        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const retentionMs = parseRetention(options.retention);
+        const lake = openLake(options);
+        const reports: VacuumReport[] = [];
+        for (const one of tables) {
+          if (cli.signal.aborted) break;
+          const now = await vacuumTime(lake, systemClock);
+          const when = { now, retentionMs, dryRun: options.dryRun === true };
+          reports.push(await vacuum(lake, one, when));
+        }
+        if (names.length === 0 && !cli.signal.aborted) {
+          const now = await vacuumTime(lake, systemClock);
+          const when = { now, dryRun: options.dryRun === true };
+          reports.push({ table: STAGING, deleted: await vacuumStaging(lake, when), kept: 0 });
+        }
+        if (options.json) printJson({ dryRun: options.dryRun === true, tables: reports.map(forMachines) });
+        else process.stdout.write(`${text(reports, options.dryRun === true)}\n`);
+        return cli.signal.aborted ? EXIT.interrupted : EXIT.done;
+      }),
+    );
+}
+
+function parseRetention(given: string): number {
+  const [, amount, unit] = /^(\d{1,5})([dh])$/.exec(given) ?? [];
+  if (amount === undefined) {
+    throw new UsageError(`--retention ${JSON.stringify(given)} is no time`, {
+      hint: "write it like 7d or 12h; 0h keeps the newest version alone",
+    });
+  }
+  return Number(amount) * (unit === "d" ? DAY_MS : millisecondsInHour);
+}
+
+function bytesOf({ deleted }: VacuumReport): number {
+  return deleted.reduce((sum, file) => sum + file.size, 0);
+}
+
+function text(reports: readonly VacuumReport[], dryRun: boolean): string {
+  const touched = reports.filter(({ deleted, kept }) => deleted.length + kept > 0);
+  if (touched.length === 0) return "nothing to delete: every file belongs to a newest version";
+  const rows = touched.map((one) => [
+    one.table,
+    count(one.deleted.length),
+    size(bytesOf(one)),
+    count(one.kept),
+  ]);
+  return table(["table", dryRun ? "would go" : "deleted", "size", "kept for old versions"], rows);
+}
+
+function forMachines(report: VacuumReport): object {
+  const { table: name, deleted, kept } = report;
+  return { table: name, files: deleted.map(({ path }) => path), bytes: bytesOf(report), kept };
+}

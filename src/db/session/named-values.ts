@@ -1,0 +1,112 @@
+import {
+  type DuckDBConnection,
+  type DuckDBPreparedStatement,
+  type DuckDBResult,
+  type DuckDBType,
+  DuckDBTypeId,
+  type DuckDBValue,
+  VARCHAR,
+} from "@duckdb/node-api";
+import { UsageError } from "../../core/errors.js";
+
+/** A DuckDB value and its type. */
+export interface TypedValue {
+  readonly value: DuckDBValue;
+  readonly type: DuckDBType;
+}
+
+/** Values by parameter name. */
+export type NamedValues = ReadonlyMap<string, TypedValue>;
+
+/**
+ * Binds the values of a statement's parameters; other values are ignored.
+ *
+ * @throws {UsageError} for a parameter without value.
+ */
+export function bindNamed(statement: DuckDBPreparedStatement, values: NamedValues): void {
+  for (let index = 1; index <= statement.parameterCount; index++) {
+    const name = statement.parameterName(index);
+    const found = values.get(name);
+    if (found === undefined) {
+      throw new UsageError(`parameter $${name} has no value`, {
+        hint: values.size > 0 ? `known: ${[...values.keys()].join(", ")}` : "none is declared",
+      });
+    }
+    statement.bindValue(index, found.value, found.type);
+  }
+}
+
+/** A statement that is prepared, with its values, when it starts. */
+export interface NamedStatement extends Disposable {
+  /** Starts it, and gives its rows as they are computed. */
+  readonly stream: () => Promise<DuckDBResult>;
+  /** Runs it to its end. */
+  readonly run: () => Promise<DuckDBResult>;
+}
+
+/** A statement with values: to be started once. */
+export function namedStatement(
+  connection: DuckDBConnection,
+  sql: string,
+  values: NamedValues,
+): NamedStatement {
+  let open: DuckDBPreparedStatement | undefined;
+  /** DuckDB makes several statements of some, such as PIVOT: the ones before the last are run. */
+  const prepared = async (): Promise<DuckDBPreparedStatement> => {
+    const statements = await connection.extractStatements(sql);
+    for (let index = 0; ; index++) {
+      open = await statements.prepare(index);
+      bindNamed(open, values);
+      if (index === statements.count - 1) return open;
+      await open.run();
+      open.destroySync();
+      open = undefined;
+    }
+  };
+  return {
+    stream: async () => (await prepared()).stream(),
+    run: async () => (await prepared()).run(),
+    [Symbol.dispose]: () => open?.destroySync(),
+  };
+}
+
+/**
+ * Computes an expression's value. Where `text` is given, the text is cast to the expression's type instead. A decimal
+ * number becomes a double, so that a default of 0.5 permits values with more digits.
+ */
+export async function computeValue(
+  connection: DuckDBConnection,
+  expression: string,
+  values: NamedValues,
+  text: string | undefined,
+): Promise<TypedValue> {
+  const computed = await firstValue(connection, `SELECT (${expression}\n)`, values);
+  const type = wideType(computed.type);
+  const given = text === undefined ? computed : { value: text, type: VARCHAR };
+  return firstValue(connection, `SELECT CAST($value AS ${type})`, new Map([["value", given]]));
+}
+
+async function firstValue(
+  connection: DuckDBConnection,
+  sql: string,
+  values: NamedValues,
+): Promise<TypedValue> {
+  const statement = await connection.prepare(sql);
+  try {
+    bindNamed(statement, values);
+    const result = await statement.runAndReadAll();
+    return { value: result.getRows()[0]?.[0] ?? null, type: result.columnType(0) };
+  } finally {
+    statement.destroySync();
+  }
+}
+
+/** The SQL type of a parameter whose default has the given type: wide enough for other values. */
+function wideType(type: DuckDBType): string {
+  return WIDE_TYPES.get(type.typeId) ?? type.toString();
+}
+
+const WIDE_TYPES: ReadonlyMap<DuckDBTypeId, string> = new Map([
+  [DuckDBTypeId.DECIMAL, "DOUBLE"],
+  [DuckDBTypeId.SQLNULL, "VARCHAR"],
+]);

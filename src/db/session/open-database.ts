@@ -1,0 +1,63 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { BarlakeError } from "../../core/errors.js";
+import { explained } from "../file-fault.js";
+import type { SessionOptions } from "./session-options.js";
+import { OpenStore } from "./store-access.js";
+
+/** An open database, shared by a session and its siblings. */
+export interface Database {
+  readonly instance: DuckDBInstance;
+  /** Where it spills. The owner deletes it. */
+  readonly spillFolder: string;
+  /** Its access to object stores. */
+  readonly stores: readonly OpenStore[];
+  isClosed: boolean;
+}
+
+/**
+ * Opens a database.
+ *
+ * @throws {BarlakeError} where its file could not be read or written, or where the store cannot be read.
+ */
+export async function openDatabase(options: SessionOptions): Promise<Database> {
+  if (options.spillUnder) mkdirSync(options.spillUnder, { recursive: true });
+  const spillFolder = join(options.spillUnder ?? tmpdir(), `spill-${randomUUID()}`);
+  const instance = await createInstance(options.path ?? ":memory:", {
+    threads: String(options.threads ?? availableParallelism()),
+    memory_limit: options.memoryLimit ?? "4GB",
+    temp_directory: spillFolder,
+    autoinstall_known_extensions: "false",
+    ...(options.readOnly ? { access_mode: "READ_ONLY" } : {}),
+  });
+  const stores: OpenStore[] = [];
+  const database = { instance, spillFolder, stores, isClosed: false };
+  try {
+    for (const access of options.stores ?? [])
+      stores.push(await OpenStore.open(await instance.connect(), access, `barlake_store_${stores.length}`));
+    return database;
+  } catch (error) {
+    closeDatabase(database);
+    throw error;
+  }
+}
+
+/** Closes a database, and deletes what it has spilled. */
+export function closeDatabase(database: Database): void {
+  database.isClosed = true;
+  for (const store of database.stores) store.close();
+  database.instance.closeSync();
+  rmSync(database.spillFolder, { recursive: true, force: true });
+}
+
+async function createInstance(path: string, config: Record<string, string>): Promise<DuckDBInstance> {
+  try {
+    return await DuckDBInstance.create(path, config);
+  } catch (cause) {
+    const { message, hint } = explained(cause);
+    throw new BarlakeError(message, { hint, cause });
+  }
+}

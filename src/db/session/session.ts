@@ -1,0 +1,293 @@
+import {
+  type DuckDBConnection,
+  type DuckDBMaterializedResult,
+  type DuckDBPreparedStatement,
+  type DuckDBResult,
+  DuckDBResultReader,
+  DuckDBTimestampTZValue,
+  type DuckDBValue,
+} from "@duckdb/node-api";
+import type { RecordBatch } from "apache-arrow";
+import { resultBatches } from "../../arrow/result/result-batches.js";
+import { batchScan } from "../../arrow/scan/batch-scan.js";
+import {
+  registerTableScan,
+  type Scan,
+  type ScanSource,
+  type TableScans,
+} from "../../arrow/scan/table-scan.js";
+import { BarlakeError, QueryError } from "../../core/errors.js";
+import { explained } from "../file-fault.js";
+import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
+import { RowReader } from "../result/row-reader.js";
+import { readResult, type StatementResult } from "../result/statement-result.js";
+import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "../result/whole-result.js";
+import {
+  bindNamed,
+  computeValue,
+  type NamedValues,
+  namedStatement,
+  type TypedValue,
+} from "./named-values.js";
+import { closeDatabase, type Database, openDatabase } from "./open-database.js";
+import type { SessionOptions } from "./session-options.js";
+
+/** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
+export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
+
+/** A DuckDB database with one connection, in UTC. Not for concurrent statements: open several. */
+export class Session implements Disposable {
+  /** Shared by a session and its siblings. */
+  readonly #database: Database;
+  /** Whether this session closes the database. */
+  readonly #isOwner: boolean;
+  readonly #connection: DuckDBConnection;
+  readonly #scans: TableScans;
+  #interrupts = 0;
+  #reads: CheckedReads | undefined;
+  #isClosed = false;
+
+  private constructor(
+    database: Database,
+    isOwner: boolean,
+    connection: DuckDBConnection,
+    scans: TableScans = registerTableScan(connection),
+  ) {
+    this.#database = database;
+    this.#isOwner = isOwner;
+    this.#connection = connection;
+    this.#scans = scans;
+  }
+
+  static async open(options: SessionOptions = {}): Promise<Session> {
+    const database = await openDatabase(options);
+    // Otherwise the client writes instants as text in the machine's zone, and ignores the session's zone.
+    DuckDBTimestampTZValue.timezoneOffsetInMinutes = 0;
+    try {
+      return new Session(database, true, await connect(database));
+    } catch (error) {
+      closeDatabase(database);
+      throw error;
+    }
+  }
+
+  /** Runs one statement. @throws {QueryError} with the statement. */
+  async run(sql: string, bindings?: Bindings): Promise<DuckDBMaterializedResult> {
+    return this.#whole(sql, () => this.#connection.run(sql, bindings as DuckDBValue[] | undefined));
+  }
+
+  /**
+   * Runs one query and returns its result chunk by chunk, as it is computed. A result that stops before its end throws.
+   *
+   * @throws {QueryError} from this call, or while the chunks are read.
+   */
+  async stream(sql: string, bindings?: Bindings): Promise<DuckDBResult> {
+    const values = bindings as DuckDBValue[] | undefined;
+    return this.#guard(sql, async () => {
+      const result = await this.#undoable<DuckDBResult>(
+        sql,
+        () => this.#connection.stream(sql, values),
+        () => this.#connection.run(sql, values),
+      );
+      return wholeResult(
+        result,
+        this.#whyStopped(sql, (statement) => values && statement.bind(values)),
+        () => this.checkReads(),
+        () => this.#expectOpen(sql),
+      );
+    });
+  }
+
+  /** Runs one statement and returns a reader of its rows as plain values. @throws {QueryError} */
+  async read(sql: string, bindings?: Bindings): Promise<RowReader> {
+    const result = await this.stream(sql, bindings);
+    return new RowReader(result, (work) => this.#guard(sql, work));
+  }
+
+  /**
+   * Runs one query and returns its rows as Arrow record batches, as they are computed: {@link resultBatches}.
+   *
+   * @throws {QueryError} from this call, or while the batches are read.
+   */
+  async batches(sql: string, bindings?: Bindings): Promise<AsyncGenerator<RecordBatch, void, undefined>> {
+    const batches = resultBatches(await this.stream(sql, bindings));
+    const guard = <T>(work: () => Promise<T>): Promise<T> => this.#guard(sql, work);
+    return (async function* () {
+      for (;;) {
+        const next = await guard(() => batches.next());
+        if (next.done === true) return;
+        yield next.value;
+      }
+    })();
+  }
+
+  /** Runs one query and returns its rows as objects of DuckDB's values, int64 as bigint. For small results. */
+  async rows<Row = Record<string, DuckDBValue>>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    return (await this.#all(sql, bindings)).getRowObjects() as Row[];
+  }
+
+  /**
+   * Runs one query and returns its rows as objects of JavaScript values. For small results. int64 is bigint; dates and
+   * timestamps are Date.
+   */
+  async json<Row = Record<string, unknown>>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    return (await this.#all(sql, bindings)).getRowObjectsJS() as Row[];
+  }
+
+  /**
+   * Runs one statement and returns at most `limit` rows as JSON values (int64 as text), and whether there were more.
+   */
+  async preview(sql: string, limit: number): Promise<{ names: string[]; rows: unknown[][]; more: boolean }> {
+    const reader = new DuckDBResultReader(await this.stream(sql));
+    await this.#guard(sql, () => reader.readUntil(limit + 1));
+    await this.checkReads();
+    const rows = reader.getRowsJson() as unknown[][];
+    return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
+  }
+
+  /**
+   * Runs one statement to its end and returns its first rows by column. Values that it does not mention are ignored.
+   */
+  async result(sql: string, values: NamedValues, limit: number): Promise<StatementResult> {
+    return this.#guard(sql, async () => {
+      using statement = namedStatement(this.#connection, sql, values);
+      const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
+      const started = await this.#undoable(sql, statement.stream, statement.run);
+      const result = wholeResult(started, why, () => this.checkReads());
+      return await readResult(result, limit);
+    });
+  }
+
+  /** Computes an expression's value, or casts a text to its type. @throws {QueryError} with the expression. */
+  async value(expression: string, values: NamedValues, text?: string): Promise<TypedValue> {
+    const compute = () => computeValue(this.#connection, expression, values, text);
+    return this.#guard(expression, compute).then((value) => this.checkReads().then(() => value));
+  }
+
+  /** Runs `use` with the batch readable as the given table expression. */
+  async withBatch<T>(batch: RecordBatch, use: (tableSql: string) => Promise<T>): Promise<T> {
+    const scan = this.scan(batchScan(batch));
+    try {
+      return await use(scan.sql);
+    } finally {
+      scan.release();
+    }
+  }
+
+  /** Makes rows of this process readable to SQL until the scan is released. */
+  scan(source: ScanSource): Scan {
+    return this.#scans.add(source);
+  }
+
+  /**
+   * Runs statements that may process rows in any order where there is no ORDER BY: several threads then read one scan.
+   * The setting applies to the whole database, including siblings, until the work ends.
+   */
+  async inAnyOrder<T>(work: () => Promise<T>): Promise<T> {
+    await this.run("SET preserve_insertion_order = false");
+    try {
+      return await work();
+    } finally {
+      await this.run("SET preserve_insertion_order = true");
+    }
+  }
+
+  /**
+   * Sets a check for the files that statements read from now on. The check runs before a result counts as whole: where
+   * it fails, the result ends with that error, whichever method returned it.
+   */
+  async onReads(check: ReadCheck): Promise<void> {
+    const { instance, spillFolder } = this.#database;
+    this.#reads = await CheckedReads.open(instance, this.#connection, check, spillFolder);
+  }
+
+  /** Checks the files that were read so far: for callers that do not read a result to its end. */
+  async checkReads(): Promise<void> {
+    await this.#reads?.check();
+  }
+
+  /** Stops the statement that is running. */
+  interrupt(): void {
+    this.#interrupts += 1;
+    this.#connection.interrupt();
+  }
+
+  /**
+   * Another connection to the same database, with its own temporary tables. It ends with the session that owns the
+   * database: statements and results that are read after that throw.
+   */
+  async sibling(): Promise<Session> {
+    this.#expectOpen("sibling");
+    return new Session(this.#database, false, await connect(this.#database), this.#scans);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#reads?.close();
+    this.#connection.closeSync();
+    if (this.#isOwner) closeDatabase(this.#database);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** Makes the error that says why a query's result stopped. @param bind binds the query's values again. */
+  #whyStopped(sql: string, bind: (statement: DuckDBPreparedStatement) => void): WhyStopped {
+    const interrupts = this.#interrupts;
+    return async (rows) => {
+      const reason =
+        this.#interrupts > interrupts
+          ? new Error("INTERRUPT Error: Interrupted!")
+          : await whyStopped(this.#connection, sql, bind);
+      return stoppedError(sql, rows, reason);
+    };
+  }
+
+  async #all(sql: string, bindings?: Bindings): Promise<DuckDBResultReader> {
+    const values = bindings as DuckDBValue[] | undefined;
+    return this.#whole(sql, () => this.#connection.runAndReadAll(sql, values));
+  }
+
+  /** Runs a statement to its end, and checks the files that it read. */
+  async #whole<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    const value = await this.#guard(sql, () => this.#undoable(sql, run));
+    await this.checkReads();
+    return value;
+  }
+
+  /** Runs a statement. @param change runs one that may change something to its end. */
+  async #undoable<T>(sql: string, query: () => Promise<T>, change = query): Promise<T> {
+    return this.#reads === undefined ? query() : this.#reads.run(sql, query, change);
+  }
+
+  async #guard<T>(sql: string, run: () => Promise<T>): Promise<T> {
+    this.#expectOpen(sql);
+    try {
+      for (const store of this.#database.stores) await store.refresh();
+      return await run();
+    } catch (cause) {
+      if (cause instanceof BarlakeError) throw cause;
+      const { message, hint } = explained(cause);
+      throw new QueryError(message, sql, { hint, cause });
+    }
+  }
+
+  /** @throws {QueryError} where the session is closed, or the session that owns its database. */
+  #expectOpen(sql: string): void {
+    if (this.#isClosed || this.#database.isClosed)
+      throw new QueryError("the session is closed", sql, { hint: "open another one" });
+  }
+}
+
+async function connect({ instance }: Database): Promise<DuckDBConnection> {
+  const connection = await instance.connect();
+  try {
+    await connection.run("SET TimeZone = 'UTC'");
+    return connection;
+  } catch (error) {
+    connection.closeSync();
+    throw error;
+  }
+}

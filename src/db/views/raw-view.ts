@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { BarlakeError } from "../../core/errors.js";
+import { DUCKDB_TYPE } from "../../schema/column.js";
+import { ident, literal } from "../quote.js";
+import type { Session } from "../session/session.js";
+import { type FileList, FileLists, storeList } from "./file-lists.js";
+import { type ParquetFiles, parquetRelation } from "./parquet-relation.js";
+
+/** A part of a table's files, and a condition that is true for all their rows. */
+export interface ViewBranch {
+  readonly files: ParquetFiles;
+  /** A condition that every row meets: a query whose own conditions exclude it opens none of the files. */
+  readonly where: string | undefined;
+}
+
+/** A table as its view shows it. */
+export interface ViewedTable extends ParquetFiles {
+  /**
+   * Why the table cannot be read: each statement that reads its view fails with this message.
+   * @default it is readable
+   */
+  readonly refused?: string;
+  /** All files, in parts; then `urls` is not read. @default one part without a condition */
+  readonly branches?: readonly ViewBranch[];
+}
+
+/** The view `raw.<table>` over a table's files, and the lists of files that it reads. */
+export interface RawView {
+  readonly table: string;
+  /** The view's query. */
+  readonly query: string;
+  readonly comments: readonly string[];
+  readonly lists: readonly FileList[];
+}
+
+/** Makes the view of a table. */
+export async function rawViewOf(session: Session, viewed: ViewedTable): Promise<RawView> {
+  const { table, columns } = viewed;
+  const lists = new FileLists(table.name);
+  const query = await querySql(session, viewed, lists);
+  const view = `raw.${ident(table.name)}`;
+  const comments = columns.map(({ name, doc, unit }) => {
+    const comment = literal(unit ? `${doc} [${unit}]` : doc);
+    return `COMMENT ON COLUMN ${view}.${ident(name)} IS ${comment}`;
+  });
+  return {
+    table: table.name,
+    query,
+    comments: [`COMMENT ON VIEW ${view} IS ${literal(table.doc)}`, ...comments],
+    lists: lists.stored,
+  };
+}
+
+/**
+ * Creates a table's view, or creates it again. DuckDB looks for every file of the lists when it binds a view: it is
+ * created while each list has one file, and the lists are completed then.
+ */
+export async function createRawView(
+  session: Session,
+  { table, query, comments, lists }: RawView,
+  { hasComments }: { readonly hasComments: boolean },
+): Promise<void> {
+  for (const { name, urls } of lists) await storeList(session, { name, urls: urls.slice(0, 1) });
+  const sql = `CREATE OR REPLACE VIEW raw.${ident(table)} AS ${query}`;
+  await session.run(hasComments ? [sql, ...comments].join(";\n") : sql);
+  for (const list of lists) await storeList(session, list);
+}
+
+/** Finds out why a table's view cannot be created. @returns undefined where it can. */
+export async function viewFault(session: Session, viewed: ViewedTable): Promise<BarlakeError | undefined> {
+  try {
+    await session.run(`DESCRIBE ${await querySql(session, viewed, undefined)}`);
+    return undefined;
+  } catch (error) {
+    if (error instanceof BarlakeError) return error;
+    throw error;
+  }
+}
+
+/** A short text that is the same for equal texts. */
+export function hashOf(texts: Iterable<string>): string {
+  const hash = createHash("sha256");
+  for (const text of texts) hash.update(text).update("\0");
+  return hash.digest("hex").slice(0, 32);
+}
+
+/**
+ * A relation with a table's columns that always fails to read, whichever columns or rows a query selects: DuckDB cannot
+ * evaluate `error()` before the query runs.
+ */
+function refusedRelation(columns: ViewedTable["columns"], message: string): string {
+  const error = `error(${literal(message)})`;
+  const select = columns.map(({ name, type }) => `CAST(${error} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`);
+  return `SELECT ${select.join(", ")} WHERE CAST(${error} AS BOOLEAN)`;
+}
+
+async function querySql(
+  session: Session,
+  viewed: ViewedTable,
+  lists: FileLists | undefined,
+): Promise<string> {
+  const { branches, refused } = viewed;
+  if (refused !== undefined) return refusedRelation(viewed.columns, refused);
+  if (branches === undefined) return parquetRelation(session, viewed, { lists });
+  const parts: string[] = [];
+  for (const { files, where } of branches) {
+    const rows = await parquetRelation(session, files, { lists });
+    parts.push(where === undefined ? rows : `${rows} WHERE ${where}`);
+  }
+  return parts.join("\nUNION ALL\n");
+}

@@ -1,0 +1,197 @@
+import { type Clock, DAY_MS, parseTradingDate, type TimeRange, unionRanges } from "../../../core/time.js";
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
+import type { LandedPeriod } from "../../../market/period.js";
+import { REGIONS, type Region } from "../../../market/regions.js";
+import { addDays, finalEnd } from "../../../market/sessions.js";
+import { regionOf } from "../../../market/symbol.js";
+import type { TradingCalendar } from "../../../market/trading-calendar.js";
+import { instantOf, localDate } from "../../../market/zone.js";
+import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/row-cap.js";
+import { expectedBars, planRequestUnits, type RequestUnit } from "../../../plan/request-units.js";
+import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { INSTRUMENTS } from "../../../schema/reference.js";
+import { coveredWindows, type LedgerWindows, readLedgerWindows } from "../../ledger/ledger-windows.js";
+import type { RunContext } from "../../run/run-context.js";
+import { endOfDay } from "../choose-symbols.js";
+import { regionCalendars } from "./region-calendars.js";
+
+/** Windows that were requested within this time are not checked again. */
+const RECHECK_AFTER_MS = 12 * 3_600_000;
+
+/** The bars that are requested. */
+export interface BarsDemand {
+  readonly period: LandedPeriod;
+  /** First date (of each exchange's own calendar), or days before today as `-365d`. */
+  readonly from: string;
+  /** Date after the last one. @default everything so far */
+  readonly to?: string | undefined;
+  /** Last trading days that are requested again though they are covered, to find corrections. @default 0 */
+  readonly lookbackDays?: number | undefined;
+  readonly symbols: ReadonlyMap<Region, readonly string[]>;
+  /** Whether symbols are requested only until they were seen to be delisted. @default false */
+  readonly endsAtDelisting?: boolean;
+  /** When symbols are no longer requested, because they left the universes that were chosen; epoch milliseconds. */
+  readonly leavingAt?: ReadonlyMap<string, number> | undefined;
+  /** Whether empty windows without a certain explanation are requested before they are due. @default false */
+  readonly allHoles?: boolean | undefined;
+}
+
+/** The facts of a plan in addition to the demand: what the lake knows, and what the service has shown. */
+export interface PlanFacts {
+  readonly now: number;
+  /** What the ledger says about the demand's table. */
+  readonly asked: LedgerWindows;
+  readonly calendars: ReadonlyMap<Region, TradingCalendar>;
+  /** When symbols began to trade, where that is known; epoch milliseconds. */
+  readonly listedAt: ReadonlyMap<string, number>;
+  /** When symbols were seen to be delisted: the end of that day; epoch milliseconds. */
+  readonly delistedAt: ReadonlyMap<string, number>;
+  /** Windows with a response of final bars, by symbol; grows during a run. */
+  readonly covered: Map<string, TimeRange[]>;
+}
+
+/** The table that a period's bars land in. */
+export function barsTable(period: LandedPeriod): TableSchema {
+  return period === "1d" ? BARS_1D : BARS_1M;
+}
+
+/** Reads the facts of a plan. */
+export async function readPlanFacts(
+  context: Pick<RunContext, "session" | "lake"> & { readonly clock: Pick<Clock, "now"> },
+  demand: Pick<
+    BarsDemand,
+    "period" | "symbols" | "lookbackDays" | "allHoles" | "endsAtDelisting" | "leavingAt"
+  >,
+): Promise<PlanFacts> {
+  const { session, lake, clock } = context;
+  const now = clock.now();
+  const { lookbackDays } = demand;
+  const asked = await readLedgerWindows(session, lake, barsTable(demand.period).name, {
+    now,
+    recentSince: lookbackDays ? now - RECHECK_AFTER_MS : undefined,
+  });
+  const calendars = await regionCalendars(session, lake, now, demand.period === "1d" ? asked : undefined);
+  const covered = coveredWindows(asked, {
+    now,
+    recheckSince: lookbackDays ? recheckSince(lookbackDays, calendars, now) : undefined,
+    openHoles: demand.allHoles ? "all" : "due",
+  });
+  const delistedAt = await readDelistings(context);
+  for (const ends of [demand.endsAtDelisting ? delistedAt : undefined, demand.leavingAt])
+    for (const [symbol, start] of ends ?? []) {
+      const never = { start, end: Number.MAX_SAFE_INTEGER };
+      covered.set(symbol, unionRanges([...(covered.get(symbol) ?? []), never]));
+    }
+  return { now, asked, calendars, covered, listedAt: await readListings(context), delistedAt };
+}
+
+/** The requests that a demand needs, ordered by their windows. */
+export function planBarRequests(
+  demand: BarsDemand,
+  facts: PlanFacts,
+  { rowCap, symbolsPerRequest }: { readonly rowCap: number; readonly symbolsPerRequest: number },
+): RequestUnit[] {
+  const { period } = demand;
+  const units = [...demand.symbols].flatMap(([region, symbols]) =>
+    planRequestUnits({
+      ...facts,
+      period,
+      symbols,
+      rowCap,
+      symbolsPerRequest,
+      calendar: facts.calendars.get(region) as TradingCalendar,
+      range: rangeOf(region, demand, facts.now),
+    }),
+  );
+  return units.sort((a, b) => a.window.start - b.window.start);
+}
+
+/** Most bars of a symbol that the plan expects in one response: the measured cap, or the assumed one. */
+export function plannedCap(period: LandedPeriod, cap: RowCap): number {
+  return cap.known ?? ASSUMED_CAP[period];
+}
+
+/** Upper bound of the bars in the responses to the units. */
+export function expectedRows(units: readonly RequestUnit[], period: LandedPeriod): number {
+  return units.reduce((sum, unit) => sum + expectedBars(unit, period), 0);
+}
+
+/**
+ * The requested time in a region: from the first date to the end of today (or of the day before `to`), by the region's
+ * own calendar.
+ */
+export function rangeOf(region: Region, { from, to }: BarsDemand, now: number): TimeRange {
+  const { zone } = REGIONS[region];
+  const today = localDate(now, zone);
+  const first = from.startsWith("-") ? addDays(today, Number.parseInt(from, 10)) : parseTradingDate(from);
+  const end = instantOf(addDays(today, 1), zone);
+  return {
+    start: instantOf(first, zone),
+    end: to === undefined ? end : Math.min(end, instantOf(parseTradingDate(to), zone)),
+  };
+}
+
+/**
+ * A time before the last `lookbackDays` trading days, however long the weekends and holidays among them are (epoch ms).
+ */
+export function lookbackStart(now: number, lookbackDays = 0): number {
+  return Math.floor(now - (20 + 2.5 * lookbackDays) * DAY_MS);
+}
+
+/** Start of the last `lookbackDays` trading days, by each region's own calendar (epoch ms). */
+function recheckSince(
+  lookbackDays: number,
+  calendars: PlanFacts["calendars"],
+  now: number,
+): Record<Region, number> {
+  const sinceOf = (region: Region): number => {
+    const { zone } = REGIONS[region];
+    const end = finalEnd(region, now);
+    // Two of any five days are trading days, except for holidays, which close a region for at most twenty days in a
+    // row.
+    const start = instantOf(addDays(localDate(end - 1, zone), -20 - Math.ceil(2.5 * lookbackDays)), zone);
+    const days = calendars.get(region)?.daysIn({ start, end }, now) ?? [];
+    return days.at(-lookbackDays)?.start ?? start;
+  };
+  return { CN: sinceOf("CN"), HK: sinceOf("HK"), US: sinceOf("US") };
+}
+
+async function readListings({
+  session,
+  lake,
+}: Pick<RunContext, "session" | "lake">): Promise<Map<string, number>> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  const rows = await session.json<{ symbol: string; date: string }>(
+    `SELECT symbol, CAST(listing_date AS VARCHAR) AS date FROM (${files}) WHERE valid_to IS NULL AND listing_date IS NOT NULL`,
+  );
+  const listings = new Map<string, number>();
+  for (const { symbol, date } of rows) {
+    const region = regionOf(symbol);
+    if (region !== undefined) listings.set(symbol, instantOf(parseTradingDate(date), REGIONS[region].zone));
+  }
+  return listings;
+}
+
+/**
+ * When symbols left the lists of their exchanges. Services give no delisting date, so the date is that of the first
+ * snapshot of the instruments without the symbol. The symbol may still have traded on that day. A symbol that is
+ * listed again is not delisted.
+ */
+async function readDelistings({
+  session,
+  lake,
+}: Pick<RunContext, "session" | "lake">): Promise<Map<string, number>> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  const rows = await session.json<{ symbol: string; at: number }>(
+    `SELECT symbol, epoch_ms(max(valid_to))::DOUBLE AS at FROM (${files}) GROUP BY symbol
+     HAVING count(*) FILTER (valid_to IS NULL) = 0`,
+  );
+  const delistings = new Map<string, number>();
+  for (const { symbol, at } of rows) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    delistings.set(symbol, endOfDay(at, region));
+  }
+  return delistings;
+}

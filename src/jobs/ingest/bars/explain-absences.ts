@@ -1,0 +1,99 @@
+import { subtractRanges } from "../../../core/time.js";
+import type { Session } from "../../../db/session/session.js";
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
+import type { Lake } from "../../../lake/lake.js";
+import { CALENDAR_SYMBOLS } from "../../../lake/land/trading-days.js";
+import type { LandedPeriod } from "../../../market/period.js";
+import type { Region } from "../../../market/regions.js";
+import type { TradingCalendar } from "../../../market/trading-calendar.js";
+import { type AbsenceReason, explainAbsence } from "../../../plan/absence/absence.js";
+import type { AbsentGroup } from "../../../plan/absence/absent-symbols.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { INSTRUMENTS } from "../../../schema/reference.js";
+import { absentBefore } from "../../ledger/ledger.js";
+
+/** Symbols that are absent in a window for the same reason. */
+export interface ExplainedGroup extends AbsentGroup {
+  readonly reason: AbsenceReason;
+  /** Trading days of the window, as far as the calendar knows. */
+  readonly days: number;
+}
+
+interface Parts {
+  readonly session: Session;
+  readonly lake: Lake;
+  readonly table: TableSchema;
+  readonly period: LandedPeriod;
+  readonly calendars: ReadonlyMap<Region, TradingCalendar>;
+  /** When symbols were listed, where that is known; epoch milliseconds. */
+  readonly listedAt: ReadonlyMap<string, number>;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Explains, from what the lake knows, why symbols have no bars; bars that landed in this run count. */
+export async function explainAbsences(
+  parts: Parts,
+  groups: readonly AbsentGroup[],
+): Promise<ExplainedGroup[]> {
+  const { session, lake, table, period, calendars, listedAt, now } = parts;
+  if (groups.length === 0) return [];
+  const symbols = [...new Set(groups.flatMap((group) => group.symbols))];
+  const [firstBars, firstOfRegion] = await firstBarsOf(parts, symbols);
+  const ended = await endedSymbols(parts, symbols);
+  const before = await absentBefore(session, lake, table.name, symbols);
+  const explained: ExplainedGroup[] = [];
+  for (const { region, window, symbols: own } of groups) {
+    const days = calendars.get(region)?.daysIn(window, now).length ?? 0;
+    const hasIndex = own.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol));
+    const byReason = new Map<AbsenceReason, string[]>();
+    for (const symbol of own) {
+      const reason = explainAbsence({
+        ...window,
+        hasEnded: ended.has(symbol),
+        wasAbsent: subtractRanges(window, before.get(symbol) ?? []).length === 0,
+        lacksMinutes: period === "1m" && region !== "CN" && !firstOfRegion.has(region),
+        firstBar: firstBars.get(symbol),
+        firstOfRegion: firstOfRegion.get(region),
+        listedAt: listedAt.get(symbol),
+        days,
+        symbols: own.length,
+        hasIndex,
+      });
+      byReason.set(reason, [...(byReason.get(reason) ?? []), symbol]);
+    }
+    for (const [reason, some] of byReason) explained.push({ region, window, symbols: some, reason, days });
+  }
+  return explained;
+}
+
+/** The first bar of each symbol and of each region, in epoch milliseconds. */
+async function firstBarsOf(
+  { session, lake, table }: Parts,
+  symbols: readonly string[],
+): Promise<[Map<string, number>, Map<Region, number>]> {
+  const bars = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
+  const own = await session.json<{ symbol: string; first: number }>(
+    `SELECT symbol, epoch_ms(min(timestamp))::DOUBLE AS first FROM (${bars})
+     WHERE symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]'))) GROUP BY symbol`,
+    [JSON.stringify(symbols)],
+  );
+  const regions = await session.json<{ region: Region; first: number }>(
+    `SELECT region, epoch_ms(min(timestamp))::DOUBLE AS first FROM (${bars}) GROUP BY region`,
+  );
+  return [
+    new Map(own.map(({ symbol, first }) => [symbol, first])),
+    new Map(regions.map(({ region, first }) => [region, first])),
+  ];
+}
+
+/** Symbols that the service listed once and no longer lists. */
+async function endedSymbols({ session, lake }: Parts, symbols: readonly string[]): Promise<Set<string>> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
+  const rows = await session.json<{ symbol: string }>(
+    `SELECT symbol FROM (${files}) WHERE symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
+     GROUP BY symbol HAVING bool_and(valid_to IS NOT NULL)`,
+    [JSON.stringify(symbols)],
+  );
+  return new Set(rows.map(({ symbol }) => symbol));
+}

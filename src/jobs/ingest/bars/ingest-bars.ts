@@ -1,0 +1,30 @@
+import { landTradingDays } from "../../../lake/land/trading-days.js";
+import { BARS_1D } from "../../../schema/bars.js";
+import { explainLeftovers } from "../../run/leftovers.js";
+import type { Run } from "../../run/run.js";
+import { landOptions } from "../../run/run-context.js";
+import { SharedAsking } from "../ask-beside-others.js";
+import { AskingBars } from "./asking-bars.js";
+import type { BarsDemand } from "./bars-demand.js";
+
+/**
+ * Requests the bars that are not covered, in the order of their windows; responses land while others are in flight.
+ *
+ * The requests are planned again when a response shows that the service gives more, or fewer, bars than assumed.
+ */
+export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
+  const { facts, sharing } = await SharedAsking.open(run, demand);
+  const asking = new AskingBars(run, demand, facts, sharing);
+  try {
+    while (!run.requests.isHalted(asking.table.name) && (await asking.askPlanned()));
+    await asking.landing.finish();
+    await explainLeftovers(run, demand, asking.leftovers);
+  } finally {
+    await sharing.release();
+    await asking.landing.finish();
+  }
+  const { landed } = run.log.facts();
+  const hasLanded = landed.some(({ table, inserted }) => table === BARS_1D.name && inserted > 0);
+  if (hasLanded)
+    run.log.landed(await landTradingDays(run.context.session, run.context.lake, landOptions(run.context)));
+}

@@ -1,0 +1,86 @@
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
+import { REGIONS, type Region } from "../../../market/regions.js";
+import { finalEnd, sessionDates } from "../../../market/sessions.js";
+import { type CutDay, cutDay } from "../../../plan/absence/cut-day.js";
+import { BARS_1M } from "../../../schema/bars.js";
+import { UNIVERSES } from "../../../schema/reference.js";
+import { decodeKlines } from "../../../wire/decode/decode-klines.js";
+import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
+import { lastResponses } from "../../ledger/ledger.js";
+import type { PendingResponse } from "../../run/request/request-records.js";
+import type { Run } from "../../run/run.js";
+import type { RunContext } from "../../run/run-context.js";
+import { leaseInTurn } from "../ask-beside-others.js";
+import { received } from "./klines-request.js";
+import { LandingBars } from "./landing-bars.js";
+
+/** Requests the latest trading day's minute bars of whole universes; a complete day is not requested twice. */
+export async function ingestIntraday(run: Run, universes: readonly string[]): Promise<void> {
+  const endpoint = ENDPOINTS.intradayUniverse;
+  const lease = await leaseInTurn(run, { dataset: endpoint.path, symbols: universes });
+  const answered = await lastResponses(
+    run.context.session,
+    run.context.lake,
+    BARS_1M.name,
+    `${endpoint.method} ${endpoint.path}`,
+  );
+  const due = universes.filter((id) => isDue(answered.get(id), run.context.marketClock.now()));
+  run.progress.plan(BARS_1M.name, due.length);
+  const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
+  const landing = new LandingBars(run, BARS_1M);
+  try {
+    for (const id of due) {
+      if (run.requests.isHalted(BARS_1M.name)) break;
+      run.progress.doing(`minutes of ${id}`);
+      const got = await run.requests.ask(
+        { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
+        { dataset: BARS_1M.name, symbols: [id] },
+        async (body) => {
+          const read = received(await decodeKlines(body, { shape: "map" }, run.buffers));
+          // Reported at the end of the run as requested without a result.
+          return { ...read, absent: read.rows === 0 ? [id] : [] };
+        },
+      );
+      if (got === undefined) continue;
+      const cut = cutDay(got.value.response.columns);
+      if (got.value.rows === 0 && !known.has(id)) failUnknown(run, id, got);
+      else if (cut === undefined) await landing.take(got);
+      else await landing.take(failCut(run, id, cut, got));
+    }
+  } finally {
+    await landing.finish();
+  }
+  await run.ledger.land();
+  await lease.release();
+}
+
+async function knownUniverses({ session, lake }: RunContext): Promise<readonly { readonly id: string }[]> {
+  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(UNIVERSES)));
+  return session.json(`SELECT id FROM (${files}) WHERE valid_to IS NULL`);
+}
+
+/** A universe that neither the lake nor the service knows: its request fails, so that the next run reports it too. */
+function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse<unknown>): void {
+  const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
+  run.log.failure({ request: `${BARS_1M.name} ${requestId}`, reason, symbols: 0 });
+  run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
+}
+
+/** A universe whose day was cut: its bars land, and its request has failed, so that the run is not complete. */
+function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>): PendingResponse<T> {
+  const since = new Date(cut.since).toISOString();
+  const reason = `universe ${id}: ${cut.symbols} symbols have ${cut.bars} bars each, and none before ${since}: the service seems to cut them; the pipeline minute asks for whole days`;
+  run.log.failure({ request: `${BARS_1M.name} ${got.requestId}`, reason, symbols: cut.symbols });
+  const records = got.entry.records.map((one) => ({ ...one, status: "failed" as const, reason }));
+  return { ...got, entry: { ...got.entry, records } };
+}
+
+/**
+ * Whether something may be new since the last response: a session was running then, or has begun in some region since.
+ */
+function isDue(lastAt: number | undefined, now: number): boolean {
+  if (lastAt === undefined) return true;
+  return (Object.keys(REGIONS) as Region[]).some((region) => {
+    return sessionDates(region, { start: finalEnd(region, lastAt), end: now }, now).length > 0;
+  });
+}

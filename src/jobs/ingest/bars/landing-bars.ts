@@ -1,0 +1,189 @@
+import { klinesToIpcPieces } from "../../../arrow/kline-ipc.js";
+import type { TimeRange } from "../../../core/time.js";
+import { landKlines, setAsideBroken } from "../../../lake/land/land-klines.js";
+import type { Lease } from "../../../lake/requests/request-leases.js";
+import { REGIONS, type Region } from "../../../market/regions.js";
+import { dayRange } from "../../../market/sessions.js";
+import { regionOf } from "../../../market/symbol.js";
+import { localDate } from "../../../market/zone.js";
+import type { TableSchema } from "../../../schema/column.js";
+import type { BarSegment, DeliveredBars } from "../../../wire/bar-segment.js";
+import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
+import type { KlineColumns } from "../../../wire/kline-columns.js";
+import type { RequestRecord } from "../../ledger/ledger.js";
+import type { LedgerEntry, PendingResponse } from "../../run/request/request-records.js";
+import type { Run } from "../../run/run.js";
+import { landOptions } from "../../run/run-context.js";
+
+/** Bars that are landed together. As many may wait at the same time, so this number bounds the memory. */
+export const GROUP_BARS = 750_000;
+
+/** What is kept on disk with the columns of a response until it has landed. */
+export interface BarsNote {
+  readonly dataset: string;
+  readonly source: string;
+  readonly finalEnds: Readonly<Record<Region, number>>;
+  readonly entry: LedgerEntry;
+}
+
+interface CachedResponse extends PendingResponse<{ readonly response: DecodedKlines }> {
+  readonly lease?: Lease | undefined;
+}
+
+/** Lands responses of bars in the background, group by group, while others arrive: the bars first, then the ledger. */
+export class LandingBars {
+  readonly #run: Run;
+  readonly #table: TableSchema;
+  #cached: CachedResponse[] = [];
+  #bars = 0;
+  #landing: Promise<void> = Promise.resolve();
+  #failure: unknown;
+
+  constructor(run: Run, table: TableSchema) {
+    this.#run = run;
+    this.#table = table;
+  }
+
+  /**
+   * Writes a response to disk and lands it later. Resolves when the memory budget permits another one.
+   *
+   * @param lease kept until the response has landed: only then do other runs see its bars.
+   * @throws the error of an earlier group's landing: its responses stay on disk for the next run.
+   */
+  async take(response: PendingResponse<{ readonly response: DecodedKlines }>, lease?: Lease): Promise<void> {
+    const cached: CachedResponse = { ...response, lease: lease?.retain() };
+    const { columns } = cached.value.response;
+    const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };
+    const note: BarsNote = { dataset, source: cached.source, finalEnds, entry: cached.entry };
+    const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
+    try {
+      await this.#run.responses.store(cached.requestId, note, body);
+    } catch (error) {
+      this.#run.log.stopIfUnwritable(error);
+      await cached.lease?.release();
+      throw error;
+    }
+    this.#cached.push(cached);
+    this.#bars += columns.rows;
+    if (this.#bars >= GROUP_BARS) await this.#startLanding();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Lands the rest. @throws the error of a group's landing. */
+  async finish(): Promise<void> {
+    await this.#startLanding();
+    await this.#landing;
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Starts to land the collected group, once the group before has landed. */
+  async #startLanding(): Promise<void> {
+    const group = this.#cached;
+    this.#cached = [];
+    this.#bars = 0;
+    const before = this.#landing;
+    this.#landing = before.then(() => this.#land(group));
+    await before;
+  }
+
+  async #land(group: readonly CachedResponse[]): Promise<void> {
+    const run = this.#run;
+    try {
+      if (group.length > 0 && this.#failure === undefined) {
+        run.progress.doing(`landing ${this.#table.name}`);
+        await run.exclusive(() =>
+          landResponses(run, this.#table, group.map(delivered), run.context.finalEnds),
+        );
+        await run.responses.forget(group.map(({ requestId }) => requestId));
+      }
+    } catch (error) {
+      run.log.stopIfUnwritable(error);
+      this.#failure = error;
+    } finally {
+      for (const { value, lease } of group) {
+        value.response[Symbol.dispose]();
+        await lease?.release();
+      }
+    }
+  }
+}
+
+function delivered({ value, source, entry }: CachedResponse): DeliveredResponse {
+  return { columns: value.response.columns, source, entry };
+}
+
+/** The bars of a response that are to land, and its ledger entry. */
+export interface DeliveredResponse {
+  /** Undefined where there are none. */
+  readonly columns: KlineColumns | undefined;
+  /** Whether the bars are in the lake, but perhaps not in the ledger. @default false */
+  readonly hasLanded?: boolean;
+  readonly source: string;
+  readonly entry: LedgerEntry;
+}
+
+/** Lands responses in one commit, and then their ledger entries. */
+export async function landResponses(
+  run: Run,
+  table: TableSchema,
+  group: readonly DeliveredResponse[],
+  finalEnds: Readonly<Record<Region, number>>,
+): Promise<void> {
+  const barsOf = (hasLanded: boolean): DeliveredBars[] =>
+    group.flatMap(({ columns, source, hasLanded: has = false }) =>
+      has === hasLanded && columns !== undefined && columns.rows > 0 ? [{ columns, source }] : [],
+    );
+  const [bars, landedBars] = [barsOf(false), barsOf(true)];
+  const broken: BarSegment[] = [];
+  const onBroken = (some: readonly BarSegment[]): void => {
+    // Each broken bar is a segment: there can be more than a call takes arguments.
+    for (const one of some) broken.push(one);
+  };
+  const { rejects } = run.context;
+  const options = { ...landOptions(run.context), rejects, finalEnd: finalEnds, onBroken };
+  if (bars.length > 0) {
+    const responses = bars.map(({ source }) => source);
+    run.log.landed(
+      await landKlines(run.context.session, run.context.lake, table, bars, { ...options, responses }),
+    );
+  }
+  // The commit has the good bars; what was set aside is known only once the ledger has it, too.
+  await setAsideBroken(run.context.session, table, landedBars, options);
+  for (const { entry, source } of group) {
+    const holes = brokenDays(broken.filter((one) => one.source === source));
+    for (const { symbol, window, bars: n } of holes)
+      run.log.completeness.setAside(table.name, { symbol, window, bars: n });
+    run.ledger.enter(holes.length > 0 ? withHoles(entry, holes) : entry);
+  }
+  await run.ledger.land();
+}
+
+/** The days on which bars of a symbol were set aside at the landing, and the number of these bars. */
+function brokenDays(broken: readonly BarSegment[]) {
+  const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
+  for (const { symbol, columns, start, end } of broken) {
+    const region = regionOf(symbol);
+    if (region === undefined) continue;
+    for (let row = start; row < end; row++) {
+      const date = localDate(Number(columns.timestamp[row]), REGIONS[region].zone);
+      const key = `${symbol} ${date}`;
+      const day = days.get(key) ?? { symbol, window: dayRange(region, date), bars: 0 };
+      day.bars += 1;
+      days.set(key, day);
+    }
+  }
+  return [...days.values()];
+}
+
+/** A ledger entry with the days whose bars were set aside: they are requested again. */
+function withHoles(entry: LedgerEntry, holes: ReturnType<typeof brokenDays>): LedgerEntry {
+  const [first] = entry.records;
+  if (first === undefined) return entry;
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const records = holes.map(({ symbol, window }, index): RequestRecord => {
+    const requestId = `${first.requestId}.aside${index + 1}`;
+    const absent = { symbols: [symbol], absent: [symbol], window, reason: "set_aside" };
+    return { ...first, ...nothing, ...absent, requestId, status: "answered" };
+  });
+  return { ...entry, records: [...entry.records, ...records] };
+}

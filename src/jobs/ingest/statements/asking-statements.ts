@@ -1,0 +1,177 @@
+import { z } from "zod";
+import type { ServiceError } from "../../../core/errors.js";
+import {
+  type EarlierStatements,
+  neverHadStatements,
+  nextSecondRequest,
+  unconfirmedAbsences,
+} from "../../../plan/absence/absent-statements.js";
+import type { TableSchema } from "../../../schema/column.js";
+import { type DecodedRecords, decodeRecords } from "../../../wire/decode/decode-records.js";
+import type { Endpoint } from "../../../wire/endpoints.js";
+import { type StatementRecord, statementRecord } from "../../../wire/resources.js";
+import { readEarlierStatements } from "../../ledger/earlier-statements.js";
+import { type Received, withFailed } from "../../run/request/request-records.js";
+import type { Run } from "../../run/run.js";
+import type { LandingStatements } from "./landing-statements.js";
+import type { StatementFields } from "./statement-fields.js";
+
+/** Most unconfirmed symbols that a report names. */
+const NAMED = 5;
+
+/** The table whose statements are requested. */
+interface StatementsParts {
+  readonly table: TableSchema;
+  readonly endpoint: Endpoint;
+  readonly fields: StatementFields;
+  readonly landing: LandingStatements;
+}
+
+/**
+ * Requests the statements of a table, and requests those symbols a second time that may have statements though none
+ * came. It is a class because it stores what the responses have shown so far.
+ */
+export class AskingStatements {
+  readonly #run: Run;
+  readonly #parts: StatementsParts;
+  readonly #came = new Set<string>();
+  readonly #unconfirmed = new Set<string>();
+  #earlier: Promise<EarlierStatements> | undefined;
+
+  constructor(run: Run, parts: StatementsParts) {
+    this.#run = run;
+    this.#parts = parts;
+  }
+
+  /** Requests a batch of symbols for the first time. @param heals as for the request sender. */
+  async ask(batch: readonly string[], heals?: (error: ServiceError) => boolean): Promise<void> {
+    await this.#request(
+      batch,
+      async (response) => {
+        const unconfirmed = unconfirmedAbsences(response, await this.#readEarlier());
+        for (const symbol of unconfirmed) this.#unconfirmed.add(symbol);
+        return unconfirmed;
+      },
+      heals,
+    );
+  }
+
+  /**
+   * Requests the unconfirmed symbols again, together with symbols that have statements. A response that has any statement
+   * shows that the others have none. After one that has none, nothing more is sent; what is left makes the run partial,
+   * and the next run requests it again.
+   */
+  async askAgain(): Promise<void> {
+    const { requests, progress, context } = this.#run;
+    const { name } = this.#parts.table;
+    let waiting = [...this.#unconfirmed].sort();
+    if (waiting.length === 0) return;
+    const earlier = await this.#readEarlier();
+    const size = context.limits.symbolsPerRequest("financials");
+    while (waiting.length > 0 && !requests.isHalted(name)) {
+      const { symbols, controls } = nextSecondRequest(waiting, size, this.#came, earlier);
+      waiting = waiting.slice(symbols.length);
+      progress.plan(name, 1);
+      const isShown = (came: number): boolean => came > 0 || (size === 1 && this.#came.size > 0);
+      const came = await this.#request([...controls, ...symbols], async ({ absent, present }) =>
+        isShown(present) ? [] : absent,
+      );
+      if (came === undefined) continue;
+      if (!isShown(came)) break;
+      for (const symbol of symbols) this.#unconfirmed.delete(symbol);
+    }
+    this.#conclude(earlier);
+  }
+
+  #conclude(earlier: EarlierStatements): void {
+    const { endpoint, table } = this.#parts;
+    const never = neverHadStatements([...this.#unconfirmed].sort(), this.#came, earlier);
+    if (never.length > 0)
+      this.#run.ledger.enterSettled({ endpoint, dataset: table.name, symbols: never }, "as_before");
+    for (const symbol of never) this.#unconfirmed.delete(symbol);
+    const left = [...this.#unconfirmed].sort();
+    if (left.length === 0) return;
+    const named = left.slice(0, NAMED).join(", ") + (left.length > NAMED ? ", ..." : "");
+    const reason = `no response shows whether there are statements of ${named}; they are requested again by the next run`;
+    this.#run.log.failure({ request: table.name, reason, symbols: left.length });
+  }
+
+  /**
+   * Sends a request and takes its statements.
+   *
+   * @param unconfirmedIn gives the absent symbols that a response says nothing about: for the ledger their request failed.
+   * @returns the number of symbols that came; undefined where it failed.
+   */
+  async #request(
+    batch: readonly string[],
+    unconfirmedIn: (response: ReturnType<typeof receivedStatements>) => Promise<readonly string[]>,
+    heals?: (error: ServiceError) => boolean,
+  ): Promise<number | undefined> {
+    const { endpoint, table, fields, landing } = this.#parts;
+    const got = await this.#run.requests.ask(
+      { endpoint, query: { symbols: batch.join(",") } },
+      { dataset: table.name, symbols: batch },
+      async (body) =>
+        receivedStatements(await decodeRecords(body, "map", z.array(statementRecord)), batch, fields),
+      heals,
+    );
+    if (got === undefined) return undefined;
+    const absent = new Set(got.value.absent);
+    for (const symbol of batch) if (!absent.has(symbol)) this.#came.add(symbol);
+    const unconfirmed = got.value.absent.length > 0 ? await unconfirmedIn(got.value) : [];
+    const reasons = new Map(
+      unconfirmed.map((symbol) => [symbol, "the response does not show that it has none"]),
+    );
+    await landing.take({ ...got, entry: withFailed(got.entry, reasons) });
+    return got.value.present;
+  }
+
+  #readEarlier(): Promise<EarlierStatements> {
+    const { context, exclusive } = this.#run;
+    this.#earlier ??= exclusive(() =>
+      readEarlierStatements(context.session, context.lake, this.#parts.table),
+    );
+    return this.#earlier;
+  }
+}
+
+/**
+ * A response as rows of the table; a record that does not fit is an issue. A symbol with an empty list is absent; one
+ * whose list is not readable is not, since it has statements.
+ */
+function receivedStatements(
+  decoded: DecodedRecords<StatementRecord[]>,
+  batch: readonly string[],
+  fields: StatementFields,
+): Received & {
+  readonly records: readonly Record<string, unknown>[];
+  readonly present: number;
+  readonly hasStrangers: boolean;
+} {
+  const asked = new Set(batch);
+  const records: Record<string, unknown>[] = [];
+  const unusable = decoded.issues.counts.flatMap(({ symbol }) => (symbol === undefined ? [] : [symbol]));
+  const keys = new Set(unusable);
+  for (const [symbol, list] of decoded.entries) {
+    if (list.length > 0) keys.add(symbol);
+    if (!asked.has(symbol)) continue;
+    for (const record of list) {
+      const taken = fields.rowOf(symbol, record);
+      if ("issue" in taken) decoded.issues.add(taken.issue);
+      else records.push(taken.row);
+    }
+  }
+  const { issues, bytes } = decoded;
+  const absent = batch.filter((symbol) => !keys.has(symbol));
+  const present = batch.length - absent.length;
+  return {
+    records,
+    rows: records.length,
+    rejected: issues.rejected,
+    bytes,
+    absent,
+    issues: issues.kept,
+    present,
+    hasStrangers: keys.size > present,
+  };
+}

@@ -1,0 +1,152 @@
+import { compareText } from "../../../core/text-order.js";
+import type { TimeRange } from "../../../core/time.js";
+import type { AbsenceReason } from "../../../plan/absence/absence.js";
+import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
+import type { Page } from "../../../plan/absence/older-bars.js";
+
+import type { GoneBars } from "../../ledger/recent-windows.js";
+
+/** Why a symbol that has bars has none in a session. */
+export type SessionReason = AbsenceReason | "no_bar";
+
+/** Bars of one symbol and window that were set aside. */
+export interface SetAsideBars {
+  readonly symbol: string;
+  /** Epoch milliseconds, the end exclusive; undefined for a snapshot. */
+  readonly window: TimeRange | undefined;
+  /** Undefined where the number is not known. */
+  readonly bars: number | undefined;
+}
+
+/** Sessions of symbols that have no bar, by reason. */
+export interface AbsentSessions {
+  readonly reason: SessionReason;
+  readonly symbols: number;
+  readonly sessions: number;
+}
+
+/** A window without a bar of a symbol and without an explanation. */
+export interface UnexplainedWindow extends TimeRange {
+  readonly symbol: string;
+}
+
+/** What was requested of a table, and which part is in the lake, absent for a reason, unexplained, or set aside. */
+export interface TableCompleteness {
+  readonly dataset: string;
+  /** Requested symbols, and their sessions by the calendar: a symbol has one per trading day. */
+  readonly asked: { readonly symbols: number; readonly sessions: number };
+  /** Bars that were received and are good. */
+  readonly received: { readonly bars: number };
+  /** Explained sessions without a bar, largest number first. */
+  readonly absent: readonly AbsentSessions[];
+  /** Windows without an explanation, as far as this run or an earlier one requested them. */
+  readonly unexplained: readonly UnexplainedWindow[];
+  readonly setAside: readonly SetAsideBars[];
+  /** Bars of recent days that the lake has and the service no longer has. */
+  readonly withdrawn: readonly GoneBars[];
+}
+
+function bySymbol(a: { readonly symbol: string }, b: { readonly symbol: string }): number {
+  return compareText(a.symbol, b.symbol);
+}
+
+interface Tally {
+  readonly symbols: Set<string>;
+  sessions: number;
+  bars: number;
+  readonly absent: Map<SessionReason, { readonly symbols: Set<string>; sessions: number }>;
+  unexplained: UnexplainedWindow[];
+  setAside: SetAsideBars[];
+  withdrawn: GoneBars[];
+}
+
+/** Counts what a run requests and what is absent, by table. */
+export class Completeness {
+  readonly #tables = new Map<string, Tally>();
+
+  /** Counts a request. @param sessions number of sessions of all the symbols together. */
+  asked(dataset: string, symbols: readonly string[], sessions: number): void {
+    const tally = this.#of(dataset);
+    for (const symbol of symbols) tally.symbols.add(symbol);
+    tally.sessions += sessions;
+  }
+
+  received(dataset: string, bars: number): void {
+    this.#of(dataset).bars += bars;
+  }
+
+  /** Counts sessions without a bar. @param sessions number of sessions of each of the symbols. */
+  absent(dataset: string, reason: SessionReason, symbols: readonly string[], sessions: number): void {
+    if (sessions === 0 || symbols.length === 0) return;
+    const { absent } = this.#of(dataset);
+    const own = absent.get(reason) ?? { symbols: new Set<string>(), sessions: 0 };
+    absent.set(reason, own);
+    for (const symbol of symbols) own.symbols.add(symbol);
+    own.sessions += sessions * symbols.length;
+  }
+
+  /** Counts what the response to a page has shown. */
+  judged(dataset: string, { symbols, window }: Page, verdict: ResponseVerdict): void {
+    for (const { symbol, bars } of verdict.lost) this.setAside(dataset, { symbol, window, bars });
+    for (const { symbol, reason, sessions } of verdict.quiet)
+      this.absent(dataset, reason, [symbol], sessions);
+    const confirmed = new Set(verdict.absence.confirmed);
+    for (const symbol of symbols.filter((one) => confirmed.has(one)))
+      this.absent(dataset, "others_came", [symbol], verdict.sessions.get(symbol) ?? 0);
+  }
+
+  unexplained(dataset: string, window: UnexplainedWindow): void {
+    this.#of(dataset).unexplained.push(window);
+  }
+
+  setAside(dataset: string, bars: SetAsideBars): void {
+    this.#of(dataset).setAside.push(bars);
+  }
+
+  withdrawn(dataset: string, bars: GoneBars): void {
+    this.#of(dataset).withdrawn.push(bars);
+  }
+
+  /** Whether bars of a symbol and window were set aside, as far as this run knows. */
+  hasSetAside(dataset: string, symbol: string, { start, end }: TimeRange): boolean {
+    return this.#of(dataset).setAside.some(
+      (one) =>
+        one.symbol === symbol &&
+        (one.window === undefined || (one.window.start < end && one.window.end > start)),
+    );
+  }
+
+  /** The result for each table. */
+  tables(): TableCompleteness[] {
+    return [...this.#tables].map(
+      ([dataset, { symbols, sessions, bars, absent, unexplained, setAside, withdrawn }]) => ({
+        dataset,
+        asked: { symbols: symbols.size, sessions },
+        received: { bars },
+        absent: [...absent]
+          .map(([reason, own]) => ({ reason, symbols: own.symbols.size, sessions: own.sessions }))
+          .sort((a, b) => b.sessions - a.sessions),
+        unexplained: unexplained.toSorted(bySymbol),
+        setAside: setAside.toSorted(bySymbol),
+        withdrawn: withdrawn.toSorted(bySymbol),
+      }),
+    );
+  }
+
+  #of(dataset: string): Tally {
+    let tally = this.#tables.get(dataset);
+    if (tally === undefined) {
+      tally = {
+        symbols: new Set(),
+        sessions: 0,
+        bars: 0,
+        absent: new Map(),
+        unexplained: [],
+        setAside: [],
+        withdrawn: [],
+      };
+      this.#tables.set(dataset, tally);
+    }
+    return tally;
+  }
+}

@@ -1,0 +1,109 @@
+import type { QuotaState } from "../../../client/quota-gate.js";
+
+/** The progress of one table's requests. */
+export interface TableProgress {
+  readonly table: string;
+  readonly requestsDone: number;
+  readonly requestsTotal: number;
+  readonly rows: number;
+}
+
+/** What a run reports while it goes on. */
+export interface Progress {
+  readonly requestsDone: number;
+  readonly requestsTotal: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** By table, in the order in which they began. */
+  readonly tables: readonly TableProgress[];
+  /** The quota state of the endpoint group of the last request. */
+  readonly quota?: QuotaState | undefined;
+  /** The current work, in a few words. */
+  readonly doing: string;
+}
+
+interface Counts {
+  planned: number;
+  sent: number;
+  done: number;
+  rows: number;
+}
+
+/** Counts the work of a run, by table, and reports each change. */
+export class RunProgress {
+  readonly #report: (progress: Progress) => void;
+  readonly #tables = new Map<string, Counts>();
+  #bytes = 0;
+  #doing = "";
+  #quota: (() => QuotaState) | undefined;
+
+  constructor(report: (progress: Progress) => void) {
+    this.#report = report;
+  }
+
+  /** Requests that the run plans to send, or has sent. */
+  get planned(): number {
+    return this.#sum("planned");
+  }
+
+  /** Adds to the requests that are to be sent for a table. */
+  plan(table: string, count: number): void {
+    this.#of(table).planned += count;
+    this.#changed();
+  }
+
+  /** Sets how many requests are still to be sent for a table. */
+  replan(table: string, left: number): void {
+    const counts = this.#of(table);
+    counts.planned = counts.sent + left;
+    this.#changed();
+  }
+
+  doing(what: string): void {
+    this.#doing = what;
+    this.#changed();
+  }
+
+  /** @param quota gives the state of the requested endpoint group. */
+  sent(table: string, quota: () => QuotaState): void {
+    const counts = this.#of(table);
+    counts.sent += 1;
+    counts.planned = Math.max(counts.planned, counts.sent);
+    this.#quota = quota;
+  }
+
+  /** Counts a request that has ended. */
+  ended(table: string, rows: number, bytes: number): void {
+    const counts = this.#of(table);
+    counts.done += 1;
+    counts.rows += rows;
+    this.#bytes += bytes;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#report({
+      requestsDone: this.#sum("done"),
+      requestsTotal: this.planned,
+      rows: this.#sum("rows"),
+      bytes: this.#bytes,
+      tables: [...this.#tables].map(([table, { done, planned, rows }]) => {
+        return { table, requestsDone: done, requestsTotal: planned, rows };
+      }),
+      quota: this.#quota?.(),
+      doing: this.#doing,
+    });
+  }
+
+  #sum(name: keyof Counts): number {
+    let sum = 0;
+    for (const counts of this.#tables.values()) sum += counts[name];
+    return sum;
+  }
+
+  #of(table: string): Counts {
+    let counts = this.#tables.get(table);
+    if (counts === undefined) this.#tables.set(table, (counts = { planned: 0, sent: 0, done: 0, rows: 0 }));
+    return counts;
+  }
+}

@@ -1,0 +1,123 @@
+import { BarlakeError, messageOf } from "../../../core/errors.js";
+import type { ReferenceChange } from "../../../lake/land/reference-changes.js";
+import { isLoss, type RejectCount } from "../../../lake/land/rejects.js";
+import type { LandReport } from "../../../lake/land/upsert.js";
+import type { RunStatus } from "../../../schema/runs.js";
+import type { Failure } from "../request/request-records.js";
+import { clockShiftMs, elapsedMs, type RunContext } from "../run-context.js";
+import type { RequestCounts, RunFacts } from "../run-log.js";
+import type { TableCompleteness } from "./completeness.js";
+import type { Returned } from "./symbol-tally.js";
+
+/** What a run requested, received, landed and left out. */
+export interface RunReport {
+  readonly runId: string;
+  readonly pipeline: string;
+  readonly status: RunStatus;
+  readonly requests: RequestCounts & { readonly planned: number };
+  readonly rows: number;
+  readonly bytes: number;
+  readonly durationMs: number;
+  /**
+   * By how many milliseconds the machine's clock was set during the run, below 0 for back; undefined: it was not set.
+   */
+  readonly clockShiftMs: number | undefined;
+  /**
+   * By how many milliseconds this machine's clock is ahead of the service's; what happened after the service's time was
+   * left to later runs. Undefined: it is not ahead.
+   */
+  readonly clockAheadMs: number | undefined;
+  readonly landed: readonly LandReport[];
+  /** Changes of reference data and statements since the earlier snapshots. */
+  readonly changes: readonly ReferenceChange[];
+  readonly rejected: readonly RejectCount[];
+  readonly failures: readonly Failure[];
+  /** Requested and returned symbols, by table. */
+  readonly symbols: readonly Returned[];
+  /** What was requested of each table of bars, and what is absent, unexplained or set aside. */
+  readonly completeness: readonly TableCompleteness[];
+  /** Why the run stopped before its end; undefined if it did not. */
+  readonly stopped: string | undefined;
+}
+
+/**
+ * The report of a run.
+ *
+ * @param planned requests that the run has sent, or planned to send.
+ * @param failed the error that ended the run, if any.
+ */
+export function reportOf(
+  context: Pick<
+    RunContext,
+    "runId" | "pipeline" | "signal" | "clock" | "clockAheadMs" | "startedAt" | "startedTicks"
+  >,
+  facts: RunFacts,
+  planned: number,
+  failed: unknown,
+): RunReport {
+  return {
+    runId: context.runId,
+    pipeline: context.pipeline,
+    status: statusOf(facts, failed, context.signal.aborted),
+    requests: { planned, ...facts.requests },
+    rows: facts.rows,
+    bytes: facts.bytes,
+    durationMs: elapsedMs(context),
+    clockShiftMs: clockShiftMs(context),
+    clockAheadMs: context.clockAheadMs,
+    landed: totals(facts.landed),
+    changes: facts.changes,
+    rejected: facts.rejected,
+    failures: facts.failures,
+    symbols: facts.symbols,
+    completeness: facts.completeness,
+    stopped: failed === undefined ? (facts.stopped ?? refusals(facts)) : reasonOf(failed),
+  };
+}
+
+function statusOf(facts: RunFacts, failed: unknown, isInterrupted: boolean): RunStatus {
+  if (isInterrupted) return "interrupted";
+  if (failed !== undefined) return "failed";
+  const { answered, empty, refused } = facts.requests;
+  const lacks =
+    facts.rejected.some(isLoss) ||
+    facts.completeness.some((one) => one.unexplained.length + one.setAside.length > 0);
+  if (lacks) return "partial";
+  if (facts.failures.length === 0 && facts.stopped === undefined) return "complete";
+  if (answered + empty > 0) return "partial";
+  return refused > facts.healed ? "refused" : "failed";
+}
+
+/** Why datasets were left out, where the key does not permit them. */
+function refusals({ forbidden }: RunFacts): string | undefined {
+  if (forbidden.size === 0) return undefined;
+  return [...forbidden].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
+}
+
+function reasonOf(error: unknown): string {
+  const hint = error instanceof BarlakeError ? error.hint : undefined;
+  return hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`;
+}
+
+/** One line per table, however many landings it took. */
+function totals(landed: readonly LandReport[]): LandReport[] {
+  const tables = new Map<string, LandReport>();
+  for (const one of landed) {
+    const sum = tables.get(one.table);
+    tables.set(
+      one.table,
+      sum === undefined
+        ? one
+        : {
+            table: one.table,
+            inserted: sum.inserted + one.inserted,
+            updated: sum.updated + one.updated,
+            unchanged: sum.unchanged + one.unchanged,
+            sample: sum.sample.length > 0 ? sum.sample : one.sample,
+            filesAdded: sum.filesAdded + one.filesAdded,
+            version: one.version,
+          },
+    );
+  }
+  return [...tables.values()];
+}

@@ -1,0 +1,161 @@
+import { isNotOffered } from "../../../client/response-error.js";
+import { ServiceError, TransportError, WireError } from "../../../core/errors.js";
+import type { Issue } from "../../../core/issue.js";
+import type { TimeRange } from "../../../core/time.js";
+import type { AbsenceReason } from "../../../plan/absence/absence.js";
+import type { RequestRecord } from "../../ledger/ledger.js";
+
+/** The subject of a request, as the ledger needs it. */
+export interface Purpose {
+  readonly dataset: string;
+  readonly symbols: readonly string[];
+  readonly window?: TimeRange | undefined;
+  /** End of the final bars at the time of the request (epoch ms). */
+  readonly finalEnd?: number | undefined;
+  /** Most bars that may come. @default few */
+  readonly bars?: number | undefined;
+}
+
+/** The ledger's facts of a decoded response. */
+export interface Received {
+  readonly rows: number;
+  readonly rejected: number;
+  readonly bytes: number;
+  readonly absent: readonly string[];
+  readonly issues: readonly Issue[];
+  /** The part of the purpose with a full response; the rest still needs a request. @default all */
+  readonly parts?: readonly Pick<Purpose, "symbols" | "window">[];
+  /** The requested part of the purpose that is missing or incomplete in the lake. @default nothing */
+  readonly holes?: readonly AbsentPart[];
+}
+
+/** Symbols that have no bar in a window, or lack some, and why. */
+export interface AbsentPart extends Pick<Purpose, "symbols" | "window"> {
+  readonly reason: AbsenceReason;
+}
+
+/** A request that was sent. */
+export interface Asked extends Purpose {
+  readonly runId: string;
+  readonly pipeline: string;
+  readonly requestId: string;
+  readonly endpoint: string;
+  /** Epoch milliseconds. */
+  readonly askedAt: number;
+  /** How often it was sent. */
+  attempts: number;
+}
+
+/** A request that was refused or failed. */
+export interface Failure {
+  /** Dataset and number. */
+  readonly request: string;
+  readonly reason: string;
+  readonly symbols: number;
+}
+
+/** A response, and what the ledger and the rejects receive once its rows have landed. */
+export interface PendingResponse<T> {
+  readonly value: T;
+  readonly requestId: string;
+  /** Identifies the response among all runs. */
+  readonly source: string;
+  readonly entry: LedgerEntry;
+}
+
+/** What a landing records in addition to its rows. */
+export interface LedgerEntry {
+  readonly records: readonly RequestRecord[];
+  /** Parts of the response that were set aside. */
+  readonly issues: readonly Issue[];
+}
+
+/** Faults of the service or of the connection: they end a request, but not the run. */
+export type ServiceFault = ServiceError | TransportError | WireError;
+
+/**
+ * The ledger's rows of a response: one for each part with a full response, and one for each hole. The first row has the
+ * cost; a response that settles nothing has a row without symbols.
+ */
+export function responseRecords(asked: Asked, received: Received, durationMs: number): RequestRecord[] {
+  const { rows, rejected, bytes } = received;
+  const parts = received.parts ?? [{ symbols: asked.symbols, window: asked.window }];
+  const missing = new Set(received.absent);
+  const settled = parts.map((part) => {
+    const absent = part.symbols.filter((symbol) => missing.has(symbol));
+    return { ...part, absent, ...(absent.length > 0 && asked.window && { reason: "others_came" }) };
+  });
+  const holes = (received.holes ?? []).map((hole) => ({ ...hole, absent: hole.symbols }));
+  const answered = { ...asked, httpStatus: 200, durationMs };
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const [first = { symbols: [], absent: [] }, ...others] = [...settled, ...holes];
+  return [
+    { ...answered, status: rows === 0 ? "empty" : "answered", rows, rejected, bytes, ...first },
+    ...others.map((part, index): RequestRecord => {
+      const requestId = `${asked.requestId}.${index + 1}`;
+      return { ...answered, ...nothing, status: "answered", requestId, ...part };
+    }),
+  ];
+}
+
+/**
+ * A ledger entry in which the parts of a request about some symbols have failed, though their rows land: the next run
+ * requests them again.
+ *
+ * @param reasons by symbol; "" stands for a request that names none.
+ */
+export function withFailed(entry: LedgerEntry, reasons: ReadonlyMap<string, string>): LedgerEntry {
+  const [record] = entry.records;
+  if (record === undefined || reasons.size === 0) return entry;
+  const failure = { status: "failed", reason: [...new Set(reasons.values())].join("; ") } as const;
+  const sound = record.symbols.filter((symbol) => !reasons.has(symbol));
+  if (sound.length === 0) return { ...entry, records: [{ ...record, ...failure }] };
+  const partOf = (symbols: readonly string[]): Pick<RequestRecord, "symbols" | "absent"> => {
+    return { symbols, absent: record.absent.filter((symbol) => symbols.includes(symbol)) };
+  };
+  const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const own = partOf(record.symbols.filter((symbol) => reasons.has(symbol)));
+  const failed = { ...record, ...nothing, ...own, ...failure, requestId: `${record.requestId}.1` };
+  return { ...entry, records: [{ ...record, ...partOf(sound) }, failed] };
+}
+
+/**
+ * The ledger's row of a window without its own request: other responses have shown that it is empty.
+ *
+ * @param reason why the symbols are absent; undefined where they have bars after the window.
+ */
+export function settledRecord(asked: Asked, reason: AbsenceReason | undefined): RequestRecord {
+  const nothing = { rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
+  const absent = reason === undefined ? [] : asked.symbols;
+  return { ...asked, ...nothing, absent, reason, status: "answered" };
+}
+
+/** The ledger's row of a request that was refused or failed. */
+export function failedRecord(
+  asked: Asked,
+  fault: ServiceFault,
+  reason: string,
+  durationMs: number,
+): RequestRecord {
+  return {
+    ...asked,
+    status: isRefusal(fault) ? "refused" : "failed",
+    httpStatus: fault instanceof ServiceError ? fault.status : undefined,
+    rows: 0,
+    rejected: 0,
+    bytes: 0,
+    durationMs,
+    absent: [],
+    reason,
+  };
+}
+
+/** Whether the service refuses a request permanently, so that a retry does not help. */
+export function isRefusal(fault: ServiceFault): boolean {
+  if (isNotOffered(fault)) return true;
+  return fault instanceof ServiceError && fault.status >= 400 && fault.status < 500 && fault.status !== 429;
+}
+
+export function isServiceFault(error: unknown): error is ServiceFault {
+  return error instanceof ServiceError || error instanceof TransportError || error instanceof WireError;
+}

@@ -1,0 +1,46 @@
+import { symbolLimitOf } from "../../../client/response-error.js";
+import type { LandedPeriod } from "../../../market/period.js";
+import { RowCap } from "../../../plan/absence/row-cap.js";
+import { type EndpointGroup, LIMITS } from "../../../wire/endpoints.js";
+
+/** Limits that a service has shown, in addition to the documented ones. */
+export interface ServiceFacts {
+  readonly rowCap?: Readonly<Partial<Record<LandedPeriod, number>>>;
+  readonly symbolsPerRequest?: Readonly<Partial<Record<EndpointGroup, number>>>;
+}
+
+/** The limits of a service, as a run learns them from its responses. */
+export class RequestSizeLimits {
+  readonly #caps: Readonly<Record<LandedPeriod, RowCap>>;
+  readonly #symbols: Partial<Record<EndpointGroup, number>>;
+  readonly #onLearned: (facts: ServiceFacts) => void;
+
+  /** @param known what earlier runs have learned. @param onLearned called with each new limit. */
+  constructor(known: ServiceFacts = {}, onLearned: (facts: ServiceFacts) => void = () => {}) {
+    this.#caps = { "1d": new RowCap(known.rowCap?.["1d"]), "1m": new RowCap(known.rowCap?.["1m"]) };
+    this.#symbols = { ...known.symbolsPerRequest };
+    this.#onLearned = onLearned;
+  }
+
+  rowCap(period: LandedPeriod): RowCap {
+    return this.#caps[period];
+  }
+
+  /** Most symbols that one request of a group may name. */
+  symbolsPerRequest(group: EndpointGroup): number {
+    return Math.min(this.#symbols[group] ?? LIMITS.symbolsPerRequest, LIMITS.symbolsPerRequest);
+  }
+
+  /** Records a measured cap. */
+  learnedCap(period: LandedPeriod, rows: number): void {
+    this.#onLearned({ rowCap: { [period]: rows } });
+  }
+
+  /** Records that a request had too many symbols: later ones have as many as the service says, or half. */
+  learnedTooMany(group: EndpointGroup, refusal: Error, symbols: number): void {
+    const stated = symbolLimitOf(refusal);
+    const fewer = stated !== undefined && stated < symbols ? stated : Math.max(1, Math.floor(symbols / 2));
+    this.#symbols[group] = Math.min(fewer, this.symbolsPerRequest(group));
+    this.#onLearned({ symbolsPerRequest: { [group]: this.#symbols[group] } });
+  }
+}

@@ -1,0 +1,111 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import type { DatasetFormat } from "../../../src/dataset/spec.js";
+import { marketLake } from "../../dataset/market-lake.js";
+import { pythonHas, runPython } from "../python.js";
+
+const FROM = "2025-06-02";
+/** One that is suspended, lacks days, ends, begins, splits; and a fund. */
+const SYMBOLS = ["600339.SH", "000469.SZ", "600725.SH", "300740.SZ", "600217.SH", "510459.SH"];
+const MINUTE_SYMBOLS = ["000469.SZ", "000913.SZ"];
+const WIDE = ["wide-parquet", "wide-arrow"] as const satisfies DatasetFormat[];
+const LONG = [
+  "long-parquet",
+  "long-arrow",
+  "symbol-csv",
+  "symbol-parquet",
+] as const satisfies DatasetFormat[];
+const MINUTES = [
+  "wide-parquet",
+  "wide-arrow",
+  "long-parquet",
+  "long-arrow",
+] as const satisfies DatasetFormat[];
+
+type Row = readonly [
+  symbol: string,
+  label: string,
+  close: number | null,
+  volume: number | null,
+  tradable: number,
+];
+
+describe.skipIf(!pythonHas("pandas", "polars", "pyarrow"))("pandas and polars read", () => {
+  const its = marketLake();
+  let found: Readonly<Record<string, Readonly<Record<"pandas" | "polars", readonly Row[]>>>>;
+  beforeAll(async () => {
+    const folders: Record<string, string> = {};
+    for (const format of [...WIDE, ...LONG])
+      folders[format] = await its.build({ name: format, format, universe: SYMBOLS, from: FROM });
+    for (const format of MINUTES)
+      folders[`${format}/1m`] = await its.build({
+        name: `${format}-minutes`,
+        format,
+        universe: MINUTE_SYMBOLS,
+        from: "2026-11-19",
+        period: "1m",
+      });
+    found = runPython("read_panels.py", JSON.stringify(folders)) as typeof found;
+  });
+
+  /** What SQL has on every label; `isWithin` where a symbol's first and last bar lie around it. */
+  async function rowsOf(
+    labels: string,
+    bars: string,
+    symbols: readonly string[],
+  ): Promise<{ row: Row; isWithin: boolean }[]> {
+    const rows = await its.session.json<{
+      symbol: string;
+      label: string;
+      close: number | null;
+      volume: number | null;
+      tradable: number;
+      within: boolean;
+    }>(`WITH labels AS (${labels}), bars AS (${bars})
+      SELECT s.symbol, text AS label, close, CAST(volume AS DOUBLE) AS volume, coalesce(tradable, false)::INTEGER AS tradable,
+        label BETWEEN first AND last AS within
+      FROM (SELECT symbol, min(label) AS first, max(label) AS last FROM bars WHERE shares > 0 GROUP BY symbol) AS s
+      CROSS JOIN labels
+      LEFT JOIN (FROM bars WHERE shares > 0) AS b USING (symbol, label)
+      WHERE symbol IN (${symbols.map((symbol) => `'${symbol}'`).join()}) ORDER BY symbol, label`);
+    return rows.map(({ symbol, label, close, volume, tradable, within }) => ({
+      row: [symbol, label, close, volume, tradable],
+      isWithin: within,
+    }));
+  }
+
+  const days = () =>
+    rowsOf(
+      `SELECT trade_date AS label, trade_date::VARCHAR AS text FROM raw.trading_days WHERE region = 'CN' AND trade_date >= DATE '${FROM}'`,
+      `SELECT a.symbol, a.trade_date AS label, close, volume, shares, tradable FROM adjusted('1d', 'backward') AS a
+       LEFT JOIN (SELECT symbol, trade_date, tradable FROM daily_status) USING (symbol, trade_date) WHERE trade_date >= DATE '${FROM}'`,
+      SYMBOLS,
+    );
+
+  test.each(WIDE)("%s: NaN on every session without a bar", async (format) => {
+    const expected = await days();
+    expect(expected.some(({ row, isWithin }) => isWithin && row[2] === null)).toBe(true);
+    expect(expected.some(({ isWithin }) => !isWithin)).toBe(true);
+    expect(found[format]?.pandas).toEqual(expected.map(({ row }) => row));
+    expect(found[format]?.polars).toEqual(expected.map(({ row }) => row));
+  });
+
+  test.each(LONG)("%s: a row on every session from the first bar to the last", async (format) => {
+    const expected = (await days()).filter(({ isWithin }) => isWithin).map(({ row }) => row);
+    expect(found[format]?.pandas).toEqual(expected);
+    expect(found[format]?.polars).toEqual(expected);
+  });
+
+  test.each(MINUTES)("%s of minutes, in UTC", async (format) => {
+    const expected = await rowsOf(
+      `SELECT DISTINCT "timestamp" AS label, strftime("timestamp", '%Y-%m-%d %H:%M') AS text FROM bars_1m`,
+      `SELECT symbol, "timestamp" AS label, close, volume, shares, true AS tradable FROM adjusted('1m', 'backward')`,
+      MINUTE_SYMBOLS,
+    );
+    const isWide = format.startsWith("wide");
+    // What stands at a limit within the day is for the masks' own tests.
+    const withoutMasks = (rows: readonly Row[] | undefined) => rows?.map((row) => row.slice(0, 4));
+    const rows = withoutMasks(expected.filter(({ isWithin }) => isWide || isWithin).map(({ row }) => row));
+    expect(withoutMasks(found[`${format}/1m`]?.pandas)).toEqual(rows);
+    expect(withoutMasks(found[`${format}/1m`]?.polars)).toEqual(rows);
+  });
+});
