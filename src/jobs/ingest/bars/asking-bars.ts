@@ -1,0 +1,298 @@
+import { isTooManySymbols } from "../../../client/response-error.js";
+import type { TimeRange } from "../../../core/time.js";
+import type { Lease } from "../../../lake/requests/request-leases.js";
+import type { Region } from "../../../market/regions.js";
+import { AbsentSymbols } from "../../../plan/absence/absent-symbols.js";
+import { judgeResponse, type ResponseVerdict } from "../../../plan/absence/judge-response.js";
+import {
+  nextFollowUps,
+  type Page,
+  type PossibleGap,
+  type Verdict,
+} from "../../../plan/absence/older-bars.js";
+import { ASSUMED_CAP } from "../../../plan/absence/row-cap.js";
+import { barsPerDay, expectedBars, type RequestUnit } from "../../../plan/request-units.js";
+import { type DecodedKlines, decodeKlines } from "../../../wire/decode/decode-klines.js";
+import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
+import type { KlineColumns } from "../../../wire/kline-columns.js";
+import { ClosedRanges } from "../../ledger/closed-ranges.js";
+import { RecentWindows } from "../../ledger/recent-windows.js";
+import { enterAbsences, type Leftovers } from "../../run/leftovers.js";
+import type { Run } from "../../run/run.js";
+import type { SharedAsking } from "../ask-beside-others.js";
+import { askEach, CONCURRENCY } from "../ask-each.js";
+import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarRequests } from "./bars-demand.js";
+import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
+import { LandingBars } from "./landing-bars.js";
+import { MinuteRegions } from "./minute-regions.js";
+
+/** Most planned bars of the requests in flight together: their columns are in memory. */
+const BARS_IN_FLIGHT = 2_000_000;
+
+/** Sends the requests of one demand. It is a class because a response can change the next plan. */
+export class AskingBars {
+  readonly table;
+  readonly landing: LandingBars;
+  readonly #run: Run;
+  readonly #demand: BarsDemand;
+  readonly #facts: PlanFacts;
+  readonly #cap;
+  /** Whether a response has changed the facts of the plan. */
+  #isStale = false;
+  #hasMeasured = false;
+  /** Beginnings of windows that still need a request. */
+  #gaps: PossibleGap[] = [];
+  /** Whether a response that seems to be cut was examined in this plan; further ones wait until the plan ends. */
+  #hasProbed = false;
+  readonly #recent: RecentWindows;
+  /** Symbols without any bars in a response. */
+  readonly #absent = new AbsentSymbols();
+  readonly #minutes: MinuteRegions;
+  readonly #closed = new ClosedRanges();
+  /** Responses that are known to be cut or to be whole. */
+  readonly #shown = new Set<string>();
+  readonly #sharing: SharedAsking;
+  /** Windows with a full response, by symbol; `#facts.covered` also has windows that failed or have a gap. */
+  readonly #answered: Map<string, TimeRange[]>;
+
+  constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
+    this.#sharing = sharing;
+    this.#answered = new Map(facts.covered);
+    this.table = barsTable(demand.period);
+    this.landing = new LandingBars(run, this.table);
+    this.#run = run;
+    this.#demand = demand;
+    this.#minutes = new MinuteRegions(demand.period);
+    this.#facts = facts;
+    this.#cap = run.context.limits.rowCap(demand.period);
+    this.#recent = new RecentWindows(lookbackStart(run.context.startedAt, demand.lookbackDays));
+  }
+
+  /** Plans, and sends requests until the plan is done or stale. @returns whether there may be more. */
+  async askPlanned(): Promise<boolean> {
+    const [run, { period }] = [this.#run, this.#demand];
+    this.#sharing.planned();
+    const planned = planBarRequests(this.#demand, this.#facts, {
+      rowCap: this.#cap.known ?? LIMITS.maxCount,
+      symbolsPerRequest: run.context.limits.symbolsPerRequest("klines"),
+    });
+    // One response shows whether the service keeps to the documented cap: the other requests wait for it.
+    const measures =
+      !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
+    this.#hasMeasured = true;
+    this.#hasProbed = false;
+    const units = measures ? planned.slice(0, 1) : planned;
+    if (units.length === 0) return false;
+    run.progress.replan(this.table.name, planned.length);
+    this.#isStale = measures;
+    const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
+    const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_IN_FLIGHT / largest)));
+    await askEach(run.requests, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
+    await this.#lookAgain(concurrency);
+    if (!this.#sharing.isElsewhere || run.requests.isHalted(this.table.name)) return this.#isStale;
+    // Another run may wait for these leases: the ledger must have the requests before they are released.
+    await this.landing.finish();
+    await enterAbsences(run, this.#demand, this.leftovers);
+    await this.#sharing.release();
+    await this.#sharing.waitForOthers();
+    this.#hasMeasured &&= !measures;
+    return true;
+  }
+
+  *#untilStale(units: readonly RequestUnit[]): Generator<RequestUnit> {
+    const measuring = this.#isStale;
+    for (const unit of units) {
+      if (this.#run.requests.isHalted(this.table.name) || (this.#isStale && !measuring)) return;
+      yield unit;
+    }
+  }
+
+  /** Requests a unit unless another run does. The first response that seems to be cut is examined at once: the plan needs it. */
+  async #askUnit(unit: RequestUnit): Promise<void> {
+    const run = this.#run;
+    const lease = await this.#sharing.lease(this.table.name, unit);
+    this.#isStale ||= this.#sharing.hasNews;
+    if (lease === undefined) return;
+    run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
+    try {
+      await this.#askPage(unit, lease);
+    } finally {
+      if (this.#gaps.length > 0 || !this.#absent.isEmpty) this.#sharing.keep(lease);
+      else await lease.release();
+    }
+    const urgent = this.#gaps.filter((gap) => gap.isUrgent && !this.#closed.explains(gap));
+    if (this.#hasProbed || this.#isStale || urgent.length === 0) return;
+    this.#hasProbed = true;
+    const { followUps } = nextFollowUps(urgent, run.context.limits.symbolsPerRequest("klines"));
+    await this.#followUp(followUps[0] as Page);
+  }
+
+  /** Requests older bars and absent symbols until every beginning is settled and every absence confirmed. */
+  async #lookAgain(concurrency: number): Promise<void> {
+    const run = this.#run;
+    while ((this.#gaps.length > 0 || !this.#absent.isEmpty) && !run.requests.isHalted(this.table.name)) {
+      this.#settleClosed();
+      const size = run.context.limits.symbolsPerRequest("klines");
+      const isProbed = (region: Region): boolean => this.#minutes.mayLack(region);
+      const followUps = [
+        ...nextFollowUps(this.#gaps, size).followUps,
+        ...this.#absent.takeFollowUps(size, isProbed),
+      ];
+      await askEach(run.requests, followUps, (followUp) => this.#followUp(followUp), concurrency);
+    }
+  }
+
+  async #followUp(followUp: Page): Promise<void> {
+    if (this.#run.requests.isHalted(this.table.name)) return;
+    this.#gaps = this.#gaps.filter((gap) => followUp.gaps?.get(gap.symbol) !== gap);
+    this.#run.progress.plan(this.table.name, 1);
+    await this.#askPage(followUp, this.#sharing.kept);
+  }
+
+  /** Requests a page, and passes the response to the landing, which keeps the lease until it has landed. */
+  async #askPage(page: Page, lease: Lease): Promise<void> {
+    const { symbols, window, region } = page;
+    const [{ period }, run] = [this.#demand, this.#run];
+    let isTooLarge = false;
+    const got = await run.requests.ask(
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
+      {
+        dataset: this.table.name,
+        symbols,
+        window,
+        finalEnd: run.context.finalEnds[region],
+        bars: this.#days(page) * symbols.length * barsPerDay(region, period),
+      },
+      async (body, source) => {
+        const response = await decodeKlines(body, expectationOf(page), run.buffers);
+        return judgedResponse(page, response, this.#judge(page, response, source));
+      },
+      (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
+    );
+    if (got === undefined) this.#giveUp(page, isTooLarge);
+    else {
+      const { response, verdict } = got.value;
+      this.#takeVerdict(page, verdict, response.columns);
+      this.#run.log.completeness.received(this.table.name, response.columns.rows);
+      await this.landing.take(got, lease);
+    }
+  }
+
+  /** After an error: a page with too many symbols is requested again in parts, any other is left to the next run. */
+  #giveUp(page: Page, isTooLarge: boolean): void {
+    const { region, symbols, window } = page;
+    if (!isTooLarge) {
+      this.#settle(symbols, window);
+      this.#absent.drop(page);
+      this.#countAsked(page);
+    } else if (page.gaps !== undefined) this.#gaps.push(...page.gaps.values());
+    else if (page.again === "all") this.#absent.add({ region, window, symbols }, true);
+  }
+
+  #takeVerdict(page: Page, verdict: ResponseVerdict, columns: KlineColumns): void {
+    const { region, window } = page;
+    for (const part of verdict.settled) {
+      this.#settle(part.symbols, part.window);
+      this.#settle(part.symbols, part.window, this.#answered);
+    }
+    for (const { symbol, window: left } of verdict.abandoned) this.#settle([symbol], left);
+    this.#settle([...verdict.absence.unconfirmed, ...verdict.lost.map(({ symbol }) => symbol)], window);
+    this.#gaps.push(...verdict.gaps);
+    this.#learn(page, verdict);
+    this.#takeAbsence(page, verdict);
+    this.#countAsked(page, verdict.sessions);
+    if (this.#demand.lookbackDays) this.#recent.add(verdict, columns);
+    this.#run.log.completeness.judged(this.table.name, page, verdict);
+    if (verdict.present.length > 0) this.#minutes.came(region);
+  }
+
+  /** Schedules a second request for absent symbols, and records those that are absent again. */
+  #takeAbsence(page: Page, { absence, present }: ResponseVerdict): void {
+    const { region, window, again } = page;
+    const [group, isBarren] = [{ region, window, symbols: absence.unconfirmed }, present.length === 0];
+    if (again === "some") this.#absent.seen(page, new Set(present));
+    if (again === "some" && isBarren && this.#minutes.mayLack(region)) {
+      this.#minutes.didNotCome(region);
+      this.#absent.closeRegion(region);
+    }
+    if (group.symbols.length === 0) return;
+    if (again !== undefined || (isBarren && this.#minutes.lack(region))) this.#absent.addUnseen(group);
+    else this.#absent.add(group, !isBarren);
+  }
+
+  /** Counts the requested symbols and sessions of the plan; follow-up requests ask for nothing else. */
+  #countAsked({ region, symbols, window, gaps, again }: Page, sessions?: ReadonlyMap<string, number>): void {
+    if (gaps !== undefined || again !== undefined) return;
+    const days = this.#days({ region, window });
+    const total = symbols.reduce((sum, symbol) => sum + (sessions?.get(symbol) ?? days), 0);
+    this.#run.log.completeness.asked(this.table.name, symbols, total);
+  }
+
+  /** Trading days of a page's window. */
+  #days({ region, window }: Pick<Page, "region" | "window">): number {
+    return this.#facts.calendars.get(region)?.daysIn(window, this.#facts.now).length ?? 0;
+  }
+
+  /** What is explained and compared once everything has landed. */
+  get leftovers(): Leftovers {
+    return { table: this.table, facts: this.#facts, absent: this.#absent, recent: this.#recent };
+  }
+
+  /** Counts a window as requested: no later plan of this run has it. */
+  #settle(symbols: readonly string[], window: TimeRange, covered = this.#facts.covered): void {
+    for (const symbol of symbols) covered.set(symbol, [...(covered.get(symbol) ?? []), window]);
+  }
+
+  #judge(page: Page, response: DecodedKlines, source: string): ResponseVerdict {
+    const { calendars, now, listedAt } = this.#facts;
+    return judgeResponse(page, response, {
+      covered: this.#answered,
+      period: this.#demand.period,
+      calendar: calendars.get(page.region),
+      closed: this.#closed.of(page.region),
+      listedAt,
+      cap: this.#cap,
+      now,
+      source,
+    });
+  }
+
+  /** Learns from a follow-up request: a cap, or days on which a region did not trade. */
+  #learn(page: Page, verdict: Verdict): void {
+    const before = this.#cap.known;
+    for (const { source, rows, wasCut } of verdict.shown) {
+      const key = `${source} ${rows} ${wasCut}`;
+      if (!this.#shown.has(key)) this.#cap.learn(rows, wasCut);
+      this.#shown.add(key);
+    }
+    if (this.#cap.known !== undefined && this.#cap.known !== before) {
+      this.#isStale = true;
+      this.#run.context.limits.learnedCap(this.#demand.period, this.#cap.known);
+    }
+    this.#closed.learn(page, verdict);
+  }
+
+  /** Settles gaps in a time at which the region did not trade. */
+  #settleClosed(): void {
+    const settled = this.#gaps.filter((gap) => this.#closed.explains(gap));
+    this.#gaps = this.#gaps.filter((gap) => !this.#closed.explains(gap));
+    for (const { region, symbols, window } of nextFollowUps(settled, Number.POSITIVE_INFINITY).followUps) {
+      this.#settle(symbols, window);
+      this.#run.ledger.enterSettled({
+        endpoint: ENDPOINTS.klinesBatch,
+        dataset: this.table.name,
+        symbols,
+        window,
+        finalEnd: this.#run.context.finalEnds[region],
+      });
+    }
+  }
+
+  #takesFewer(error: Error, symbols: number): boolean {
+    if (symbols <= 1) return false;
+    this.#run.context.limits.learnedTooMany("klines", error, symbols);
+    this.#isStale = true;
+    this.#hasMeasured = false;
+    return true;
+  }
+}
