@@ -28,6 +28,11 @@ export function pickCases(total: number, count: number, pinned: readonly number[
   return [...picked].sort((a, b) => a - b);
 }
 
+/** Picks some of a list, in its order, as {@link pickCases} does. */
+export function pickFrom<T>(list: readonly T[], count: number, pinned: readonly number[] = []): T[] {
+  return pickCases(list.length, count, pinned).map((n) => list[n] as T);
+}
+
 function stepOf(total: number): number {
   const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b));
   let step = Math.max(1, Math.floor(total * 0.618));

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { cases, pickFrom } from "../sweep.js";
 import { MAIN, runCli } from "./run-cli.js";
 import { hasTerminal, runInTerminal } from "./shell/terminal.js";
 
@@ -85,7 +86,11 @@ describe("a result", () => {
 
   test("that fails midway does not look whole on standard output", async () => {
     const { folder } = place();
-    for (const format of ["arrow", "csv", "json", "markdown"]) {
+    for (const format of pickFrom(
+      ["arrow", "csv", "json", "markdown"],
+      cases({ few: 2, more: 4, all: 4 }),
+      [0],
+    )) {
       const lake = ["--lake", join(folder, "lake")];
       const child = spawn(process.execPath, [MAIN, "sql", FAILS_LATE, "--format", format, ...lake]);
       const [pieces, errors]: [Buffer[], Buffer[]] = [[], []];
@@ -102,7 +107,10 @@ describe("a result", () => {
 
   test("replaces a file only when it is whole", async () => {
     const { folder, sql } = place();
-    for (const format of ["csv", "json", "parquet", "arrow", "markdown"]) {
+    for (const format of pickFrom(
+      ["csv", "json", "parquet", "arrow", "markdown"],
+      cases({ few: 2, more: 5, all: 5 }),
+    )) {
       const file = join(folder, `old.${format}`);
       writeFileSync(file, "precious");
       const { code, stderr } = await sql(FAILS_LATE, "--format", format, "-o", file);

@@ -2,9 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { SWEEP } from "../sweep.js";
 import { runCli, runProcess } from "./run-cli.js";
 
-test("sim, serve, run, status and sql, as a user types them", async () => {
+test.skipIf(SWEEP === "few")("sim, serve, run, status and sql, as a user types them", async () => {
   const place = temporaryFolder();
   const served = join(place, "served");
   const lake = join(place, "lake");

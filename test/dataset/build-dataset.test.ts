@@ -95,7 +95,7 @@ describe("a dataset", () => {
     expect(appended.newRows).toBeGreaterThan(0);
   });
 
-  test("of minutes, and of a universe, likewise", async () => {
+  test.skipIf(SWEEP === "few")("of minutes, and of a universe, likewise", async () => {
     const folder = temporaryFolder();
     const all = Object.entries({
       qlibMinutes: { period: "1m", fields: ["close", "factor"], format: "qlib" },
@@ -129,7 +129,7 @@ describe("a dataset", () => {
     expect(now.tables).toEqual(was.tables);
   });
 
-  test("is sound until its files or its days change", async () => {
+  test.skipIf(SWEEP === "few")("is sound until its files or its days change", async () => {
     const folder = temporaryFolder();
     const lake = await lakeUntil(join(folder, "lake"), MIDDLE, { minuteDays: 3 });
     const { folder: output } = await build(lake, { format: "qlib" });

@@ -23,6 +23,7 @@ import { startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { runCli } from "../cli/run-cli.js";
 import { land, openSession, T0, temporaryFolder, temporaryLake } from "../lake/temporary-lake.js";
+import { cases, pickFrom } from "../sweep.js";
 
 const DAY_2 = "2026-11-02T16:00:00Z";
 const DAY_3 = "2026-11-03T16:00:00Z";
@@ -87,7 +88,7 @@ const UNREADABLE: [string, (path: string) => unknown, RegExp][] = [
 
 if (!isRoot) UNREADABLE.push(["forbidden", (path) => chmodSync(path, 0), /is not readable/]);
 
-test.each(UNREADABLE)(
+test.each(pickFrom(UNREADABLE, cases({ few: 4, more: 8, all: 8 })))(
   "a live file that is %s: each use names table and file, nothing changes, and the copy heals it",
   async (_, damage, what) => {
     const { lake, session, file, path } = await twoFiles();
@@ -129,7 +130,7 @@ test.each(UNREADABLE)(
   },
 );
 
-test.each([0.2, 0.4, 0.6, 0.8])(
+test.each(pickFrom([0.2, 0.4, 0.6, 0.8], cases({ few: 2, more: 4, all: 4 })))(
   "a bit that flipped at %d of a live file is found, and no copy is made of its rows",
   async (where) => {
     const { lake, session, file, path } = await twoFiles();
@@ -228,7 +229,7 @@ const ENTRIES: [string, (path: string) => unknown, RegExp][] = [
 
 if (!isRoot) ENTRIES.push(["forbidden", (path) => chmodSync(path, 0), /is not readable: EACCES/]);
 
-test.each(ENTRIES)(
+test.each(pickFrom(ENTRIES, cases({ few: 3, more: 8, all: 8 })))(
   "a newest log entry that is %s is no older version: each use names it, and the copy heals it",
   async (_, damage, what) => {
     const { lake, session } = await twoFiles();

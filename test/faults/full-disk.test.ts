@@ -13,6 +13,7 @@ import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
 import { runCli, runProcess } from "../cli/run-cli.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { SWEEP } from "../sweep.js";
 
 const noLimits = process.platform === "win32";
 
@@ -91,7 +92,7 @@ test.skipIf(noLimits)("import: a log entry that cannot be written is no commit",
   await expectSound(lake);
 });
 
-test.skipIf(noLimits)(
+test.skipIf(noLimits || SWEEP === "few")(
   "import: views that cannot be written are distinguished from rows that landed",
   async () => {
     const folder = temporaryFolder();
@@ -113,7 +114,7 @@ test.skipIf(noLimits)(
   },
 );
 
-test.skipIf(noLimits)(
+test.skipIf(noLimits || SWEEP === "few")(
   "a merge and a compaction that cannot be written leave the versions and rows that were there",
   async () => {
     const folder = temporaryFolder();

@@ -8,6 +8,7 @@ import { optimize } from "../../src/lake/maintenance/optimize.js";
 import { publish } from "../../src/lake/publish.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { MAIN, runCli } from "../cli/run-cli.js";
+import { SWEEP } from "../sweep.js";
 import { addMinuteFiles } from "./many-files.js";
 import { land, openSession, temporaryFolder, temporaryLake } from "./temporary-lake.js";
 
@@ -131,32 +132,35 @@ test("the user's own SQL files run in each publish: they may read other files", 
 
 const canMount = spawnSync("unshare", ["-m", "true"]).status === 0;
 
-test.skipIf(!canMount)("a lake on a read-only mount is read by sql and status, and served", async () => {
-  const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
-  await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 10.25 }]);
-  await publish(lake);
-  const mount = join(temporaryFolder(), "mounted");
-  mkdirSync(mount);
-  const bound = `mount --bind "${lake.location}" "${mount}" && mount -o remount,bind,ro "${mount}"`;
-  // The original is not there any more, as in a container.
-  const script = `${bound} && mount -t tmpfs none "${lake.location}" && exec "$@"`;
-  const onMount = (...parameters: string[]): SpawnSyncReturns<string> => run(script, parameters);
-  const run = (shell: string, parameters: readonly string[]): SpawnSyncReturns<string> =>
-    spawnSync(
-      "unshare",
-      ["-m", "sh", "-c", shell, "sh", process.execPath, MAIN, ...parameters, "--lake", mount],
-      { encoding: "utf8", env: { ...process.env, NO_COLOR: "1", BARLAKE_SERVE_KEYS: "key" } },
+test.skipIf(!canMount || SWEEP === "few")(
+  "a lake on a read-only mount is read by sql and status, and served",
+  async () => {
+    const [lake, session] = [temporaryLake({ hasDatabase: true }), await openSession()];
+    await land(session, lake, BARS_1D, [{ at: "2024-01-01T16:00:00Z", close: 10.25 }]);
+    await publish(lake);
+    const mount = join(temporaryFolder(), "mounted");
+    mkdirSync(mount);
+    const bound = `mount --bind "${lake.location}" "${mount}" && mount -o remount,bind,ro "${mount}"`;
+    // The original is not there any more, as in a container.
+    const script = `${bound} && mount -t tmpfs none "${lake.location}" && exec "$@"`;
+    const onMount = (...parameters: string[]): SpawnSyncReturns<string> => run(script, parameters);
+    const run = (shell: string, parameters: readonly string[]): SpawnSyncReturns<string> =>
+      spawnSync(
+        "unshare",
+        ["-m", "sh", "-c", shell, "sh", process.execPath, MAIN, ...parameters, "--lake", mount],
+        { encoding: "utf8", env: { ...process.env, NO_COLOR: "1", BARLAKE_SERVE_KEYS: "key" } },
+      );
+    const shown = onMount("sql", "SELECT close FROM bars_1d", "--format", "csv");
+    expect(shown).toMatchObject({ status: 0, stdout: "close\n10.25\n" });
+    expect(shown.stderr).toMatch(
+      /^warning: lake\.duckdb was made for .*lake: other DuckDB clients that open it here read that folder \(this folder is read-only\)\n$/,
     );
-  const shown = onMount("sql", "SELECT close FROM bars_1d", "--format", "csv");
-  expect(shown).toMatchObject({ status: 0, stdout: "close\n10.25\n" });
-  expect(shown.stderr).toMatch(
-    /^warning: lake\.duckdb was made for .*lake: other DuckDB clients that open it here read that folder \(this folder is read-only\)\n$/,
-  );
-  expect(onMount("status", "--json").status).toBe(0);
-  expect(run(`${bound} && exec "$@"`, ["status", "--json"])).toMatchObject({ status: 0, stderr: "" });
-  const served = await served200(["-m", "sh", "-c", script, "sh", process.execPath, MAIN, "serve"], mount);
-  expect(served).toContain("10.25");
-});
+    expect(onMount("status", "--json").status).toBe(0);
+    expect(run(`${bound} && exec "$@"`, ["status", "--json"])).toMatchObject({ status: 0, stderr: "" });
+    const served = await served200(["-m", "sh", "-c", script, "sh", process.execPath, MAIN, "serve"], mount);
+    expect(served).toContain("10.25");
+  },
+);
 
 /** Starts a service of a lake, asks for its daily bars, and ends it. */
 async function served200(command: readonly string[], lake: string): Promise<string> {

@@ -9,6 +9,7 @@ import { regionOf } from "../../src/market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { type Klines, referenceKlines } from "../serve/reference-klines.js";
 import { type LandedBar, landRows, newLake } from "../serve/served-lake.js";
+import { cases, pickFrom } from "../sweep.js";
 import { fillSimulated } from "./simulated-lake.js";
 
 const COLUMNS = ["open", "high", "low", "close", "volume", "amount", "prev_close"] as const;
@@ -77,14 +78,15 @@ describe("bars of a simulated market", () => {
         amount, prev_close, open_interest, settlement_price, lot FROM raw.${table}
         WHERE symbol IN (${some.map((symbol) => `'${symbol}'`).join()}) ORDER BY ALL`);
     const [daily, minute] = [await landed("bars_1d"), await landed("bars_1m")];
-    for (const [period, adjust] of [
+    const kinds = [
       ["5m", "forward"],
       ["60m", "backward_additive"],
       ["1d", "forward"],
       ["1d", "forward_additive"],
       ["1w", "backward"],
       ["1Q", "forward"],
-    ] as const) {
+    ] as const;
+    for (const [period, adjust] of pickFrom(kinds, cases({ few: 3, more: 6, all: 6 }))) {
       for (const day of [undefined, asOf, "2026-01-15"]) {
         const call = `adjusted('${period}', '${adjust}'${day ? `, as_of := DATE '${day}'` : ""})`;
         const found = await klines(reader, call, some);

@@ -13,7 +13,7 @@ import { columnsOf } from "../any-kline-columns.js";
 const SYMBOLS = 10;
 const CHUNK_BYTES = 65_536;
 /** Bars after which the engine has compiled what decodes them: counted, as their time is the machine's. */
-const WARM_UP_BARS = 2_000_000;
+const WARM_UP_BARS = 1_000_000;
 const READINGS = 3;
 const [barsPerSymbol = 0] = process.argv.slice(2).map(Number);
 const pool = new KlineBufferPool();
