@@ -165,7 +165,7 @@ export class AskingBars {
       },
       async (body, source) => {
         const response = await decodeKlines(body, expectationOf(page), run.buffers);
-        return judgedResponse(page, response, this.#judge(page, response, source));
+        return judgedResponse(page, response, this.#judge(page, response, source), this.#answered);
       },
       (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
     );
@@ -235,7 +235,8 @@ export class AskingBars {
 
   /** What is explained and compared once everything has landed. */
   get leftovers(): Leftovers {
-    return { table: this.table, facts: this.#facts, absent: this.#absent, recent: this.#recent };
+    const [facts, absent, recent, answered] = [this.#facts, this.#absent, this.#recent, this.#answered];
+    return { table: this.table, facts, absent, recent, answered };
   }
 
   /** Counts a window as requested: no later plan of this run has it. */
