@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { messageOf, UsageError } from "../core/errors.js";
+import { releaseAfter } from "../core/release-after.js";
 import type { Clock } from "../core/time.js";
 import { type AcquireRule, acquireLease } from "../lease/acquire-lease.js";
 import type { Lease } from "../lease/leases.js";
@@ -81,10 +82,12 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
     },
   };
   const { lease, others } = await acquireLease(claims.leases, claim, rule, { clock, onRenewed: note });
-  const sentBefore = await claims.sentBefore(others, clock.now()).catch(async (error: unknown) => {
-    await lease.release();
-    throw error;
-  });
+  const sentBefore = await claims.sentBefore(others, clock.now()).catch((error: unknown) =>
+    releaseAfter(
+      (): Promise<never> => Promise.reject(error),
+      () => lease.release(),
+    ),
+  );
   const lost = new AbortController();
   const lose = (): void => lost.abort(taken(host));
   if (lease.lost.aborted) lose();
@@ -95,13 +98,11 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
     report: (sentLately) => {
       readSent = sentLately;
     },
-    release: async () => {
-      try {
-        await note(lease.id);
-      } finally {
-        await lease.release();
-      }
-    },
+    release: () =>
+      releaseAfter(
+        () => note(lease.id),
+        () => lease.release(),
+      ),
   };
 }
 

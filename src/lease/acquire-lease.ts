@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { releaseAfter } from "../core/release-after.js";
 import type { Clock } from "../core/time.js";
 import type { Lease, Leases, OwnLease, OwnLeaseOptions } from "./leases.js";
 
@@ -47,7 +48,7 @@ export async function acquireLease<T>(
   },
 ): Promise<Acquired<T>> {
   let lease: OwnLease | undefined;
-  try {
+  const acquire = async (): Promise<Acquired<T>> => {
     for (;;) {
       signal?.throwIfAborted();
       const others = await leases.others();
@@ -67,8 +68,14 @@ export async function acquireLease<T>(
       }
       await clock.sleep(randomInt(1, rule.pauseMs ?? MAX_PAUSE_MS), signal);
     }
-  } catch (error) {
-    await lease?.release();
-    throw error;
-  }
+  };
+  let isAcquired = false;
+  return releaseAfter(
+    async () => {
+      const acquired = await acquire();
+      isAcquired = true;
+      return acquired;
+    },
+    () => (isAcquired ? undefined : lease?.release()),
+  );
 }

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { releaseAfter } from "../core/release-after.js";
 import type { Clock } from "../core/time.js";
 import type { LeaseRecord, LeaseState, LeaseStore } from "./lease-store.js";
 import { type OwnLease, type OwnLeaseOptions, OwnLeases, RENEW_MS } from "./own-leases.js";
@@ -88,11 +89,12 @@ export class Leases<T> {
   ): Promise<OwnLease | undefined> {
     const own = await this.add(content, options);
     let isTaken = true;
-    try {
-      isTaken = (await this.others(conflicts)).length > 0;
-    } finally {
-      if (isTaken) await own.release();
-    }
+    await releaseAfter(
+      async () => {
+        isTaken = (await this.others(conflicts)).length > 0;
+      },
+      () => (isTaken ? own.release() : undefined),
+    );
     return isTaken ? undefined : own;
   }
 

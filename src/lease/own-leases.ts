@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { firstOf } from "../core/release-after.js";
 import { type Clock, ticksOf } from "../core/time.js";
 import type { LeaseState, LeaseStore } from "./lease-store.js";
 
@@ -90,8 +91,8 @@ export class OwnLeases {
   /** Releases every lease. @throws the first error, after all of them were tried. */
   async close(): Promise<void> {
     const released = await Promise.allSettled([...this.#own.keys()].map((id) => this.#release(id)));
-    const failed = released.find((one) => one.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
+    const errors = released.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+    if (errors.length > 0) throw firstOf(errors);
   }
 
   #register(text: string, { id = randomUUID(), state = "acquired", ...options }: OwnLeaseOptions): OwnRecord {

@@ -1,4 +1,5 @@
 import { systemClock } from "../../client/system-clock.js";
+import { releaseAfter } from "../../core/release-after.js";
 import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
 import { lastRuns } from "../../jobs/run/report/run-history.js";
 import { settleRun } from "../../jobs/run/report/run-outcome.js";
@@ -65,7 +66,7 @@ Examples:
         const previous =
           webhook === undefined ? undefined : (await lastRuns(lake, demand)).get(pipeline.name);
         const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
-        try {
+        const runOnce = async (): Promise<number> => {
           const onProgress = showRun(view);
           const waits = options.wait === true;
           const environment = { lake, client, limits, clock: systemClock, signal, onProgress, waits };
@@ -82,10 +83,12 @@ Examples:
             process.stderr.write(`${paint("yellow", "the webhook was not notified:")} ${fault}\n`);
           if (settled.kind === "threw") throw settled.error;
           return exitOfRun(settled.report.status);
-        } finally {
-          view?.stop();
-          await service.close();
-        }
+        };
+        return releaseAfter(
+          runOnce,
+          async () => view?.stop(),
+          () => service.close(),
+        );
       }),
     );
 }

@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
+import { releaseAfter } from "../../core/release-after.js";
 import { dailyScrub } from "../../jobs/maintenance/scrub-lake.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.js";
@@ -230,14 +231,16 @@ async function runOnce(
   const { client, limits, lost } = service;
   const signal = AbortSignal.any([ended, lost]);
   const view = progressView(pipeline.name);
-  try {
+  const run = async (): Promise<RunReport> => {
     const onProgress = showRun(view);
     const environment = { lake, client, limits, clock: systemClock, signal, onProgress, waits: true };
     const report = await runPipeline(pipeline, {}, environment);
     if (lost.aborted) throw lost.reason;
     return report;
-  } finally {
-    view.stop();
-    await service.close();
-  }
+  };
+  return releaseAfter(
+    run,
+    async () => view.stop(),
+    () => service.close(),
+  );
 }

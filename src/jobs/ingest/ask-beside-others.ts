@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { releaseAfter } from "../../core/release-after.js";
 import { unionRanges } from "../../core/time.js";
 import type { Lease, Subject } from "../../lake/requests/request-leases.js";
 import type { RequestUnit } from "../../plan/request-units.js";
@@ -80,7 +81,7 @@ export class SharedAsking {
   }
 
   /** Keeps a lease until {@link release}: its unit still needs another request. */
-  keep(lease: Lease): void {
+  async keep(lease: Lease): Promise<void> {
     this.#leases.push(lease);
   }
 
@@ -93,7 +94,7 @@ export class SharedAsking {
         return all;
       },
       async release() {
-        for (const lease of leases) await lease.release();
+        await releaseAfter(async () => {}, ...leases.map((lease) => () => lease.release()));
       },
     };
     return all;

@@ -1,4 +1,5 @@
 import pMap from "p-map";
+import { firstOf } from "../../core/release-after.js";
 import type { RequestSender } from "../run/request/request-sender.js";
 
 /** Most requests in flight. */
@@ -25,5 +26,5 @@ export async function askEach<T>(
     }
   };
   await pMap(subjects, askOne, { concurrency });
-  if (errors.length > 0) throw errors[0];
+  if (errors.length > 0) throw firstOf(errors);
 }

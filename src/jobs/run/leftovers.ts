@@ -1,3 +1,4 @@
+import type { TimeRange } from "../../core/time.js";
 import { INCOMPLETE } from "../../plan/absence/absence.js";
 import type { AbsentSymbols } from "../../plan/absence/absent-symbols.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -15,6 +16,8 @@ export interface Leftovers {
   /** Symbols without any bars in a response. */
   readonly absent: AbsentSymbols;
   readonly recent: RecentWindows;
+  /** Windows with a full response that settled them, by symbol. */
+  readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
 }
 
 /**
@@ -31,12 +34,12 @@ export async function explainLeftovers(run: Run, demand: BarsDemand, leftovers: 
 export async function enterAbsences(
   run: Run,
   { period }: BarsDemand,
-  { table, facts, absent }: Leftovers,
+  { table, facts, absent, answered }: Leftovers,
 ): Promise<void> {
   const { session, lake } = run.context;
   if (run.requests.isHalted(table.name)) return;
   const { calendars, listedAt, now } = facts;
-  const parts = { session, lake, table, period, calendars, listedAt, now };
+  const parts = { session, lake, table, period, calendars, listedAt, answered, now };
   const explained = await run.exclusive(() => explainAbsences(parts, absent.takeUnseen()));
   for (const { region, window, symbols, reason, days } of explained) {
     const finalEnd = run.context.finalEnds[region];

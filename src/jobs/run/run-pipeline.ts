@@ -4,6 +4,7 @@ import { format } from "date-fns/format";
 import { ClockAheadError } from "../../client/clock-ahead.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
+import { firstOf, releaseAfter } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
@@ -154,10 +155,11 @@ async function runLeased(
     await recoverResponses(run);
     await execute(run, pipeline, demandOf(pipeline, options));
   } catch (error) {
-    if (error instanceof UsageError) {
-      await closeRun(run);
-      throw error;
-    }
+    if (error instanceof UsageError)
+      return releaseAfter(
+        () => Promise.reject(error),
+        () => closeRun(run),
+      );
     if (!signal.aborted) failed = error;
   }
   try {
@@ -171,10 +173,12 @@ async function runLeased(
       log.changed(await changesOf(context, landed));
     }
   } catch (error) {
-    failed ??= error;
+    failed = failed === undefined ? error : firstOf([failed, error]);
     await record().catch(() => {});
   }
-  await closeRun(run);
+  await closeRun(run).catch((error: unknown) => {
+    failed = failed === undefined ? error : firstOf([failed, error]);
+  });
   if (failed !== undefined && !(failed instanceof BarlakeError)) throw failed;
   return { report: report(), failed };
 }

@@ -1,3 +1,4 @@
+import { releaseAfter } from "../../core/release-after.js";
 import { RequestLeases } from "../../lake/requests/request-leases.js";
 import { ResponseSpool } from "../../lake/requests/response-spool.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
@@ -44,12 +45,11 @@ export function openRun(parts: RunParts, onProgress: (progress: Progress) => voi
 }
 
 /** Closes the spool and the leases. Otherwise, in a long process such as a schedule, the run would count as alive. */
-export async function closeRun({ responses, leases }: Run): Promise<void> {
-  try {
-    await responses.close();
-  } finally {
-    await leases.close();
-  }
+export function closeRun({ responses, leases }: Run): Promise<void> {
+  return releaseAfter(
+    () => responses.close(),
+    () => leases.close(),
+  );
 }
 
 /** Makes a queue: each work starts when the one before has ended, also if that one failed. */

@@ -1,5 +1,6 @@
 import { klinesFromIpc } from "../../arrow/kline-ipc.js";
 import { messageOf } from "../../core/errors.js";
+import { laterErrors, releaseAfter } from "../../core/release-after.js";
 import { unlanded } from "../../lake/land/upsert.js";
 import { ResponseSpool, type SpooledResponse } from "../../lake/requests/response-spool.js";
 import { filteredBars } from "../../plan/filtered-bars.js";
@@ -24,13 +25,14 @@ import { laterResponses } from "./later-responses.js";
 export async function recoverResponses(run: Run): Promise<void> {
   const { lake, runId, clock } = run.context;
   for (const store of await ResponseSpool.takeOver(lake, runId, clock)) {
+    run.progress.doing("landing what an earlier run had received");
     try {
-      run.progress.doing("landing what an earlier run had received");
-      await recoverStore(run, store);
+      await releaseAfter(
+        () => recoverStore(run, store),
+        () => store.close(),
+      );
     } catch (error) {
-      fail(run, messageOf(error));
-    } finally {
-      await store.close();
+      for (const one of [error, ...laterErrors(error)]) fail(run, messageOf(one));
     }
   }
 }

@@ -8,7 +8,7 @@ import { upsert } from "../land/upsert.js";
 import { readHistory } from "../log/history.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import type { LostFile } from "./lost-files.js";
-import { damageOf } from "./verify-content.js";
+import { damageError, damageOf } from "./verify-content.js";
 
 /** What was taken from a copy. */
 export interface CopiedRows {
@@ -35,9 +35,13 @@ export async function copyLostRows(
 ): Promise<CopiedRows> {
   const copy = await from.snapshot(table);
   const files: DataFile[] = [];
-  for (const file of copy.files.values())
-    if (isSamePartition(lost.file, file) && (await damageOf(from, copy, file)) === undefined)
-      files.push(file);
+  for (const file of copy.files.values()) {
+    if (!isSamePartition(lost.file, file)) continue;
+    const damage = await damageOf(from, copy, file);
+    // The copy may have the rows: that they are not in it must be known before they are taken for lost.
+    if (damage?.kind === "unreadable") throw damageError(copy, file, damage);
+    if (damage === undefined) files.push(file);
+  }
   if (files.length === 0) return { rows: 0 };
   const current = await lake.snapshot(table);
   const key = table.key.map(ident).join(", ");

@@ -46,7 +46,7 @@ export async function damageOf(
     const what = `is not what was written: its hash is ${hash}, and its name says ${expected}`;
     return { kind: "damaged", what };
   } catch (cause) {
-    return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
+    return unreadable(cause);
   }
 }
 
@@ -77,7 +77,7 @@ export async function damageSinceVerified(
     if (damage === undefined) await tags.add(path, facts.tag).catch(() => {});
     return damage;
   } catch (cause) {
-    return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
+    return unreadable(cause);
   }
 }
 
@@ -88,7 +88,8 @@ const PARALLEL = 4;
  * Makes sure that live files are intact before rows are compared with theirs or copied from them. Otherwise a damaged
  * key counts as a different key, and a copy of damaged rows gets a hash that matches them and seems intact for ever.
  *
- * @throws {LakeError} for the first damaged file that this program wrote; files of other programs are not checked.
+ * @throws {LakeError} for the first file of this program that is damaged, or cannot be read; files of other programs
+ *   are not checked.
  */
 export async function verifyContent(
   lake: Lake,
@@ -101,17 +102,30 @@ export async function verifyContent(
     own,
     async (file) => {
       const damage = await damageSinceVerified(lake, snapshot, file);
-      if (damage !== undefined) throw damageError(snapshot, file, damage.what, damage.cause);
+      if (damage !== undefined) throw damageError(snapshot, file, damage);
     },
     { concurrency },
   );
 }
 
-function damageError({ table }: Snapshot, file: DataFile, what: string, cause?: unknown): LakeError {
-  return new LakeError(`table ${table.name}: ${file.path} ${what}`, {
-    hint: "restore it from a backup, or run barlake repair; barlake check --deep shows what else is damaged",
-    cause,
-  });
+const RESTORE =
+  "restore it from a backup, or run barlake repair; barlake check --deep shows what else is damaged";
+/** A file that cannot be read may be sound: it was not verified, and is not damaged by that. */
+const READ_AGAIN = `the file may be sound: make it readable for this process, and try again; otherwise ${RESTORE}`;
+
+/** The error of a live file that was not found to be what was written. */
+export function damageError(
+  { table }: Snapshot,
+  file: DataFile,
+  { kind, what, cause }: FileDamage,
+): LakeError {
+  const hint = kind === "unreadable" ? READ_AGAIN : RESTORE;
+  return new LakeError(`table ${table.name}: ${file.path} ${what}`, { hint, cause });
+}
+
+/** What is said of a file that could not be read while it was verified: it does not count as verified. */
+export function unreadable(cause: unknown): FileDamage {
+  return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
 }
 
 /** Verified live files, by lake: a file never changes once it has its name. */
@@ -152,10 +166,11 @@ export async function verifyFooterOnce(lake: Lake, snapshot: Snapshot, file: Dat
   if (digest === undefined || verified.has(path)) return;
   const read = (range: ByteRange): Promise<Buffer | undefined> => lake.readRange(snapshot, file, range);
   const isSound = await hasFooter(read, digest).catch((cause: unknown) => {
-    throw damageError(snapshot, file, `is not readable: ${messageOf(cause)}`, cause);
+    throw damageError(snapshot, file, unreadable(cause));
   });
-  if (isSound === undefined) throw damageError(snapshot, file, MISSING.what);
-  if (!isSound) throw damageError(snapshot, file, "is not what was written: its footer is damaged");
+  if (isSound === undefined) throw damageError(snapshot, file, MISSING);
+  const what = "is not what was written: its footer is damaged";
+  if (!isSound) throw damageError(snapshot, file, { kind: "damaged", what });
   verified.add(path);
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { systemClock } from "../../client/system-clock.js";
+import { releaseAfter } from "../../core/release-after.js";
 import { type Clock, DAY_MS } from "../../core/time.js";
 import { type AcquireRule, acquireLease } from "../../lease/acquire-lease.js";
 import { type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
@@ -152,12 +153,11 @@ export async function saveServiceLimits(
   now: number,
 ): Promise<void> {
   const turn = await turnToSave(storage);
-  try {
+  const save = async (): Promise<void> => {
     const file = merged((await readFile(storage, host)).file, keyId, learned, now);
     if (await turn.renew()) await storage.put(limitsPath(host), `${JSON.stringify(file, undefined, 2)}\n`);
-  } finally {
-    await turn.release();
-  }
+  };
+  await releaseAfter(save, () => turn.release());
 }
 
 /** The content of the file with what was learned now. */

@@ -1,5 +1,11 @@
-import { LakeError, messageOf } from "../../core/errors.js";
-import { damageOf, damageSinceVerified, type FileDamage } from "../../lake/files/verify-content.js";
+import { LakeError } from "../../core/errors.js";
+import {
+  damageError,
+  damageOf,
+  damageSinceVerified,
+  type FileDamage,
+  unreadable,
+} from "../../lake/files/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 
@@ -33,7 +39,8 @@ export class FileVerifier {
   /**
    * Verifies files that a request is about to read, one after another.
    *
-   * @throws {LakeError} for a file that is damaged and was not restored.
+   * @throws {LakeError} for a file that is damaged and was not restored, or that cannot be read now: the next request
+   *   verifies that one again.
    */
   async verify(snapshot: Snapshot, files: readonly DataFile[]): Promise<void> {
     for (const file of files) {
@@ -57,7 +64,7 @@ export class FileVerifier {
   /** Begins no further verification, and waits for the files that are being read. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(this.#known.values());
+    await Promise.allSettled(this.#known.values());
   }
 
   async #verifyOne(snapshot: Snapshot, file: DataFile): Promise<void> {
@@ -65,8 +72,13 @@ export class FileVerifier {
     const damage = await damageSinceVerified(this.#lake, snapshot, file).catch(unreadable);
     if (damage?.kind === "damaged") this.#found(snapshot, file, damage, stamp);
     // A missing file makes the request that reads it fail; it is verified once it is restored.
-    if (damage === undefined || damage.kind === "damaged") this.#seen.add(file);
-    else this.#known.delete(pathOf(snapshot, file));
+    if (damage === undefined || damage.kind === "damaged") {
+      this.#seen.add(file);
+      return;
+    }
+    this.#known.delete(pathOf(snapshot, file));
+    // A file that this process cannot read now is not verified, also if it can be read a moment later.
+    if (damage.kind === "unreadable") throw damageError(snapshot, file, damage);
   }
 
   #found(snapshot: Snapshot, file: DataFile, { what }: FileDamage, stamp: string): void {
@@ -91,10 +103,6 @@ export class FileVerifier {
     const found = await this.#lake.factsOf(snapshot, file).catch(() => undefined);
     return found?.tag ?? "";
   }
-}
-
-function unreadable(cause: unknown): FileDamage {
-  return { kind: "unreadable", what: `is not readable: ${messageOf(cause)}`, cause };
 }
 
 function pathOf({ table }: Snapshot, { path }: DataFile): string {

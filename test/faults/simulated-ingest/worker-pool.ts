@@ -1,5 +1,5 @@
 import { mkdir, symlink } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { startWorker, type WorkerProcess } from "../worker-process.js";
@@ -44,8 +44,10 @@ export async function openPool(folder: string, size: number): Promise<WorkerPool
 async function bundled(folder: string): Promise<string> {
   for (const name of ["node_modules", "sql", "package.json"])
     await symlink(join(ROOT, name), join(folder, name));
-  const outfile = join(folder, "dist", "faults", "worker.mjs");
-  await mkdir(join(folder, "dist", "faults"), { recursive: true });
+  // Modules look for the views three folders above their own, as in `dist/db/views`, and for package.json two above.
+  const outfile = join(folder, "dist", "faults", "worker", "worker.mjs");
+  await mkdir(dirname(outfile), { recursive: true });
+  await symlink(join(ROOT, "package.json"), join(folder, "dist", "package.json"));
   const require =
     'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
   await build({

@@ -1,4 +1,5 @@
 import { isTooManySymbols } from "../../../client/response-error.js";
+import { releaseAfter } from "../../../core/release-after.js";
 import type { TimeRange } from "../../../core/time.js";
 import type { Lease } from "../../../lake/requests/request-leases.js";
 import type { Region } from "../../../market/regions.js";
@@ -114,12 +115,10 @@ export class AskingBars {
     this.#isStale ||= this.#sharing.hasNews;
     if (lease === undefined) return;
     run.progress.doing(`${this.table.name} from ${new Date(unit.window.start).toISOString().slice(0, 10)}`);
-    try {
-      await this.#askPage(unit, lease);
-    } finally {
-      if (this.#gaps.length > 0 || !this.#absent.isEmpty) this.#sharing.keep(lease);
-      else await lease.release();
-    }
+    await releaseAfter(
+      () => this.#askPage(unit, lease),
+      () => (this.#gaps.length > 0 || !this.#absent.isEmpty ? this.#sharing.keep(lease) : lease.release()),
+    );
     const urgent = this.#gaps.filter((gap) => gap.isUrgent && !this.#closed.explains(gap));
     if (this.#hasProbed || this.#isStale || urgent.length === 0) return;
     this.#hasProbed = true;
@@ -165,7 +164,7 @@ export class AskingBars {
       },
       async (body, source) => {
         const response = await decodeKlines(body, expectationOf(page), run.buffers);
-        return judgedResponse(page, response, this.#judge(page, response, source));
+        return judgedResponse(page, response, this.#judge(page, response, source), this.#answered);
       },
       (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),
     );
@@ -235,7 +234,8 @@ export class AskingBars {
 
   /** What is explained and compared once everything has landed. */
   get leftovers(): Leftovers {
-    return { table: this.table, facts: this.#facts, absent: this.#absent, recent: this.#recent };
+    const [facts, absent, recent, answered] = [this.#facts, this.#absent, this.#recent, this.#answered];
+    return { table: this.table, facts, absent, recent, answered };
   }
 
   /** Counts a window as requested: no later plan of this run has it. */

@@ -1,4 +1,4 @@
-import { subtractRanges } from "../../../core/time.js";
+import { subtractRanges, type TimeRange } from "../../../core/time.js";
 import type { Session } from "../../../db/session/session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake } from "../../../lake/lake.js";
@@ -6,7 +6,7 @@ import { CALENDAR_SYMBOLS } from "../../../lake/land/trading-days.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import type { Region } from "../../../market/regions.js";
 import type { TradingCalendar } from "../../../market/trading-calendar.js";
-import { type AbsenceReason, explainAbsence } from "../../../plan/absence/absence.js";
+import { type AbsenceReason, ASKED_AGAIN_SOON, explainAbsence } from "../../../plan/absence/absence.js";
 import type { AbsentGroup } from "../../../plan/absence/absent-symbols.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { INSTRUMENTS } from "../../../schema/reference.js";
@@ -27,11 +27,17 @@ interface Parts {
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols were listed, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
+  /** Windows with a full response that settled them, by symbol. */
+  readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
-/** Explains, from what the lake knows, why symbols have no bars; bars that landed in this run count. */
+/**
+ * Explains, from what the lake knows, why symbols have no bars; bars that landed in this run count. The window of a
+ * request may contain time that earlier responses have settled for a symbol: a reason for which the window is requested
+ * again applies only to the rest.
+ */
 export async function explainAbsences(
   parts: Parts,
   groups: readonly AbsentGroup[],
@@ -43,15 +49,27 @@ export async function explainAbsences(
   const ended = await endedSymbols(parts, symbols);
   const before = await absentBefore(session, lake, table.name, symbols);
   const explained: ExplainedGroup[] = [];
+  const daysIn = (region: Region, window: TimeRange): number =>
+    calendars.get(region)?.daysIn(window, now).length ?? 0;
   for (const { region, window, symbols: own } of groups) {
-    const days = calendars.get(region)?.daysIn(window, now).length ?? 0;
+    const days = daysIn(region, window);
     const hasIndex = own.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol));
-    const byReason = new Map<AbsenceReason, string[]>();
+    const byReason = new Map<string, ExplainedGroup & { readonly symbols: string[] }>();
+    const add = (reason: AbsenceReason, symbol: string, windows: readonly TimeRange[]): void => {
+      for (const part of windows) {
+        const key = `${reason} ${part.start} ${part.end}`;
+        const known = byReason.get(key);
+        if (known !== undefined) known.symbols.push(symbol);
+        else
+          byReason.set(key, { region, window: part, symbols: [symbol], reason, days: daysIn(region, part) });
+      }
+    };
     for (const symbol of own) {
+      const news = subtractRanges(window, before.get(symbol) ?? []);
       const reason = explainAbsence({
         ...window,
         hasEnded: ended.has(symbol),
-        wasAbsent: subtractRanges(window, before.get(symbol) ?? []).length === 0,
+        wasAbsent: news.length === 0,
         lacksMinutes: period === "1m" && region !== "CN" && !firstOfRegion.has(region),
         firstBar: firstBars.get(symbol),
         firstOfRegion: firstOfRegion.get(region),
@@ -60,9 +78,20 @@ export async function explainAbsences(
         symbols: own.length,
         hasIndex,
       });
-      byReason.set(reason, [...(byReason.get(reason) ?? []), symbol]);
+      if (!ASKED_AGAIN_SOON.includes(reason)) {
+        add(reason, symbol, [window]);
+        continue;
+      }
+      // Only what nothing has settled becomes due again.
+      const answered = parts.answered.get(symbol) ?? [];
+      add("as_before", symbol, subtractRanges(window, news));
+      add(
+        reason,
+        symbol,
+        news.flatMap((part) => subtractRanges(part, answered)),
+      );
     }
-    for (const [reason, some] of byReason) explained.push({ region, window, symbols: some, reason, days });
+    explained.push(...byReason.values());
   }
   return explained;
 }

@@ -1,3 +1,4 @@
+import { releaseAfter } from "../../../core/release-after.js";
 import { landTradingDays } from "../../../lake/land/trading-days.js";
 import { BARS_1D } from "../../../schema/bars.js";
 import { explainLeftovers } from "../../run/leftovers.js";
@@ -15,14 +16,15 @@ import type { BarsDemand } from "./bars-demand.js";
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
   const { facts, sharing } = await SharedAsking.open(run, demand);
   const asking = new AskingBars(run, demand, facts, sharing);
-  try {
-    while (!run.requests.isHalted(asking.table.name) && (await asking.askPlanned()));
-    await asking.landing.finish();
-    await explainLeftovers(run, demand, asking.leftovers);
-  } finally {
-    await sharing.release();
-    await asking.landing.finish();
-  }
+  await releaseAfter(
+    async () => {
+      while (!run.requests.isHalted(asking.table.name) && (await asking.askPlanned()));
+      await asking.landing.finish();
+      await explainLeftovers(run, demand, asking.leftovers);
+    },
+    () => sharing.release(),
+    () => asking.landing.finish(),
+  );
   const { landed } = run.log.facts();
   const hasLanded = landed.some(({ table, inserted }) => table === BARS_1D.name && inserted > 0);
   if (hasLanded)

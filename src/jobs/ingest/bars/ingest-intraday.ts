@@ -1,3 +1,4 @@
+import { releaseAfter } from "../../../core/release-after.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
 import { finalEnd, sessionDates } from "../../../market/sessions.js";
@@ -28,7 +29,7 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
   run.progress.plan(BARS_1M.name, due.length);
   const known = new Set((await knownUniverses(run.context)).map(({ id }) => id));
   const landing = new LandingBars(run, BARS_1M);
-  try {
+  const ask = async (): Promise<void> => {
     for (const id of due) {
       if (run.requests.isHalted(BARS_1M.name)) break;
       run.progress.doing(`minutes of ${id}`);
@@ -47,9 +48,8 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       else if (cut === undefined) await landing.take(got);
       else await landing.take(failCut(run, id, cut, got));
     }
-  } finally {
-    await landing.finish();
-  }
+  };
+  await releaseAfter(ask, () => landing.finish());
   await run.ledger.land();
   await lease.release();
 }

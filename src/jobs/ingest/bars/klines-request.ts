@@ -1,4 +1,4 @@
-import type { TimeRange } from "../../../core/time.js";
+import { subtractRanges, type TimeRange } from "../../../core/time.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import type { Page } from "../../../plan/absence/older-bars.js";
@@ -31,13 +31,22 @@ export function received(response: DecodedKlines): Received & { readonly respons
   };
 }
 
-/** The requested windows that a response leaves open, as the ledger records them. */
-function holesOf({ window }: Page, { lost, abandoned }: ResponseVerdict): AbsentPart[] {
+/**
+ * The requested windows that a response leaves open, as the ledger records them. An abandoned gap may contain time that
+ * other responses have settled: it stays settled.
+ */
+function holesOf(
+  { window }: Page,
+  { lost, abandoned }: ResponseVerdict,
+  answered: ReadonlyMap<string, readonly TimeRange[]>,
+): AbsentPart[] {
   const symbols = lost.map(({ symbol }) => symbol);
   const setAside: AbsentPart[] = symbols.length > 0 ? [{ symbols, window, reason: "set_aside" }] : [];
-  const unexplained = abandoned.map((gap): AbsentPart => {
-    return { symbols: [gap.symbol], window: gap.window, reason: "unexplained" };
-  });
+  const unexplained = abandoned.flatMap((gap) =>
+    subtractRanges(gap.window, answered.get(gap.symbol) ?? []).map(
+      (left): AbsentPart => ({ symbols: [gap.symbol], window: left, reason: "unexplained" }),
+    ),
+  );
   return [...setAside, ...unexplained];
 }
 
@@ -68,14 +77,23 @@ export function expectationOf({ symbols, window }: Page) {
   return { shape: "map", symbols, window: { first: window.start, last: window.end - 1 } } as const;
 }
 
-/** A response as it is landed and recorded in the ledger. */
-export function judgedResponse(page: Page, response: DecodedKlines, verdict: ResponseVerdict) {
+/**
+ * A response as it is landed and recorded in the ledger.
+ *
+ * @param answered windows with a full response that settled them, by symbol.
+ */
+export function judgedResponse(
+  page: Page,
+  response: DecodedKlines,
+  verdict: ResponseVerdict,
+  answered: ReadonlyMap<string, readonly TimeRange[]>,
+) {
   return {
     ...received(barsToLand(page, response, verdict)),
     // Symbols of a follow-up request are known to have bars: a response without older bars does not make them absent.
     absent: page.gaps === undefined ? response.absent : [],
     verdict,
     parts: verdict.settled,
-    holes: holesOf(page, verdict),
+    holes: holesOf(page, verdict, answered),
   };
 }

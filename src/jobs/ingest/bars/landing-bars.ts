@@ -1,4 +1,5 @@
 import { klinesToIpcPieces } from "../../../arrow/kline-ipc.js";
+import { releaseAfter } from "../../../core/release-after.js";
 import type { TimeRange } from "../../../core/time.js";
 import { landKlines, setAsideBroken } from "../../../lake/land/land-klines.js";
 import type { Lease } from "../../../lake/requests/request-leases.js";
@@ -60,8 +61,10 @@ export class LandingBars {
       await this.#run.responses.store(cached.requestId, note, body);
     } catch (error) {
       this.#run.log.stopIfUnwritable(error);
-      await cached.lease?.release();
-      throw error;
+      return releaseAfter(
+        () => Promise.reject(error),
+        () => cached.lease?.release(),
+      );
     }
     this.#cached.push(cached);
     this.#bars += columns.rows;
@@ -99,12 +102,20 @@ export class LandingBars {
     } catch (error) {
       run.log.stopIfUnwritable(error);
       this.#failure = error;
-    } finally {
-      for (const { value, lease } of group) {
-        value.response[Symbol.dispose]();
-        await lease?.release();
-      }
     }
+    for (const { value } of group) value.response[Symbol.dispose]();
+    await releaseAfter(
+      async () => {
+        if (this.#failure !== undefined) throw this.#failure;
+      },
+      ...group.map(
+        ({ lease }) =>
+          () =>
+            lease?.release(),
+      ),
+    ).catch((error: unknown) => {
+      this.#failure = error;
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 import { subHours } from "date-fns/subHours";
 import { isTooManySymbols } from "../../../client/response-error.js";
 import type { ServiceError } from "../../../core/errors.js";
+import { releaseAfter } from "../../../core/release-after.js";
 import type { Region } from "../../../market/regions.js";
 import { inBatches } from "../../../plan/request-units.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../../schema/statements.js";
@@ -44,14 +45,15 @@ export async function ingestStatements(run: Run, demand: StatementsDemand): Prom
     const { columns } = await run.context.lake.snapshot(table);
     const fields = new StatementFields(table, columns);
     const landing = new LandingStatements(run, table, fields);
-    try {
-      const asking = new AskingStatements(run, { table, endpoint, fields, landing });
-      await askInBatches(run, due, table.name, (batch, heals) => asking.ask(batch, heals));
-      await asking.askAgain();
-    } finally {
-      await landing.finish();
-      await lease.release();
-    }
+    await releaseAfter(
+      async () => {
+        const asking = new AskingStatements(run, { table, endpoint, fields, landing });
+        await askInBatches(run, due, table.name, (batch, heals) => asking.ask(batch, heals));
+        await asking.askAgain();
+      },
+      () => landing.finish(),
+      () => lease.release(),
+    );
   }
 }
 
