@@ -76,10 +76,12 @@ function versionsSql(table: TableSchema, relation: string, { until, assumesRefer
   const group = FIRST_SEEN_BY.get(table);
   if (group === undefined) throw new Error(`table ${table.name} has no rule of what was visible`);
   const instant = instantSql(until);
-  const first = `min(valid_from) OVER (PARTITION BY ${ident(group)})`;
-  const assumed = assumesReference ? ` OR valid_from = ${first}` : "";
+  const isSeen = `valid_from <= ${instant}`;
+  const condition = assumesReference
+    ? `QUALIFY ${isSeen} OR valid_from = min(valid_from) OVER (PARTITION BY ${ident(group)})`
+    : `WHERE ${isSeen}`;
   return `SELECT * REPLACE (CASE WHEN valid_to > ${instant} THEN NULL ELSE valid_to END AS valid_to)
-    FROM (${relation}) QUALIFY valid_from <= ${instant}${assumed}`;
+    FROM (${relation}) ${condition}`;
 }
 
 /**

@@ -4,10 +4,12 @@ import { finalEnd } from "../../../src/market/sessions.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
+import type { KeyRing } from "../../../src/serve/keys/key-ring.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
 import { replayRange } from "../../../src/serve/replay/replay-range.js";
 import { cases, pickCases } from "../../sweep.js";
 import {
+  KEY,
   type LandedBar,
   landFinancials,
   landReference,
@@ -15,8 +17,10 @@ import {
   newLake,
   type Served,
   serve,
+  serveForTest,
 } from "../served-lake.js";
 import { handClock } from "../stream/hand-clock.js";
+import { openStream } from "../stream/stream-client.js";
 
 const MINUTE = 60_000;
 const DATES = ["2026-10-29", "2026-10-30", "2026-11-02", "2026-11-03"];
@@ -164,7 +168,14 @@ async function responses({ ask, post }: Served): Promise<Map<string, unknown>> {
 }
 
 /** A service that replays the whole lake; its time is held until it is set. */
-async function replayed(start: number, options: { readonly speed?: number; readonly assume?: boolean } = {}) {
+async function replayed(
+  start: number,
+  options: {
+    readonly speed?: number;
+    readonly assume?: boolean;
+    readonly callerOf?: KeyRing["callerOf"];
+  } = {},
+) {
   const clock = handClock(at("2026-12-01T00:00"));
   const { lake, remove } = newLake();
   onTestFinished(remove);
@@ -172,15 +183,22 @@ async function replayed(start: number, options: { readonly speed?: number; reado
   const { range, regions } = await replayRange(lake, {});
   const own = new ReplayClock(clock, range, { time: start, speed: options.speed ?? 0 });
   const replay = { clock: own, regions, assumesReference: options.assume ?? false };
-  const served = await serve(lake, { clock, replay });
+  const served = await serve(lake, {
+    clock,
+    replay,
+    ...(options.callerOf === undefined ? {} : { keys: { callerOf: options.callerOf } }),
+  });
   onTestFinished(() => served.service.close());
   return { ...served, replay: own, clock };
 }
 
-const rareInstants = ["2026-10-29T09:31", "2026-11-02T11:30", "2026-11-02T16:59", "2026-11-03T15:00"].map(at);
+/** In the middle of a day; after that its first minute, the last one of a day that is not final, and the last of all. */
+const rareInstants = ["2026-11-02T11:30", "2026-10-29T09:31", "2026-11-02T16:59", "2026-11-03T15:00"]
+  .slice(0, cases({ few: 1, more: 4, all: 4 }))
+  .map(at);
 /** Whole minutes of six days, from the first one on. */
 const MINUTES = 6 * 1440;
-const drawn = pickCases(MINUTES, cases({ few: 1, more: 20, all: 400 })).map(
+const drawn = pickCases(MINUTES, cases({ few: 0, more: 8, all: 100 })).map(
   (minute) => at("2026-10-29T00:00") + minute * MINUTE,
 );
 
@@ -201,4 +219,71 @@ test("every endpoint shows what a lake that ends there shows", { timeout: 120_00
       remove();
     }
   }
+});
+
+test("time and speed are set by a key that may, and each response says its time", async () => {
+  const { ask, post, clock } = await replayed(at("2026-11-02T13:00"), { speed: 60 });
+  const quote = async (): Promise<readonly unknown[]> => {
+    const { body, headers } = await ask<{ data: { last_price: number }[] }>("/v1/quotes?symbols=600000.SH");
+    return [body.data[0]?.last_price, headers.get("x-replay-time")];
+  };
+  expect(await quote()).toEqual([12.25, "2026-11-02T05:00:00.000Z"]);
+  clock.advance(1000);
+  expect(await quote()).toEqual([12.5, "2026-11-02T05:01:00.000Z"]);
+  const { status, body } = await post("/replay", { time: "2026-11-02T15:00", speed: 0 });
+  expect([status, body]).toEqual([
+    200,
+    {
+      data: {
+        time: at("2026-11-02T15:00"),
+        speed: 0,
+        start: at("2026-10-29T00:00"),
+        end: at("2026-11-04T00:00"),
+      },
+    },
+  ]);
+  clock.advance(60_000);
+  expect(await quote()).toEqual([12.75, "2026-11-02T07:00:00.000Z"]);
+  for (const wrong of [{}, { time: "2030-01-01" }, { time: "soon" }, { speed: -1 }, { pace: 1 }])
+    expect((await post("/replay", wrong)).status).toBe(400);
+  expect((await post<{ message: string }>("/replay", { time: "2030-01-01" })).body.message).toBe(
+    "time 2029-12-31T16:00:00.000Z is not in the lake, whose bars are from 2026-10-28T16:00:00.000Z to 2026-11-03T16:00:00.000Z",
+  );
+  expect((await ask<{ data: { speed: number } }>("/replay")).body.data.speed).toBe(0);
+});
+
+test("a key without the right may not set the time, and a service that does not replay has none", async () => {
+  const caller = { name: "reader" };
+  const { post } = await replayed(at("2026-11-02T13:00"), { callerOf: () => caller });
+  expect((await post<{ code: string }>("/replay", { speed: 0 })).body.code).toBe("FORBIDDEN");
+  const { ask } = await serveForTest(async () => {});
+  expect((await ask("/replay")).status).toBe(404);
+});
+
+test("reference data that was seen later is assumed only where that is asked for", async () => {
+  const before = at("2026-10-29T00:00");
+  const namesOf = async (assume: boolean): Promise<unknown> => {
+    const { ask, replay } = await replayed(before, { assume });
+    replay.set({ time: before });
+    return (await ask<{ data: { symbol: string }[] }>(`/v1/instruments?symbols=${ALL}`)).body.data.map(
+      ({ symbol }) => symbol,
+    );
+  };
+  expect(await namesOf(false)).toEqual(["600000.SH"]);
+  expect(await namesOf(true)).toEqual(SYMBOLS);
+});
+
+test("the stream pushes a quote when the replayed time passes its minute", async () => {
+  const { service, clock } = await replayed(at("2026-11-02T13:00"), { speed: 60 });
+  const client = await openStream(service.url, `/v1/ws/stream?api_key=${KEY}`);
+  onTestFinished(() => client.socket.terminate());
+  client.send({ op: "subscribe", channel: "quotes", symbols: ["600000.SH"] });
+  expect((await client.next()).total).toBe(1);
+  expect((await client.next()).data?.[0]).toMatchObject({ last_price: 12.25 });
+  await clock.sleeper();
+  clock.advance(1000);
+  expect((await client.next()).data?.[0]).toMatchObject({
+    last_price: 12.5,
+    timestamp: at("2026-11-02T13:01"),
+  });
 });
