@@ -20,6 +20,7 @@ interface AddOptions extends Options {
   readonly universes?: string[];
   readonly rpm?: number;
   readonly maxSymbols?: number;
+  readonly mayReplay?: boolean;
 }
 
 export function addKeys(cli: Cli): void {
@@ -46,13 +47,14 @@ export function addKeys(cli: Cli): void {
         wholeNumber,
       ),
     )
+    .option("--may-replay", "it may set the time and speed of serve --replay")
     .addOption(keysOption())
     .addOption(jsonOption())
     .addHelpText("after", EXAMPLES)
     .action((name: string, options: AddOptions) =>
       cli.action(async () => {
-        const { allow, universes, rpm, maxSymbols } = options;
-        const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm, maxSymbols };
+        const { allow, universes, rpm, maxSymbols, mayReplay } = options;
+        const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm, maxSymbols, mayReplay };
         const key = await addKey(options.keys, name, grant, systemClock.now());
         if (options.json) printJson({ name, key });
         else process.stdout.write(`${key}\nkeep it: ${options.keys} has only its hash\n`);
@@ -92,12 +94,13 @@ const EXAMPLES = `
 Examples:
   barlake keys add alice
   barlake keys add notebook --allow klines,reference --universes CN_ETF --rpm 60
+  barlake keys add teacher --may-replay
   barlake keys list
   barlake keys revoke alice`;
 
 function listText(keys: readonly KeyRecord[]): string {
   return table(
-    ["name", "id", "may ask for", "universes", "requests a minute", "symbols", "made", "state"],
+    ["name", "id", "may ask for", "universes", "requests a minute", "symbols", "may replay", "made", "state"],
     keys.map((key) => [
       key.name,
       key.id,
@@ -105,6 +108,7 @@ function listText(keys: readonly KeyRecord[]): string {
       key.universes?.join(" ") ?? "all",
       key.requestsPerMinute,
       key.maxSymbols,
+      key.mayReplay === true ? "yes" : "",
       key.createdAt.slice(0, 10),
       key.revokedAt === undefined
         ? paint("green", "valid")

@@ -3,10 +3,17 @@ import { InvalidArgumentError, Option } from "commander";
 import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
+import type { Lake } from "../../lake/lake.js";
+import { REGIONS } from "../../market/regions.js";
 import { splitList } from "../../market/symbol.js";
+import { offsetMs } from "../../market/zone-offset.js";
 import { startService } from "../../serve/http/service.js";
 import { KeyFile } from "../../serve/keys/key-file.js";
 import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
+import { REPLAY_PATH, type Replay } from "../../serve/replay/add-replay.js";
+import { instantText, MAX_SPEED, ReplayClock } from "../../serve/replay/replay-clock.js";
+import { replayRange } from "../../serve/replay/replay-range.js";
+import { parseReplayTime } from "../../serve/replay/replay-time.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { keysOption } from "../options/keys-option.js";
@@ -29,6 +36,9 @@ interface Options extends CommonOptions, PointInTimeOptions {
   readonly maxSymbols?: number;
   readonly cors?: string[];
   readonly verify: boolean;
+  readonly replay?: string;
+  readonly speed?: number;
+  readonly assumeReference?: boolean;
 }
 
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
@@ -58,6 +68,20 @@ export function addServe(cli: Cli): void {
         "origins whose pages may call the service from a browser, comma-separated; * is every one (default: none)",
       ).argParser(originsOf),
     )
+    .option(
+      "--replay <time>",
+      "serve the lake as it was seen then, with the clock running; without a zone, the time at the lake's exchanges",
+    )
+    .addOption(
+      new Option(
+        "--speed <n>",
+        `replayed seconds for each second, up to ${MAX_SPEED}; 0 holds the time (default: 1)`,
+      ).argParser(speedOf),
+    )
+    .option(
+      "--assume-reference",
+      "in a replay: instruments and universes that the lake first saw later were the same before",
+    )
     .addOption(asOf)
     .addOption(version)
     .addOption(lakeOption())
@@ -72,6 +96,8 @@ Examples:
   barlake serve
   barlake serve --as-of 2026-11-01
   barlake keys add alice --allow klines,reference --rpm 60
+  barlake serve --replay 2026-11-20T09:25 --speed 60
+  barlake serve --replay 2026-11-20T01:25Z --speed 0
   barlake serve --host 0.0.0.0 --port 8080
   barlake serve --cors https://research.example
   curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
@@ -84,6 +110,7 @@ Examples:
         });
         const lake = openLake(options);
         await reportMovedLake(lake);
+        const replay = await replayOf(lake, options);
         const service = await startService(lake, {
           host: options.host,
           port: options.port,
@@ -92,11 +119,13 @@ Examples:
           pointInTime: pointInTimeOf(options),
           logger,
           verify: options.verify,
+          ...(replay === undefined ? {} : { replay }),
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
           ...(options.maxSymbols === undefined ? {} : { maxSymbols: options.maxSymbols }),
           ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),
         });
         process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);
+        if (replay !== undefined) process.stdout.write(replayText(replay));
         if (own !== undefined) {
           process.stdout.write(`key for this run: ${own}\n\n`);
           process.stdout.write(`  curl -H "x-api-key: ${own}" "${service.url}/v1/exchanges"\n`);
@@ -112,6 +141,36 @@ Examples:
         return EXIT.done;
       }),
     );
+}
+
+/** The replay that the options ask for. @throws {UsageError} for a time that is not in the lake. */
+async function replayOf(lake: Lake, options: Options): Promise<Replay | undefined> {
+  const { replay: text, speed = 1, assumeReference = false } = options;
+  if (text === undefined) {
+    if (options.speed === undefined && !assumeReference) return undefined;
+    throw new UsageError("--speed and --assume-reference need --replay", {
+      hint: "add --replay 2026-11-20T09:25",
+    });
+  }
+  const { range, regions } = await replayRange(lake, pointInTimeOf(options));
+  const time = parseReplayTime(text, regions);
+  const clock = new ReplayClock(systemClock, range, { time, speed });
+  return { clock, regions, assumesReference: assumeReference };
+}
+
+function replayText({ clock, regions }: Replay): string {
+  const { time, speed } = clock.state;
+  const wall = (zone: string): string => new Date(time + offsetMs(zone, time)).toISOString().slice(0, 19);
+  const local = regions.map((region) => `${wall(REGIONS[region].zone)} in ${region}`).join(", ");
+  const pace = speed === 0 ? "held" : `at speed ${speed}`;
+  return `replaying ${instantText(time)} (${local}), ${pace}; POST ${REPLAY_PATH} sets time and speed\n`;
+}
+
+/** @throws {InvalidArgumentError} */
+function speedOf(text: string): number {
+  const speed = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (speed <= MAX_SPEED) return speed;
+  throw new InvalidArgumentError(`It is not a number from 0 to ${MAX_SPEED}.`);
 }
 
 /** @throws {InvalidArgumentError} for a text that is not an origin as a browser sends it. */

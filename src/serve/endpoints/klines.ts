@@ -3,13 +3,12 @@ import { REGIONS, type Region } from "../../market/regions.js";
 import { addDays, SESSION_HOURS } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf } from "../../market/zone.js";
-import { BARS_1M } from "../../schema/bars.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import { RequestError } from "../http/request-error.js";
 import { BLOCK_ROWS, isOneBlock, klineBlocks } from "../klines/kline-blocks.js";
-import { latestDays } from "../klines/latest-days.js";
+import type { DaysOf } from "../klines/latest-days.js";
 import { type KlinesRequest, readKlines } from "../klines/read-klines.js";
 import { ALL_TIME } from "../klines/requested-bars.js";
 import { seriesOf } from "../klines/series.js";
@@ -150,9 +149,8 @@ function known(runs: readonly KlineRun[], symbol: string): readonly KlineRun[] {
   throw new RequestError("SYMBOL_NOT_FOUND", `symbol ${JSON.stringify(symbol.slice(0, 64))} is not known`);
 }
 
-async function latestMinuteDays(view: LakeView): Promise<ReadonlyMap<Region, TimeRange>> {
-  const snapshot = await view.version.snapshot(BARS_1M);
-  if (snapshot.files.size === 0)
-    throw new RequestError("INTRADAY_UNAVAILABLE", "the lake has no minute bars");
-  return latestDays(view.version, snapshot);
+async function latestMinuteDays(view: LakeView): Promise<DaysOf> {
+  const days = await view.latestDays();
+  if (days.size === 0) throw new RequestError("INTRADAY_UNAVAILABLE", "the lake has no minute bars");
+  return days;
 }

@@ -4,13 +4,11 @@ import { type SessionStatus, sessionStatus } from "../../market/session-status.j
 import { closeMinute, finalEnd } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
-import { BARS_1M } from "../../schema/bars.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument, Quote } from "../../wire/resources.js";
 import { barsOf, type LastBar } from "../klines/last-bars.js";
-import { latestDays } from "../klines/latest-days.js";
 import { readKlines } from "../klines/read-klines.js";
 import { ALL_TIME } from "../klines/requested-bars.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "../klines/series.js";
@@ -23,12 +21,12 @@ import { type EndpointHandler, TextResponse } from "./response.js";
 const ROWS_OF_A_QUOTE = 100;
 
 /** `POST /v1/quotes`: made from each symbol's newest bars; a symbol without bars is left out. */
-export const serveQuotes: EndpointHandler = (view, { body, now }) =>
-  quotes(view, parseParameters(PARAMETERS.quotes, body), now);
+export const serveQuotes: EndpointHandler = (view, { body }) =>
+  quotes(view, parseParameters(PARAMETERS.quotes, body));
 
 /** `GET /v1/quotes` */
-export const serveQuotesOf: EndpointHandler = (view, { query, now }) =>
-  quotes(view, parseParameters(PARAMETERS.quotesOf, query), now);
+export const serveQuotesOf: EndpointHandler = (view, { query }) =>
+  quotes(view, parseParameters(PARAMETERS.quotesOf, query));
 
 async function quotes(
   view: LakeView,
@@ -36,28 +34,38 @@ async function quotes(
     readonly symbols?: readonly string[] | undefined;
     readonly universes?: readonly string[] | undefined;
   },
-  now: number,
 ): Promise<TextResponse> {
   const scope = await view.scope();
   scope.checkSymbols(asked.symbols ?? []);
   scope.checkUniverses(asked.universes ?? []);
-  const { instruments, members } = await view.reference();
+  const { members } = await view.reference();
   const listed = (asked.universes ?? []).flatMap((id) => members.get(id) ?? []);
   const symbols = [...new Set([...(asked.symbols ?? []), ...listed])];
+  return new TextResponse(`{"data":[${[...(await quoteTexts(view, symbols)).values()].join()}]}`);
+}
+
+/** The quote of each symbol, as JSON; a symbol without bars is left out. */
+export async function quoteTexts(
+  view: LakeView,
+  symbols: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { instruments } = await view.reference();
   await view.acquireMemory(symbols.length * ROWS_OF_A_QUOTE);
   const daily = await lastDailyBars(view, symbols);
   const minutes = await lastMinuteDays(view, symbols, daily);
-  const dates = new Dates(now, await view.calendars());
-  const texts = symbols.flatMap((symbol) => {
+  const dates = new Dates(view.now, await view.calendars());
+  const texts = new Map<string, string>();
+  for (const symbol of symbols) {
     const region = regionOf(symbol);
-    if (region === undefined) return [];
+    if (region === undefined) continue;
     const facts = quoteFacts(region, barsOfRun(daily, symbol), barsOfRun(minutes, symbol)[0], dates);
-    if (facts === undefined) return [];
+    if (facts === undefined) continue;
     const status = dates.statusOf(region);
     const isHalted = status !== "closed" && isSuspended(facts.bar) && dates.isToday(facts.timestamp, region);
-    return [quoteText(quoteOf(symbol, region, facts, instruments.get(symbol), isHalted ? "halted" : status))];
-  });
-  return new TextResponse(`{"data":[${texts.join()}]}`);
+    const session = isHalted ? "halted" : status;
+    texts.set(symbol, quoteText(quoteOf(symbol, region, facts, instruments.get(symbol), session)));
+  }
+  return texts;
 }
 
 type Runs = ReadonlyMap<string, KlineRun>;
@@ -85,7 +93,7 @@ async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promis
 
 /** The minutes of the latest day as one bar per symbol, for symbols whose newest daily bar is not of a later day. */
 async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
-  const days = await latestDays(view.version, await view.version.snapshot(BARS_1M));
+  const days = await view.latestDays();
   const rangeOf = (region: Region): TimeRange => days.get(region) ?? { start: 0, end: 0 };
   const outdated = symbols.filter((symbol) => {
     const region = regionOf(symbol);

@@ -10,8 +10,6 @@ interface Asked {
   readonly body: unknown;
   /** Parameters of the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
-  /** Epoch milliseconds. */
-  readonly now: number;
 }
 
 /** Bars that are not yet encoded as a body: all of them, or blocks of symbols that are read as the client reads. */

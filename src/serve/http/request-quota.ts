@@ -1,3 +1,6 @@
+import type { Caller } from "../keys/key-ring.js";
+import { RequestError } from "./request-error.js";
+
 /** Length of the quota's time window. */
 const MINUTE_MS = 60_000;
 
@@ -22,4 +25,23 @@ export function requestQuota(): RequestQuota {
       return leaves + MINUTE_MS - now;
     },
   };
+}
+
+/**
+ * Counts a request of a caller.
+ *
+ * @param permitted requests in any minute of a caller without a limit of its own. @default unlimited
+ * @throws {RequestError} RATE_LIMITED where the quota is used up.
+ */
+export function countRequest(
+  quota: RequestQuota,
+  caller: Caller,
+  now: number,
+  permitted: number | undefined,
+): void {
+  const most = caller.requestsPerMinute ?? permitted;
+  const waitMs = most === undefined ? 0 : quota.take(caller.name, now, most);
+  if (waitMs === 0) return;
+  const message = `more than ${most} requests in a minute; ask again in ${waitMs}ms`;
+  throw new RequestError("RATE_LIMITED", message, waitMs);
 }

@@ -29,7 +29,12 @@ export async function responseTag(
   const { method, group } = ENDPOINTS[name];
   if (method !== "GET" || group === "quotes") return undefined;
   const snapshots = await Promise.all(TABLES_OF[group].map((table) => version.snapshot(table)));
-  const parts = [url, universes === undefined ? null : [...universes].sort(), snapshots.map(stateOf)];
+  const parts = [
+    url,
+    universes === undefined ? null : [...universes].sort(),
+    snapshots.map(stateOf),
+    version.visibleUntil,
+  ];
   const digest = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
   return `"${digest.slice(0, 22)}"`;
 }

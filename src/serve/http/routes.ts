@@ -21,7 +21,8 @@ import {
 } from "../endpoints/reference.js";
 import type { EndpointHandler } from "../endpoints/response.js";
 import { serveBalanceSheet, serveCashFlow } from "../endpoints/statements.js";
-
+import { REPLAY_PATH } from "../replay/add-replay.js";
+import { STREAM_PATHS } from "../stream/stream-message.js";
 import { PUBLIC_PATHS } from "./public-pages.js";
 
 /** The handler of each endpoint. */
@@ -49,11 +50,15 @@ export const ENDPOINT_HANDLERS: Readonly<Record<EndpointName, EndpointHandler>> 
 
 const PUBLIC = [...PUBLIC_PATHS].map((path) => ({ method: "GET", path }));
 const DEPTH = DEPTH_PATHS.map((path) => ({ method: "GET", path }));
-const PATHS = [...Object.values(ENDPOINTS), ...DEPTH, ...PUBLIC].map(({ method, path }) => ({
-  method,
-  path,
-  pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`),
-}));
+const STREAMS = STREAM_PATHS.map((path) => ({ method: "GET", path }));
+const REPLAY = ["GET", "POST"].map((method) => ({ method, path: REPLAY_PATH }));
+const PATHS = [...Object.values(ENDPOINTS), ...DEPTH, ...PUBLIC, ...STREAMS, ...REPLAY].map(
+  ({ method, path }) => ({
+    method,
+    path,
+    pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`),
+  }),
+);
 
 /** The methods that a path supports; empty for an unknown path. Every path with GET has HEAD, too. */
 export function methodsOf(path: string): string[] {

@@ -6,6 +6,11 @@ export interface ServiceMetrics {
   /** Every metric in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
+  /** Counts the response to a handshake of the stream. */
+  countStream(endpoint: string, status: number): void;
+  openStream(): void;
+  /** @param quotes quotes that were pushed to the connection. */
+  closeStream(quotes: number): void;
 }
 
 /** Upper bounds of the duration histogram's buckets, in seconds. */
@@ -40,6 +45,16 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
     labelNames: ["endpoint"],
     registers,
   });
+  const streams = new Gauge({
+    name: "barlake_service_streams",
+    help: "Open WebSocket connections.",
+    registers,
+  });
+  const quotes = new Counter({
+    name: "barlake_service_stream_quotes_total",
+    help: "Quotes that were pushed over WebSocket connections that are closed.",
+    registers,
+  });
   const sentBefore = new WeakMap<object, number>();
   app.addHook("onRequest", async (request, reply) => {
     requestLifetime.inc();
@@ -53,5 +68,14 @@ export function serviceMetrics(app: FastifyInstance): ServiceMetrics {
     durations.observe({ endpoint }, reply.elapsedTime / 1000);
     sent.inc({ endpoint }, Math.max(0, request.socket.bytesWritten - (sentBefore.get(request) ?? 0)));
   });
-  return { contentType: registry.contentType, text: () => registry.metrics() };
+  return {
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    countStream: (endpoint, status) => requests.inc({ endpoint: `GET ${endpoint}`, status: String(status) }),
+    openStream: () => streams.inc(),
+    closeStream: (pushed) => {
+      streams.dec();
+      quotes.inc(pushed);
+    },
+  };
 }

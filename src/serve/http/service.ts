@@ -7,35 +7,30 @@ import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
-import {
-  API_KEY_HEADER,
-  DEPTH_PATHS,
-  ENDPOINTS,
-  type Endpoint,
-  type EndpointName,
-} from "../../wire/endpoints.js";
+import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
 import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
 import { LakeReader, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
+import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
+import type { Moment } from "../replay/moment.js";
+import { instantText } from "../replay/replay-clock.js";
+import { addStream } from "../stream/add-stream.js";
+import { streamOptions } from "../stream/stream-options.js";
 import { addCompression } from "./compression.js";
 import { addConnectionDraining } from "./connection-draining.js";
 import { addCors } from "./cors.js";
+import { addDepth } from "./depth.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { refusePath } from "./refuse-path.js";
 import { RequestError, responseOf } from "./request-error.js";
 import { bodyOf, requestLifetime } from "./request-lifetime.js";
-import { requestQuota } from "./request-quota.js";
+import { countRequest, requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
 import { ENDPOINT_HANDLERS } from "./routes.js";
+import type { ServiceLogger } from "./service-logger.js";
 import { serviceMetrics } from "./service-metrics.js";
-
-/** The service's log; a pino logger fits. */
-export interface ServiceLogger {
-  info(facts: object, message: string): void;
-  error(facts: object, message: string): void;
-}
 
 export interface ServiceOptions {
   /** @default "127.0.0.1" */
@@ -44,7 +39,10 @@ export interface ServiceOptions {
   readonly port: number;
   /** Keys that requests may carry in `x-api-key`. */
   readonly keys: KeyRing;
-  readonly clock: Pick<Clock, "now">;
+  /** The time of limits and, unless the lake is replayed, of responses. `sleep` is by default that of the machine. */
+  readonly clock: Pick<Clock, "now"> & Partial<Clock>;
+  /** Serves the lake as it was seen at the time of a clock. @default the newest state */
+  readonly replay?: Replay;
   /** Serves the lake as of this point in time. @default the newest version at each request */
   readonly pointInTime?: PointInTime;
   /** @default none */
@@ -99,12 +97,13 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
   });
   const onDamage = (err: unknown): void =>
     options.logger?.error({ err }, "a data file is damaged: requests that need it fail from now on");
-  const reader = new LakeReader(
-    lake,
-    pool,
-    options.pointInTime ?? {},
-    options.verify === false ? undefined : onDamage,
-  );
+  const { replay, clock } = options;
+  const reader = new LakeReader(lake, pool, {
+    momentOf: (): Moment => replay?.clock.moment() ?? { now: clock.now(), visibleUntil: undefined },
+    pointInTime: options.pointInTime ?? {},
+    onDamage: options.verify === false ? undefined : onDamage,
+    assumesReference: replay?.assumesReference,
+  });
   let app: FastifyInstance;
   try {
     app = await makeApp(reader, options);
@@ -161,22 +160,29 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
   const budgets = new MemoryBudgets();
   // Before the checks: a browser's preflight has no key, and a refusal too needs the headers to be readable there.
   await addCors(app, options.corsOrigins ?? []);
-  addChecks(app, options, callers);
+  const quota = requestQuota();
+  const takeQuota = (caller: Caller): void =>
+    countRequest(quota, caller, options.clock.now(), options.maxRequestsPerMinute);
+  addChecks(app, options, callers, takeQuota);
   addErrors(app, options);
   addConnectionDraining(app);
   addCompression(app);
-  addPublicPages(app, serviceMetrics(app));
+  const metrics = serviceMetrics(app);
+  addPublicPages(app, metrics);
+  addReplay(app, options.replay, (request) => callers.get(request));
+  addStream(app, { ...streamOptions(options), reader, budgets, metrics, takeQuota });
   for (const name of Object.keys(ENDPOINTS) as EndpointName[])
     addEndpoint(
       app,
       name,
-      async (request, reading) => {
+      async (request, reply, reading) => {
         const own = callers.get(request) as Caller;
         const caller = { ...own, maxSymbols: own.maxSymbols ?? options.maxSymbols };
         const { group, refusal }: Endpoint = ENDPOINTS[name];
         if (caller.allow?.has(group) === false)
           throw new RequestError(refusal ?? "FORBIDDEN", `${caller.name} may not ask for ${group}`);
         const view = reader.current({ caller, ...reading });
+        if (options.replay !== undefined) void reply.header(REPLAY_TIME_HEADER, instantText(view.now));
         const tag = await responseTag(name, request.url, caller, view.version);
         if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
           return { tag, response: undefined };
@@ -184,7 +190,6 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
           query: request.query,
           body: request.body,
           path: request.params as Record<string, string>,
-          now: options.clock.now(),
         });
         return { tag, response };
       },
@@ -207,7 +212,11 @@ interface TaggedResponse {
 function addEndpoint(
   app: FastifyInstance,
   name: EndpointName,
-  give: (request: FastifyRequest, reading: Omit<Reading, "caller">) => Promise<TaggedResponse>,
+  give: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    reading: Omit<Reading, "caller">,
+  ) => Promise<TaggedResponse>,
   {
     budgets,
     timeoutMs,
@@ -219,7 +228,7 @@ function addEndpoint(
     method,
     url: path,
     async handler(request, reply) {
-      const { tag, response } = await give(request, requestLifetime(reply.raw, budgets, timeoutMs));
+      const { tag, response } = await give(request, reply, requestLifetime(reply.raw, budgets, timeoutMs));
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
       if (response === undefined) return reply.code(304).send();
       const isStreamed = response instanceof KlineResponse || response instanceof StreamedResponse;
@@ -235,21 +244,13 @@ function addEndpoint(
   });
 }
 
-/** Order books: a lake has none, so that no key may ask for them. */
-function addDepth(app: FastifyInstance): void {
-  for (const url of DEPTH_PATHS)
-    app.get(url, async () => {
-      throw new RequestError("NO_DEPTH_PERMISSION", "a lake has no order books");
-    });
-}
-
 /** Adds the checks that every request must pass before its endpoint handles it. */
 function addChecks(
   app: FastifyInstance,
-  { keys, clock, maxRequestsPerMinute, logger }: ServiceOptions,
+  { keys, logger }: ServiceOptions,
   callers: Callers,
+  takeQuota: (caller: Caller) => void,
 ): void {
-  const quota = requestQuota();
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id);
     if (request.url.length > MAX_URL_LENGTH) {
@@ -265,12 +266,7 @@ function addChecks(
     if (caller === undefined)
       throw new RequestError("UNAUTHORIZED", `${API_KEY_HEADER} is missing or not a known key`);
     callers.set(request, caller);
-    const permitted = caller.requestsPerMinute ?? maxRequestsPerMinute;
-    const waitMs = permitted === undefined ? 0 : quota.take(caller.name, clock.now(), permitted);
-    if (waitMs > 0) {
-      const message = `more than ${permitted} requests in a minute; ask again in ${waitMs}ms`;
-      throw new RequestError("RATE_LIMITED", message, waitMs);
-    }
+    takeQuota(caller);
   });
   app.addHook("onResponse", async (request, reply) => {
     const { id: requestId, method } = request;

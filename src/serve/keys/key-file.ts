@@ -34,6 +34,8 @@ const keyRecord = z.strictObject({
   universes: z.array(z.string()).min(1).optional(),
   requestsPerMinute: z.int().positive().optional(),
   maxSymbols: z.int().positive().optional(),
+  /** Whether it may set the time of a replay. */
+  mayReplay: z.literal(true).optional(),
   createdAt: z.iso.datetime(),
   revokedAt: z.iso.datetime().optional(),
 });
@@ -48,6 +50,7 @@ export interface KeyGrant {
   readonly universes?: readonly string[] | undefined;
   readonly requestsPerMinute?: number | undefined;
   readonly maxSymbols?: number | undefined;
+  readonly mayReplay?: boolean | undefined;
 }
 
 /** Reads the keys of a file; a missing file has none. @throws {UsageError} where it is damaged. */
@@ -88,7 +91,7 @@ export async function addKey(path: string, name: string, grant: KeyGrant, now: n
     if (keys.some((key) => key.name === name && key.revokedAt === undefined)) {
       throw new UsageError(`key ${name} is there already`, { hint: "revoke it first, or take another name" });
     }
-    const { allow, universes, requestsPerMinute, maxSymbols } = grant;
+    const { allow, universes, requestsPerMinute, maxSymbols, mayReplay } = grant;
     const record: KeyRecord = {
       name,
       id,
@@ -98,6 +101,7 @@ export async function addKey(path: string, name: string, grant: KeyGrant, now: n
       ...(universes && { universes: [...universes] }),
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
       ...(maxSymbols !== undefined && { maxSymbols }),
+      ...(mayReplay === true && { mayReplay }),
       createdAt: new Date(now).toISOString(),
     };
     return [...keys, record];
@@ -187,13 +191,14 @@ export class KeyFile implements KeyRing {
 /** Compared with a key whose id is unknown, so that the check takes as long as for other keys. */
 const NOBODY = { salt: "00".repeat(16), hash: "00".repeat(32) };
 
-function callerOf({ name, allow, universes, requestsPerMinute, maxSymbols }: KeyRecord): Caller {
+function callerOf({ name, allow, universes, requestsPerMinute, maxSymbols, mayReplay }: KeyRecord): Caller {
   return {
     name,
     allow: allow && new Set(allow),
     universes: universes && new Set(universes),
     requestsPerMinute,
     maxSymbols,
+    mayReplay,
   };
 }
 

@@ -12,6 +12,8 @@ export interface Caller {
   readonly requestsPerMinute?: number | undefined;
   /** Most symbols of one request. @default the service's */
   readonly maxSymbols?: number | undefined;
+  /** Whether it may set the time of a replay. @default false */
+  readonly mayReplay?: boolean | undefined;
 }
 
 /** The keys that a service accepts. */
@@ -30,7 +32,7 @@ export function plainKeys(keys: readonly string[]): KeyRing {
     .filter((key) => key !== "")
     .map((key, index) => ({
       digest: digest(key),
-      caller: { name: `key ${index + 1}` },
+      caller: { name: `key ${index + 1}`, mayReplay: true },
     }));
   return {
     callerOf(key) {

@@ -5,6 +5,9 @@ import { dayRange } from "../../market/sessions.js";
 import { localDate } from "../../market/zone.js";
 import type { LakeVersion } from "../read/lake-version.js";
 
+/** The latest trading day of some regions: local midnight to midnight. */
+export type DaysOf = ReadonlyMap<Region, TimeRange>;
+
 /** The latest trading day of each region with bars in a table: local midnight to midnight. */
 export async function latestDays(version: LakeVersion, snapshot: Snapshot): Promise<Map<Region, TimeRange>> {
   const newest = new Map<Region, number>();

@@ -11,7 +11,6 @@ import { BARS_1D } from "../../schema/bars.js";
 import { NO_BARS } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
-import { versionsOf } from "../read/lake-version.js";
 import { landedSymbols } from "../read/landed-symbols.js";
 import { type BarRun, compacted, type KlineRows, runsOf } from "./bar-runs.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
@@ -19,6 +18,8 @@ import { lookBackRanges } from "./look-back.js";
 import { ALL_TIME, demandsOf } from "./requested-bars.js";
 import type { Series } from "./series.js";
 
+/** Days that are not final begin at most this long ago: a weekend, and the day before it until it is final. */
+const RUNNING_MS = 5 * DAY_MS;
 const NO_TIME: TimeRange = { start: 0, end: 0 };
 /** Most symbols whose bars are read at once without a limit of their number. */
 const WIDE_SYMBOLS = 100;
@@ -48,7 +49,7 @@ export interface KlinesRequest {
 export async function readKlines(view: LakeView, request: KlinesRequest): Promise<KlineRun[]> {
   const { symbols, series, count, rangeOf } = request;
   const snapshot = await view.version.snapshot(series.table);
-  const key = await cacheKey(view, snapshot, request);
+  const key = await cacheKey(view, request);
   const runs = new Map<string, BarRun>();
   const missing: string[] = [];
   for (const symbol of count > 0 ? symbols : []) {
@@ -74,10 +75,10 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
 }
 
 /** Everything that the bars of a request depend on except symbols, range and count. */
-async function cacheKey(view: LakeView, snapshot: Snapshot, request: KlinesRequest): Promise<string> {
+async function cacheKey(view: LakeView, request: KlinesRequest): Promise<string> {
   const { series, adjustment } = request;
-  const events = adjustment === "none" ? [] : [await view.version.snapshot(BARS_1D)];
-  return `${versionsOf([snapshot, ...events])} ${JSON.stringify(series.bucket)} ${adjustment}`;
+  const tables = adjustment === "none" || series.table === BARS_1D ? [series.table] : [series.table, BARS_1D];
+  return `${await view.version.stateOf(tables)} ${JSON.stringify(series.bucket)} ${adjustment}`;
 }
 
 /** Reads the bars of symbols, and caches runs that reach to the newest bar. */
@@ -149,7 +150,11 @@ function lookBacks(
     return { start: start - slack, end: end + slack };
   });
   const availableIn = (region: Region): TimeRange =>
-    rangeOfFiles(files.filter((file) => file.partitionValues.region === region));
+    visibleRange(
+      rangeOfFiles(files.filter((file) => file.partitionValues.region === region)),
+      view.version.visibleUntil,
+      series.table === BARS_1D,
+    );
   const available = { CN: availableIn("CN"), HK: availableIn("HK"), US: availableIn("US") };
   return new Map(
     symbols.map((symbol) => {
@@ -162,6 +167,16 @@ function lookBacks(
       ];
     }),
   );
+}
+
+/**
+ * The part of a range of bars that can be visible. The daily bars of running days, which no file has, are made of minutes
+ * of the last days.
+ */
+function visibleRange({ start, end }: TimeRange, until: number | undefined, isDaily: boolean): TimeRange {
+  if (until === undefined) return { start, end };
+  if (!isDaily) return { start, end: Math.min(end, until + 1) };
+  return { start: Math.min(start, until - RUNNING_MS), end: until + 1 };
 }
 
 function rangeOfFiles(files: readonly DataFile[]): TimeRange {
@@ -207,7 +222,8 @@ async function queryBars(
   rangeOf: (symbol: string) => TimeRange,
 ): Promise<KlineRows | undefined> {
   const { files, requested } = demandsOf(snapshot, symbols, rangeOf, request.rangeOf);
-  if (files.length === 0) return undefined;
+  const isMadeOfMinutes = snapshot.table === BARS_1D && view.version.visibleUntil !== undefined;
+  if (files.length === 0 && !isMadeOfMinutes) return undefined;
   const steps = await stepsOf(view, request.adjustment, symbols, rangeOf);
   const adjustment = steps.length === 0 ? "none" : request.adjustment;
   return view.version.query(async (session) => {

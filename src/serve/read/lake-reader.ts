@@ -1,8 +1,11 @@
 import { LakeError } from "../../core/errors.js";
+import { lowerBound } from "../../core/lower-bound.js";
+import { fileRange } from "../../lake/files/prune.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { ExEvent } from "../../market/ex-events.js";
-import { BARS_1D } from "../../schema/bars.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
@@ -10,18 +13,25 @@ import type { Caller } from "../keys/key-ring.js";
 import { type Scope, scopeOf } from "../keys/scope.js";
 import { BarCache } from "../klines/bar-cache.js";
 import { readExEvents } from "../klines/ex-events.js";
+import { type FirstMinutes, firstMinutes } from "../klines/first-minutes.js";
+import { type DaysOf, latestDays } from "../klines/latest-days.js";
 import { NewestBars } from "../klines/newest-bars.js";
 import { SingleFlight } from "../klines/single-flight.js";
+import type { Moment } from "../replay/moment.js";
+import { lastOpened } from "../replay/visible-rows.js";
 import { FileVerifier } from "./file-verifier.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
 import { type Calendars, loadCalendars } from "./load-calendars.js";
 import { loadReferenceData, REFERENCE_TABLES, type ReferenceData } from "./reference-data.js";
+import { loadReferenceTimes } from "./reference-times.js";
 import type { SessionPool } from "./session-pool.js";
 import { VersionedLoad } from "./versioned-load.js";
 
 /** A lake as one request sees it, and data derived from the table versions of the request. */
 export interface LakeView {
   readonly version: LakeVersion;
+  /** Epoch milliseconds: the time of the request, which is the replayed time in a replay. */
+  readonly now: number;
   readonly newestBars: NewestBars;
   readonly barCache: BarCache;
   readonly loads: SingleFlight;
@@ -37,10 +47,14 @@ export interface LakeView {
   exEvents(symbols: readonly string[]): Promise<(readonly ExEvent[])[]>;
   /** The trading days that the lake knows. */
   calendars(): Promise<Calendars>;
+  /** The latest trading day of each region with minute bars; empty where there are none. */
+  latestDays(): Promise<DaysOf>;
 }
 
 /** Most symbols whose ex-events are cached: requests for ever new symbols must not fill the memory. */
 const MOST_SYMBOLS = 100_000;
+
+const REGION_NAMES = Object.keys(REGIONS) as Region[];
 
 /** Bytes of cached bars: a year of daily bars of some 5,000 symbols. */
 const CACHED_BYTES = 96 * 2 ** 20;
@@ -60,6 +74,18 @@ interface Cached<T> {
   readonly value: T;
 }
 
+/** How a {@link LakeReader} reads. */
+export interface ReaderOptions {
+  /** When a request happens that arrives now, and what it may see. */
+  readonly momentOf: () => Moment;
+  /** Serves the lake as of this point in time. */
+  readonly pointInTime: PointInTime;
+  /** Called for each damaged file. Undefined: files are not verified. */
+  readonly onDamage?: ((error: LakeError) => void) | undefined;
+  /** In a replay: whether the first version of reference data counts as known before it was seen. @default false */
+  readonly assumesReference?: boolean | undefined;
+}
+
 /** Reads a lake for many requests. Each request reads the newest versions; derived data is cached per version. */
 export class LakeReader {
   readonly #lake: Lake;
@@ -73,20 +99,17 @@ export class LakeReader {
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
   readonly #reference = new VersionedLoad<ReferenceData>();
   readonly #calendars = new VersionedLoad<Calendars>();
+  readonly #firstMinutes = new VersionedLoad<FirstMinutes>();
+  readonly #referenceTimes = new VersionedLoad<readonly number[]>();
+  readonly #momentOf: () => Moment;
+  readonly #assumesReference: boolean;
 
-  /**
-   * @param pointInTime serves the lake as of this point in time.
-   * @param onDamage called for each damaged file; undefined: files are not verified.
-   */
-  constructor(
-    lake: Lake,
-    pool: SessionPool,
-    pointInTime: PointInTime,
-    onDamage?: (error: LakeError) => void,
-  ) {
+  constructor(lake: Lake, pool: SessionPool, { momentOf, pointInTime, onDamage, ...options }: ReaderOptions) {
     this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
     this.#pointInTime = pointInTime;
+    this.#momentOf = momentOf;
+    this.#assumesReference = options.assumesReference ?? false;
     this.#read = sharingLooks(lake.reader(pointInTime));
     this.#pool = pool;
   }
@@ -122,20 +145,29 @@ export class LakeReader {
     this.#exEvents = undefined;
     this.#reference.forget();
     this.#calendars.forget();
+    this.#firstMinutes.forget();
+    this.#referenceTimes.forget();
     onDamage(error);
   }
 
   /** The lake as a request sees it that arrives now. */
   current({ caller, signal, acquireMemory }: Reading): LakeView {
+    const { now, visibleUntil } = this.#momentOf();
+    const assumesReference = this.#assumesReference;
+    const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };
     const version = new LakeVersion(
-      this.#lake,
-      (table) => this.#read(table),
-      this.#pool,
-      this.#verifier,
+      {
+        lake: this.#lake,
+        read: (table) => this.#read(table),
+        pool: this.#pool,
+        verifier: this.#verifier,
+        visibility,
+      },
       signal,
     );
     return {
       version,
+      now,
       scope: async () => scopeOf(caller, await this.#referenceOf(version)),
       newestBars: this.#newestBars,
       barCache: this.#barCache,
@@ -145,21 +177,40 @@ export class LakeReader {
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
       calendars: () => this.#calendarsOf(version),
+      latestDays: () => this.#latestDaysOf(version),
     };
   }
 
   async #referenceOf(version: LakeVersion): Promise<ReferenceData> {
     const versions = versionsOf(await Promise.all(REFERENCE_TABLES.map((table) => version.snapshot(table))));
-    return this.#reference.of(versions, () => loadReferenceData(version.shared));
+    const { visibleUntil } = version;
+    if (visibleUntil === undefined)
+      return this.#reference.of(versions, () => loadReferenceData(version.shared));
+    const times = await this.#referenceTimes.of(versions, () => loadReferenceTimes(version.whole));
+    const seen = lowerBound(0, times.length, (at) => (times[at] as number) > visibleUntil);
+    return this.#reference.of(`${versions} ${seen}`, () => loadReferenceData(version.shared));
   }
 
   async #calendarsOf(version: LakeVersion): Promise<Calendars> {
     const versions = versionsOf([await version.snapshot(TRADING_DAYS)]);
-    return this.#calendars.of(versions, () => loadCalendars(version.shared));
+    const { visibleUntil } = version;
+    const last =
+      visibleUntil === undefined ? [] : REGION_NAMES.map((region) => lastOpened(region, visibleUntil));
+    return this.#calendars.of([versions, ...last].join(" "), () => loadCalendars(version.shared));
+  }
+
+  async #latestDaysOf(version: LakeVersion): Promise<DaysOf> {
+    const snapshot = await version.snapshot(BARS_1M);
+    const { visibleUntil } = version;
+    if (visibleUntil === undefined) return latestDays(version, snapshot);
+    const files = [...snapshot.files.values()].filter((file) => fileRange(file).start <= visibleUntil);
+    const key = [versionsOf([snapshot]), ...files.map(({ path }) => path)].join(" ");
+    const first = await this.#firstMinutes.of(key, () => firstMinutes(version.whole, snapshot, files));
+    return first.latestDays(visibleUntil);
   }
 
   async #exEventsOf(version: LakeVersion, symbols: readonly string[]): Promise<(readonly ExEvent[])[]> {
-    const versions = versionsOf([await version.snapshot(BARS_1D)]);
+    const versions = await version.stateOf([BARS_1D]);
     const isFull = (this.#exEvents?.value.size ?? 0) > MOST_SYMBOLS;
     if (isFull || this.#exEvents?.versions !== versions) this.#exEvents = { versions, value: new Map() };
     const known = this.#exEvents.value;

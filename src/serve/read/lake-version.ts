@@ -1,65 +1,115 @@
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
+import { fileRange } from "../../lake/files/prune.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
+import { runningSince, type Visibility, visibleRowsSql } from "../replay/visible-rows.js";
 import type { FileVerifier } from "./file-verifier.js";
 import type { SessionPool } from "./session-pool.js";
 
-/** The lake for one request: every table stays at the version that the request read first. */
+/** What a version is read from. */
+export interface LakeSource {
+  readonly lake: Lake;
+  /** Reads a table's newest snapshot. */
+  readonly read: Lake["snapshot"];
+  readonly pool: SessionPool;
+  /** Verifies the files that are read; undefined: they are not verified. */
+  readonly verifier: FileVerifier | undefined;
+  /** Which rows are visible. Undefined: all. */
+  readonly visibility: Visibility | undefined;
+}
+
+/**
+ * The lake for one request: every table stays at the version that the request read first, and has only the rows that are
+ * visible at the request's moment. All rows are read through {@link LakeVersion.relation}.
+ */
 export class LakeVersion {
-  readonly #lake: Lake;
-  readonly #read: Lake["snapshot"];
-  readonly #pool: SessionPool;
-  readonly #verifier: FileVerifier | undefined;
+  readonly #source: LakeSource;
   readonly #signal: AbortSignal | undefined;
   readonly #snapshots: Map<string, Promise<Snapshot>>;
 
-  /**
-   * @param read reads a table's newest snapshot.
-   * @param verifier verifies the files that are read; undefined: they are not verified.
-   * @param signal stops this request's statements.
-   */
-  constructor(
-    lake: Lake,
-    read: Lake["snapshot"],
-    pool: SessionPool,
-    verifier: FileVerifier | undefined,
-    signal?: AbortSignal,
-    snapshots = new Map<string, Promise<Snapshot>>(),
-  ) {
-    this.#lake = lake;
-    this.#read = read;
-    this.#pool = pool;
-    this.#verifier = verifier;
+  /** @param signal stops this request's statements. */
+  constructor(source: LakeSource, signal?: AbortSignal, snapshots = new Map<string, Promise<Snapshot>>()) {
+    this.#source = source;
     this.#signal = signal;
     this.#snapshots = snapshots;
   }
 
   /** The same version, for work that several requests share: the end of one request does not stop it. */
   get shared(): LakeVersion {
-    return new LakeVersion(this.#lake, this.#read, this.#pool, this.#verifier, undefined, this.#snapshots);
+    return new LakeVersion(this.#source, undefined, this.#snapshots);
+  }
+
+  /** The same version with all of its rows, for what is derived from them once and shown only in part. */
+  get whole(): LakeVersion {
+    return new LakeVersion({ ...this.#source, visibility: undefined }, undefined, this.#snapshots);
+  }
+
+  /** Rows after this instant (epoch milliseconds) do not exist. Undefined: all exist. */
+  get visibleUntil(): number | undefined {
+    return this.#source.visibility?.until;
+  }
+
+  /** Whether reference data counts as known before it was first seen. */
+  get assumesReference(): boolean {
+    return this.#source.visibility?.assumesReference ?? false;
   }
 
   /** The table as of the request's first use of it; the log is checked for newer entries at most once. */
   snapshot(table: TableSchema): Promise<Snapshot> {
     const known = this.#snapshots.get(table.name);
     if (known !== undefined) return known;
-    const read = this.#read(table);
+    const read = this.#source.read(table);
     this.#snapshots.set(table.name, read);
     return read;
   }
 
   /** Runs `use` with a connection that no other request uses at the same time. */
   query<T>(use: (session: Session) => Promise<T>): Promise<T> {
-    return this.#pool.use(use, this.#signal);
+    return this.#source.pool.use(use, this.#signal);
   }
 
-  /** A SELECT of all columns of a table over some of its files. @throws {LakeError} for a damaged file. */
+  /**
+   * A SELECT of all columns of a table over the visible rows of some of its files. Where only a part of the rows is
+   * visible, a SELECT of daily bars needs the CTE `requested` with the column `symbol`.
+   *
+   * @throws {LakeError} for a damaged file.
+   */
   async relation(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
+    const whole = await this.#allRows(session, snapshot, files);
+    const { visibility } = this.#source;
+    if (visibility === undefined) return whole;
+    const { table } = snapshot;
+    const minutes = table === BARS_1D ? await this.#runningMinutes(session, visibility.until) : undefined;
+    return visibleRowsSql(table, whole, visibility, minutes);
+  }
+
+  async #allRows(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
     const read = [...files];
-    await this.#verifier?.verify(snapshot, read);
-    return parquetRelation(session, this.#lake.filesOf(snapshot, read));
+    await this.#source.verifier?.verify(snapshot, read);
+    return parquetRelation(session, this.#source.lake.filesOf(snapshot, read));
+  }
+
+  /** The minutes of days that are not final, and others of the same files. */
+  async #runningMinutes(session: Session, until: number): Promise<string> {
+    const snapshot = await this.snapshot(BARS_1M);
+    const since = runningSince(until);
+    const files = [...snapshot.files.values()].filter((file) => {
+      const { start, end } = fileRange(file);
+      return start <= until && end > since;
+    });
+    return this.#allRows(session, snapshot, files);
+  }
+
+  /** The versions of some tables, and what is visible of them, as a text: it changes whenever their rows may have. */
+  async stateOf(tables: readonly TableSchema[]): Promise<string> {
+    const { visibleUntil } = this;
+    // The bars of running days are made of minutes.
+    const read = visibleUntil !== undefined && tables.includes(BARS_1D) ? [...tables, BARS_1M] : tables;
+    const versions = versionsOf(await Promise.all(read.map((table) => this.snapshot(table))));
+    return visibleUntil === undefined ? versions : `${versions} until ${visibleUntil}`;
   }
 }
 

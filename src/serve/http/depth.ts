@@ -1,0 +1,11 @@
+import type { FastifyInstance } from "fastify";
+import { DEPTH_PATHS } from "../../wire/endpoints.js";
+import { RequestError } from "./request-error.js";
+
+/** Order books: a lake has none, so that no key may ask for them. */
+export function addDepth(app: FastifyInstance): void {
+  for (const url of DEPTH_PATHS)
+    app.get(url, async () => {
+      throw new RequestError("NO_DEPTH_PERMISSION", "a lake has no order books");
+    });
+}

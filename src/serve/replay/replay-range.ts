@@ -1,0 +1,39 @@
+import { LakeError } from "../../core/errors.js";
+import type { TimeRange } from "../../core/time.js";
+import { fileRange } from "../../lake/files/prune.js";
+import type { Lake, PointInTime } from "../../lake/lake.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { dayRange } from "../../market/sessions.js";
+import { localDate } from "../../market/zone.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+
+/** What of a lake can be replayed. */
+export interface ReplayRange {
+  /** From the first day with a bar to the end of the last one, epoch milliseconds. */
+  readonly range: TimeRange;
+  /** Regions with bars. */
+  readonly regions: readonly Region[];
+}
+
+/** Finds the times that a lake has bars of. @throws {LakeError} for a lake without bars. */
+export async function replayRange(lake: Lake, pointInTime: PointInTime): Promise<ReplayRange> {
+  const read = lake.reader(pointInTime);
+  const range = { start: Number.POSITIVE_INFINITY, end: Number.NEGATIVE_INFINITY };
+  const regions = new Set<Region>();
+  for (const table of [BARS_1D, BARS_1M]) {
+    for (const file of (await read(table)).files.values()) {
+      const region = Object.values(REGIONS).find((one) => one.region === file.partitionValues.region);
+      const { start, end } = fileRange(file);
+      if (region === undefined || !Number.isFinite(start) || !Number.isFinite(end)) continue;
+      regions.add(region.region);
+      const dayOf = (ms: number): TimeRange => dayRange(region.region, localDate(ms, region.zone));
+      range.start = Math.min(range.start, dayOf(start).start);
+      range.end = Math.max(range.end, dayOf(end - 1).end);
+    }
+  }
+  if (regions.size === 0)
+    throw new LakeError(`lake ${lake.location} has no bars to replay`, {
+      hint: "run barlake run daily first, or name another --lake",
+    });
+  return { range, regions: [...regions] };
+}

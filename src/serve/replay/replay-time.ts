@@ -1,0 +1,40 @@
+import { parseISO } from "date-fns/parseISO";
+import { UsageError } from "../../core/errors.js";
+import { parseTradingDate } from "../../core/time.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { instantOf } from "../../market/zone.js";
+
+const LOCAL = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?)?$/;
+const HINT =
+  "write it like 2026-11-20T09:25, or with a zone like 2026-11-20T09:25+08:00 or 2026-11-20T01:25Z";
+
+/**
+ * Reads a time of a replay. Without a zone, it is the time of day at the exchanges of the lake.
+ *
+ * @param regions regions of the lake.
+ * @returns epoch milliseconds.
+ * @throws {UsageError} for what is no time, or has no zone where the exchanges of the lake have several.
+ */
+export function parseReplayTime(text: string, regions: readonly Region[]): number {
+  const local = LOCAL.exec(text);
+  if (local === null) {
+    const hasZone = /T.*(?:Z|[+-]\d{2}:?\d{2})$/i.test(text);
+    const ms = hasZone ? parseISO(text).getTime() : Number.NaN;
+    if (Number.isFinite(ms)) return ms;
+    throw new UsageError(`time ${JSON.stringify(text.slice(0, 64))} is no time`, { hint: HINT });
+  }
+  const [, date = "", hours = "00", minutes = "00", seconds = "00", fraction = "0"] = local;
+  const zones = [...new Set(regions.map((region) => REGIONS[region].zone))];
+  const [zone] = zones;
+  const [hour, minute, second] = [Number(hours), Number(minutes), Number(seconds)];
+  if (hour > 23 || minute > 59 || second > 59)
+    throw new UsageError(`time ${JSON.stringify(text)} is no time of day`, { hint: HINT });
+  const day = parseTradingDate(date);
+  const within = (second + Number(`0.${fraction}`)) * 1000;
+  const instants = zones.map((one) => instantOf(day, one, hour * 60 + minute) + within);
+  if (zone === undefined || new Set(instants).size > 1)
+    throw new UsageError(`time ${text} has no zone, and the lake has exchanges in ${zones.join(" and ")}`, {
+      hint: `add the zone: ${text.includes(":") ? text : `${date}T00:00`}+08:00, or Z for UTC`,
+    });
+  return instants[0] as number;
+}

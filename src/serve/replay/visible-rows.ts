@@ -1,0 +1,131 @@
+import { MINUTE_MS } from "../../core/time.js";
+import { BAR_AGGREGATES, exactSharesSql, statedPriceSql, unitsSql } from "../../db/market/bar-sql.js";
+import { localMidnightSql, perRegion } from "../../db/market/region-sql.js";
+import { ident, literal } from "../../db/quote.js";
+import type { Region } from "../../market/regions.js";
+import { REGIONS } from "../../market/regions.js";
+import { addDays, finalEnd, openMinute } from "../../market/sessions.js";
+import { instantOf, localDate } from "../../market/zone.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import type { TableSchema } from "../../schema/column.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
+
+/** What a replay needs to know to tell which rows were visible. */
+export interface Visibility {
+  /** Epoch milliseconds, inclusive. */
+  readonly until: number;
+  /** Whether the first version of reference data counts as known before the lake first saw it. */
+  readonly assumesReference: boolean;
+}
+
+/** Columns by which reference data is first seen as a whole: the list of an exchange, or of a universe. */
+const FIRST_SEEN_BY = new Map<TableSchema, string>([
+  [INSTRUMENTS, "exchange"],
+  [EXCHANGES, "exchange"],
+  [UNIVERSES, "id"],
+  [UNIVERSE_MEMBERS, "id"],
+]);
+
+/**
+ * A SELECT of the rows of a table that were visible at an instant, in the columns of the table.
+ *
+ * - Minute bars: those that have ended.
+ * - Daily bars: those of days that are final. The bar of a running day is made of the minutes that have ended, see
+ *   {@link formingDaysSql}.
+ * - Reference data: the versions that the lake had seen; a version that ended later is current.
+ * - Statements: those that were announced before the day, or that the lake had seen.
+ * - Trading days: those whose session had opened.
+ *
+ * @param relation a SELECT of all rows.
+ * @param minutes for daily bars: a SELECT of minute bars that include the running day's.
+ */
+export function visibleRowsSql(
+  table: TableSchema,
+  relation: string,
+  visibility: Visibility,
+  minutes?: string,
+): string {
+  const { until } = visibility;
+  const instant = instantSql(until);
+  switch (table) {
+    case BARS_1M:
+      return `SELECT * FROM (${relation}) WHERE "timestamp" <= ${instant}`;
+    case BARS_1D: {
+      const landed = `SELECT * FROM (${relation}) WHERE "timestamp" < ${finalEndSql(until)}`;
+      return minutes === undefined
+        ? landed
+        : `${landed} UNION ALL BY NAME ${formingDaysSql(relation, minutes, until)}`;
+    }
+    case BALANCE_SHEET:
+    case CASH_FLOW: {
+      const today = perRegion("region", ({ zone }) => `DATE ${literal(localDate(until, zone))}`);
+      return `SELECT * FROM (${relation}) WHERE first_seen_at <= ${instant} OR announce_date < ${today}`;
+    }
+    case TRADING_DAYS: {
+      const last = perRegion("region", ({ region }) => `DATE ${literal(lastOpened(region, until))}`);
+      return `SELECT * FROM (${relation}) WHERE trade_date <= ${last}`;
+    }
+    default:
+      return versionsSql(table, relation, visibility);
+  }
+}
+
+function versionsSql(table: TableSchema, relation: string, { until, assumesReference }: Visibility): string {
+  const group = FIRST_SEEN_BY.get(table);
+  if (group === undefined) throw new Error(`table ${table.name} has no rule of what was visible`);
+  const instant = instantSql(until);
+  const isSeen = `valid_from <= ${instant}`;
+  const condition = assumesReference
+    ? `QUALIFY ${isSeen} OR valid_from = min(valid_from) OVER (PARTITION BY ${ident(group)})`
+    : `WHERE ${isSeen}`;
+  return `SELECT * REPLACE (CASE WHEN valid_to > ${instant} THEN NULL ELSE valid_to END AS valid_to)
+    FROM (${relation}) ${condition}`;
+}
+
+/**
+ * The daily bars of days that are not final: each symbol's minutes that have ended, aggregated as everywhere. What the
+ * exchange states before the day begins, the previous close, is taken from the day's landed bar where the minutes do not
+ * have it. Only the symbols of the CTE `requested` are read. Volumes are in shares.
+ */
+function formingDaysSql(relation: string, minutes: string, until: number): string {
+  const shares = unitsSql(`sum(${exactSharesSql("volume", "lot")})`, "1");
+  const aggregates = Object.entries(BAR_AGGREGATES).map(([name, sql]) => `${sql} AS ${name}`);
+  const stated = ["open", "high", "low"].map((name) => `${statedPriceSql(name, "close")} AS ${name}`);
+  const midnight = `make_timestamptz(${localMidnightSql("trade_date", "region")} * 1000)`;
+  return `(
+    SELECT f.* REPLACE (coalesce(f.prev_close, d.prev_close) AS prev_close)
+    FROM (
+      SELECT symbol, ${midnight} AS "timestamp", trade_date, region, year(trade_date) AS "year",
+        ${aggregates.join(", ")}, ${shares} AS volume, CAST(1 AS INTEGER) AS lot, false AS is_final
+      FROM (
+        SELECT * REPLACE (${stated.join(", ")}) FROM (${minutes})
+        WHERE "timestamp" >= ${finalEndSql(until)} AND "timestamp" <= ${instantSql(until)}
+          AND symbol IN (SELECT symbol FROM requested))
+      GROUP BY symbol, trade_date, region) AS f
+    LEFT JOIN (
+      SELECT symbol, "timestamp", prev_close FROM (${relation}) WHERE symbol IN (SELECT symbol FROM requested)) AS d
+      USING (symbol, "timestamp"))`;
+}
+
+/** The start of the first day of each region that is not final. */
+function finalEndSql(until: number): string {
+  return perRegion("region", ({ region }) => instantSql(finalEnd(region, until)));
+}
+
+/** The earliest instant of a day that is not final in some region. */
+export function runningSince(until: number): number {
+  return Math.min(...Object.values(REGIONS).map(({ region }) => finalEnd(region, until)));
+}
+
+/** The newest date of a region whose session has opened. */
+export function lastOpened(region: Region, until: number): string {
+  const { zone } = REGIONS[region];
+  const today = localDate(until, zone);
+  return instantOf(today, zone, openMinute(region)) + MINUTE_MS <= until ? today : addDays(today, -1);
+}
+
+function instantSql(ms: number): string {
+  return `make_timestamptz(${BigInt(ms) * 1000n})`;
+}

@@ -1,0 +1,143 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { WebSocketServer } from "ws";
+import type { Clock } from "../../core/time.js";
+import { API_KEY_HEADER } from "../../wire/endpoints.js";
+import type { MemoryBudgets } from "../http/memory-budget.js";
+import { RequestError } from "../http/request-error.js";
+import type { ServiceLogger } from "../http/service-logger.js";
+import type { ServiceMetrics } from "../http/service-metrics.js";
+import type { Caller, KeyRing } from "../keys/key-ring.js";
+import type { LakeReader } from "../read/lake-reader.js";
+import { handBack, refuseHandshake } from "./handshake.js";
+import { QuoteHub } from "./quote-hub.js";
+import { QuoteStream } from "./quote-stream.js";
+import { MAX_MESSAGE_BYTES, STREAM_PATHS, type StreamPath } from "./stream-message.js";
+
+/** Most open connections of one key, and of the service. */
+const MOST_OF_A_KEY = 20;
+const MOST_OF_ALL = 1000;
+/** How long closing waits for clients to take the end of their connections. */
+const CLOSING_MS = 1000;
+const GOING_AWAY = 1001;
+
+/** What the stream needs from the service. */
+export interface StreamOptions {
+  readonly reader: LakeReader;
+  readonly budgets: MemoryBudgets;
+  readonly metrics: ServiceMetrics;
+  readonly keys: KeyRing;
+  readonly clock: Pick<Clock, "now" | "monotonic" | "sleep">;
+  readonly logger: ServiceLogger | undefined;
+  readonly maxSymbols: number | undefined;
+  /** Counts a handshake as a request of the key. @throws {RequestError} RATE_LIMITED */
+  readonly takeQuota: (caller: Caller) => void;
+  /** Waits until quotes may have changed. */
+  readonly nextChange: (signal: AbortSignal) => Promise<void>;
+  /** Headers of the response to a handshake. */
+  readonly headers: () => readonly string[];
+}
+
+/** Adds the WebSocket of quotes to a service. */
+export function addStream(app: FastifyInstance, options: StreamOptions): void {
+  const { keys, clock, logger, metrics } = options;
+  const keyOf = new WeakMap<QuoteStream, string>();
+  const onFault = (err: unknown): void => logger?.error({ err }, "quotes could not be pushed");
+  const hub = new QuoteHub({
+    ...options,
+    refresh: keys.refresh && (() => keys.refresh?.() ?? Promise.resolve()),
+    isValid: (stream) => keys.callerOf(keyOf.get(stream) ?? "") !== undefined,
+    onFault,
+  });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+  });
+  sockets.on("headers", (lines) => lines.push(...options.headers()));
+  for (const path of STREAM_PATHS)
+    app.get(path, async () => {
+      throw new RequestError("INVALID_PARAMETER", `${path} is a WebSocket: connect with ws:// or wss://`);
+    });
+
+  app.server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    const path = pathOf(request);
+    if (path === undefined) return handBack(app.server, request, socket, head);
+    socket.on("error", () => socket.destroy());
+    const requestId = randomUUID();
+    const key = keyIn(request);
+    let caller: Caller | undefined;
+    const finish = (status: number): void => {
+      metrics.countStream(path, status);
+      logger?.info({ requestId, method: "GET", path, key: caller?.name, status }, "request");
+    };
+    const open = async (): Promise<void> => {
+      await keys.refresh?.();
+      caller = callerOf(key, options);
+      checkCount(caller, hub);
+      sockets.handleUpgrade(request, socket, head, (webSocket) => {
+        const owner = caller as Caller;
+        const stream = new QuoteStream(webSocket, { caller: owner, path, clock }, hub.carry, onFault);
+        keyOf.set(stream, key ?? "");
+        // What a client sends against the protocol closes the connection with a code; it is no fault of the service.
+        webSocket.on("error", () => {});
+        webSocket.once("close", (code) => {
+          hub.remove(stream);
+          metrics.closeStream(stream.sent);
+          logger?.info({ requestId, path, key: owner.name, code, quotes: stream.sent }, "stream closed");
+        });
+        hub.add(stream);
+        metrics.openStream();
+        finish(101);
+      });
+    };
+    open().catch((error: unknown) => {
+      if (!(error instanceof RequestError)) onFault(error);
+      if (socket.writable) finish(refuseHandshake(socket, error, requestId));
+    });
+  });
+  app.addHook("preClose", async () => {
+    const streams = hub.close(GOING_AWAY, "the service ends");
+    const closed = Promise.all(streams.map((stream) => stream.closed));
+    const waiting = new AbortController();
+    await Promise.race([closed, clock.sleep(CLOSING_MS, waiting.signal).catch(() => {})]);
+    waiting.abort();
+    for (const stream of streams) stream.terminate();
+    await hub.idle();
+  });
+}
+
+/** @throws {RequestError} UNAUTHORIZED, FORBIDDEN or RATE_LIMITED. */
+function callerOf(key: string | undefined, { keys, maxSymbols, takeQuota }: StreamOptions): Caller {
+  const caller = key === undefined ? undefined : keys.callerOf(key);
+  if (caller === undefined)
+    throw new RequestError("UNAUTHORIZED", `api_key or ${API_KEY_HEADER} is missing or not a known key`);
+  if (caller.allow?.has("quotes") === false)
+    throw new RequestError("FORBIDDEN", `${caller.name} may not ask for quotes`);
+  takeQuota(caller);
+  return { ...caller, maxSymbols: caller.maxSymbols ?? maxSymbols };
+}
+
+function checkCount({ name }: Caller, hub: QuoteHub): void {
+  if (hub.count(name) >= MOST_OF_A_KEY)
+    throw new RequestError("RATE_LIMITED", `more than ${MOST_OF_A_KEY} streams of ${name}; close one first`);
+  if (hub.count() >= MOST_OF_ALL)
+    throw new RequestError("RATE_LIMITED", `the service has ${MOST_OF_ALL} streams; try again later`);
+}
+
+/** The path of a WebSocket; undefined for another request. */
+function pathOf({ url = "", headers, method }: IncomingMessage): StreamPath | undefined {
+  if (method !== "GET" || headers.upgrade?.toLowerCase() !== "websocket") return undefined;
+  const path = url.split(/[?#]/, 1)[0];
+  return STREAM_PATHS.find((one) => one === path);
+}
+
+/** The key of the header, else of the URL. Browsers cannot send a header with a handshake. */
+function keyIn({ url = "", headers }: IncomingMessage): string | undefined {
+  const header = headers[API_KEY_HEADER];
+  if (typeof header === "string") return header;
+  return new URLSearchParams(url.slice(url.indexOf("?") + 1)).get("api_key") ?? undefined;
+}

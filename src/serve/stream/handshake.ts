@@ -1,0 +1,43 @@
+import type { IncomingMessage, Server } from "node:http";
+import type { Socket } from "node:net";
+import { responseOf } from "../http/request-error.js";
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+};
+
+/**
+ * Gives a request that asked for an upgrade back to the server, without what asked for it: Node takes every such request
+ * from the server as soon as it has one listener for upgrades, and HTTP/2 clients ask for one in ordinary requests.
+ */
+export function handBack(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const lines: string[] = [`${request.method} ${request.url} HTTP/${request.httpVersion}`];
+  const { rawHeaders } = request;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name = "", value = ""] = [rawHeaders[at], rawHeaders[at + 1]];
+    if (/^(?:upgrade|http2-settings)$/i.test(name)) continue;
+    const kept = /^connection$/i.test(name)
+      ? value.replaceAll(/\b(?:upgrade|http2-settings)\b,?\s*/gi, "")
+      : value;
+    if (kept.replaceAll(/[,\s]/g, "") !== "" || kept === value) lines.push(`${name}: ${kept}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+  server.emit("connection", socket);
+}
+
+/** Refuses a handshake with one of the interface's errors. @returns the status. */
+export function refuseHandshake(socket: Socket, error: unknown, requestId: string): number {
+  const { status, body, retryAfterMs } = responseOf(error, requestId);
+  const text = JSON.stringify(body);
+  const wait = retryAfterMs === undefined ? "" : `retry-after: ${Math.ceil(retryAfterMs / 1000)}\r\n`;
+  socket.end(
+    `HTTP/1.1 ${status} ${REASONS[status] ?? "Error"}\r\nconnection: close\r\n` +
+      `content-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n${wait}` +
+      `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+  return status;
+}

@@ -1,0 +1,227 @@
+import { isSymbol, regionOf } from "../../market/symbol.js";
+import { inBatches } from "../../plan/request-units.js";
+import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
+import { ParameterError } from "../../wire/parameters.js";
+import { quoteTexts } from "../endpoints/quotes.js";
+import type { MemoryBudgets } from "../http/memory-budget.js";
+import { RequestError } from "../http/request-error.js";
+import type { Caller } from "../keys/key-ring.js";
+import type { LakeReader, LakeView } from "../read/lake-reader.js";
+import { REFERENCE_TABLES } from "../read/reference-data.js";
+import type { QuoteStream } from "./quote-stream.js";
+import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./stream-message.js";
+
+/** Symbols whose quotes are made at once: what that takes of memory is bounded, however many are subscribed to. */
+const BLOCK_SYMBOLS = 1000;
+/** Most subscriptions of all connections together. */
+const MOST_SUBSCRIPTIONS = 1_000_000;
+const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
+const EVERYTHING: Caller = { name: "stream" };
+/** Unknown symbols that an error names. */
+const NAMED_SYMBOLS = 5;
+
+/** What a hub works with. */
+export interface HubOptions {
+  readonly reader: LakeReader;
+  readonly budgets: MemoryBudgets;
+  /** Waits until quotes may have changed; the lake is then looked at. */
+  readonly nextChange: (signal: AbortSignal) => Promise<void>;
+  /** Whether a connection's key is still valid. */
+  readonly isValid: (stream: QuoteStream) => boolean;
+  /** Called before each look, to load keys that were added or revoked. */
+  readonly refresh?: (() => Promise<void>) | undefined;
+  /** Counts a command as a request of the key. @throws {RequestError} RATE_LIMITED */
+  readonly takeQuota: (caller: Caller) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** All connections of a service: makes each quote once, and gives it to those who subscribed to its symbol. */
+export class QuoteHub {
+  readonly #options: HubOptions;
+  readonly #streams = new Set<QuoteStream>();
+  /** The connections of each symbol, and the newest quote that they got. */
+  readonly #topics = new Map<string, { readonly streams: Set<QuoteStream>; quote: string | undefined }>();
+  readonly #ending = new AbortController();
+  #subscriptions = 0;
+  #state = "";
+  /** The end of the work that was begun last: one look or command at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #isWatching = false;
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+  }
+
+  /** Connections of a key, by its owner's name; without a name, all. */
+  count(name?: string): number {
+    if (name === undefined) return this.#streams.size;
+    let found = 0;
+    for (const { caller } of this.#streams) if (caller.name === name) found += 1;
+    return found;
+  }
+
+  add(stream: QuoteStream): void {
+    this.#streams.add(stream);
+    if (!this.#isWatching) void this.#watch();
+  }
+
+  remove(stream: QuoteStream): void {
+    this.#streams.delete(stream);
+    this.#unsubscribe(stream, [...stream.symbols]);
+  }
+
+  /** Ends the work, and every connection with a reason. */
+  close(code: number, reason: string): readonly QuoteStream[] {
+    this.#ending.abort();
+    const streams = [...this.#streams];
+    for (const stream of streams) stream.close(code, reason);
+    return streams;
+  }
+
+  /** Resolves when the work that was begun is over. */
+  async idle(): Promise<void> {
+    await this.#turn;
+  }
+
+  /** Carries out a message of a client. @returns the reply. @throws {StreamError} */
+  carry = (stream: QuoteStream, text: string): Promise<string> =>
+    this.#inTurn(async () => {
+      const { op, symbols } = parseCommand(text, stream.path);
+      await refusing(async () => this.#options.takeQuota(stream.caller));
+      if (op === "unsubscribe") this.#unsubscribe(stream, symbols);
+      else await this.#subscribe(stream, symbols);
+      return subscribedText(stream.path, stream.symbols.size);
+    });
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  async #subscribe(stream: QuoteStream, symbols: readonly string[]): Promise<void> {
+    const added = symbols.filter((symbol) => !stream.symbols.has(symbol));
+    const total = stream.symbols.size + added.length;
+    const most = Math.min(MAX_SUBSCRIPTIONS, stream.caller.maxSymbols ?? MAX_SUBSCRIPTIONS);
+    if (total > most) throw new StreamError(`${total} symbols are more than the ${most} of one connection`);
+    if (this.#subscriptions + added.length > MOST_SUBSCRIPTIONS)
+      throw new StreamError("the service has too many subscriptions; try again later");
+    await this.#checkScope(stream.caller, added);
+    const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
+    const quotes = await this.#quotesOf(asked.filter((symbol) => !this.#topics.has(symbol)));
+    if (!this.#streams.has(stream)) return;
+    const { instruments } = await this.#look(EVERYTHING, (view) => view.reference());
+    const unknown: string[] = [];
+    for (const symbol of added) {
+      const topic = this.#topics.get(symbol) ?? { streams: new Set(), quote: quotes.get(symbol) };
+      if (topic.streams.size === 0 && topic.quote === undefined && !instruments.has(symbol)) {
+        unknown.push(symbol);
+        continue;
+      }
+      this.#topics.set(symbol, topic);
+      topic.streams.add(stream);
+      stream.symbols.add(symbol);
+      this.#subscriptions += 1;
+      if (topic.quote !== undefined) stream.offer(symbol, topic.quote);
+    }
+    if (unknown.length > 0) {
+      const named = unknown.slice(0, NAMED_SYMBOLS).map((symbol) => JSON.stringify(symbol.slice(0, 32)));
+      const rest = unknown.length > NAMED_SYMBOLS ? ` and ${unknown.length - NAMED_SYMBOLS} more` : "";
+      const others = added.length - unknown.length;
+      throw new StreamError(
+        `symbols ${named.join(", ")}${rest} are not known; subscribed to the other ${others}, ${stream.symbols.size} in all`,
+      );
+    }
+  }
+
+  #unsubscribe(stream: QuoteStream, symbols: readonly string[]): void {
+    for (const symbol of symbols) {
+      if (!stream.symbols.has(symbol)) continue;
+      stream.drop(symbol);
+      this.#subscriptions -= 1;
+      const topic = this.#topics.get(symbol);
+      topic?.streams.delete(stream);
+      if (topic?.streams.size === 0) this.#topics.delete(symbol);
+    }
+  }
+
+  /** Looks at the lake whenever quotes may have changed, while there are connections. */
+  async #watch(): Promise<void> {
+    this.#isWatching = true;
+    const { signal } = this.#ending;
+    while (this.#streams.size > 0 && !signal.aborted) {
+      try {
+        await this.#options.nextChange(signal);
+        await this.#options.refresh?.();
+        for (const stream of this.#streams) {
+          if (!this.#options.isValid(stream)) stream.close(1008, "the key is no longer valid");
+          stream.check();
+        }
+        await this.#inTurn(() => this.#push());
+      } catch (error) {
+        if (!signal.aborted) this.#options.onFault(error);
+      }
+    }
+    this.#isWatching = false;
+  }
+
+  /** Gives the quotes that have changed to those who subscribed to them. */
+  async #push(): Promise<void> {
+    const state = await this.#look(EVERYTHING, (view) => view.version.stateOf(QUOTE_TABLES));
+    if (state === this.#state) return;
+    for (const symbols of inBatches([...this.#topics.keys()], BLOCK_SYMBOLS)) {
+      const quotes = await this.#quotesOf(symbols);
+      for (const [symbol, quote] of quotes) {
+        const topic = this.#topics.get(symbol);
+        if (topic === undefined || topic.quote === quote) continue;
+        topic.quote = quote;
+        for (const stream of topic.streams) stream.offer(symbol, quote);
+      }
+      for (const stream of this.#streams) stream.flush();
+    }
+    this.#state = state;
+  }
+
+  async #quotesOf(symbols: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>();
+    for (const block of inBatches(symbols, BLOCK_SYMBOLS))
+      for (const [symbol, quote] of await this.#look(EVERYTHING, (view) => quoteTexts(view, block)))
+        found.set(symbol, quote);
+    return found;
+  }
+
+  /** @throws {StreamError} for symbols that the key may not ask for. */
+  async #checkScope(caller: Caller, symbols: readonly string[]): Promise<void> {
+    await refusing(() => this.#look(caller, async (view) => (await view.scope()).checkSymbols(symbols)));
+  }
+
+  /** Reads the lake as it is now, with a share of the memory of all responses. */
+  async #look<T>(caller: Caller, read: (view: LakeView) => Promise<T>): Promise<T> {
+    const { signal } = this.#ending;
+    let release: (() => void) | undefined;
+    try {
+      const view = this.#options.reader.current({
+        caller,
+        signal,
+        acquireMemory: async (rows) => {
+          release ??= await this.#options.budgets.of(rows).acquire(rows, signal);
+        },
+      });
+      return await read(view);
+    } finally {
+      release?.();
+    }
+  }
+}
+
+/** Turns a refusal of the interface into one of the stream. @throws {StreamError} */
+async function refusing(check: () => Promise<void>): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (error instanceof RequestError || error instanceof ParameterError)
+      throw new StreamError(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,182 @@
+import type { WebSocket } from "ws";
+import { type Clock, ticksOf } from "../../core/time.js";
+import type { Caller } from "../keys/key-ring.js";
+import { errorText, quotesMessage, StreamError, type StreamPath } from "./stream-message.js";
+
+/** Quotes of one message: some 60 kB. */
+const QUOTES_A_MESSAGE = 200;
+/** Messages of a client that may wait for their turn. */
+const MOST_WAITING = 1000;
+/** Bytes of those messages together. */
+const MOST_WAITING_BYTES = 4 * 1024 * 1024;
+/** Milliseconds for which a client may leave a message unread. */
+const STALLED_MS = 30_000;
+/** Milliseconds that a client has to answer the close of a connection. */
+const CLOSING_MS = 5_000;
+const PING_EVERY_MS = 30_000;
+
+/** Codes with which a connection is closed (RFC 6455), each with a reason. */
+const POLICY = 1008;
+const FAULT = 1011;
+
+/** Carries out the messages of a client. @throws {StreamError} with the text of the error that the client gets. */
+export type Carry = (stream: QuoteStream, text: string) => Promise<string>;
+
+/**
+ * One connection of a client. What is kept for it is bounded: its subscriptions, the newest unsent quote of each of them,
+ * one message that is being sent, and a few messages of the client that wait for their turn.
+ */
+export class QuoteStream {
+  readonly caller: Caller;
+  readonly path: StreamPath;
+  /** Symbols that it is subscribed to. */
+  readonly symbols = new Set<string>();
+  readonly #socket: WebSocket;
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
+  readonly #unsent = new Map<string, string>();
+  readonly #waiting: string[] = [];
+  #waitingBytes = 0;
+  #isCarrying = false;
+  /** When the oldest message that is being sent was begun; undefined while none is. */
+  #sendingSince: number | undefined;
+  #sending = 0;
+  #closingSince: number | undefined;
+  #heardAt: number;
+  #pingedAt: number;
+  /** Quotes that were sent. */
+  sent = 0;
+  /** Resolves when the connection is over. */
+  readonly closed: Promise<void>;
+
+  constructor(
+    socket: WebSocket,
+    { caller, path, clock }: { caller: Caller; path: StreamPath; clock: Pick<Clock, "now" | "monotonic"> },
+    carry: Carry,
+    onFault: (error: unknown) => void,
+  ) {
+    this.#socket = socket;
+    this.caller = caller;
+    this.path = path;
+    this.#clock = clock;
+    this.#heardAt = ticksOf(clock);
+    this.#pingedAt = this.#heardAt;
+    socket.on("message", (data, isBinary) =>
+      this.#receive(isBinary ? undefined : (data as Buffer).toString(), carry, onFault),
+    );
+    this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
+    socket.on("pong", () => {
+      this.#heardAt = ticksOf(clock);
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.readyState === this.#socket.OPEN && this.#closingSince === undefined;
+  }
+
+  /** Sends a quote as soon as the client takes it; a newer one of the same symbol replaces one that was not sent. */
+  offer(symbol: string, quote: string): void {
+    if (!this.isOpen) return;
+    this.#unsent.set(symbol, quote);
+  }
+
+  /** Forgets a symbol: no quote of it is sent any more. */
+  drop(symbol: string): void {
+    this.symbols.delete(symbol);
+    this.#unsent.delete(symbol);
+  }
+
+  /** Sends what was offered, one message after the other. */
+  flush(): void {
+    if (this.#sendingSince !== undefined || this.#unsent.size === 0 || !this.isOpen) return;
+    const quotes: string[] = [];
+    for (const [symbol, quote] of this.#unsent) {
+      quotes.push(quote);
+      this.#unsent.delete(symbol);
+      if (quotes.length === QUOTES_A_MESSAGE) break;
+    }
+    this.sent += quotes.length;
+    void this.#send(quotesMessage(quotes)).then(() => this.flush());
+  }
+
+  /** Closes the connection of a client that reads too slowly, or is gone. Called every second or so. */
+  check(): void {
+    const now = ticksOf(this.#clock);
+    if (this.#closingSince !== undefined) {
+      if (now - this.#closingSince >= CLOSING_MS) this.#socket.terminate();
+      return;
+    }
+    if (this.#sendingSince !== undefined && now - this.#sendingSince >= STALLED_MS)
+      return this.close(POLICY, `nothing was read for ${STALLED_MS / 1000} seconds`);
+    if (now - this.#pingedAt < PING_EVERY_MS) return;
+    if (this.#heardAt < this.#pingedAt) return this.#socket.terminate();
+    this.#pingedAt = now;
+    this.#socket.ping();
+  }
+
+  /** @param reason at most 123 bytes. */
+  close(code: number, reason: string): void {
+    if (this.#closingSince !== undefined) return;
+    this.#closingSince = ticksOf(this.#clock);
+    this.#unsent.clear();
+    this.#waiting.length = 0;
+    this.#socket.close(code, reason);
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  #receive(text: string | undefined, carry: Carry, onFault: (error: unknown) => void): void {
+    if (!this.isOpen) return;
+    this.#heardAt = ticksOf(this.#clock);
+    this.#waiting.push(text ?? "");
+    this.#waitingBytes += text?.length ?? 0;
+    if (this.#waiting.length > MOST_WAITING || this.#waitingBytes > MOST_WAITING_BYTES)
+      return this.close(POLICY, "messages come faster than they can be carried out");
+    if (!this.#isCarrying)
+      void this.#carryAll(carry).catch((error: unknown) => {
+        onFault(error);
+        this.close(FAULT, "the service failed; its log has the cause");
+      });
+  }
+
+  /** Carries out the messages that wait, one after the other; meanwhile nothing is read from the connection. */
+  async #carryAll(carry: Carry): Promise<void> {
+    this.#isCarrying = true;
+    this.#socket.pause();
+    try {
+      for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
+        this.#waitingBytes -= text.length;
+        if (!this.isOpen) return;
+        await this.#send(await replyOf(carry(this, text)));
+        this.flush();
+      }
+    } finally {
+      this.#isCarrying = false;
+      this.#socket.resume();
+    }
+  }
+
+  /** Resolves when the message has left the process, or the connection is closed. */
+  #send(text: string): Promise<void> {
+    if (!this.isOpen) return Promise.resolve();
+    this.#sendingSince ??= ticksOf(this.#clock);
+    this.#sending += 1;
+    return new Promise((resolve) => {
+      this.#socket.send(text, () => {
+        this.#sending -= 1;
+        if (this.#sending === 0) this.#sendingSince = undefined;
+        resolve();
+      });
+    });
+  }
+}
+
+async function replyOf(reply: Promise<string>): Promise<string> {
+  try {
+    return await reply;
+  } catch (error) {
+    if (error instanceof StreamError) return errorText(error.message);
+    throw error;
+  }
+}

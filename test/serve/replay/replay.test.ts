@@ -1,0 +1,289 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { Lake } from "../../../src/lake/lake.js";
+import { finalEnd } from "../../../src/market/sessions.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import { BALANCE_SHEET } from "../../../src/schema/statements.js";
+import type { KeyRing } from "../../../src/serve/keys/key-ring.js";
+import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
+import { replayRange } from "../../../src/serve/replay/replay-range.js";
+import { cases, pickCases } from "../../sweep.js";
+import {
+  KEY,
+  type LandedBar,
+  landFinancials,
+  landReference,
+  landRows,
+  newLake,
+  type Served,
+  serve,
+  serveForTest,
+} from "../served-lake.js";
+import { handClock } from "../stream/hand-clock.js";
+import { openStream } from "../stream/stream-client.js";
+
+const MINUTE = 60_000;
+const DATES = ["2026-10-29", "2026-10-30", "2026-11-02", "2026-11-03"];
+const SYMBOLS = ["600000.SH", "000001.SZ"];
+const at = (text: string): number => Date.parse(`${text}+08:00`);
+
+/** Minutes of each day: two in the morning, two in the afternoon; one of them without a trade. */
+const TIMES = ["09:31", "11:30", "13:01", "15:00"];
+
+interface Day {
+  readonly daily: LandedBar;
+  readonly minutes: readonly LandedBar[];
+}
+
+/** The days of a symbol; the second one is an ex-date. */
+const daysOf = (symbol: string, number: number): Day[] =>
+  DATES.map((date, day) => {
+    const minutes = TIMES.map((time, k): LandedBar => {
+      const close = 10 + number + day + k / 4;
+      const isQuiet = k === 1;
+      return {
+        symbol,
+        timestamp: at(`${date}T${time}`),
+        open: isQuiet ? 0 : close - 0.5,
+        high: isQuiet ? 0 : close + 1,
+        low: isQuiet ? 0 : close - 1,
+        close,
+        volume: isQuiet ? 0 : 100 + k,
+        amount: isQuiet ? 0 : 1000 + k,
+      };
+    });
+    const prev = day === 0 ? null : 10 + number + day - 1 + 0.75;
+    const prev_close = day === 1 && prev !== null ? prev / 2 : prev;
+    return { daily: { ...dayOf(minutes), timestamp: at(`${date}T00:00`), prev_close }, minutes };
+  });
+
+/** The bar of a day, of its minutes: written by hand, as the test of the rule. */
+function dayOf(minutes: readonly LandedBar[]): LandedBar {
+  const stated = minutes.map((bar) => ({
+    ...bar,
+    open: bar.open || bar.close,
+    high: bar.high || bar.close,
+    low: bar.low || bar.close,
+  }));
+  const [first, last] = [stated[0], stated.at(-1)] as [LandedBar, LandedBar];
+  return {
+    symbol: first.symbol,
+    timestamp: first.timestamp,
+    open: first.open,
+    high: Math.max(...stated.map(({ high }) => high)),
+    low: Math.min(...stated.map(({ low }) => low)),
+    close: last.close,
+    volume: stated.reduce((sum, { volume }) => sum + Number(volume), 0),
+    amount: stated.reduce((sum, { amount }) => sum + amount, 0),
+  };
+}
+
+const DAYS = SYMBOLS.flatMap((symbol, number) => daysOf(symbol, number));
+const SEEN = ["2026-10-28T18:00", "2026-10-30T20:00", "2026-11-02T12:00"].map(at);
+
+/** Fills a lake with what was there at an instant: as it would have been landed by then. */
+async function fillUntil(lake: Lake, until: number): Promise<void> {
+  const minutes = DAYS.flatMap((day) => day.minutes).filter(({ timestamp }) => timestamp <= until);
+  const final = finalEnd("CN", until);
+  const daily = DAYS.flatMap(({ daily: bar, minutes: own }) => {
+    if (bar.timestamp < final) return [bar];
+    const ended = own.filter(({ timestamp }) => timestamp <= until);
+    if (ended.length === 0) return [];
+    return [{ ...dayOf(ended), timestamp: bar.timestamp, prev_close: bar.prev_close ?? null }];
+  });
+  if (minutes.length > 0) await landRows(lake, BARS_1M, minutes);
+  if (daily.length > 0) await landRows(lake, BARS_1D, daily);
+  for (const [version, now] of SEEN.entries()) {
+    if (now > until) continue;
+    const symbols = version === 0 ? SYMBOLS.slice(0, 1) : SYMBOLS;
+    const listed = symbols.map((symbol) => ({
+      symbol,
+      code: symbol.slice(0, 6),
+      exchange: symbol.slice(7),
+      region: "CN",
+      type: "stock",
+      name: `name ${version}`,
+      float_shares: 1e6,
+    }));
+    await landReference(lake, INSTRUMENTS, listed, { now });
+    await landReference(lake, EXCHANGES, [{ exchange: "SH", region: "CN", count: version + 1 }], { now });
+    const universe = { id: "all", name: "All", category: "c", region: "CN", symbol_count: symbols.length };
+    await landReference(lake, UNIVERSES, [universe], { now });
+    const members = (version === 2 ? symbols.slice(1) : symbols).map((symbol) => ({
+      id: "all",
+      symbol,
+      region: "CN",
+    }));
+    await landReference(lake, UNIVERSE_MEMBERS, members, { now, complete: "true" });
+  }
+  const statements = [
+    { announce_date: "2026-10-29", seen: at("2026-11-05T00:00"), period_end: "2026-06-30", total_assets: 1 },
+    { announce_date: "2026-11-02", seen: at("2026-11-02T13:00"), period_end: "2026-06-30", total_assets: 2 },
+    { announce_date: null, seen: at("2026-11-03T10:00"), period_end: "2026-09-30", total_assets: 3 },
+  ];
+  for (const { seen, ...row } of statements) {
+    const isKnown =
+      seen <= until || (row.announce_date !== null && at(`${row.announce_date}T00:00`) + 86_400_000 <= until);
+    if (isKnown) await landFinancials(lake, BALANCE_SHEET, [{ symbol: "600000.SH", ...row }], seen);
+  }
+}
+
+const ALL = SYMBOLS.join();
+const PATHS = [
+  ...["1m", "5m", "60m", "1d", "1w", "1M", "1Q", "1Y"].map(
+    (period) => `/v1/klines/batch?symbols=${ALL}&period=${period}`,
+  ),
+  ...["none", "backward", "forward_additive"].map(
+    (adjust) => `/v1/klines/batch?symbols=${ALL}&adjust=${adjust}`,
+  ),
+  `/v1/klines/batch?symbols=${ALL}&count=1`,
+  `/v1/klines/batch?symbols=${ALL}&start_time=${at("2026-10-30T00:00")}&end_time=${at("2026-11-02T12:00")}&period=1m`,
+  "/v1/klines?symbol=600000.SH&adjust=none",
+  "/v1/klines?symbol=000001.SZ&period=30m",
+  `/v1/klines/ex-factors?symbols=${ALL}`,
+  "/v1/klines/intraday?symbol=600000.SH",
+  `/v1/klines/intraday/batch?symbols=${ALL}&period=5m`,
+  "/v1/klines/intraday/universe?universes=all&count=9",
+  `/v1/quotes?symbols=${ALL}`,
+  "/v1/quotes?universes=all",
+  `/v1/instruments?symbols=${ALL}`,
+  `/v1/symbols?symbols=${ALL}`,
+  "/v1/universes",
+  "/v1/universes/all",
+  "/v1/exchanges",
+  "/v1/exchanges/SH/instruments",
+  "/v1/financials/balance-sheet?symbols=600000.SH",
+  "/v1/financials/cash-flow?symbols=600000.SH",
+];
+
+async function responses({ ask, post }: Served): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>();
+  for (const path of PATHS) {
+    const { status, body } = await ask(path);
+    found.set(path, { status, body });
+  }
+  found.set("POST quotes", (await post("/v1/quotes", { universes: ["all"] })).body);
+  found.set("POST universes", (await post("/v1/universes/batch", { ids: ["all"] })).body);
+  return found;
+}
+
+/** A service that replays the whole lake; its time is held until it is set. */
+async function replayed(
+  start: number,
+  options: {
+    readonly speed?: number;
+    readonly assume?: boolean;
+    readonly callerOf?: KeyRing["callerOf"];
+  } = {},
+) {
+  const clock = handClock(at("2026-12-01T00:00"));
+  const { lake, remove } = newLake();
+  onTestFinished(remove);
+  await fillUntil(lake, at("2027-01-01T00:00"));
+  const { range, regions } = await replayRange(lake, {});
+  const own = new ReplayClock(clock, range, { time: start, speed: options.speed ?? 0 });
+  const replay = { clock: own, regions, assumesReference: options.assume ?? false };
+  const served = await serve(lake, {
+    clock,
+    replay,
+    ...(options.callerOf === undefined ? {} : { keys: { callerOf: options.callerOf } }),
+  });
+  onTestFinished(() => served.service.close());
+  return { ...served, replay: own, clock };
+}
+
+/** In the middle of a day; after that its first minute, the last one of a day that is not final, and the last of all. */
+const rareInstants = ["2026-11-02T11:30", "2026-10-29T09:31", "2026-11-02T16:59", "2026-11-03T15:00"]
+  .slice(0, cases({ few: 1, more: 4, all: 4 }))
+  .map(at);
+/** Whole minutes of six days, from the first one on. */
+const MINUTES = 6 * 1440;
+const drawn = pickCases(MINUTES, cases({ few: 0, more: 8, all: 100 })).map(
+  (minute) => at("2026-10-29T00:00") + minute * MINUTE,
+);
+
+test("every endpoint shows what a lake that ends there shows", { timeout: 120_000 }, async () => {
+  const { replay, ...served } = await replayed(at("2026-11-01T00:00"));
+  // Backwards and forwards: what was cached of a later time must not be seen.
+  for (const now of [...rareInstants, ...drawn]) {
+    replay.set({ time: now });
+    const shown = await responses(served);
+    const { lake, remove } = newLake();
+    await fillUntil(lake, now);
+    const cut = await serve(lake, { clock: { now: () => now } });
+    try {
+      for (const [path, expected] of await responses(cut))
+        expect(shown.get(path), `${path} at ${new Date(now).toISOString()}`).toEqual(expected);
+    } finally {
+      await cut.service.close();
+      remove();
+    }
+  }
+});
+
+test("time and speed are set by a key that may, and each response says its time", async () => {
+  const { ask, post, clock } = await replayed(at("2026-11-02T13:00"), { speed: 60 });
+  const quote = async (): Promise<readonly unknown[]> => {
+    const { body, headers } = await ask<{ data: { last_price: number }[] }>("/v1/quotes?symbols=600000.SH");
+    return [body.data[0]?.last_price, headers.get("x-replay-time")];
+  };
+  expect(await quote()).toEqual([12.25, "2026-11-02T05:00:00.000Z"]);
+  clock.advance(1000);
+  expect(await quote()).toEqual([12.5, "2026-11-02T05:01:00.000Z"]);
+  const { status, body } = await post("/replay", { time: "2026-11-02T15:00", speed: 0 });
+  expect([status, body]).toEqual([
+    200,
+    {
+      data: {
+        time: at("2026-11-02T15:00"),
+        speed: 0,
+        start: at("2026-10-29T00:00"),
+        end: at("2026-11-04T00:00"),
+      },
+    },
+  ]);
+  clock.advance(60_000);
+  expect(await quote()).toEqual([12.75, "2026-11-02T07:00:00.000Z"]);
+  for (const wrong of [{}, { time: "2030-01-01" }, { time: "soon" }, { speed: -1 }, { pace: 1 }])
+    expect((await post("/replay", wrong)).status).toBe(400);
+  expect((await post<{ message: string }>("/replay", { time: "2030-01-01" })).body.message).toBe(
+    "time 2029-12-31T16:00:00.000Z is not in the lake, whose bars are from 2026-10-28T16:00:00.000Z to 2026-11-03T16:00:00.000Z",
+  );
+  expect((await ask<{ data: { speed: number } }>("/replay")).body.data.speed).toBe(0);
+});
+
+test("a key without the right may not set the time, and a service that does not replay has none", async () => {
+  const caller = { name: "reader" };
+  const { post } = await replayed(at("2026-11-02T13:00"), { callerOf: () => caller });
+  expect((await post<{ code: string }>("/replay", { speed: 0 })).body.code).toBe("FORBIDDEN");
+  const { ask } = await serveForTest(async () => {});
+  expect((await ask("/replay")).status).toBe(404);
+});
+
+test("reference data that was seen later is assumed only where that is asked for", async () => {
+  const before = at("2026-10-29T00:00");
+  const namesOf = async (assume: boolean): Promise<unknown> => {
+    const { ask, replay } = await replayed(before, { assume });
+    replay.set({ time: before });
+    return (await ask<{ data: { symbol: string }[] }>(`/v1/instruments?symbols=${ALL}`)).body.data.map(
+      ({ symbol }) => symbol,
+    );
+  };
+  expect(await namesOf(false)).toEqual(["600000.SH"]);
+  expect(await namesOf(true)).toEqual(SYMBOLS);
+});
+
+test("the stream pushes a quote when the replayed time passes its minute", async () => {
+  const { service, clock } = await replayed(at("2026-11-02T13:00"), { speed: 60 });
+  const client = await openStream(service.url, `/v1/ws/stream?api_key=${KEY}`);
+  onTestFinished(() => client.socket.terminate());
+  client.send({ op: "subscribe", channel: "quotes", symbols: ["600000.SH"] });
+  expect((await client.next()).total).toBe(1);
+  expect((await client.next()).data?.[0]).toMatchObject({ last_price: 12.25 });
+  await clock.sleeper();
+  clock.advance(1000);
+  expect((await client.next()).data?.[0]).toMatchObject({
+    last_price: 12.5,
+    timestamp: at("2026-11-02T13:01"),
+  });
+});

@@ -1,0 +1,192 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import type { Readable } from "node:stream";
+import { text as textOf } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
+import type { Lake } from "../../../src/lake/lake.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { INSTRUMENTS } from "../../../src/schema/reference.js";
+import type { ServiceOptions } from "../../../src/serve/http/service.js";
+import { KEY, type LandedBar, landReference, landRows, NOW, serveForTest } from "../served-lake.js";
+import { handClock } from "./hand-clock.js";
+import { openStream } from "./stream-client.js";
+
+const DAY = Date.parse("2026-11-19T00:00:00+08:00");
+const bar = (symbol: string, close: number, timestamp = DAY): LandedBar => ({
+  symbol,
+  timestamp,
+  open: close,
+  high: close,
+  low: close,
+  close,
+  volume: 1,
+  amount: 1,
+});
+const fill = async (lake: Lake): Promise<void> => {
+  await landRows(lake, BARS_1D, [bar("600000.SH", 10), bar("600001.SH", 20)]);
+  const listed = { symbol: "600002.SH", code: "600002", exchange: "SH", region: "CN", type: "stock" };
+  await landReference(lake, INSTRUMENTS, [listed]);
+};
+
+async function streaming(options: Partial<ServiceOptions> = {}) {
+  const clock = handClock(NOW);
+  const logged: string[] = [];
+  const log = (facts: object, message: string): void => void logged.push(JSON.stringify([facts, message]));
+  const served = await serveForTest(fill, { clock, logger: { info: log, error: log }, ...options });
+  const open = async (path = `/v1/ws/stream?api_key=${KEY}`, headers = {}) => {
+    const client = await openStream(served.service.url, path, headers);
+    onTestFinished(() => client.socket.terminate());
+    return client;
+  };
+  return { ...served, clock, logged, open };
+}
+
+const subscribe = (...symbols: string[]) => ({ op: "subscribe", channel: "quotes", symbols });
+
+test("quotes of subscribed symbols come at once, and are those of the endpoint", async () => {
+  const { open, post } = await streaming();
+  const { body } = await post<{ data: unknown }>("/v1/quotes", { symbols: ["600000.SH", "600001.SH"] });
+  const client = await open();
+  client.send(subscribe("600000.SH", "600001.SH", "600000.SH"));
+  expect(await client.next()).toEqual({ op: "subscribed", channel: "quotes", total: 2 });
+  expect(await client.next()).toEqual({ op: "quotes", data: body.data });
+  client.send({ op: "unsubscribe", channel: "quotes", symbols: ["600001.SH", "600009.SH"] });
+  expect(await client.next()).toEqual({ op: "subscribed", channel: "quotes", total: 1 });
+  client.send(subscribe("600002.SH"));
+  expect(await client.next()).toEqual({ op: "subscribed", channel: "quotes", total: 2 });
+});
+
+test("the older path has no channels", async () => {
+  const { open } = await streaming();
+  const client = await open("/v1/ws/quotes", { "x-api-key": KEY });
+  client.send({ op: "subscribe", symbols: ["600000.SH"] });
+  expect(await client.next()).toEqual({ op: "subscribed", total: 1 });
+  expect((await client.next()).data?.[0]?.symbol).toBe("600000.SH");
+});
+
+test("what changed is pushed when a new version lands, and nothing else", async () => {
+  const { open, clock, lake } = await streaming();
+  const client = await open();
+  client.send(subscribe("600000.SH", "600001.SH"));
+  await client.next();
+  await client.next();
+  await landRows(lake, BARS_1D, [bar("600001.SH", 21, DAY + 24 * 3600_000)]);
+  await clock.sleeper();
+  clock.advance(1000);
+  const { data } = await client.next();
+  expect(data?.map(({ symbol, last_price }) => [symbol, last_price])).toEqual([["600001.SH", 21]]);
+});
+
+test("a message that cannot be carried out gets its reason", async () => {
+  const { open } = await streaming({ maxSymbols: 3 });
+  const client = await open();
+  const messageOf = async (message: unknown): Promise<string | undefined> => {
+    client.send(message);
+    return (await client.next()).message;
+  };
+  expect(await messageOf("{")).toBe("message is not JSON");
+  expect(await messageOf({ op: "jump" })).toBe('op is not "subscribe" or "unsubscribe"');
+  expect(await messageOf({ op: "subscribe", channel: "depth", symbols: ["600000.SH"] })).toBe(
+    'channel "depth" is not served; the only one is "quotes"',
+  );
+  expect(await messageOf(subscribe())).toBe("symbols is empty");
+  expect(await messageOf(subscribe("600000.SH", "600009.SH", "no symbol"))).toBe(
+    'symbols "600009.SH", "no symbol" are not known; subscribed to the other 1, 1 in all',
+  );
+  expect((await client.next()).data?.length).toBe(1);
+  expect(await messageOf(subscribe("600001.SH", "600002.SH", "600003.SH"))).toBe(
+    "4 symbols are more than the 3 of one connection",
+  );
+  expect(await messageOf(subscribe(...Array.from({ length: 20_001 }, (_, k) => `${k}.SH`)))).toBe(
+    "symbols has more than 20000 entries",
+  );
+});
+
+test("a wrong key is refused with the error body, and no key is logged", async () => {
+  const { service, open, logged, ask } = await streaming();
+  for (const path of ["/v1/ws/stream", "/v1/ws/stream?api_key=wrong-key", "/v1/ws/quotes?api_key="]) {
+    const socket = new WebSocket(service.url.replace("http", "ws") + path);
+    const [, response] = await once(socket, "unexpected-response");
+    const body = await textOf(response as Readable);
+    expect((response as { statusCode: number }).statusCode).toBe(401);
+    expect(JSON.parse(body)).toEqual({
+      code: "UNAUTHORIZED",
+      message: "api_key or x-api-key is missing or not a known key",
+    });
+  }
+  const client = await open();
+  client.send(subscribe("600000.SH"));
+  await client.next();
+  client.socket.close();
+  await client.closed;
+  const { status } = await ask(`/v1/ws/stream?api_key=${KEY}`);
+  expect(status).toBe(400);
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  expect(metrics).toContain('barlake_service_requests_total{endpoint="GET /v1/ws/stream",status="401"} 2');
+  expect(metrics).toContain('barlake_service_requests_total{endpoint="GET /v1/ws/stream",status="101"} 1');
+  expect(logged.join("\n")).toContain('"status":401');
+  for (const text of [logged.join("\n"), metrics]) expect(text).not.toMatch(/test-key|wrong-key/);
+});
+
+test("a request that offers another protocol is an ordinary request", async () => {
+  const { service } = await streaming();
+  const body = JSON.stringify({ symbols: ["600000.SH"] });
+  const socket = connect(service.port, "127.0.0.1");
+  socket.write(
+    `POST /v1/quotes HTTP/1.1\r\nHost: x\r\nx-api-key: ${KEY}\r\nConnection: Upgrade, HTTP2-Settings, close\r\n` +
+      `Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  const text = await textOf(socket);
+  expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*"symbol":"600000\.SH"/);
+});
+
+test("a message that is too large closes the connection", async () => {
+  const { open } = await streaming();
+  const large = await open();
+  large.send("x".repeat(2 * 1024 * 1024));
+  expect((await large.closed).code).toBe(1009);
+});
+
+test("many messages at once are answered one after the other", async () => {
+  const { open } = await streaming();
+  const client = await open();
+  for (let k = 0; k < 500; k++) client.send({ op: "unsubscribe", channel: "quotes", symbols: ["600000.SH"] });
+  for (let k = 0; k < 500; k++)
+    expect(await client.next()).toEqual({ op: "subscribed", channel: "quotes", total: 0 });
+});
+
+test("a key has at most 20 connections", async () => {
+  const { open, service } = await streaming();
+  for (let k = 0; k < 20; k++) await open();
+  const refused = new WebSocket(`${service.url.replace("http", "ws")}/v1/ws/stream?api_key=${KEY}`);
+  const [, response] = await once(refused, "unexpected-response");
+  expect((response as { statusCode: number }).statusCode).toBe(429);
+});
+
+test("a client that answers no ping is cut off, one that does is not", async () => {
+  const { open, clock } = await streaming();
+  const silent = await open();
+  silent.socket.pause();
+  const other = await open();
+  const ponged = once(other.socket, "ping");
+  for (let k = 0; k < 61; k++) {
+    await clock.sleeper();
+    clock.advance(1000);
+    if (k !== 31) continue;
+    await ponged;
+    other.send(subscribe("600000.SH"));
+    await other.next();
+  }
+  await clock.sleeper();
+  silent.socket.resume();
+  expect((await silent.closed).code).toBe(1006);
+  expect(other.socket.readyState).toBe(WebSocket.OPEN);
+});
+
+test("connections are closed with the service", async () => {
+  const { open, service } = await streaming();
+  const client = await open();
+  await service.close();
+  expect(await client.closed).toEqual({ code: 1001, reason: "the service ends" });
+});
