@@ -20,7 +20,13 @@ import {
   serveUniversesBatch,
 } from "../endpoints/reference.js";
 import type { EndpointHandler } from "../endpoints/response.js";
-import { serveBalanceSheet, serveCashFlow } from "../endpoints/statements.js";
+import {
+  serveBalanceSheet,
+  serveCashFlow,
+  serveIncome,
+  serveMetrics,
+  serveShares,
+} from "../endpoints/statements.js";
 
 import { PUBLIC_PATHS } from "./public-pages.js";
 
@@ -45,6 +51,9 @@ export const ENDPOINT_HANDLERS: Readonly<Record<EndpointName, EndpointHandler>> 
   exchangeInstruments: serveExchangeInstruments,
   balanceSheet: serveBalanceSheet,
   cashFlow: serveCashFlow,
+  income: serveIncome,
+  metrics: serveMetrics,
+  shares: serveShares,
 };
 
 const PUBLIC = [...PUBLIC_PATHS].map((path) => ({ method: "GET", path }));

@@ -14,7 +14,7 @@ import { T0, temporaryLake } from "../temporary-lake.js";
 const DAY = 86_400_000;
 const HOST = "api.example.com:8443";
 const KEY = { host: HOST, keyId: "key1" };
-const NOTHING = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: {} };
+const NOTHING = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: {}, refusedTables: {} };
 
 test("what was learned is a file that a person can read, and adds up over the runs", async () => {
   const { location: folder, storage } = temporaryLake();
@@ -29,6 +29,7 @@ test("what was learned is a file that a person can read, and adds up over the ru
     },
     symbolsPerRequest: {},
     rowCap: { "key1/klines/1m": { value: 5000, learnedAt: "2026-11-21T00:00:00.000Z" } },
+    refusedTables: {},
   });
   const { limits } = await readServiceLimits(storage, KEY, T0 + 3000);
   expect(limits).toEqual({
