@@ -43,11 +43,11 @@ export async function addDerivedShares(
         WHERE float_shares IS NOT NULL OR total_shares IS NOT NULL
         QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY valid_from DESC) = 1),
       changes AS (
-        FROM days
+        SELECT * FROM days
+        WINDOW snapshots AS (PARTITION BY symbol ORDER BY period_end)
         QUALIFY lag(period_end) OVER snapshots IS NULL
           OR float_shares IS DISTINCT FROM lag(float_shares) OVER snapshots
-          OR total_shares IS DISTINCT FROM lag(total_shares) OVER snapshots
-        WINDOW snapshots AS (PARTITION BY symbol ORDER BY period_end))
+          OR total_shares IS DISTINCT FROM lag(total_shares) OVER snapshots)
       SELECT symbol, CAST(period_end AS VARCHAR) AS period_end, NULL AS announce_date, 'instruments' AS derived_from,
         float_shares, total_shares
       FROM changes
