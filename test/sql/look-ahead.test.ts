@@ -20,6 +20,7 @@ const DATED: readonly (readonly [query: string, date: string, mayChange?: string
   ["trading_calendar", "trade_date", "next_session"],
   ["balance_sheet_history", "known_from"],
   ["cash_flow_history", "known_from"],
+  ["income_history", "known_from"],
   // A version's end is known when it has ended.
   ["instrument_versions", "from_date", "to_date"],
   ["quality_ohlc", "trade_date"],
