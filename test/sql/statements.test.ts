@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";
+import { BALANCE_SHEET, CASH_FLOW, INCOME } from "../../src/schema/statements.js";
 import { landFinancials, newLake } from "../serve/served-lake.js";
 import { fillSimulated } from "./simulated-lake.js";
 
@@ -281,6 +281,41 @@ test("twelve months of a Chinese company, before and after a restatement of the 
         "SELECT symbol, month::VARCHAR AS month, debt_to_assets FROM statements_asof() WHERE symbol = 'AAPL.US'",
       ),
     ).toEqual([{ symbol: "AAPL.US", month: "2013-12-31", debt_to_assets: 0.4 }]);
+  } finally {
+    session.close();
+    remove();
+  }
+});
+
+test.each([
+  // Cumulated from January: the twelve months are known once a year before is.
+  ["12", [10, 20, 30, 40, 11, 22, 33, 44], [null, null, null, 40, 41, 42, 43, 44]],
+  // Fiscal years that end in September, June or March: no sum of cumulated quarters is shown to be of twelve months.
+  ["09", [20, 30, 40, 10, 22, 33, 44, 11], Array(8).fill(null)],
+  ["06", [30, 40, 10, 20, 33, 44, 11, 22], Array(8).fill(null)],
+  ["03", [40, 10, 20, 30, 44, 11, 22, 33], Array(8).fill(null)],
+] as const)("a fiscal year that ends in month %s, of an American company", async (_, revenues, expected) => {
+  const { lake, remove } = newLake();
+  const ends = ["2024", "2025"].flatMap((year) =>
+    ["03-31", "06-30", "09-30", "12-31"].map((day) => `${year}-${day}`),
+  );
+  await landFinancials(
+    lake,
+    INCOME,
+    ends.map((period_end, at) => ({
+      symbol: "AAPL.US",
+      period_end,
+      announce_date: `${period_end.slice(0, 8)}28`,
+      revenue: revenues[at],
+    })),
+  );
+  const { session } = await openReader(lake, { threads: 1, statement: "income_history" });
+  try {
+    const rows = await session.json<{ ttm: number | null }>(
+      `SELECT revenue_ttm AS ttm FROM income_history QUALIFY row_number() OVER (PARTITION BY month ORDER BY known_from DESC) = 1
+       ORDER BY month`,
+    );
+    expect(rows.map(({ ttm }) => ttm)).toEqual(expected);
   } finally {
     session.close();
     remove();
