@@ -7,6 +7,12 @@ FROM (
   SELECT 'balance_sheet' AS dataset, symbol, period_end, announce_date FROM raw.balance_sheet
   UNION ALL
   SELECT 'cash_flow', symbol, period_end, announce_date FROM raw.cash_flow
+  UNION ALL
+  SELECT 'income', symbol, period_end, announce_date FROM raw.income
+  UNION ALL
+  SELECT 'metrics', symbol, period_end, announce_date FROM raw.metrics
+  UNION ALL
+  SELECT 'shares', symbol, period_end, announce_date FROM raw.shares
 )
 WHERE announce_date IS NULL
 GROUP BY dataset, symbol

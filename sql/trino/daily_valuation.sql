@@ -1,7 +1,7 @@
 -- Each daily bar with its company's value and ratios, made of nothing that was not known at the end of the day. See
 -- sql/views/daily_valuation.sql.
 -- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
--- instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
+-- income_history, instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
 -- Units: currency of the listing for prices, of the statement for its items: they must be one for the ratios to hold.
 CREATE OR REPLACE VIEW daily_valuation AS
 WITH newest_balance_sheet AS (
@@ -17,6 +17,14 @@ newest_cash_flow AS (
   FROM (
     SELECT *, max("month") OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING) AS newest
     FROM cash_flow_history
+  )
+  WHERE "month" = newest
+),
+newest_income AS (
+  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
+  FROM (
+    SELECT *, max("month") OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING) AS newest
+    FROM income_history
   )
   WHERE "month" = newest
 ),
@@ -47,6 +55,17 @@ SELECT
   CASE WHEN b.book_value > 0 THEN d.close * i.total_shares / b.book_value END AS price_to_book,
   c.operating_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS cash_flow_yield,
   c.free_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS free_cash_flow_yield,
+  n.period_end AS income_period_end,
+  n.revenue_ttm,
+  n.net_income_ttm,
+  n.gross_margin,
+  n.net_margin,
+  n.revenue_yoy,
+  n.net_income_yoy,
+  n.net_income_ttm / nullif(i.total_shares, 0) AS earnings_per_share_ttm,
+  CASE WHEN n.net_income_ttm > 0 THEN d.close * i.total_shares / n.net_income_ttm END AS price_to_earnings,
+  CASE WHEN n.revenue_ttm > 0 THEN d.close * i.total_shares / n.revenue_ttm END AS price_to_sales,
+  CASE WHEN b.book_value > 0 THEN n.net_income_ttm / b.book_value END AS return_on_equity,
   d.region
 FROM raw.bars_1d AS d
 LEFT JOIN versions AS i
@@ -54,6 +73,8 @@ LEFT JOIN versions AS i
 LEFT JOIN newest_balance_sheet AS b
   ON b.symbol = d.symbol AND d.trade_date >= b.known_from AND d.trade_date < coalesce(b.known_to, DATE '9999-12-31')
 LEFT JOIN newest_cash_flow AS c
-  ON c.symbol = d.symbol AND d.trade_date >= c.known_from AND d.trade_date < coalesce(c.known_to, DATE '9999-12-31');
+  ON c.symbol = d.symbol AND d.trade_date >= c.known_from AND d.trade_date < coalesce(c.known_to, DATE '9999-12-31')
+LEFT JOIN newest_income AS n
+  ON n.symbol = d.symbol AND d.trade_date >= n.known_from AND d.trade_date < coalesce(n.known_to, DATE '9999-12-31');
 
 COMMENT ON VIEW daily_valuation IS 'Each daily bar with its company''s value and ratios, made of nothing that was not known at the end of the day. One row a symbol and trading date.';

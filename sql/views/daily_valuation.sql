@@ -1,7 +1,7 @@
 -- Each daily bar with its company's value and ratios, made of nothing that was not known at the end of the day: the newest
 -- reporting period known by then, in its newest version known by then, and the shares of the metadata of that day.
 -- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
--- instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
+-- income_history, instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
 -- Units: currency of the listing for prices, of the statement for its items: they must be one for the ratios to hold.
 CREATE OR REPLACE VIEW daily_valuation AS
 WITH newest_balance_sheet AS NOT MATERIALIZED (
@@ -12,6 +12,11 @@ WITH newest_balance_sheet AS NOT MATERIALIZED (
 newest_cash_flow AS NOT MATERIALIZED (
   SELECT *
   FROM cash_flow_history
+  QUALIFY month = max(month) OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING)
+),
+newest_income AS NOT MATERIALIZED (
+  SELECT *
+  FROM income_history
   QUALIFY month = max(month) OVER (PARTITION BY symbol ORDER BY known_from RANGE UNBOUNDED PRECEDING)
 )
 SELECT
@@ -36,11 +41,23 @@ SELECT
   CASE WHEN b.book_value > 0 THEN d.close * i.total_shares / b.book_value END AS price_to_book,
   c.operating_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS cash_flow_yield,
   c.free_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS free_cash_flow_yield,
+  n.period_end AS income_period_end,
+  n.revenue_ttm,
+  n.net_income_ttm,
+  n.gross_margin,
+  n.net_margin,
+  n.revenue_yoy,
+  n.net_income_yoy,
+  n.net_income_ttm / nullif(i.total_shares, 0) AS earnings_per_share_ttm,
+  CASE WHEN n.net_income_ttm > 0 THEN d.close * i.total_shares / n.net_income_ttm END AS price_to_earnings,
+  CASE WHEN n.revenue_ttm > 0 THEN d.close * i.total_shares / n.revenue_ttm END AS price_to_sales,
+  CASE WHEN b.book_value > 0 THEN n.net_income_ttm / b.book_value END AS return_on_equity,
   d.region
 FROM raw.bars_1d AS d
 ASOF LEFT JOIN instrument_versions AS i ON i.symbol = d.symbol AND d.trade_date >= i.from_date
 ASOF LEFT JOIN newest_balance_sheet AS b ON b.symbol = d.symbol AND d.trade_date >= b.known_from
-ASOF LEFT JOIN newest_cash_flow AS c ON c.symbol = d.symbol AND d.trade_date >= c.known_from;
+ASOF LEFT JOIN newest_cash_flow AS c ON c.symbol = d.symbol AND d.trade_date >= c.known_from
+ASOF LEFT JOIN newest_income AS n ON n.symbol = d.symbol AND d.trade_date >= n.known_from;
 
 COMMENT ON VIEW daily_valuation IS 'Each daily bar with its company''s value and ratios, made of nothing that was not known at the end of the day. One row a symbol and trading date. A row changes where the first snapshot of the metadata, or a statement that was announced by then, is first seen later.';
 COMMENT ON COLUMN daily_valuation.symbol IS 'Instrument symbol.';
@@ -64,4 +81,15 @@ COMMENT ON COLUMN daily_valuation.operating_cash_flow_yoy IS 'net_operating_cash
 COMMENT ON COLUMN daily_valuation.price_to_book IS 'market_value / book_value; null where the book value is not above 0. [ratio]';
 COMMENT ON COLUMN daily_valuation.cash_flow_yield IS 'operating_cash_flow_ttm / market_value. [ratio]';
 COMMENT ON COLUMN daily_valuation.free_cash_flow_yield IS 'free_cash_flow_ttm / market_value. [ratio]';
+COMMENT ON COLUMN daily_valuation.income_period_end IS 'Reporting period of the income statement that was known on the date.';
+COMMENT ON COLUMN daily_valuation.revenue_ttm IS 'revenue of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. Null where a piece, or the calendar year, is not known. [currency]';
+COMMENT ON COLUMN daily_valuation.net_income_ttm IS 'net_income_attributable of the last twelve months, likewise. [currency]';
+COMMENT ON COLUMN daily_valuation.gross_margin IS '(revenue - operating_cost) / revenue, from the start of the year. [ratio]';
+COMMENT ON COLUMN daily_valuation.net_margin IS 'net_income / revenue, from the start of the year. [ratio]';
+COMMENT ON COLUMN daily_valuation.revenue_yoy IS 'revenue from the start of the year against the same months a year before: (x - x0) / abs(x0). [ratio]';
+COMMENT ON COLUMN daily_valuation.net_income_yoy IS 'net_income_attributable, likewise. [ratio]';
+COMMENT ON COLUMN daily_valuation.earnings_per_share_ttm IS 'net_income_ttm / total_shares, the shares as known on the date. [currency a share]';
+COMMENT ON COLUMN daily_valuation.price_to_earnings IS 'market_value / net_income_ttm; null where the earnings are not above 0. [ratio]';
+COMMENT ON COLUMN daily_valuation.price_to_sales IS 'market_value / revenue_ttm; null where the revenue is not above 0. [ratio]';
+COMMENT ON COLUMN daily_valuation.return_on_equity IS 'net_income_ttm / book_value, both as known on the date; null where the book value is not above 0. [ratio]';
 COMMENT ON COLUMN daily_valuation.region IS 'Region: CN, HK or US.';

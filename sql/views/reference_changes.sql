@@ -1,6 +1,6 @@
 -- What changed from one snapshot of reference data or statements to a later one, and when this lake saw it.
 -- Grain: one row a change; of a restatement one row a field that differs. Inputs: raw.instruments, raw.universes,
--- raw.universe_members, raw.balance_sheet, raw.cash_flow (every version ever seen).
+-- raw.universe_members, raw.balance_sheet, raw.cash_flow, raw.income, raw.metrics, raw.shares (every version ever seen).
 -- What the first snapshot brought is no change. Metadata that changes daily (limits, shares) is left to the raw tables.
 CREATE OR REPLACE VIEW reference_changes AS
 WITH instrument_versions AS (
@@ -34,6 +34,18 @@ statement_versions AS (
   UNION ALL
   SELECT 'cash_flow', to_json(s), symbol, region, period_end, announce_date, first_seen_at
   FROM raw.cash_flow AS s
+  QUALIFY count(*) OVER (PARTITION BY symbol, period_end) > 1
+  UNION ALL
+  SELECT 'income', to_json(s), symbol, region, period_end, announce_date, first_seen_at
+  FROM raw.income AS s
+  QUALIFY count(*) OVER (PARTITION BY symbol, period_end) > 1
+  UNION ALL
+  SELECT 'metrics', to_json(s), symbol, region, period_end, announce_date, first_seen_at
+  FROM raw.metrics AS s
+  QUALIFY count(*) OVER (PARTITION BY symbol, period_end) > 1
+  UNION ALL
+  SELECT 'shares', to_json(s), symbol, region, period_end, announce_date, first_seen_at
+  FROM raw.shares AS s
   QUALIFY count(*) OVER (PARTITION BY symbol, period_end) > 1
 ),
 restatements AS (
@@ -94,7 +106,7 @@ WHERE field NOT IN ('symbol', 'region', 'period_end', 'announce_date', 'first_se
 
 COMMENT ON VIEW reference_changes IS 'What changed from one snapshot of reference data or statements to a later one. One row a change. What the first snapshot brought is no change.';
 COMMENT ON COLUMN reference_changes.changed_at IS 'When this lake first saw it: the change itself was at some time since the snapshot before. [UTC]';
-COMMENT ON COLUMN reference_changes.dataset IS 'Table of the versions: instruments, universes, universe_members, balance_sheet, cash_flow.';
+COMMENT ON COLUMN reference_changes.dataset IS 'Table of the versions: instruments, universes, universe_members, balance_sheet, cash_flow, income, metrics, shares.';
 COMMENT ON COLUMN reference_changes.change IS 'listed, relisted, renamed, delisted (by absence); added, removed, renamed; joined, rejoined, left; restated.';
 COMMENT ON COLUMN reference_changes.universe_id IS 'Universe; null for instruments and statements.';
 COMMENT ON COLUMN reference_changes.period_end IS 'Reporting period of a restated statement.';

@@ -67,6 +67,15 @@ export function isNotOffered(error: unknown): boolean {
   return error instanceof ServiceError && error.code === NOT_OFFERED;
 }
 
+/**
+ * Whether a service refuses what a request is about as a whole: the key may not ask for it, or there is no such
+ * endpoint. An unknown symbol is neither.
+ */
+export function isEndpointRefusal(error: ServiceError): boolean {
+  const unknownSymbol: ErrorCode = "SYMBOL_NOT_FOUND";
+  return error.status === 403 || (error.status === 404 && error.code !== unknownSymbol);
+}
+
 /** Whether the service refused a request for the key's quota: the next one waits, and this one is sent again. */
 export function isOverQuota(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.status === 429;

@@ -4,6 +4,7 @@ import { parseTradingDate } from "../core/time.js";
 import { ADJUSTMENTS, basePeriod, PERIODS } from "../market/period.js";
 import { REGIONS, type Region } from "../market/regions.js";
 import { isSymbol } from "../market/symbol.js";
+import { STATEMENT_NAMES } from "../schema/statements.js";
 
 /** Every format that a dataset can be written in. */
 export const DATASET_FORMATS = [
@@ -45,6 +46,9 @@ const field = z.union([
     looksAhead: z.boolean().default(false),
   }),
 ]);
+
+/** An item of a statement, such as `balance_sheet.total_assets`. */
+const STATEMENT_ITEM = new RegExp(`^(${STATEMENT_NAMES.join("|")})\\.[a-z_][a-z0-9_]*$`);
 
 const universe = z.union([
   /** The id of a universe, with its members as they were known on each date. */
@@ -89,11 +93,7 @@ const spec = z.strictObject({
   output: z.string().min(1).optional(),
   /** For qlib: items of statements in its point-in-time layout, such as `balance_sheet.total_assets`. */
   statements: z
-    .array(
-      z
-        .string()
-        .regex(/^(balance_sheet|cash_flow)\.[a-z_][a-z0-9_]*$/, "must be like balance_sheet.total_assets"),
-    )
+    .array(z.string().regex(STATEMENT_ITEM, "must be like balance_sheet.total_assets"))
     .min(1)
     .optional(),
 });

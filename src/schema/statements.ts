@@ -20,7 +20,7 @@ const BALANCE_SHEET_FIELDS = [
   "total_liabilities",
   "total_non_current_assets",
   "total_non_current_liabilities",
-] as const;
+].map((name) => reported(name, "currency"));
 
 const CASH_FLOW_FIELDS = [
   "capex",
@@ -28,18 +28,62 @@ const CASH_FLOW_FIELDS = [
   "net_financing_cash_flow",
   "net_investing_cash_flow",
   "net_operating_cash_flow",
-] as const;
+].map((name) => reported(name, "currency"));
 
-function statement(name: string, title: string, fields: readonly string[]): TableSchema {
-  const items = fields.map(
-    (field): Column => ({
-      name: field,
-      type: "double",
-      nullable: true,
-      unit: "currency",
-      doc: `${field.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase())}, as reported.`,
-    }),
-  );
+const INCOME_FIELDS = [
+  ...[
+    "admin_expense",
+    "financial_expense",
+    "income_tax",
+    "net_income",
+    "net_income_attributable",
+    "net_income_deducted",
+    "non_operating_expense",
+    "non_operating_income",
+    "operating_cost",
+    "operating_profit",
+    "rd_expense",
+    "revenue",
+    "selling_expense",
+    "total_profit",
+  ].map((name) => reported(name, "currency")),
+  ...["basic_eps", "diluted_eps"].map((name) => reported(name, "currency a share")),
+];
+
+const METRICS_FIELDS = [
+  ...["bps", "eps_basic", "eps_diluted", "ocfps"].map((name) => reported(name, "currency a share")),
+  ...[
+    "debt_to_asset_ratio",
+    "gross_margin",
+    "inventory_turnover",
+    "net_income_yoy",
+    "net_margin",
+    "operating_cash_to_revenue",
+    "revenue_yoy",
+    "roa",
+    "roe",
+    "roe_diluted",
+  ].map((name) => reported(name, "as delivered")),
+];
+
+const SHARES_FIELDS: readonly Column[] = [
+  {
+    name: "derived_from",
+    type: "string",
+    nullable: true,
+    doc: "instruments: a service derived the row from snapshots of the instrument's metadata; null: it is reported.",
+  },
+  { name: "float_shares", type: "double", nullable: true, unit: "shares", doc: "Shares that trade freely." },
+  { name: "total_shares", type: "double", nullable: true, unit: "shares", doc: "Shares issued." },
+];
+
+/** A number of a statement as the company, or the service, states it. */
+function reported(name: string, unit: string): Column {
+  const title = name.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase());
+  return { name, type: "double", nullable: true, unit, doc: `${title}, as reported.` };
+}
+
+function statement(name: string, title: string, fields: readonly Column[]): TableSchema {
   return {
     name,
     doc: `${title}: one row for each version of a statement that was ever seen. Key: symbol, period_end, announce_date, first_seen_at.`,
@@ -58,7 +102,7 @@ function statement(name: string, title: string, fields: readonly string[]): Tabl
         unit: "UTC",
         doc: "When this version was first seen by this lake.",
       },
-      ...items,
+      ...fields,
       { name: "region", type: "string", doc: "Region: CN, HK or US." },
     ],
     key: ["symbol", "period_end", "announce_date", "first_seen_at"],
@@ -71,3 +115,32 @@ function statement(name: string, title: string, fields: readonly string[]): Tabl
 
 export const BALANCE_SHEET = statement("balance_sheet", "Balance sheets", BALANCE_SHEET_FIELDS);
 export const CASH_FLOW = statement("cash_flow", "Cash flow statements", CASH_FLOW_FIELDS);
+export const INCOME = statement("income", "Income statements", INCOME_FIELDS);
+export const METRICS = statement("metrics", "Key figures of reporting periods", METRICS_FIELDS);
+export const SHARES = statement("shares", "Numbers of shares", SHARES_FIELDS);
+
+/** Names of the tables of statements, in the order in which they are requested. */
+export const STATEMENT_NAMES = ["balance_sheet", "cash_flow", "income", "metrics", "shares"] as const;
+export type StatementName = (typeof STATEMENT_NAMES)[number];
+
+/** The tables of statements by name. */
+export const STATEMENTS: Readonly<Record<StatementName, TableSchema>> = {
+  balance_sheet: BALANCE_SHEET,
+  cash_flow: CASH_FLOW,
+  income: INCOME,
+  metrics: METRICS,
+  shares: SHARES,
+};
+
+/** The columns of a table of statements that are not its fields: the lake or the record's place fills them. */
+const OWN = new Set(["symbol", "period_end", "announce_date", "first_seen_at", "region"]);
+
+/** The declared fields of a table of statements, in the order of its columns. */
+export function statementFieldsOf({ columns }: Pick<TableSchema, "columns">): readonly Column[] {
+  return columns.filter(({ name }) => !OWN.has(name));
+}
+
+/** Whether a table is one of statements. */
+export function isStatementName(name: string): name is StatementName {
+  return (STATEMENT_NAMES as readonly string[]).includes(name);
+}

@@ -3,7 +3,7 @@ import type { TableSchema } from "./column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "./reference.js";
 import { REQUESTS } from "./requests.js";
 import { RUNS } from "./runs.js";
-import { BALANCE_SHEET, CASH_FLOW } from "./statements.js";
+import { STATEMENT_NAMES, STATEMENTS } from "./statements.js";
 import { TRADING_DAYS } from "./trading-days.js";
 
 /** Every table of a lake. */
@@ -15,8 +15,7 @@ export const TABLES = [
   UNIVERSES,
   UNIVERSE_MEMBERS,
   TRADING_DAYS,
-  BALANCE_SHEET,
-  CASH_FLOW,
+  ...STATEMENT_NAMES.map((name) => STATEMENTS[name]),
   REQUESTS,
   RUNS,
 ] as const satisfies readonly TableSchema[];

@@ -16,7 +16,7 @@ import { inBatches } from "../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../schema/bars.js";
 import type { Column, TableSchema } from "../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../schema/statements.js";
+import { STATEMENT_NAMES, STATEMENTS } from "../schema/statements.js";
 import { instrumentRow } from "../wire/instrument-row.js";
 import type { KlineColumns } from "../wire/kline-columns.js";
 import type { Market } from "./market.js";
@@ -180,10 +180,8 @@ async function fillStatements(
   options: FillOptions,
 ): Promise<void> {
   const regions = new Map(market.instruments.map((one) => [one.symbol, one.region]));
-  for (const [kind, table] of [
-    ["balance_sheet", BALANCE_SHEET],
-    ["cash_flow", CASH_FLOW],
-  ] as const) {
+  for (const kind of STATEMENT_NAMES) {
+    const table = STATEMENTS[kind];
     const rows = market.statementVersions(kind, [...regions.keys()]).map(({ symbol, record, firstSeen }) => {
       const region = regions.get(symbol) as Region;
       return { ...record, symbol, region, first_seen_at: instantOf(firstSeen, REGIONS[region].zone, 8 * 60) };

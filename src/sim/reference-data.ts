@@ -63,7 +63,15 @@ function extOf(
   };
 }
 
-/** The shares on a day; splits multiply them. */
+/** The shares of an instrument on a date; splits multiply them. */
+export function sharesOf(
+  state: MarketState,
+  instrument: SimInstrument,
+  date: TradingDate,
+): { readonly total_shares: number; readonly float_shares: number } {
+  return sharesOn(state, instrument, lastDayIndex(state, instrument, date));
+}
+
 function sharesOn(state: MarketState, instrument: SimInstrument, dayIndex: number) {
   let total = instrument.totalShares;
   for (const event of state.pathOf(instrument).events) {

@@ -24,8 +24,8 @@ export interface Endpoint {
 }
 
 /**
- * Every endpoint, as data for both client and service. `intradayBatch`, `klines`, `exFactors`, `quotesOf` and
- * `universe` are extensions: a service may lack them.
+ * Every endpoint, as data for both client and service. `intradayBatch`, `klines`, `exFactors`, `quotesOf`,
+ * `universe`, `income`, `metrics` and `shares` are extensions: a service may lack them.
  */
 export const ENDPOINTS = {
   intraday: {
@@ -79,6 +79,24 @@ export const ENDPOINTS = {
   cashFlow: {
     method: "GET",
     path: "/v1/financials/cash-flow",
+    group: "financials",
+    refusal: "NO_FINANCIAL_PERMISSION",
+  },
+  income: {
+    method: "GET",
+    path: "/v1/financials/income",
+    group: "financials",
+    refusal: "NO_FINANCIAL_PERMISSION",
+  },
+  metrics: {
+    method: "GET",
+    path: "/v1/financials/metrics",
+    group: "financials",
+    refusal: "NO_FINANCIAL_PERMISSION",
+  },
+  shares: {
+    method: "GET",
+    path: "/v1/financials/shares",
     group: "financials",
     refusal: "NO_FINANCIAL_PERMISSION",
   },

@@ -1,4 +1,13 @@
 import { z } from "zod";
+import type { TableSchema } from "../schema/column.js";
+import {
+  BALANCE_SHEET,
+  CASH_FLOW,
+  INCOME,
+  METRICS,
+  SHARES,
+  statementFieldsOf,
+} from "../schema/statements.js";
 
 /** An extension object, discriminated by `type`; unknown members and variants are kept unchanged. */
 const ext = z.looseObject({ type: z.string().optional() });
@@ -36,11 +45,26 @@ export type ExchangeSummary = z.infer<typeof exchangeSummary>;
 
 const isoDate = z.iso.date();
 
-/** A record of a balance sheet or cash flow statement: its dates, and numbers by field name. */
+/** A record of a statement: its dates, and numbers by field name. */
 export const statementRecord = z
   .object({ period_end: isoDate, announce_date: isoDate.nullish() })
   .catchall(z.unknown());
 export type StatementRecord = z.infer<typeof statementRecord>;
+
+/** A record with the declared fields of its table; a delivery may have more. */
+function recordOf(table: TableSchema) {
+  const fields = statementFieldsOf(table).map(({ name, type, doc, unit }) => {
+    const value = type === "string" ? z.string() : z.number();
+    return [name, value.nullish().describe(unit === undefined ? doc : `${doc} [${unit}]`)] as const;
+  });
+  return z.looseObject({ ...statementRecord.shape, ...Object.fromEntries(fields) });
+}
+
+export const balanceSheetRecord = recordOf(BALANCE_SHEET);
+export const cashFlowRecord = recordOf(CASH_FLOW);
+export const incomeRecord = recordOf(INCOME);
+export const metricsRecord = recordOf(METRICS);
+export const sharesRecord = recordOf(SHARES);
 
 const epochMs = z.int().meta({ description: "[epoch ms]", format: "int64" });
 const nullable = z.number().nullable();

@@ -240,6 +240,22 @@ test("universes bring their members, and a member that is gone has left", async 
   ]);
 });
 
+test("income, key figures and shares are imported as the other statements are", async () => {
+  const place = workplace();
+  const head = "symbol,period_end,announce_date";
+  for (const [table, field, value] of [
+    ["income", "revenue", 12.5],
+    ["metrics", "roe", 0.25],
+    ["shares", "total_shares", 1000],
+  ] as const) {
+    const file = place.file(`${table}.csv`, `${head},${field}\n600519.SH,2024-03-31,2024-04-30,${value}\n`);
+    expect((await place.import(table, [file])).landed).toMatchObject([{ table, inserted: 1 }]);
+    expect(await place.query(`SELECT symbol, ${field} AS value FROM ${table}`)).toEqual([
+      { symbol: "600519.SH", value },
+    ]);
+  }
+});
+
 test("statements keep every version, grow columns, and a repeat changes nothing", async () => {
   const place = workplace();
   const first = place.file(

@@ -32,6 +32,9 @@ const EXAMPLES: Readonly<Record<EndpointName, readonly (readonly [target: string
   exchangeInstruments: [["/v1/exchanges/SH/instruments?type=etf"]],
   balanceSheet: [["/v1/financials/balance-sheet?symbols=600653.SH&latest=true"]],
   cashFlow: [["/v1/financials/cash-flow?symbols=600653.SH&start_date=2026-01-01&end_date=2026-03-31"]],
+  income: [["/v1/financials/income?symbols=600653.SH&latest=true"]],
+  metrics: [["/v1/financials/metrics?symbols=600653.SH&latest=true"]],
+  shares: [["/v1/financials/shares?symbols=600653.SH,510043.SH&latest=true"]],
 };
 
 const INTRODUCTION = `# The service, by example

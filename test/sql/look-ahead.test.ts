@@ -20,6 +20,7 @@ const DATED: readonly (readonly [query: string, date: string, mayChange?: string
   ["trading_calendar", "trade_date", "next_session"],
   ["balance_sheet_history", "known_from"],
   ["cash_flow_history", "known_from"],
+  ["income_history", "known_from"],
   // A version's end is known when it has ended.
   ["instrument_versions", "from_date", "to_date"],
   ["quality_ohlc", "trade_date"],
@@ -45,13 +46,16 @@ const OF_NOW = [
   "bar_spans",
   "cash_flow",
   "exchanges",
+  "income",
   "instruments",
+  "metrics",
   "quality_gaps",
   "quality_stale",
   "reference_changes",
   "rejects",
   "requests",
   "runs",
+  "shares",
   "universe_members",
   "universes",
 ];
@@ -81,6 +85,9 @@ describe("as today moves on", () => {
       trading_days: `SELECT * FROM all_trading_days WHERE trade_date <= ${TODAY}`,
       balance_sheet: `SELECT * FROM all_balance_sheet WHERE ${seen("first_seen_at")}`,
       cash_flow: `SELECT * FROM all_cash_flow WHERE ${seen("first_seen_at")}`,
+      income: `SELECT * FROM all_income WHERE ${seen("first_seen_at")}`,
+      metrics: `SELECT * FROM all_metrics WHERE ${seen("first_seen_at")}`,
+      shares: `SELECT * FROM all_shares WHERE ${seen("first_seen_at")}`,
       instruments: `SELECT * REPLACE (CASE WHEN ${seen("valid_to")} THEN valid_to END AS valid_to)
         FROM all_instruments WHERE ${seen("valid_from")}`,
       universe_members: `SELECT * REPLACE (CASE WHEN ${seen("valid_to")} THEN valid_to END AS valid_to)

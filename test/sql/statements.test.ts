@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";
+import { BALANCE_SHEET, CASH_FLOW, INCOME } from "../../src/schema/statements.js";
 import { landFinancials, newLake } from "../serve/served-lake.js";
 import { fillSimulated } from "./simulated-lake.js";
 
@@ -49,13 +49,13 @@ function expectClose(found: unknown, expected: number | null, what: string): voi
 describe("statements of a simulated market", () => {
   const { lake, remove } = newLake();
   let reader: Session;
-  const versions = { balance_sheet: [] as Version[], cash_flow: [] as Version[] };
+  const versions = { balance_sheet: [] as Version[], cash_flow: [] as Version[], income: [] as Version[] };
   const dates = ["2023-04-30", "2024-02-10", "2024-09-02", "2025-06-30", "2026-03-31"];
 
   beforeAll(async () => {
     await fillSimulated(lake.location, { symbols: 24, days: 600, end: "2026-03-31", minuteDays: 0 });
     reader = (await openReader(lake, { threads: 2 })).session;
-    for (const table of ["balance_sheet", "cash_flow"] as const) {
+    for (const table of ["balance_sheet", "cash_flow", "income"] as const) {
       // The simulated market's statements are first seen at eight in the morning of the exchange.
       const zones = "CASE region WHEN 'US' THEN 'America/New_York' ELSE 'Asia/Shanghai' END";
       versions[table] = await reader.json<Version>(
@@ -144,12 +144,60 @@ describe("statements of a simulated market", () => {
     },
   );
 
+  test.each(dates)(
+    "as of %s: the income's twelve months, margins and growth equal a slow reference",
+    async (date) => {
+      const known = knownBy(versions.income, date);
+      const rows = await reader.json<Record<string, unknown> & { symbol: string; month: string }>(
+        `SELECT * REPLACE (month::VARCHAR AS month) FROM income_history WHERE known_from <= '${date}'
+       QUALIFY row_number() OVER (PARTITION BY symbol, month ORDER BY known_from DESC) = 1`,
+      );
+      expect(rows.map((row) => `${row.symbol} ${row.month}`).sort()).toEqual([...known.keys()].sort());
+      let sums = 0;
+      for (const { symbol, month, ...row } of rows) {
+        const what = `${symbol} ${month} as of ${date}`;
+        const item = (ago: number, name: string): number | null =>
+          number(known.get(`${symbol} ${earlier(month, ago)}`)?.[name]);
+        const monthOfYear = Number(month.slice(5, 7));
+        // Outside China the calendar year must show in the revenues that are known.
+        const revenue = item(0, "revenue") as number;
+        const before = [3, 6, 9].filter((ago) => ago < monthOfYear).map((ago) => item(ago, "revenue"));
+        const grows = before.every((one) => (one ?? 0) <= revenue);
+        const [yearEnd, yearAgo] = [item(monthOfYear, "revenue"), item(12, "revenue")];
+        const isShown =
+          monthOfYear === 12
+            ? before.some((one) => one !== null)
+            : yearEnd !== null && yearAgo !== null && revenue < yearEnd && yearAgo <= yearEnd;
+        const isCalendarYear = /\.(SH|SZ|BJ)$/.test(symbol) || (grows && isShown);
+        expect(row.is_calendar_year, what).toBe(isCalendarYear);
+        const twelve = (name: string): number | null => {
+          if (!isCalendarYear) return null;
+          if (monthOfYear === 12) return item(0, name);
+          const pieces = [item(0, name), item(monthOfYear, name), item(12, name)];
+          return combine(pieces, ([a, b, c]) => (a as number) + (b as number) - (c as number));
+        };
+        expectClose(row.revenue_ttm, twelve("revenue"), what);
+        expectClose(row.net_income_ttm, twelve("net_income_attributable"), what);
+        expectClose(row.gross_margin, (revenue - (item(0, "operating_cost") as number)) / revenue, what);
+        const growth = combine(
+          [revenue, yearAgo],
+          ([a, b]) => ((a as number) - (b as number)) / Math.abs(b as number),
+        );
+        expectClose(row.revenue_yoy, growth, what);
+        if (row.net_income_ttm !== null && monthOfYear !== 12) sums += 1;
+      }
+      // The first date is too early for a year before.
+      if (date > "2024-03") expect(sums).toBeGreaterThan(5);
+    },
+  );
+
   test("a day's valuation is made of the newest period that was known that day, in the version known that day", async () => {
     let compared = 0;
     for (const date of dates) {
       const sheets = knownBy(versions.balance_sheet, date);
       const rows = await reader.json<Record<string, unknown> & { symbol: string }>(
         `SELECT v.symbol, v.balance_sheet_period_end::VARCHAR AS period, v.book_value, v.price_to_book, v.market_value, v.close,
+           v.income_period_end::VARCHAR AS income_period, v.net_income_ttm, v.price_to_earnings, v.return_on_equity,
            i.total_shares FROM daily_valuation v LEFT JOIN instruments_asof('${date}') i USING (symbol)
          WHERE v.trade_date = '${date}'`,
       );
@@ -158,10 +206,23 @@ describe("statements of a simulated market", () => {
         const newest = own.sort((a, b) => (a.period_end < b.period_end ? 1 : -1))[0];
         expect(row.period, `${row.symbol} ${date}`).toBe(newest?.period_end ?? null);
         expect(row.book_value).toBe(newest?.equity_attributable ?? null);
+        const incomes = [...knownBy(versions.income, date).values()].filter(
+          ({ symbol }) => symbol === row.symbol,
+        );
+        const periods = incomes.map((one) => one.period_end).sort();
+        expect(row.income_period, `${row.symbol} ${date}`).toBe(periods.at(-1) ?? null);
         const shares = number(row.total_shares);
         expect(row.market_value).toBe(shares === null ? null : (row.close as number) * shares);
         if (newest === undefined || shares === null) continue;
         expect(row.price_to_book).toBe((row.market_value as number) / (row.book_value as number));
+        const earned = number(row.net_income_ttm);
+        const value = row.market_value as number;
+        expectClose(row.price_to_earnings, earned !== null && earned > 0 ? value / earned : null, row.symbol);
+        expectClose(
+          row.return_on_equity,
+          earned === null ? null : earned / (row.book_value as number),
+          row.symbol,
+        );
         compared += 1;
       }
     }
@@ -220,6 +281,41 @@ test("twelve months of a Chinese company, before and after a restatement of the 
         "SELECT symbol, month::VARCHAR AS month, debt_to_assets FROM statements_asof() WHERE symbol = 'AAPL.US'",
       ),
     ).toEqual([{ symbol: "AAPL.US", month: "2013-12-31", debt_to_assets: 0.4 }]);
+  } finally {
+    session.close();
+    remove();
+  }
+});
+
+test.each([
+  // Cumulated from January: the twelve months are known once a year before is.
+  ["12", [10, 20, 30, 40, 11, 22, 33, 44], [null, null, null, 40, 41, 42, 43, 44]],
+  // Fiscal years that end in September, June or March: no sum of cumulated quarters is shown to be of twelve months.
+  ["09", [20, 30, 40, 10, 22, 33, 44, 11], Array(8).fill(null)],
+  ["06", [30, 40, 10, 20, 33, 44, 11, 22], Array(8).fill(null)],
+  ["03", [40, 10, 20, 30, 44, 11, 22, 33], Array(8).fill(null)],
+] as const)("a fiscal year that ends in month %s, of an American company", async (_, revenues, expected) => {
+  const { lake, remove } = newLake();
+  const ends = ["2024", "2025"].flatMap((year) =>
+    ["03-31", "06-30", "09-30", "12-31"].map((day) => `${year}-${day}`),
+  );
+  await landFinancials(
+    lake,
+    INCOME,
+    ends.map((period_end, at) => ({
+      symbol: "AAPL.US",
+      period_end,
+      announce_date: `${period_end.slice(0, 8)}28`,
+      revenue: revenues[at],
+    })),
+  );
+  const { session } = await openReader(lake, { threads: 1, statement: "income_history" });
+  try {
+    const rows = await session.json<{ ttm: number | null }>(
+      `SELECT revenue_ttm AS ttm FROM income_history QUALIFY row_number() OVER (PARTITION BY month ORDER BY known_from DESC) = 1
+       ORDER BY month`,
+    );
+    expect(rows.map(({ ttm }) => ttm)).toEqual(expected);
   } finally {
     session.close();
     remove();

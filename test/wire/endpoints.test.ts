@@ -27,6 +27,9 @@ test("the endpoints are those of the interface, each once", () => {
     "GET /v1/exchanges/:exchange/instruments",
     "GET /v1/financials/balance-sheet",
     "GET /v1/financials/cash-flow",
+    "GET /v1/financials/income",
+    "GET /v1/financials/metrics",
+    "GET /v1/financials/shares",
   ]);
 });
 

@@ -98,6 +98,8 @@ export function runSummary(report: RunReport, lake: string): string {
       `${dataset}: nothing came of ${plural(requested - returned, "symbol")} of ${count(requested)}: ${missing.join(" ")}${more}`,
     );
   }
+  for (const { dataset, reason } of report.notOffered)
+    lines.push(`${paint("yellow", "note:")} the service does not offer ${dataset} to this key: ${reason}`);
   if (report.failures.length > 0) {
     const rows = report.failures.slice(0, SHOWN).map((f) => [f.request, f.symbols, f.reason]);
     lines.push(

@@ -18,7 +18,7 @@ const KEYS = { s: "int32", date: "int32", period: "int32" } as const;
 
 /** Items of one kind of statement. */
 interface Statement {
-  /** `balance_sheet` or `cash_flow`. */
+  /** Name of the table, such as `balance_sheet`. */
   readonly table: string;
   readonly items: readonly string[];
   /** Versions written so far. */

@@ -8,6 +8,7 @@ import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";
 import { basePeriod } from "../../market/period.js";
 import type { TableSchema } from "../../schema/column.js";
+import { isStatementName } from "../../schema/statements.js";
 import { TABLES } from "../../schema/tables.js";
 import type { Manifest } from "./manifest.js";
 
@@ -89,7 +90,7 @@ function partOf({ name }: TableSchema, { spec, last }: Manifest, symbols: string
     };
   if (name === "trading_days")
     return { where: `trade_date <= ${end}`, label: "region || ' ' || trade_date", isWhole: false };
-  if (name === "balance_sheet" || name === "cash_flow") {
+  if (isStatementName(name)) {
     const known = `known_from(announce_date, first_seen_at, region) <= ${end}`;
     return { where: `${ofDataset} AND ${known}`, label: "symbol || ' ' || period_end", isWhole: false };
   }

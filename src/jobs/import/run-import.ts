@@ -15,6 +15,7 @@ import { finalEnd } from "../../market/sessions.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
+import { STATEMENT_NAMES } from "../../schema/statements.js";
 import { tableNamed } from "../../schema/tables.js";
 import { landExchangeCounts } from "../ingest/land-exchange-counts.js";
 import { checkMap } from "./check-map.js";
@@ -24,14 +25,7 @@ import { readInstruments, readStatements, readUniverses } from "./import-rows.js
 import { openSource, rejectFile, type Source } from "./source.js";
 
 /** Tables that files can be imported into. */
-export const IMPORTABLE = [
-  "bars_1d",
-  "bars_1m",
-  "instruments",
-  "universes",
-  "balance_sheet",
-  "cash_flow",
-] as const;
+export const IMPORTABLE = ["bars_1d", "bars_1m", "instruments", "universes", ...STATEMENT_NAMES] as const;
 export type ImportTable = (typeof IMPORTABLE)[number];
 
 /** The result of an import. */

@@ -4,6 +4,7 @@ import { parseTradingDate } from "../../core/time.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { isSymbol } from "../../market/symbol.js";
 import { cronFault } from "../../plan/due-times.js";
+import { STATEMENT_NAMES } from "../../schema/statements.js";
 import { pipelineFaults } from "./pipeline-faults.js";
 
 const region = z.enum(Object.keys(REGIONS) as [Region, ...Region[]]);
@@ -119,9 +120,9 @@ const pipeline = z.discriminatedUnion("kind", [
       ...which,
       kind: z.literal("statements"),
       tables: z
-        .array(z.enum(["balance_sheet", "cash_flow"]))
+        .array(z.enum(STATEMENT_NAMES))
         .min(1)
-        .default(["balance_sheet", "cash_flow"]),
+        .default([...STATEMENT_NAMES]),
       refreshHours: positive.default(20),
     })
     .refine(isOneWay, ONE_WAY),

@@ -36,6 +36,8 @@ export interface RunFacts {
   readonly changes: readonly ReferenceChange[];
   /** Datasets that the key does not permit, and why. */
   readonly forbidden: ReadonlyMap<string, string>;
+  /** Datasets that the service does not offer to the key while it offers others like them, and why: no failures. */
+  readonly notOffered: ReadonlyMap<string, string>;
   /** Why the run sends no more requests; undefined while it does. */
   readonly stopped: string | undefined;
 }
@@ -49,6 +51,7 @@ export class RunLog {
   readonly #failures: Failure[] = [];
   readonly #symbols = new SymbolTally();
   readonly #forbidden = new Map<string, string>();
+  readonly #notOffered = new Map<string, string>();
   #healed = 0;
   #rows = 0;
   #bytes = 0;
@@ -105,6 +108,21 @@ export class RunLog {
     this.#forbidden.set(dataset, reason);
   }
 
+  /**
+   * Notes that the service does not offer a dataset to the key, and that this is no failure of the run: the refusals of
+   * its requests are failures no longer.
+   */
+  notOffered(dataset: string, reason: string): void {
+    this.#notOffered.set(dataset, reason);
+    this.#forbidden.delete(dataset);
+    this.#symbols.forget(dataset);
+    for (let at = this.#failures.length - 1; at >= 0; at--) {
+      if (!this.#failures[at]?.request.startsWith(`${dataset} `)) continue;
+      this.#failures.splice(at, 1);
+      this.#healed += 1;
+    }
+  }
+
   /** Whether no more of a dataset may be requested. */
   isStopped(dataset: string): boolean {
     return this.#stopped !== undefined || this.#forbidden.has(dataset);
@@ -136,6 +154,7 @@ export class RunLog {
       rejected: this.#rejected,
       changes: this.#changes,
       forbidden: new Map(this.#forbidden),
+      notOffered: new Map(this.#notOffered),
       stopped: this.#stopped,
     };
   }

@@ -1,12 +1,12 @@
 import type { Session } from "../../db/session/session.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
+import { STATEMENTS } from "../../schema/statements.js";
 import type { Lake } from "../lake.js";
 import { openReader } from "../publish.js";
 
 /** Names of the tables whose versions the view `reference_changes` compares. */
 export const WITH_CHANGES: ReadonlySet<string> = new Set(
-  [INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, BALANCE_SHEET, CASH_FLOW].map(({ name }) => name),
+  [INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, ...Object.values(STATEMENTS)].map(({ name }) => name),
 );
 
 /** Most examples of each kind of change in a report. */

@@ -18,6 +18,10 @@ export interface ServiceLimits {
   readonly symbolsPerRequest: Readonly<Partial<Record<EndpointGroup, number>>>;
   /** Most bars of one symbol in one K-line response, by period; it depends on the key. */
   readonly rowCap: Readonly<Partial<Record<Period, number>>>;
+  /**
+   * Tables that the service does not offer to the key, with the status of the refusal; by name of the table. @default none
+   */
+  readonly refusedTables?: Readonly<Record<string, number>>;
 }
 
 /** The service and key that limits belong to. */
@@ -72,6 +76,7 @@ const MAX_AGE_DAYS: Readonly<Record<keyof ServiceLimits, number>> = {
   requestsPerMinute: 7,
   symbolsPerRequest: 90,
   rowCap: 90,
+  refusedTables: 7,
 };
 
 /** The group of endpoints whose caps are learned. */
@@ -83,6 +88,7 @@ const limitsFile = z.object({
   requestsPerMinute: learnedValues,
   symbolsPerRequest: learnedValues,
   rowCap: learnedValues,
+  refusedTables: learnedValues,
 });
 type LimitsFile = z.infer<typeof limitsFile>;
 
@@ -109,6 +115,7 @@ export async function readServiceLimits(
     requestsPerMinute: valuesOf("requestsPerMinute"),
     symbolsPerRequest: valuesOf("symbolsPerRequest"),
     rowCap: capsOf(keyId, fresh.rowCap),
+    refusedTables: refusedTablesOf(keyId, fresh.refusedTables),
   };
   return { limits, note };
 }
@@ -124,6 +131,12 @@ function capsOf(keyId: string, caps: LimitsFile["rowCap"]): ServiceLimits["rowCa
     return name === capName(keyId, period) ? [[period, value] as const] : [];
   });
   return Object.fromEntries(own);
+}
+
+/** The tables in the file that are refused to a key: their names there begin with the key's. */
+function refusedTablesOf(keyId: string, tables: LimitsFile["refusedTables"]): Record<string, number> {
+  const own = Object.entries(tables).filter(([name]) => name.startsWith(`${keyId}/`));
+  return Object.fromEntries(own.map(([name, { value }]) => [name.slice(keyId.length + 1), value]));
 }
 
 /** Former names with a plain hash of the key: a short key could be guessed from it, so these entries are dropped. */
@@ -165,8 +178,13 @@ function merged(before: LimitsFile, keyId: string, learned: Partial<ServiceLimit
   const known = freshOf(before, now);
   const learnedAt = new Date(now).toISOString();
   const caps = loweredCaps(keyId, learned.rowCap ?? {}, known.rowCap);
+  const refused = Object.entries(learned.refusedTables ?? {}).map(([name, value]) => [
+    `${keyId}/${name}`,
+    value,
+  ]);
+  const own = { rowCap: caps, refusedTables: Object.fromEntries(refused) as Record<string, number> };
   const of = (kind: keyof ServiceLimits): LimitsFile[keyof LimitsFile] => {
-    const values = kind === "rowCap" ? caps : (learned[kind] ?? {});
+    const values = { ...learned, ...own }[kind] ?? {};
     const added = Object.entries(values).map(([name, value]) => [name, { value, learnedAt }]);
     return { ...known[kind], ...Object.fromEntries(added) };
   };
@@ -174,6 +192,7 @@ function merged(before: LimitsFile, keyId: string, learned: Partial<ServiceLimit
     requestsPerMinute: of("requestsPerMinute"),
     symbolsPerRequest: of("symbolsPerRequest"),
     rowCap: of("rowCap"),
+    refusedTables: of("refusedTables"),
   });
 }
 
@@ -224,5 +243,6 @@ function freshOf(file: LimitsFile, now: number): LimitsFile {
     requestsPerMinute: fresh("requestsPerMinute"),
     symbolsPerRequest: fresh("symbolsPerRequest"),
     rowCap: fresh("rowCap"),
+    refusedTables: fresh("refusedTables"),
   };
 }

@@ -2,11 +2,12 @@ import type { z } from "zod";
 import { ident } from "../../db/quote.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { TableSchema } from "../../schema/column.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
+import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/statements.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { StatementRecord } from "../../wire/resources.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
+import { addDerivedShares } from "../read/derived-shares.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
 import { type EndpointHandler, StreamedResponse } from "./response.js";
@@ -16,6 +17,15 @@ export const serveBalanceSheet: EndpointHandler = (view, { query }) => statement
 
 /** `GET /v1/financials/cash-flow` */
 export const serveCashFlow: EndpointHandler = (view, { query }) => statements(view, CASH_FLOW, query);
+
+/** `GET /v1/financials/income` */
+export const serveIncome: EndpointHandler = (view, { query }) => statements(view, INCOME, query);
+
+/** `GET /v1/financials/metrics` */
+export const serveMetrics: EndpointHandler = (view, { query }) => statements(view, METRICS, query);
+
+/** `GET /v1/financials/shares` */
+export const serveShares: EndpointHandler = (view, { query }) => statements(view, SHARES, query);
 
 const FIRST_DATE = "0000-00-00";
 const LAST_DATE = "9999-99-99";
@@ -44,6 +54,7 @@ async function* statementPieces(
   let separator = "";
   for (const symbols of inBatches(asked.symbols, BLOCK_SYMBOLS)) {
     const records = await readRecords(view, table, symbols, first, last);
+    if (table === SHARES) await addDerivedShares(view.version, symbols, { first, last }, records);
     for (const symbol of await knownSymbols(view, table, symbols, records)) {
       const list = records.get(symbol) ?? [];
       const text = jsonText(asked.latest ? list.slice(-1) : list, () => true);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
+import { STATEMENTS } from "../../schema/statements.js";
 import { ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
 import type { Caller } from "../keys/key-ring.js";
 import type { LakeVersion } from "../read/lake-version.js";
@@ -13,7 +13,7 @@ const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], read
   intraday: [BARS_1D, BARS_1M, ...REFERENCE_TABLES],
   quotes: [],
   reference: REFERENCE_TABLES,
-  financials: [BALANCE_SHEET, CASH_FLOW, ...REFERENCE_TABLES],
+  financials: [...Object.values(STATEMENTS), ...REFERENCE_TABLES],
 };
 
 /**

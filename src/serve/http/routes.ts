@@ -20,9 +20,16 @@ import {
   serveUniversesBatch,
 } from "../endpoints/reference.js";
 import type { EndpointHandler } from "../endpoints/response.js";
-import { serveBalanceSheet, serveCashFlow } from "../endpoints/statements.js";
+import {
+  serveBalanceSheet,
+  serveCashFlow,
+  serveIncome,
+  serveMetrics,
+  serveShares,
+} from "../endpoints/statements.js";
 import { REPLAY_PATH } from "../replay/add-replay.js";
 import { STREAM_PATHS } from "../stream/stream-message.js";
+
 import { PUBLIC_PATHS } from "./public-pages.js";
 
 /** The handler of each endpoint. */
@@ -46,6 +53,9 @@ export const ENDPOINT_HANDLERS: Readonly<Record<EndpointName, EndpointHandler>> 
   exchangeInstruments: serveExchangeInstruments,
   balanceSheet: serveBalanceSheet,
   cashFlow: serveCashFlow,
+  income: serveIncome,
+  metrics: serveMetrics,
+  shares: serveShares,
 };
 
 const PUBLIC = [...PUBLIC_PATHS].map((path) => ({ method: "GET", path }));

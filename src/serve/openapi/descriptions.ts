@@ -3,12 +3,16 @@ import type { EndpointName } from "../../wire/endpoints.js";
 import type { ErrorCode } from "../../wire/error-body.js";
 import { PARAMETERS } from "../../wire/parameters.js";
 import {
+  balanceSheetRecord,
+  cashFlowRecord,
   compactKlines,
   exchangeSummary,
   exFactor,
+  incomeRecord,
   instrument,
+  metricsRecord,
   quote,
-  statementRecord,
+  sharesRecord,
   symbolRecord,
   universeDetail,
   universeSummary,
@@ -110,11 +114,26 @@ export const DESCRIPTIONS: Readonly<Record<EndpointName, Description>> = {
   balanceSheet: {
     summary: "Balance sheets by symbol, the newest version of each reporting period",
     parameters: PARAMETERS.financials,
-    response: map(z.array(statementRecord)),
+    response: map(z.array(balanceSheetRecord)),
   },
   cashFlow: {
     summary: "Cash flow statements by symbol, the newest version of each reporting period",
     parameters: PARAMETERS.financials,
-    response: map(z.array(statementRecord)),
+    response: map(z.array(cashFlowRecord)),
+  },
+  income: {
+    summary: "Income statements by symbol, the newest version of each reporting period",
+    parameters: PARAMETERS.financials,
+    response: map(z.array(incomeRecord)),
+  },
+  metrics: {
+    summary: "Key figures of reporting periods by symbol, in their newest versions",
+    parameters: PARAMETERS.financials,
+    response: map(z.array(metricsRecord)),
+  },
+  shares: {
+    summary: "Numbers of shares by symbol; derived from the instrument's metadata where none is reported",
+    parameters: PARAMETERS.financials,
+    response: map(z.array(sharesRecord)),
   },
 };

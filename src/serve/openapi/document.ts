@@ -2,12 +2,16 @@ import { z } from "zod";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
 import { ERROR_STATUS, type ErrorCode, errorBody } from "../../wire/error-body.js";
 import {
+  balanceSheetRecord,
+  cashFlowRecord,
   compactKlines,
   exchangeSummary,
   exFactor,
+  incomeRecord,
   instrument,
+  metricsRecord,
   quote,
-  statementRecord,
+  sharesRecord,
   symbolRecord,
   universeDetail,
   universeSummary,
@@ -74,12 +78,16 @@ const ANY_REQUEST: readonly ErrorCode[] = [
 
 /** The models that clients see, by their names in the document. */
 const MODELS: Readonly<Record<string, z.ZodType>> = {
+  BalanceSheetRecord: balanceSheetRecord,
+  CashFlowRecord: cashFlowRecord,
   CompactKlines: compactKlines,
   ExFactor: exFactor,
   ExchangeSummary: exchangeSummary,
+  IncomeRecord: incomeRecord,
   Instrument: instrument,
+  MetricsRecord: metricsRecord,
   Quote: quote,
-  StatementRecord: statementRecord,
+  SharesRecord: sharesRecord,
   SymbolRecord: symbolRecord,
   UniverseDetail: universeDetail,
   UniverseSummary: universeSummary,

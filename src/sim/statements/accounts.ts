@@ -1,8 +1,9 @@
 import { dateOfEpochDay, epochDay, type TradingDate } from "../../core/time.js";
 import type { SimInstrument } from "../instrument.js";
 import { bell, mix, uniform } from "../random.js";
+import { hasResearch, INCOME_FLOWS, type IncomeFlow, incomeOfQuarter } from "./income.js";
 
-/** The numbers of one statement by field name, in whole units of currency; null where a company reports none. */
+/** The numbers of one statement by field name; amounts in whole units of currency; null where a company reports none. */
 export type StatementFields = Readonly<Record<string, number | null>>;
 
 /** A company's accounts at the end of a quarter. */
@@ -13,6 +14,8 @@ export interface QuarterAccounts {
   readonly balanceSheet: StatementFields;
   /** Flows from the start of the year to the period's end. */
   readonly cashFlow: StatementFields;
+  /** Flows from the start of the year to the period's end, without those per share. */
+  readonly income: StatementFields;
 }
 
 const QUARTER_ENDS = ["03-31", "06-30", "09-30", "12-31"] as const;
@@ -27,6 +30,7 @@ export function companyAccounts(instrument: SimInstrument, from: number, to: num
     let investing = 0;
     let financing = 0;
     let capex = 0;
+    const income = Object.fromEntries(INCOME_FLOWS.map((name) => [name, 0])) as Record<IncomeFlow, number>;
     for (const [index, monthDay] of QUARTER_ENDS.entries()) {
       const periodEnd = `${year}-${monthDay}` as TradingDate;
       const key = mix(mix(instrument.key, 61), epochDay(periodEnd));
@@ -41,6 +45,8 @@ export function companyAccounts(instrument: SimInstrument, from: number, to: num
       investing += invested;
       financing += cash - cashBefore - earned - invested;
       capex += spent;
+      const ofQuarter = incomeOfQuarter(instrument, key, total);
+      for (const name of INCOME_FLOWS) income[name] += ofQuarter[name];
       accounts.push({
         periodEnd,
         quarter: index + 1,
@@ -52,6 +58,7 @@ export function companyAccounts(instrument: SimInstrument, from: number, to: num
           net_investing_cash_flow: investing,
           net_operating_cash_flow: operating,
         },
+        income: { ...income, ...(!hasResearch(instrument) && { rd_expense: null }) },
       });
     }
   }
@@ -59,10 +66,11 @@ export function companyAccounts(instrument: SimInstrument, from: number, to: num
 }
 
 /**
- * The same accounts after a correction: one item of the balance sheet has a new value, a part of the flows is moved.
+ * The same accounts after a correction: the receivables, and with them the revenue, have a new value, and a part of the
+ * flows is moved.
  */
 export function restate(accounts: QuarterAccounts, key: number): QuarterAccounts {
-  const { balanceSheet, cashFlow } = accounts;
+  const { balanceSheet, cashFlow, income } = accounts;
   const size = (balanceSheet.accounts_receivable ?? 0) + 1000;
   const by = -Math.round(size * (0.05 + 0.2 * uniform(key, 0)));
   const moved = Math.round(size * (0.02 + 0.1 * uniform(key, 1)));
@@ -77,6 +85,14 @@ export function restate(accounts: QuarterAccounts, key: number): QuarterAccounts
       total_equity: by,
     }),
     cashFlow: add(cashFlow, { net_operating_cash_flow: -moved, net_investing_cash_flow: moved }),
+    income: add(income, {
+      revenue: by,
+      operating_profit: by,
+      total_profit: by,
+      net_income: by,
+      net_income_attributable: by,
+      net_income_deducted: by,
+    }),
   };
 }
 

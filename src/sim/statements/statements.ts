@@ -1,12 +1,15 @@
 import { dateOfEpochDay, epochDay, type TradingDate } from "../../core/time.js";
+import type { StatementName } from "../../schema/statements.js";
 import type { StatementRecord } from "../../wire/resources.js";
 import type { SimInstrument } from "../instrument.js";
 import { instrumentsOf, isListed, type MarketState } from "../market-state.js";
 import { integer, mix, uniform } from "../random.js";
-import { companyAccounts, type QuarterAccounts, restate, yearOf } from "./accounts.js";
+import { sharesOf } from "../reference-data.js";
+import { companyAccounts, type QuarterAccounts, restate, type StatementFields, yearOf } from "./accounts.js";
+import { type MetricsParts, metricsOf, perShare } from "./metrics.js";
 
 /** The statements that the interface offers. */
-export type StatementKind = "balance_sheet" | "cash_flow";
+export type StatementKind = StatementName;
 
 /** One version of a statement, and the date from which the service returns it. */
 export interface StatementVersion {
@@ -57,9 +60,13 @@ function versionsOf(state: MarketState, kind: StatementKind, instrument: SimInst
   const last = epochDay(state.spec.end);
   const years = [yearOf(historyStart - LEAD_DAYS), yearOf(last)] as const;
   const versions: StatementVersion[] = [];
-  for (const accounts of companyAccounts(instrument, ...years)) {
+  const all = companyAccounts(instrument, ...years);
+  for (const [index, accounts] of all.entries()) {
     if (instrument.region === "HK" && accounts.quarter % 2 === 1) continue;
-    for (const version of announce(kind, instrument, accounts)) {
+    const before = { yearAgo: all[index - 4], yearEnd: all[index - accounts.quarter] };
+    const fieldsOf = (one: QuarterAccounts) =>
+      fieldsOfKind(state, kind, instrument, { accounts: one, ...before });
+    for (const version of announce(instrument, accounts, fieldsOf, kind !== "shares")) {
       if (version.firstSeen <= state.spec.end && isListed(instrument, version.firstSeen))
         versions.push(version);
     }
@@ -67,36 +74,40 @@ function versionsOf(state: MarketState, kind: StatementKind, instrument: SimInst
   return versions;
 }
 
-/** The first version of a statement and, for a few, a corrected version that later replaces it. */
+/** The first version of a statement and, for a few that can be corrected, a version that later replaces it. */
 function announce(
-  kind: StatementKind,
   { key: instrumentKey, symbol }: SimInstrument,
   accounts: QuarterAccounts,
+  fieldsOf: (accounts: QuarterAccounts) => StatementFields,
+  isCorrectable: boolean,
 ): StatementVersion[] {
   const end = epochDay(accounts.periodEnd);
   const key = mix(mix(instrumentKey, 70), end);
   const [least, most] = ANNOUNCE_DAYS;
   const day = end + least + integer(key, 0, most - least + 1);
   const isAnnounced = uniform(key, 1) >= NULL_ANNOUNCE;
-  const first = {
-    symbol,
-    record: recordOf(kind, accounts, isAnnounced ? day : null),
-    firstSeen: dateOfEpochDay(day),
+  const versionOf = (one: QuarterAccounts, firstDay: number, announced: boolean): StatementVersion => {
+    const firstSeen = dateOfEpochDay(firstDay);
+    const dates = { period_end: accounts.periodEnd, announce_date: announced ? firstSeen : null };
+    return { symbol, record: { ...dates, ...fieldsOf(one) }, firstSeen };
   };
-  if (uniform(key, 2) >= RESTATED) return [first];
-  const later = day + 30 + integer(key, 3, 250);
-  const record = recordOf(kind, restate(accounts, key), later);
-  return [first, { symbol, record, firstSeen: dateOfEpochDay(later) }];
+  const first = versionOf(accounts, day, isAnnounced);
+  if (!isCorrectable || uniform(key, 2) >= RESTATED) return [first];
+  return [first, versionOf(restate(accounts, key), day + 30 + integer(key, 3, 250), true)];
 }
 
-function recordOf(
+function fieldsOfKind(
+  state: MarketState,
   kind: StatementKind,
-  accounts: QuarterAccounts,
-  announceDay: number | null,
-): StatementRecord {
-  return {
-    period_end: accounts.periodEnd,
-    announce_date: announceDay === null ? null : dateOfEpochDay(announceDay),
-    ...(kind === "balance_sheet" ? accounts.balanceSheet : accounts.cashFlow),
-  };
+  instrument: SimInstrument,
+  parts: Omit<MetricsParts, "shares">,
+): StatementFields {
+  const { balanceSheet, cashFlow, income, periodEnd } = parts.accounts;
+  if (kind === "balance_sheet") return balanceSheet;
+  if (kind === "cash_flow") return cashFlow;
+  const shares = sharesOf(state, instrument, periodEnd);
+  if (kind === "shares") return shares;
+  if (kind === "metrics") return metricsOf({ ...parts, shares: shares.total_shares });
+  const eps = perShare(income.net_income_attributable, shares.total_shares);
+  return { ...income, basic_eps: eps, diluted_eps: eps };
 }

@@ -233,7 +233,12 @@ function pipelinesOf(draw: Draws, market: TrueMarket): PipelineDefinition[] {
   const minute = bars("minute", "1m");
   const reference: PipelineDefinition = { name: "reference", kind: "reference" };
   const intraday: PipelineDefinition = { name: "intraday", kind: "intraday", universes: ["U0", "U1"] };
-  const financials: PipelineDefinition = { name: "financials", kind: "statements", symbols };
+  const financials: PipelineDefinition = {
+    name: "financials",
+    kind: "statements",
+    tables: ["balance_sheet", "cash_flow"],
+    symbols,
+  };
   return draw.of([
     [daily],
     [daily],

@@ -14,6 +14,7 @@ const VIEWS: Readonly<Record<string, readonly string[]>> = {
   bars_1d: BAR,
   bars_1m: BAR,
   cash_flow_history: STATEMENT,
+  income_history: STATEMENT,
   daily_fundamentals: DAY,
   daily_status: DAY,
   daily_valuation: DAY,

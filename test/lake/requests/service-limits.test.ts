@@ -14,7 +14,7 @@ import { T0, temporaryLake } from "../temporary-lake.js";
 const DAY = 86_400_000;
 const HOST = "api.example.com:8443";
 const KEY = { host: HOST, keyId: "key1" };
-const NOTHING = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: {} };
+const NOTHING = { requestsPerMinute: {}, symbolsPerRequest: {}, rowCap: {}, refusedTables: {} };
 
 test("what was learned is a file that a person can read, and adds up over the runs", async () => {
   const { location: folder, storage } = temporaryLake();
@@ -29,6 +29,7 @@ test("what was learned is a file that a person can read, and adds up over the ru
     },
     symbolsPerRequest: {},
     rowCap: { "key1/klines/1m": { value: 5000, learnedAt: "2026-11-21T00:00:00.000Z" } },
+    refusedTables: {},
   });
   const { limits } = await readServiceLimits(storage, KEY, T0 + 3000);
   expect(limits).toEqual({
@@ -41,18 +42,20 @@ test("what was learned is a file that a person can read, and adds up over the ru
   );
 });
 
-test("rates are forgotten after a week, caps after 90 days", async () => {
+test("rates and refusals are forgotten after a week, caps after 90 days", async () => {
   const { storage } = temporaryLake();
   const all = {
     requestsPerMinute: { klines: 30 },
     symbolsPerRequest: { klines: 50 },
     rowCap: { "1d": 10_000 },
+    refusedTables: { metrics: 403 },
   };
   await saveServiceLimits(storage, KEY, all, T0);
   const at = async (days: number) => (await readServiceLimits(storage, KEY, T0 + days * DAY)).limits;
   expect(await at(6.9)).toEqual(all);
-  expect(await at(7)).toEqual({ ...all, requestsPerMinute: {} });
-  expect(await at(89.9)).toEqual({ ...all, requestsPerMinute: {} });
+  expect((await readServiceLimits(storage, { ...KEY, keyId: "key2" }, T0)).limits.refusedTables).toEqual({});
+  expect(await at(7)).toEqual({ ...all, requestsPerMinute: {}, refusedTables: {} });
+  expect(await at(89.9)).toEqual({ ...all, requestsPerMinute: {}, refusedTables: {} });
   expect(await at(90)).toEqual(NOTHING);
   await saveServiceLimits(storage, KEY, { symbolsPerRequest: { klines: 100 } }, T0 + 8 * DAY);
   expect(JSON.parse((await storage.readText(limitsPath(HOST))) ?? "")).toMatchObject({

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
+import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS } from "../../../src/schema/statements.js";
 import { DESCRIPTIONS } from "../../../src/serve/openapi/descriptions.js";
 import { type OpenApiDocument, openApiDocument } from "../../../src/serve/openapi/document.js";
 import { ENDPOINTS, type EndpointName, pathOf } from "../../../src/wire/endpoints.js";
@@ -39,6 +39,8 @@ beforeAll(async () => {
   const statement = { symbol: SYMBOL, period_end: "2023-12-31", announce_date: "2024-03-01" };
   await landFinancials(lake, BALANCE_SHEET, [{ ...statement, total_assets: 5 }]);
   await landFinancials(lake, CASH_FLOW, [{ ...statement, capex: 5 }]);
+  await landFinancials(lake, INCOME, [{ ...statement, revenue: 5 }]);
+  await landFinancials(lake, METRICS, [{ ...statement, roe: 0.5 }]);
   served = await serve(lake);
 });
 afterAll(async () => {
@@ -107,6 +109,16 @@ describe("the document", () => {
     const { components, paths } = openApiDocument();
     const names = Object.keys(components.schemas);
     expect(names).toEqual(expect.arrayContaining(["CompactKlines", "Quote", "Instrument", "QuotesRequest"]));
+    expect(names).toEqual(
+      expect.arrayContaining([
+        "BalanceSheetRecord",
+        "CashFlowRecord",
+        "IncomeRecord",
+        "MetricsRecord",
+        "SharesRecord",
+      ]),
+    );
+    expect(components.schemas.IncomeRecord?.required).toEqual(["period_end"]);
     const refs = JSON.stringify({ paths, components }).match(/#\/components\/schemas\/\w+/g) ?? [];
     expect(new Set(refs.map((ref) => ref.split("/").at(-1)))).toEqual(new Set(names));
     expect(components.schemas.QuotesResponse?.properties?.data).toEqual({

@@ -1,27 +1,31 @@
 import { describe, expect, test } from "vitest";
 import { epochDay, type TradingDate } from "../../../src/core/time.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
+import {
+  STATEMENT_NAMES,
+  STATEMENTS,
+  type StatementName,
+  statementFieldsOf,
+} from "../../../src/schema/statements.js";
 import type { StatementVersion } from "../../../src/sim/market.js";
 import { type StatementRecord, statementRecord } from "../../../src/wire/resources.js";
 import { date, END, MARKET, START, SYMBOLS } from "../sample-market.js";
 
-const NOT_DELIVERED = new Set(["symbol", "first_seen_at", "region"]);
-const TABLES = { balance_sheet: BALANCE_SHEET, cash_flow: CASH_FLOW } as const;
-const KINDS = ["balance_sheet", "cash_flow"] as const;
-const versions = {
-  balance_sheet: MARKET.statementVersions("balance_sheet", SYMBOLS),
-  cash_flow: MARKET.statementVersions("cash_flow", SYMBOLS),
-};
+const versions = Object.fromEntries(
+  STATEMENT_NAMES.map((kind) => [kind, MARKET.statementVersions(kind, SYMBOLS)]),
+) as Record<StatementName, StatementVersion[]>;
 const num = (record: StatementRecord, field: string): number => (record[field] as number | null) ?? 0;
 const dayOf = (text: string): number => epochDay(text as TradingDate);
 
-describe.each(KINDS)("%s", (kind) => {
+describe.each(STATEMENT_NAMES)("%s", (kind) => {
   test("has the declared fields, as whole numbers or null", () => {
-    const fields = TABLES[kind].columns.map((c) => c.name).filter((name) => !NOT_DELIVERED.has(name));
+    const fields = statementFieldsOf(STATEMENTS[kind]).filter(({ type }) => type === "double");
+    const whole = fields.filter(({ unit }) => unit === "currency" || unit === "shares");
     for (const { record } of versions[kind]) {
       expect(statementRecord.parse(record)).toEqual(record);
-      expect(Object.keys(record).sort()).toEqual([...fields].sort());
-      for (const field of fields.slice(2)) {
+      expect(Object.keys(record).sort()).toEqual(
+        ["announce_date", "period_end", ...fields.map(({ name }) => name)].sort(),
+      );
+      for (const { name: field } of whole) {
         if (record[field] !== null && !Number.isSafeInteger(record[field]))
           throw new Error(`${field} in ${JSON.stringify(record)}`);
       }
@@ -47,7 +51,8 @@ describe.each(KINDS)("%s", (kind) => {
     expect(versions[kind].length - announced.length).toBeGreaterThan(30);
     const corrected = [...periods.values()].filter((list) => list.length === 2);
     expect(firsts.length + corrected.length).toBe(versions[kind].length);
-    expect(corrected.length).toBeGreaterThan(30);
+    if (kind === "shares") expect(corrected).toEqual([]);
+    else expect(corrected.length).toBeGreaterThan(30);
     for (const [first, second] of corrected as [StatementVersion, StatementVersion][]) {
       expect(second.firstSeen > first.firstSeen).toBe(true);
       expect(second.record.announce_date).toBe(second.firstSeen);
@@ -57,13 +62,19 @@ describe.each(KINDS)("%s", (kind) => {
   });
 
   test("on a date is the newest version announced by then, one a period", () => {
+    const bySymbol = new Map<string, StatementVersion[]>();
+    for (const version of versions[kind]) {
+      const list = bySymbol.get(version.symbol);
+      if (list === undefined) bySymbol.set(version.symbol, [version]);
+      else list.push(version);
+    }
     for (const knownBy of [START, date("2026-04-20"), END]) {
       const answered = MARKET.statements(kind, SYMBOLS, knownBy);
       expect(answered.size).toBeGreaterThan(50);
       for (const [symbol, records] of answered) {
         const expected = new Map<string, StatementRecord>();
-        for (const version of versions[kind]) {
-          if (version.symbol !== symbol || version.firstSeen > knownBy) continue;
+        for (const version of bySymbol.get(symbol) ?? []) {
+          if (version.firstSeen > knownBy) continue;
           expected.set(version.record.period_end, version.record);
         }
         expect(records).toEqual([...expected.values()]);
@@ -116,4 +127,81 @@ test("cash flows add up, from the start of the year, to the change of the cash o
     compared++;
   }
   expect(compared).toBeGreaterThan(500);
+});
+
+const byPeriod = (kind: StatementName): Map<string, StatementRecord> =>
+  new Map(
+    versions[kind].map(({ symbol, record, firstSeen }) => [
+      `${symbol} ${record.period_end} ${firstSeen}`,
+      record,
+    ]),
+  );
+
+test("an income statement adds up, and its flows grow from the start of the year", () => {
+  for (const { record } of versions.income) {
+    const [revenue, cost, operating] = ["revenue", "operating_cost", "operating_profit"].map((f) =>
+      num(record, f),
+    );
+    const expenses = ["selling_expense", "admin_expense", "rd_expense", "financial_expense"].map((f) =>
+      num(record, f),
+    );
+    expect((revenue as number) - (cost as number) - expenses.reduce((a, b) => a + b)).toBe(operating);
+    expect(
+      (operating as number) + num(record, "non_operating_income") - num(record, "non_operating_expense"),
+    ).toBe(record.total_profit);
+    expect(num(record, "total_profit") - num(record, "income_tax")).toBe(record.net_income);
+  }
+  const losses = versions.income.filter(({ record }) => num(record, "net_income") < 0);
+  expect(losses.length).toBeLessThan(versions.income.length / 3);
+  const firsts = new Map(
+    versions.income.map(({ symbol, record }) => [`${symbol} ${record.period_end}`, record]),
+  );
+  let grown = 0;
+  for (const { symbol, record } of versions.income) {
+    if (!record.period_end.endsWith("-12-31")) continue;
+    const half = firsts.get(`${symbol} ${record.period_end.slice(0, 4)}-06-30`);
+    if (half === undefined) continue;
+    expect(num(record, "revenue")).toBeGreaterThan(num(half, "revenue"));
+    grown++;
+  }
+  expect(grown).toBeGreaterThan(100);
+});
+
+test("key figures follow from the statements, and shares from the instruments", () => {
+  const [income, sheets, flows, shares] = (["income", "balance_sheet", "cash_flow", "shares"] as const).map(
+    byPeriod,
+  );
+  const totals = new Map(
+    versions.shares.map(({ symbol, record }) => [`${symbol} ${record.period_end}`, record]),
+  );
+  let compared = 0;
+  for (const { symbol, record, firstSeen } of versions.metrics) {
+    const key = `${symbol} ${record.period_end} ${firstSeen}`;
+    const [own, sheet, flow] = [income, sheets, flows].map((map) => map?.get(key) as StatementRecord);
+    const counted = totals.get(`${symbol} ${record.period_end}`);
+    // A company that lists between an announcement and its correction has the correction alone.
+    if (counted === undefined) continue;
+    const total = num(counted, "total_shares");
+    expect(record.eps_basic).toBe((own as StatementRecord).basic_eps);
+    expect(record.eps_basic).toBeCloseTo(num(own as StatementRecord, "net_income_attributable") / total, 4);
+    expect(record.bps).toBeCloseTo(num(sheet as StatementRecord, "equity_attributable") / total, 4);
+    expect(record.ocfps).toBeCloseTo(num(flow as StatementRecord, "net_operating_cash_flow") / total, 4);
+    expect(record.net_margin).toBeCloseTo(
+      num(own as StatementRecord, "net_income") / num(own as StatementRecord, "revenue"),
+      5,
+    );
+    compared++;
+  }
+  expect(compared).toBeGreaterThan(1000);
+  expect(shares?.size).toBe(versions.shares.length);
+  const period = date("2026-06-30");
+  const listed = new Map(MARKET.instrumentsAsOf(period).map((one) => [one.symbol, one.ext]));
+  const stated = versions.shares.filter(
+    ({ symbol, record }) => record.period_end === period && listed.has(symbol),
+  );
+  expect(stated.length).toBeGreaterThan(50);
+  for (const { symbol, record } of stated) {
+    const { total_shares, float_shares } = listed.get(symbol) as Record<string, unknown>;
+    expect([record.total_shares, record.float_shares]).toEqual([total_shares, float_shares]);
+  }
 });

@@ -37,10 +37,16 @@ export class AskingStatements {
   readonly #came = new Set<string>();
   readonly #unconfirmed = new Set<string>();
   #earlier: Promise<EarlierStatements> | undefined;
+  #isAnswered = false;
 
   constructor(run: Run, parts: StatementsParts) {
     this.#run = run;
     this.#parts = parts;
+  }
+
+  /** Whether a response came. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
   }
 
   /** Requests a batch of symbols for the first time. @param heals as for the request sender. */
@@ -116,6 +122,7 @@ export class AskingStatements {
       heals,
     );
     if (got === undefined) return undefined;
+    this.#isAnswered = true;
     const absent = new Set(got.value.absent);
     for (const symbol of batch) if (!absent.has(symbol)) this.#came.add(symbol);
     const unconfirmed = got.value.absent.length > 0 ? await unconfirmedIn(got.value) : [];

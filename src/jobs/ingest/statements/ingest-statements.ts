@@ -1,60 +1,91 @@
 import { subHours } from "date-fns/subHours";
-import { isTooManySymbols } from "../../../client/response-error.js";
+import { isEndpointRefusal, isTooManySymbols } from "../../../client/response-error.js";
 import type { ServiceError } from "../../../core/errors.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import type { Region } from "../../../market/regions.js";
 import { inBatches } from "../../../plan/request-units.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../../schema/statements.js";
-import { ENDPOINTS } from "../../../wire/endpoints.js";
+import { STATEMENTS, type StatementName } from "../../../schema/statements.js";
+import { ENDPOINTS, type Endpoint } from "../../../wire/endpoints.js";
 import { lastResponses } from "../../ledger/ledger.js";
 import type { Run } from "../../run/run.js";
 import { leaseInTurn } from "../ask-beside-others.js";
 import { askEach, CONCURRENCY } from "../ask-each.js";
 import { AskingStatements } from "./asking-statements.js";
 import { LandingStatements } from "./landing-statements.js";
+import { reportRefusals, type TableOutcome } from "./report-refusals.js";
 import { StatementFields } from "./statement-fields.js";
 
-const STATEMENTS = {
-  balance_sheet: { table: BALANCE_SHEET, endpoint: ENDPOINTS.balanceSheet },
-  cash_flow: { table: CASH_FLOW, endpoint: ENDPOINTS.cashFlow },
-} as const;
+const ENDPOINT_OF: Readonly<Record<StatementName, Endpoint>> = {
+  balance_sheet: ENDPOINTS.balanceSheet,
+  cash_flow: ENDPOINTS.cashFlow,
+  income: ENDPOINTS.income,
+  metrics: ENDPOINTS.metrics,
+  shares: ENDPOINTS.shares,
+};
 
 /** The statements that are requested. */
 export interface StatementsDemand {
-  readonly tables: readonly (keyof typeof STATEMENTS)[];
+  readonly tables: readonly StatementName[];
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
   /** Symbols with a response newer than this are not requested again. */
   readonly refreshHours: number;
 }
 
-/** Requests the statements of every symbol, and lands each version that was not seen before. */
+/**
+ * Requests the statements of every symbol, and lands each version that was not seen before. A table that the service
+ * does not offer to the key is reported, and is no failure of the others.
+ */
 export async function ingestStatements(run: Run, demand: StatementsDemand): Promise<void> {
-  const oldest = subHours(run.context.marketClock.now(), demand.refreshHours).getTime();
   const symbols = [...demand.symbols.values()].flat().sort();
-  for (const name of demand.tables) {
-    const { table, endpoint } = STATEMENTS[name];
-    const lease = await leaseInTurn(run, { dataset: table.name, symbols });
-    const answered = await lastResponses(
-      run.context.session,
-      run.context.lake,
-      table.name,
-      `${endpoint.method} ${endpoint.path}`,
-    );
-    const due = symbols.filter((symbol) => (answered.get(symbol) ?? 0) <= oldest);
-    run.progress.doing(table.name);
-    const { columns } = await run.context.lake.snapshot(table);
-    const fields = new StatementFields(table, columns);
-    const landing = new LandingStatements(run, table, fields);
-    await releaseAfter(
-      async () => {
-        const asking = new AskingStatements(run, { table, endpoint, fields, landing });
-        await askInBatches(run, due, table.name, (batch, heals) => asking.ask(batch, heals));
-        await asking.askAgain();
-      },
-      () => landing.finish(),
-      () => lease.release(),
-    );
+  const outcomes: TableOutcome[] = [];
+  for (const name of new Set(demand.tables))
+    outcomes.push(await ingestTable(run, name, symbols, demand.refreshHours));
+  reportRefusals(run, outcomes);
+}
+
+async function ingestTable(
+  run: Run,
+  name: StatementName,
+  symbols: readonly string[],
+  refreshHours: number,
+): Promise<TableOutcome> {
+  const [table, endpoint] = [STATEMENTS[name], ENDPOINT_OF[name]];
+  const { session, lake, marketClock, limits } = run.context;
+  const oldest = subHours(marketClock.now(), refreshHours).getTime();
+  const lease = await leaseInTurn(run, { dataset: name, symbols });
+  const responses = await lastResponses(session, lake, name, `${endpoint.method} ${endpoint.path}`);
+  const isNew = responses.size === 0;
+  const remembered = isNew ? limits.refusalOf(name) : undefined;
+  if (remembered !== undefined) {
+    await lease.release();
+    return { name, symbols: symbols.length, isNew, isAnswered: false, refusal: undefined, remembered };
   }
+  const due = symbols.filter((symbol) => (responses.get(symbol) ?? 0) <= oldest);
+  run.progress.doing(name);
+  const { columns } = await lake.snapshot(table);
+  const fields = new StatementFields(table, columns);
+  const landing = new LandingStatements(run, table, fields);
+  const asking = new AskingStatements(run, { table, endpoint, fields, landing });
+  let refusal: ServiceError | undefined;
+  // The run stops at a 403 in any case. A 404 shows that there is no such table where none has ever come.
+  const isMissing = (error: ServiceError): boolean => {
+    if (!isEndpointRefusal(error)) return false;
+    refusal ??= error;
+    if (error.status === 403 || !isNew) return false;
+    run.log.forbid(name, error.message);
+    return true;
+  };
+  await releaseAfter(
+    async () => {
+      await askInBatches(run, due, name, (batch, heals) =>
+        asking.ask(batch, (error) => isMissing(error) || heals(error)),
+      );
+      await asking.askAgain();
+    },
+    () => landing.finish(),
+    () => lease.release(),
+  );
+  return { name, symbols: due.length, isNew, isAnswered: asking.isAnswered, refusal, remembered: undefined };
 }
 
 /** Requests symbols in batches; where a batch is too large for the service, the rest is requested in smaller ones. */

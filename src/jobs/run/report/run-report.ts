@@ -36,6 +36,8 @@ export interface RunReport {
   readonly symbols: readonly Returned[];
   /** What was requested of each table of bars, and what is absent, unexplained or set aside. */
   readonly completeness: readonly TableCompleteness[];
+  /** Datasets that the service does not offer to the key while it offers others like them, and why: no failures. */
+  readonly notOffered: readonly { readonly dataset: string; readonly reason: string }[];
   /** Why the run stopped before its end; undefined if it did not. */
   readonly stopped: string | undefined;
 }
@@ -71,6 +73,7 @@ export function reportOf(
     failures: facts.failures,
     symbols: facts.symbols,
     completeness: facts.completeness,
+    notOffered: [...facts.notOffered].map(([dataset, reason]) => ({ dataset, reason })),
     stopped: failed === undefined ? (facts.stopped ?? refusals(facts)) : reasonOf(failed),
   };
 }
@@ -85,7 +88,7 @@ function statusOf(facts: RunFacts, failed: unknown, isInterrupted: boolean): Run
   if (lacks) return "partial";
   if (facts.failures.length === 0 && facts.stopped === undefined) return "complete";
   if (answered + empty > 0) return "partial";
-  return refused > facts.healed ? "refused" : "failed";
+  return refused > facts.healed || facts.forbidden.size > 0 ? "refused" : "failed";
 }
 
 /** Why datasets were left out, where the key does not permit them. */

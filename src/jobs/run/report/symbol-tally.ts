@@ -24,6 +24,11 @@ export class SymbolTally {
     }
   }
 
+  /** Forgets what was requested of a dataset. */
+  forget(dataset: string): void {
+    this.#datasets.delete(dataset);
+  }
+
   /** The counts, by dataset. */
   counts(): Returned[] {
     return [...this.#datasets].map(([dataset, { requested, returned }]) => ({

@@ -7,18 +7,22 @@ import { type EndpointGroup, LIMITS } from "../../../wire/endpoints.js";
 export interface ServiceFacts {
   readonly rowCap?: Readonly<Partial<Record<LandedPeriod, number>>>;
   readonly symbolsPerRequest?: Readonly<Partial<Record<EndpointGroup, number>>>;
+  /** Tables that the service does not offer to the key, with the status of the refusal. */
+  readonly refusedTables?: Readonly<Record<string, number>>;
 }
 
 /** The limits of a service, as a run learns them from its responses. */
 export class RequestSizeLimits {
   readonly #caps: Readonly<Record<LandedPeriod, RowCap>>;
   readonly #symbols: Partial<Record<EndpointGroup, number>>;
+  readonly #refused: Readonly<Record<string, number>>;
   readonly #onLearned: (facts: ServiceFacts) => void;
 
   /** @param known what earlier runs have learned. @param onLearned called with each new limit. */
   constructor(known: ServiceFacts = {}, onLearned: (facts: ServiceFacts) => void = () => {}) {
     this.#caps = { "1d": new RowCap(known.rowCap?.["1d"]), "1m": new RowCap(known.rowCap?.["1m"]) };
     this.#symbols = { ...known.symbolsPerRequest };
+    this.#refused = known.refusedTables ?? {};
     this.#onLearned = onLearned;
   }
 
@@ -29,6 +33,16 @@ export class RequestSizeLimits {
   /** Most symbols that one request of a group may name. */
   symbolsPerRequest(group: EndpointGroup): number {
     return Math.min(this.#symbols[group] ?? LIMITS.symbolsPerRequest, LIMITS.symbolsPerRequest);
+  }
+
+  /** The status with which an earlier run was refused a table that the service does not offer to the key. */
+  refusalOf(table: string): number | undefined {
+    return this.#refused[table];
+  }
+
+  /** Records that the service does not offer a table to the key. */
+  learnedRefusal(table: string, status: number): void {
+    this.#onLearned({ refusedTables: { [table]: status } });
   }
 
   /** Records a measured cap. */

@@ -5,7 +5,7 @@ import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../../schema/column.js";
 import { REQUESTS } from "../../../schema/requests.js";
 import { RUNS } from "../../../schema/runs.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../../schema/statements.js";
+import { isStatementName } from "../../../schema/statements.js";
 import { statSql } from "../../land/staged-rows.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import { type Find, readableStats } from "./check-files.js";
@@ -167,7 +167,7 @@ function rowsSql(
 /** SQL that derives a partition column from other columns; undefined where the table does not derive it. */
 function derivedSql({ name: table }: TableSchema, name: string): string | undefined {
   const isBars = table === BARS_1D.name || table === BARS_1M.name;
-  const hasRegion = isBars || table === BALANCE_SHEET.name || table === CASH_FLOW.name;
+  const hasRegion = isBars || isStatementName(table);
   if (name === "region") return hasRegion ? regionSql("symbol") : undefined;
   if (name === "year") return isBars ? "year(trade_date)" : undefined;
   if (isBars) return "CAST(date_trunc('month', trade_date) AS DATE)";

@@ -1,0 +1,80 @@
+-- Income statements as they were known from each date on, with twelve months, margins and growth that use no version that was
+-- not known yet. See sql/views/income_history.sql for what cumulates.
+-- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.income.
+-- Units: items in the currency of the statement, as reported; ratios as plain numbers.
+CREATE OR REPLACE VIEW income_history AS
+WITH versions AS (
+  SELECT symbol, region, first_seen_at, known_from(announce_date, first_seen_at, region) AS known_from,
+    period_month(period_end) AS "month", CAST(ROW(
+      period_end, announce_date, revenue, operating_cost, operating_profit, total_profit, net_income,
+      net_income_attributable, net_income_deducted, basic_eps, diluted_eps
+    ) AS ROW(
+      period_end DATE, announce_date DATE, revenue DOUBLE, operating_cost DOUBLE, operating_profit DOUBLE,
+      total_profit DOUBLE, net_income DOUBLE, net_income_attributable DOUBLE, net_income_deducted DOUBLE,
+      basic_eps DOUBLE, diluted_eps DOUBLE
+    )) AS item
+  FROM raw.income
+),
+-- Each version with the periods that it has a part in, and which: 0 the period itself, else so many months before it,
+-- -1 the fiscal year before it.
+parts AS (
+  SELECT v.symbol, v.region, v.first_seen_at, v.known_from, v.item, part.role,
+    last_day_of_month(date_add('month', part.months, v."month")) AS "month"
+  FROM versions AS v
+  CROSS JOIN (VALUES
+    (0, 0, false), (3, 3, false), (6, 6, false), (9, 9, false), (12, 12, false),
+    (-1, 3, true), (-1, 6, true), (-1, 9, true)
+  ) AS part (role, months, is_of_year)
+  WHERE NOT part.is_of_year OR month(v."month") = 12
+),
+states AS (
+  SELECT symbol, region, "month", known_from,
+    last_value(CASE WHEN role = 0 THEN item END) IGNORE NULLS OVER states AS this,
+    last_value(CASE WHEN role = 3 THEN item END) IGNORE NULLS OVER states AS quarter_ago,
+    last_value(CASE WHEN role = 6 THEN item END) IGNORE NULLS OVER states AS half_ago,
+    last_value(CASE WHEN role = 9 THEN item END) IGNORE NULLS OVER states AS three_quarters_ago,
+    last_value(CASE WHEN role = 12 THEN item END) IGNORE NULLS OVER states AS year_ago,
+    last_value(CASE WHEN role = -1 THEN item END) IGNORE NULLS OVER states AS year_end,
+    lead(known_from) OVER
+      (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end) AS next_known_from
+  FROM parts
+  WINDOW states AS
+    (PARTITION BY symbol, "month" ORDER BY known_from, first_seen_at, item.period_end ROWS UNBOUNDED PRECEDING)
+),
+judged AS (
+  SELECT *, (region = 'CN' OR (
+      coalesce(CASE WHEN month("month") >= 6 THEN quarter_ago.revenue END, 0) <= this.revenue
+      AND coalesce(CASE WHEN month("month") >= 9 THEN half_ago.revenue END, 0) <= this.revenue
+      AND coalesce(CASE WHEN month("month") = 12 THEN three_quarters_ago.revenue END, 0) <= this.revenue
+      AND CASE WHEN month("month") = 12 THEN coalesce(quarter_ago.revenue, half_ago.revenue, three_quarters_ago.revenue) IS NOT NULL
+        ELSE this.revenue < year_end.revenue AND year_ago.revenue <= year_end.revenue END)) AS is_calendar_year
+  FROM states
+  WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL
+)
+SELECT
+  symbol,
+  "month",
+  known_from,
+  this.period_end AS period_end,
+  this.announce_date AS announce_date,
+  this.revenue AS revenue,
+  this.operating_cost AS operating_cost,
+  this.operating_profit AS operating_profit,
+  this.total_profit AS total_profit,
+  this.net_income AS net_income,
+  this.net_income_attributable AS net_income_attributable,
+  this.net_income_deducted AS net_income_deducted,
+  this.basic_eps AS basic_eps,
+  this.diluted_eps AS diluted_eps,
+  coalesce(is_calendar_year, false) AS is_calendar_year,
+  CASE WHEN is_calendar_year THEN CASE WHEN month("month") = 12 THEN this.revenue ELSE this.revenue + year_end.revenue - year_ago.revenue END END AS revenue_ttm,
+  CASE WHEN is_calendar_year THEN CASE WHEN month("month") = 12 THEN this.net_income_attributable ELSE this.net_income_attributable + year_end.net_income_attributable - year_ago.net_income_attributable END END AS net_income_ttm,
+  CASE WHEN this.revenue > 0 THEN (this.revenue - this.operating_cost) / this.revenue END AS gross_margin,
+  CASE WHEN this.revenue > 0 THEN this.operating_profit / this.revenue END AS operating_margin,
+  CASE WHEN this.revenue > 0 THEN this.net_income / this.revenue END AS net_margin,
+  relative_change(this.revenue, year_ago.revenue) AS revenue_yoy,
+  relative_change(this.net_income_attributable, year_ago.net_income_attributable) AS net_income_yoy,
+  region
+FROM judged;
+
+COMMENT ON VIEW income_history IS 'Income statements as they were known from each date on, with twelve months, margins and growth. One row a symbol, period and date on which something of it became known.';

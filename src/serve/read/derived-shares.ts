@@ -1,0 +1,64 @@
+import { tradeDateSql } from "../../db/market/region-sql.js";
+import { INSTRUMENTS } from "../../schema/reference.js";
+import { SHARES } from "../../schema/statements.js";
+import type { StatementRecord } from "../../wire/resources.js";
+import { demandsOf, requestedSql } from "../klines/requested-bars.js";
+import type { LakeVersion } from "./lake-version.js";
+import { landedSymbols } from "./landed-symbols.js";
+
+/** Reporting periods from one date to another, both inclusive, as texts. */
+interface Periods {
+  readonly first: string;
+  readonly last: string;
+}
+
+/**
+ * Adds numbers of shares of symbols without any in the table: one record for each snapshot of an instrument whose
+ * numbers differ from those before, dated by the day at the exchange on which the lake saw it. The view `shares` has
+ * the same rows.
+ *
+ * @param records by symbol; the derived ones are added, ascending by period.
+ */
+export async function addDerivedShares(
+  version: LakeVersion,
+  symbols: readonly string[],
+  { first, last }: Periods,
+  records: Map<string, StatementRecord[]>,
+): Promise<void> {
+  const without = symbols.filter((symbol) => !records.has(symbol));
+  if (without.length === 0) return;
+  const landed = await landedSymbols(version, await version.snapshot(SHARES), without);
+  const snapshot = await version.snapshot(INSTRUMENTS);
+  const { files, requested } = demandsOf(
+    snapshot,
+    without.filter((symbol) => !landed.has(symbol)),
+  );
+  if (files.length === 0) return;
+  const rows = await version.query(async (session) => {
+    const relation = await version.relation(session, snapshot, files);
+    const sql = `WITH ${requestedSql("$requested")},
+      days AS (
+        SELECT symbol, ${tradeDateSql("valid_from", "region")} AS period_end, float_shares, total_shares
+        FROM (${relation}) JOIN requested USING (symbol)
+        WHERE float_shares IS NOT NULL OR total_shares IS NOT NULL
+        QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY valid_from DESC) = 1),
+      changes AS (
+        SELECT * FROM days
+        WINDOW snapshots AS (PARTITION BY symbol ORDER BY period_end)
+        QUALIFY lag(period_end) OVER snapshots IS NULL
+          OR float_shares IS DISTINCT FROM lag(float_shares) OVER snapshots
+          OR total_shares IS DISTINCT FROM lag(total_shares) OVER snapshots)
+      SELECT symbol, CAST(period_end AS VARCHAR) AS period_end, NULL AS announce_date, 'instruments' AS derived_from,
+        float_shares, total_shares
+      FROM changes
+      WHERE CAST(period_end AS VARCHAR) BETWEEN $first AND $last
+      ORDER BY symbol, period_end`;
+    const parameters = { requested: JSON.stringify(requested), first, last };
+    return session.json<StatementRecord & { symbol: string }>(sql, parameters);
+  });
+  for (const { symbol, ...record } of rows) {
+    const list = records.get(symbol);
+    if (list === undefined) records.set(symbol, [record]);
+    else list.push(record);
+  }
+}
