@@ -4,6 +4,7 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
 import { ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
+import type { BodyFormat } from "../../wire/media-type.js";
 import type { Caller } from "../keys/key-ring.js";
 import type { LakeVersion } from "../read/lake-version.js";
 import { REFERENCE_TABLES } from "../read/reference-data.js";
@@ -21,15 +22,14 @@ const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], read
  * where it also depends on the time of day, as a quote does.
  */
 export async function responseTag(
-  name: EndpointName,
-  url: string,
+  { name, url, format }: { readonly name: EndpointName; readonly url: string; readonly format: BodyFormat },
   { universes }: Caller,
   version: LakeVersion,
 ): Promise<string | undefined> {
   const { method, group } = ENDPOINTS[name];
   if (method !== "GET" || group === "quotes") return undefined;
   const snapshots = await Promise.all(TABLES_OF[group].map((table) => version.snapshot(table)));
-  const parts = [url, universes === undefined ? null : [...universes].sort(), snapshots.map(stateOf)];
+  const parts = [url, format, universes === undefined ? null : [...universes].sort(), snapshots.map(stateOf)];
   const digest = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
   return `"${digest.slice(0, 22)}"`;
 }

@@ -14,11 +14,13 @@ import {
   type Endpoint,
   type EndpointName,
 } from "../../wire/endpoints.js";
+import { ARROW_STREAM, acceptedFormat } from "../../wire/media-type.js";
+import { ArrowResponse } from "../endpoints/arrow-response.js";
 import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
 import { LakeReader, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
-import { addCompression } from "./compression.js";
+import { addCompression, varyBy } from "./compression.js";
 import { addConnectionDraining } from "./connection-draining.js";
 import { addCors } from "./cors.js";
 import { MemoryBudgets } from "./memory-budget.js";
@@ -177,7 +179,8 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
         if (caller.allow?.has(group) === false)
           throw new RequestError(refusal ?? "FORBIDDEN", `${caller.name} may not ask for ${group}`);
         const view = reader.current({ caller, ...reading });
-        const tag = await responseTag(name, request.url, caller, view.version);
+        const format = acceptedFormat(request.headers.accept);
+        const tag = await responseTag({ name, url: request.url, format }, caller, view.version);
         if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
           return { tag, response: undefined };
         const response = await ENDPOINT_HANDLERS[name](view, {
@@ -185,6 +188,7 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
           body: request.body,
           path: request.params as Record<string, string>,
           now: options.clock.now(),
+          format,
         });
         return { tag, response };
       },
@@ -201,7 +205,7 @@ type Callers = WeakMap<FastifyRequest, Caller>;
 interface TaggedResponse {
   readonly tag: string | undefined;
   /** Undefined where the client already has the response. */
-  readonly response: KlineResponse | StreamedResponse | TextResponse | object | undefined;
+  readonly response: ArrowResponse | KlineResponse | StreamedResponse | TextResponse | object | undefined;
 }
 
 function addEndpoint(
@@ -220,11 +224,13 @@ function addEndpoint(
     url: path,
     async handler(request, reply) {
       const { tag, response } = await give(request, requestLifetime(reply.raw, budgets, timeoutMs));
+      varyBy(reply, "accept");
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
       if (response === undefined) return reply.code(304).send();
-      const isStreamed = response instanceof KlineResponse || response instanceof StreamedResponse;
+      const isArrow = response instanceof ArrowResponse;
+      const isStreamed = isArrow || response instanceof KlineResponse || response instanceof StreamedResponse;
       if (!(isStreamed || response instanceof TextResponse)) return response;
-      void reply.type("application/json; charset=utf-8");
+      void reply.type(isArrow ? ARROW_STREAM : "application/json; charset=utf-8");
       if (response instanceof TextResponse) return response.text;
       // The framework would read the whole body of a HEAD, only to drop it.
       if (request.method === "HEAD") return Readable.from([]);
