@@ -19,14 +19,22 @@ import { pythonHas, runPythonAsync } from "./python.js";
 const { lake, remove } = newLake();
 let served: Served;
 const SYMBOLS = ["600000.SH", "600001.SH", "AAPL.US"];
+const LIST = SYMBOLS.join(",");
 const DAY_MS = 86_400_000;
 
 beforeAll(async () => {
   // Only the first symbol has whole numbers, which a careless writer would make integers.
   const values = SYMBOLS.map((symbol, s) => ({ symbol, s, price: s === 0 ? 10 : 10.25 * s }));
   const bar = (symbol: string, timestamp: number, price: number) => ({
-    ...{ symbol, timestamp, open: price, high: price, low: price, close: price },
-    ...{ volume: 100, amount: price * 1000, prev_close: price },
+    symbol,
+    timestamp,
+    open: price,
+    high: price,
+    low: price,
+    close: price,
+    volume: 100,
+    amount: price * 1000,
+    prev_close: price,
   });
   await landRows(
     lake,
@@ -82,8 +90,17 @@ describe.skipIf(!pythonHas("polars", "pandas", "pyarrow", "duckdb", "pytz"))("Py
     writeFileSync(file, code.replaceAll("600330.SH,600519.SH", SYMBOLS.join(",")));
     const read = await runPythonAsync("read_service.py", file, served.service.url, KEY);
     const names = [
-      ...["symbol", "timestamp", "open", "high", "low", "close", "volume", "amount"],
-      ...["open_interest", "prev_close", "settlement_price"],
+      "symbol",
+      "timestamp",
+      "open",
+      "high",
+      "low",
+      "close",
+      "volume",
+      "amount",
+      "open_interest",
+      "prev_close",
+      "settlement_price",
     ];
     const closes = 3 * (10 + 10.25 + 20.5);
     expect(read).toEqual({
@@ -124,21 +141,21 @@ const RAW = { adjust: "none" };
 const CALLS: readonly Call[] = [
   { method: "klines.get", args: ["600000.SH"], kwargs: RAW, same: "/v1/klines?symbol=600000.SH&adjust=none" },
   { method: "klines.get", args: ["AAPL.US"], kwargs: { count: 2, ...FRAMES } },
-  { method: "klines.batch", args: [SYMBOLS], same: `/v1/klines/batch?symbols=${SYMBOLS}` },
+  { method: "klines.batch", args: [SYMBOLS], same: `/v1/klines/batch?symbols=${LIST}` },
   { method: "klines.batch", args: [SYMBOLS], kwargs: FRAMES },
   { method: "klines.intraday", args: ["600000.SH"], same: "/v1/klines/intraday?symbol=600000.SH" },
-  { method: "klines.intraday_batch", args: [SYMBOLS], same: `/v1/klines/intraday/batch?symbols=${SYMBOLS}` },
+  { method: "klines.intraday_batch", args: [SYMBOLS], same: `/v1/klines/intraday/batch?symbols=${LIST}` },
   { method: "klines.intraday_batch", args: [SYMBOLS], kwargs: FRAMES },
   { method: "klines.intraday_universe", args: ["u"], same: "/v1/klines/intraday/universe?universes=u" },
   { method: "klines.intraday_universe", args: [["u"]], kwargs: FRAMES },
-  { method: "klines.ex_factors", args: [SYMBOLS], same: `/v1/klines/ex-factors?symbols=${SYMBOLS}` },
+  { method: "klines.ex_factors", args: [SYMBOLS], same: `/v1/klines/ex-factors?symbols=${LIST}` },
   { method: "klines.ex_factors", args: [SYMBOLS], kwargs: FRAMES },
-  { method: "quotes.get", kwargs: { symbols: SYMBOLS }, same: `/v1/quotes?symbols=${SYMBOLS}` },
+  { method: "quotes.get", kwargs: { symbols: SYMBOLS }, same: `/v1/quotes?symbols=${LIST}` },
   { method: "quotes.get", kwargs: { universes: ["u"], ...FRAMES } },
-  { method: "quotes.get_by_symbols", args: [SYMBOLS], same: `/v1/quotes?symbols=${SYMBOLS}` },
+  { method: "quotes.get_by_symbols", args: [SYMBOLS], same: `/v1/quotes?symbols=${LIST}` },
   { method: "quotes.get_by_universes", args: [["u"]], same: "/v1/quotes?universes=u" },
-  { method: "instruments.get", args: [SYMBOLS], same: `/v1/instruments?symbols=${SYMBOLS}` },
-  { method: "instruments.batch", args: [SYMBOLS], same: `/v1/instruments?symbols=${SYMBOLS}` },
+  { method: "instruments.get", args: [SYMBOLS], same: `/v1/instruments?symbols=${LIST}` },
+  { method: "instruments.batch", args: [SYMBOLS], same: `/v1/instruments?symbols=${LIST}` },
   { method: "exchanges.list", same: "/v1/exchanges" },
   { method: "exchanges.get_instruments", args: ["SH"], same: "/v1/exchanges/SH/instruments" },
   { method: "universes.list", same: "/v1/universes" },
@@ -147,10 +164,10 @@ const CALLS: readonly Call[] = [
   {
     method: "financials.balance_sheet",
     args: [SYMBOLS],
-    same: `/v1/financials/balance-sheet?symbols=${SYMBOLS}`,
+    same: `/v1/financials/balance-sheet?symbols=${LIST}`,
   },
   { method: "financials.balance_sheet", args: [SYMBOLS], kwargs: FRAMES },
-  { method: "financials.cash_flow", args: [SYMBOLS], same: `/v1/financials/cash-flow?symbols=${SYMBOLS}` },
+  { method: "financials.cash_flow", args: [SYMBOLS], same: `/v1/financials/cash-flow?symbols=${LIST}` },
 ];
 
 /** What the service refuses, and the client's error. A method that is served becomes a line of {@link CALLS}. */

@@ -21,8 +21,13 @@ beforeAll(async () => {
   const bar = (symbol: string, day: number, close: number, more: object = {}) => ({
     symbol,
     timestamp: (symbol.endsWith("US") ? FIRST + 13 * 3_600_000 : FIRST) + day * DAY,
-    ...{ open: close - 0.1, high: close + 0.3, low: close - 0.3, close },
-    ...{ volume: 100_000_000_000_001n, amount: close / 3, ...more },
+    open: close - 0.1,
+    high: close + 0.3,
+    low: close - 0.3,
+    close,
+    volume: 100_000_000_000_001n,
+    amount: close / 3,
+    ...more,
   });
   const days = Array.from({ length: 12 }, (_, day) => day);
   await landRows(lake, BARS_1D, [
@@ -144,7 +149,11 @@ test("statements come as rows, with the items that deliveries added", async () =
   const path = "/v1/financials/balance-sheet?symbols=AAPL.US,600000.SH,600001.SH";
   const found = await table(path);
   const all = rowsOf(found).map(({ symbol, period_end, announce_date, total_assets, odd_item }) => [
-    ...[symbol, period_end, announce_date, total_assets, odd_item],
+    symbol,
+    period_end,
+    announce_date,
+    total_assets,
+    odd_item,
   ]);
   const day = (text: string): number => Date.parse(text);
   expect(all).toEqual([
@@ -166,7 +175,12 @@ test.each([
   const sent = method === "GET" ? {} : { method, body, headers: { "content-type": "application/json" } };
   const found = await table(path, sent);
   const own = rowsOf(found).map(({ symbol, name, listing_date, tick_size, ext_type, type }) => [
-    ...[symbol, type, name, ext_type, tick_size, listing_date],
+    symbol,
+    type,
+    name,
+    ext_type,
+    tick_size,
+    listing_date,
   ]);
   expect(own).toEqual([
     ["600001.SH", "stock", "空", "cn_equity", 0.01, Date.parse("1999-11-10")],
