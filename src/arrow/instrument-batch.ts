@@ -28,11 +28,11 @@ export function instrumentBatch(
         name,
         kind: "text",
         isRequired: true,
-        values: instruments.map((one) => one[name] as string),
+        values: instruments.map((one) => one[name]),
       }),
     ),
     { name: "name", kind: "text", values: instruments.map(({ name }) => name ?? null) },
-    { name: "ext_type", kind: "text", values: exts.map(({ type }) => (type as string | undefined) ?? null) },
+    { name: "ext_type", kind: "text", values: instruments.map(({ ext }) => ext?.type ?? null) },
     ...extColumns,
     { name: "ext_other", kind: "text", values: exts.map(otherMembers) },
   ];
