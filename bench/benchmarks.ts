@@ -1,3 +1,4 @@
+import { columns } from "./cases/columns.js";
 import { dataset } from "./cases/dataset.js";
 import { decode } from "./cases/decode.js";
 import { encode } from "./cases/encode.js";
@@ -29,6 +30,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   query,
   views,
   serve,
+  columns,
   dataset,
 ];
 

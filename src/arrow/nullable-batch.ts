@@ -1,19 +1,53 @@
-import { type Data, Field, Float64, Int64, makeData, RecordBatch, Schema, Struct, Utf8 } from "apache-arrow";
+import {
+  type Data,
+  DateDay,
+  Dictionary,
+  Field,
+  Float64,
+  Int32,
+  Int64,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  TimestampMillisecond,
+  Utf8,
+  type Vector,
+} from "apache-arrow";
 import { setBit } from "../core/bits.js";
 
 /** A column of JavaScript's values, of which some are null. */
-export type NullableColumn = { readonly name: string } & (
+export type NullableColumn = {
+  readonly name: string;
+  /** Whether the schema excludes nulls. @default false */
+  readonly isRequired?: boolean;
+  /** Of the values, for the field's metadata. */
+  readonly unit?: string | undefined;
+} & (
   | { readonly kind: "double"; readonly values: readonly (number | null)[] }
   | { readonly kind: "int64"; readonly values: readonly (bigint | null)[] }
   | { readonly kind: "text"; readonly values: readonly (string | null)[] }
+  /** Days since 1970-01-01. */
+  | { readonly kind: "date"; readonly values: readonly (number | null)[] }
+  /** Epoch milliseconds, in UTC. */
+  | { readonly kind: "timestamp"; readonly values: readonly (bigint | null)[] }
+  /** Indexes of words, which `wordList` makes: the same words in each batch of a stream. */
+  | { readonly kind: "word"; readonly values: readonly (number | null)[]; readonly words: Vector<Utf8> }
 );
 
-/** Makes a record batch of values. */
-export function nullableBatch(columns: readonly NullableColumn[], rows: number): RecordBatch {
+/** Makes a record batch of values. @param metadata of the schema. */
+export function nullableBatch(
+  columns: readonly NullableColumn[],
+  rows: number,
+  metadata?: ReadonlyMap<string, string>,
+): RecordBatch {
   const children = columns.map((column) => dataOf(column, rows));
-  const fields = columns.map(({ name }, i) => new Field(name, (children[i] as Data).type, true));
+  const fields = columns.map(({ name, isRequired = false, unit }, i) => {
+    const described = unit === undefined ? undefined : new Map([["unit", unit]]);
+    return new Field(name, (children[i] as Data).type, !isRequired, described);
+  });
   const struct = makeData({ type: new Struct(fields), length: rows, nullCount: 0, children });
-  return new RecordBatch(new Schema(fields), struct);
+  return new RecordBatch(new Schema(fields, metadata && new Map(metadata)), struct);
 }
 
 function dataOf(column: NullableColumn, length: number): Data {
@@ -31,6 +65,28 @@ function dataOf(column: NullableColumn, length: number): Data {
         type: new Int64(),
         length,
         data: BigInt64Array.from(column.values, (value) => value ?? 0n),
+        ...validity,
+      });
+    case "date":
+      return makeData({
+        type: new DateDay(),
+        length,
+        data: Int32Array.from(column.values, (value) => value ?? 0),
+        ...validity,
+      });
+    case "timestamp":
+      return makeData({
+        type: new TimestampMillisecond("UTC"),
+        length,
+        data: BigInt64Array.from(column.values, (value) => value ?? 0n),
+        ...validity,
+      });
+    case "word":
+      return makeData({
+        type: new Dictionary(new Utf8(), new Int32(), 0),
+        length,
+        data: Int32Array.from(column.values, (value) => value ?? 0),
+        dictionary: column.words,
         ...validity,
       });
     case "text":

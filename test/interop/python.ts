@@ -1,5 +1,6 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 /** A Python, and the variable that says which. */
 interface Interpreter {
@@ -41,6 +42,14 @@ export function runPython(script: string, ...args: readonly string[]): unknown {
 export function runScript({ program }: Interpreter, script: string, ...args: readonly string[]): unknown {
   const path = fileURLToPath(new URL(script, import.meta.url));
   return JSON.parse(execFileSync(program, [path, ...args], { encoding: "utf8", maxBuffer: 2 ** 28 }));
+}
+
+/** {@link runPython}, without holding up this process, which may serve the script. */
+export async function runPythonAsync(script: string, ...args: readonly string[]): Promise<unknown> {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  const run = promisify(execFile);
+  const { stdout } = await run(PYTHON.program, [path, ...args], { encoding: "utf8", maxBuffer: 2 ** 28 });
+  return JSON.parse(stdout);
 }
 
 /** Runs a module's command line in a folder, without holding up this process. @returns its exit code, and what it wrote. */

@@ -1,10 +1,16 @@
+import { type NullableColumn, nullableBatch } from "../../arrow/nullable-batch.js";
+import { runBatches } from "../../arrow/run-batches.js";
+import { wordList } from "../../arrow/typed-batch.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
+import type { Period } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { addDays, SESSION_HOURS } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf } from "../../market/zone.js";
+import { BARS_1D } from "../../schema/bars.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
+import type { BodyFormat } from "../../wire/media-type.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import { RequestError } from "../http/request-error.js";
 import { BLOCK_ROWS, isOneBlock, klineBlocks } from "../klines/kline-blocks.js";
@@ -13,6 +19,8 @@ import { type KlinesRequest, readKlines } from "../klines/read-klines.js";
 import { ALL_TIME } from "../klines/requested-bars.js";
 import { seriesOf } from "../klines/series.js";
 import type { LakeView } from "../read/lake-reader.js";
+import { versionsText } from "../read/lake-version.js";
+import { ArrowResponse, only } from "./arrow-response.js";
 import { type EndpointHandler, KlineResponse, TextResponse } from "./response.js";
 
 const EPOCH = parseTradingDate("1970-01-01");
@@ -33,40 +41,41 @@ function intersection(a: TimeRange, b: TimeRange): TimeRange {
 }
 
 /** K-lines of several symbols: `GET /v1/klines/batch`. */
-export const serveKlinesBatch: EndpointHandler = async (view, { query }) => {
+export const serveKlinesBatch: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.klinesBatch, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
   const { instruments } = await view.reference();
-  return klinesOf(view, {
+  const request: KlinesRequest = {
     symbols: asked.symbols,
     series: seriesOf(asked.period),
     adjustment: asked.adjust,
     count: asked.count,
     rangeOf: () => range,
     isKnown: (symbol) => instruments.has(symbol),
-  });
+  };
+  return klinesOf(view, request, { format, period: asked.period });
 };
 
 /** K-lines of one symbol: `GET /v1/klines`. */
-export const serveKlines: EndpointHandler = async (view, { query }) => {
+export const serveKlines: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.klines, query);
   (await view.scope()).checkSymbols([asked.symbol]);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
   const { instruments } = await view.reference();
-  const runs = await readKlines(view, {
+  const request: KlinesRequest = {
     symbols: [asked.symbol],
     series: seriesOf(asked.period),
     adjustment: asked.adjust,
     count: asked.count,
     rangeOf: () => range,
     isKnown: (symbol) => instruments.has(symbol),
-  });
-  return KlineResponse.of(known(runs, asked.symbol), "single");
+  };
+  return klinesOfOne(view, request, { format, period: asked.period });
 };
 
 /** The ratio of each ex-event of the symbols in a window: `GET /v1/klines/ex-factors`. */
-export const serveExFactors: EndpointHandler = async (view, { query }) => {
+export const serveExFactors: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.exFactors, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const range = rangeOfWindow(asked.start_time, asked.end_time);
@@ -80,28 +89,55 @@ export const serveExFactors: EndpointHandler = async (view, { query }) => {
       .filter(({ timestamp }) => timestamp >= range.start && timestamp < range.end);
     return factors.length > 0 || instruments.has(symbol) ? [[symbol, factors] as const] : [];
   });
+  if (format === "arrow") return exFactorsArrow(data, await versionsText(view.version, [BARS_1D]));
   return new TextResponse(jsonText({ data: Object.fromEntries(data) }, (member) => member === "ex_factor"));
 };
 
+function exFactorsArrow(
+  data: readonly (readonly [string, readonly { timestamp: number; ex_factor: number }[]])[],
+  versions: string,
+): Promise<ArrowResponse> {
+  const rows = data.flatMap(([, factors], symbol) => factors.map((factor) => ({ symbol, ...factor })));
+  const words = wordList(data.map(([symbol]) => symbol));
+  const columns: NullableColumn[] = [
+    { name: "symbol", kind: "word", isRequired: true, words, values: rows.map(({ symbol }) => symbol) },
+    {
+      name: "timestamp",
+      kind: "timestamp",
+      isRequired: true,
+      values: rows.map(({ timestamp }) => BigInt(timestamp)),
+    },
+    {
+      name: "ex_factor",
+      kind: "double",
+      isRequired: true,
+      unit: "ratio",
+      values: rows.map(({ ex_factor }) => ex_factor),
+    },
+  ];
+  const batch = nullableBatch(columns, rows.length, new Map([["versions", versions]]));
+  return ArrowResponse.of(only(batch), rows.length);
+}
+
 /** Minutes of one symbol on its region's latest trading day: `GET /v1/klines/intraday`. */
-export const serveIntraday: EndpointHandler = async (view, { query }) => {
+export const serveIntraday: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.intraday, query);
   (await view.scope()).checkSymbols([asked.symbol]);
   const days = await latestMinuteDays(view);
   const { instruments } = await view.reference();
-  const runs = await readKlines(view, {
+  const request: KlinesRequest = {
     symbols: [asked.symbol],
     series: seriesOf(asked.period),
     adjustment: "none",
     count: asked.count,
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
-  });
-  return KlineResponse.of(known(runs, asked.symbol), "single");
+  };
+  return klinesOfOne(view, request, { format, period: asked.period });
 };
 
 /** Minutes of several symbols on their regions' latest trading days: `GET /v1/klines/intraday/batch`. */
-export const serveIntradayBatch: EndpointHandler = async (view, { query }) => {
+export const serveIntradayBatch: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.intradayBatch, query);
   (await view.scope()).checkSymbols(asked.symbols);
   const days = await latestMinuteDays(view);
@@ -114,11 +150,11 @@ export const serveIntradayBatch: EndpointHandler = async (view, { query }) => {
     rangeOf: (region) => days.get(region) ?? NO_TIME,
     isKnown: (symbol) => instruments.has(symbol),
   };
-  return klinesOf(view, request, MOST_MINUTES);
+  return klinesOf(view, request, { format, period: asked.period }, MOST_MINUTES);
 };
 
 /** Minutes of universes' members on their regions' latest trading days: `GET /v1/klines/intraday/universe`. */
-export const serveIntradayUniverse: EndpointHandler = async (view, { query }) => {
+export const serveIntradayUniverse: EndpointHandler = async (view, { query, format }) => {
   const asked = parseParameters(PARAMETERS.intradayUniverse, query);
   (await view.scope()).checkUniverses(asked.universes);
   const days = await latestMinuteDays(view);
@@ -133,14 +169,64 @@ export const serveIntradayUniverse: EndpointHandler = async (view, { query }) =>
     rangeOf: (region) => intersection(days.get(region) ?? NO_TIME, window),
     isKnown: () => true,
   };
-  return klinesOf(view, request, MOST_MINUTES);
+  return klinesOf(view, request, { format, period: asked.period }, MOST_MINUTES);
 };
 
+/** How a response is written. */
+interface Form {
+  readonly format: BodyFormat;
+  readonly period: Period;
+}
+
 /** The bars of several symbols, in blocks where they are many. @param most most bars that a symbol can have. */
-async function klinesOf(view: LakeView, request: KlinesRequest, most?: number): Promise<KlineResponse> {
-  if (isOneBlock(request, most)) return KlineResponse.of(await readKlines(view, request), "map");
+async function klinesOf(
+  view: LakeView,
+  request: KlinesRequest,
+  form: Form,
+  most?: number,
+): Promise<ArrowResponse | KlineResponse> {
+  if (isOneBlock(request, most)) {
+    const runs = await readKlines(view, request);
+    return form.format === "arrow"
+      ? arrowOf(view, request, form, [runs], rowsOf(runs))
+      : KlineResponse.of(runs, "map");
+  }
   await view.acquireMemory(BLOCK_ROWS);
-  return KlineResponse.ofBlocks(klineBlocks(view, request, most));
+  const blocks = klineBlocks(view, request, most);
+  return form.format === "arrow" ? arrowOf(view, request, form, blocks) : KlineResponse.ofBlocks(blocks);
+}
+
+/** The bars of one symbol. @throws {RequestError} where the lake does not know it. */
+async function klinesOfOne(
+  view: LakeView,
+  request: KlinesRequest,
+  form: Form,
+): Promise<ArrowResponse | KlineResponse> {
+  const runs = known(await readKlines(view, request), request.symbols[0] as string);
+  return form.format === "arrow"
+    ? arrowOf(view, request, form, [runs], rowsOf(runs))
+    : KlineResponse.of(runs, "single");
+}
+
+/** Bars as an Arrow stream, whose metadata say what the numbers are and where they are from. */
+async function arrowOf(
+  view: LakeView,
+  { symbols, series, adjustment }: KlinesRequest,
+  { period }: Form,
+  blocks: Iterable<readonly KlineRun[]> | AsyncIterable<readonly KlineRun[]>,
+  rows?: number,
+): Promise<ArrowResponse> {
+  const tables = adjustment === "none" ? [series.table] : [series.table, BARS_1D];
+  const metadata = new Map([
+    ["period", period],
+    ["adjust", adjustment],
+    ["versions", await versionsText(view.version, tables)],
+  ]);
+  return ArrowResponse.of(runBatches(blocks, symbols, metadata), rows);
+}
+
+function rowsOf(runs: readonly KlineRun[]): number {
+  return runs.reduce((sum, { start, end }) => sum + end - start, 0);
 }
 
 /** @throws {RequestError} where there is no run, because the lake does not know the symbol. */

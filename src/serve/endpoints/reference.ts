@@ -1,9 +1,13 @@
-import { INSTRUMENT_EXT } from "../../schema/reference.js";
+import { instrumentBatch } from "../../arrow/instrument-batch.js";
+import { INSTRUMENT_EXT, INSTRUMENTS } from "../../schema/reference.js";
 import { jsonText } from "../../wire/encode/json-text.js";
+import type { BodyFormat } from "../../wire/media-type.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument } from "../../wire/resources.js";
 import { RequestError } from "../http/request-error.js";
 import type { LakeView } from "../read/lake-reader.js";
+import { versionsText } from "../read/lake-version.js";
+import { ArrowResponse, only } from "./arrow-response.js";
 import { type EndpointHandler, TextResponse } from "./response.js";
 
 /** Metadata of the symbols, in their order; an unknown symbol is left out. */
@@ -14,12 +18,16 @@ async function instrumentsOf(view: LakeView, symbols: readonly string[]): Promis
 }
 
 /** `GET /v1/instruments` */
-export const serveInstruments: EndpointHandler = async (view, { query }) =>
-  instrumentsText(await instrumentsOf(view, parseParameters(PARAMETERS.instruments, query).symbols));
+export const serveInstruments: EndpointHandler = async (view, { query, format }) => {
+  const { symbols } = parseParameters(PARAMETERS.instruments, query);
+  return instrumentsBody(view, format, await instrumentsOf(view, symbols));
+};
 
 /** `POST /v1/instruments` */
-export const serveInstrumentsBatch: EndpointHandler = async (view, { body }) =>
-  instrumentsText(await instrumentsOf(view, parseParameters(PARAMETERS.instrumentsBatch, body).symbols));
+export const serveInstrumentsBatch: EndpointHandler = async (view, { body, format }) => {
+  const { symbols } = parseParameters(PARAMETERS.instrumentsBatch, body);
+  return instrumentsBody(view, format, await instrumentsOf(view, symbols));
+};
 
 /** `GET /v1/symbols` */
 export const serveSymbols: EndpointHandler = async (view, { query }) =>
@@ -36,6 +44,18 @@ export const serveSymbolsBatch: EndpointHandler = async (view, { body }) =>
 const DOUBLES: ReadonlySet<string> = new Set(
   INSTRUMENT_EXT.filter(({ type }) => type === "double").map(({ name }) => name),
 );
+
+/** Instruments in the form that the client accepts. @param more members beside `data`; a table has none. */
+async function instrumentsBody(
+  view: LakeView,
+  format: BodyFormat,
+  data: readonly Instrument[],
+  more: object = {},
+): Promise<ArrowResponse | TextResponse> {
+  if (format === "json") return instrumentsText(data, more);
+  const versions = await versionsText(view.version, [INSTRUMENTS]);
+  return ArrowResponse.of(only(instrumentBatch(data, new Map([["versions", versions]]))), data.length);
+}
 
 function instrumentsText(data: readonly object[], more: object = {}): TextResponse {
   return new TextResponse(jsonText({ ...more, data }, (member) => DOUBLES.has(member)));
@@ -89,7 +109,7 @@ export const serveExchanges: EndpointHandler = async (view) => {
 };
 
 /** `GET /v1/exchanges/{exchange}/instruments`: the instruments that the key may request. */
-export const serveExchangeInstruments: EndpointHandler = async (view, { path, query }) => {
+export const serveExchangeInstruments: EndpointHandler = async (view, { path, query, format }) => {
   const { type } = parseParameters(PARAMETERS.exchangeInstruments, query);
   const { exchange = "" } = path;
   const [scope, { exchanges, instruments }] = [await view.scope(), await view.reference()];
@@ -100,5 +120,5 @@ export const serveExchangeInstruments: EndpointHandler = async (view, { path, qu
     throw new RequestError("NOT_FOUND", `exchange ${JSON.stringify(exchange.slice(0, 64))} is not known`);
   }
   const data = type === undefined ? listed : listed.filter((row) => row.type === type);
-  return instrumentsText(data, { count: data.length, exchange });
+  return instrumentsBody(view, format, data, { count: data.length, exchange });
 };

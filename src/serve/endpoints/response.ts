@@ -1,15 +1,19 @@
 import { encodeRuns, type KlineShape, klinePieces } from "../../wire/encode/encode-klines.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
+import type { BodyFormat } from "../../wire/media-type.js";
 import type { LakeView } from "../read/lake-reader.js";
+import type { ArrowResponse } from "./arrow-response.js";
 
 /** The parts of a request that its response depends on. */
-interface Asked {
+export interface Asked {
   /** Parsed query; a value is a text, or a list of texts where a name is repeated. */
   readonly query: unknown;
   /** Parsed JSON body; undefined where there is none. */
   readonly body: unknown;
   /** Parameters of the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
+  /** The form that the client accepts; an endpoint without a table responds with JSON whatever it is. */
+  readonly format: BodyFormat;
 }
 
 /** Bars that are not yet encoded as a body: all of them, or blocks of symbols that are read as the client reads. */
@@ -95,7 +99,7 @@ export class TextResponse {
 }
 
 /**
- * Handles the requests of one endpoint. Returns an object to be written as JSON, its text, or bars.
+ * Handles the requests of one endpoint. Returns an object to be written as JSON, its text, bars, or a table for Arrow.
  *
  * @throws {ParameterError} for a parameter that breaks a rule.
  * @throws {RequestError} for a request that cannot be served.
@@ -103,4 +107,4 @@ export class TextResponse {
 export type EndpointHandler = (
   view: LakeView,
   asked: Asked,
-) => Promise<KlineResponse | StreamedResponse | TextResponse | object>;
+) => Promise<ArrowResponse | KlineResponse | StreamedResponse | TextResponse | object>;

@@ -1,4 +1,8 @@
+import type { RecordBatch } from "apache-arrow";
 import type { z } from "zod";
+import { type NullableColumn, nullableBatch } from "../../arrow/nullable-batch.js";
+import { wordList } from "../../arrow/typed-batch.js";
+import { DAY_MS } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -9,24 +13,28 @@ import type { StatementRecord } from "../../wire/resources.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
 import { addDerivedShares } from "../read/derived-shares.js";
 import type { LakeView } from "../read/lake-reader.js";
+import { versionsText } from "../read/lake-version.js";
 import { landedSymbols } from "../read/landed-symbols.js";
-import { type EndpointHandler, StreamedResponse } from "./response.js";
+import { ArrowResponse } from "./arrow-response.js";
+import { type Asked, type EndpointHandler, StreamedResponse } from "./response.js";
 
 /** `GET /v1/financials/balance-sheet` */
-export const serveBalanceSheet: EndpointHandler = (view, { query }) => statements(view, BALANCE_SHEET, query);
+export const serveBalanceSheet: EndpointHandler = (view, asked) => statements(view, BALANCE_SHEET, asked);
 
 /** `GET /v1/financials/cash-flow` */
-export const serveCashFlow: EndpointHandler = (view, { query }) => statements(view, CASH_FLOW, query);
+export const serveCashFlow: EndpointHandler = (view, asked) => statements(view, CASH_FLOW, asked);
 
 /** `GET /v1/financials/income` */
-export const serveIncome: EndpointHandler = (view, { query }) => statements(view, INCOME, query);
+export const serveIncome: EndpointHandler = (view, asked) => statements(view, INCOME, asked);
 
 /** `GET /v1/financials/metrics` */
-export const serveMetrics: EndpointHandler = (view, { query }) => statements(view, METRICS, query);
+export const serveMetrics: EndpointHandler = (view, asked) => statements(view, METRICS, asked);
 
 /** `GET /v1/financials/shares` */
-export const serveShares: EndpointHandler = (view, { query }) => statements(view, SHARES, query);
+export const serveShares: EndpointHandler = (view, asked) => statements(view, SHARES, asked);
 
+/** The columns that are not items of a statement. */
+const OWN: readonly string[] = ["symbol", "period_end", "announce_date", "first_seen_at", "region"];
 const FIRST_DATE = "0000-00-00";
 const LAST_DATE = "9999-99-99";
 
@@ -36,11 +44,56 @@ const BLOCK_SYMBOLS = 200;
 const ROWS_OF_A_SYMBOL = 1200;
 
 /** The newest version of each period's statement, ascending by period; an unknown symbol is left out. */
-async function statements(view: LakeView, table: TableSchema, query: unknown): Promise<StreamedResponse> {
+async function statements(
+  view: LakeView,
+  table: TableSchema,
+  { query, format }: Asked,
+): Promise<ArrowResponse | StreamedResponse> {
   const asked = parseParameters(PARAMETERS.financials, query);
   (await view.scope()).checkSymbols(asked.symbols);
   await view.acquireMemory(Math.min(asked.symbols.length, BLOCK_SYMBOLS) * ROWS_OF_A_SYMBOL);
+  if (format === "arrow") return ArrowResponse.of(statementBatches(view, table, asked));
   return StreamedResponse.of(statementPieces(view, table, asked));
+}
+
+/** The statements as record batches, one for each block of symbols. */
+async function* statementBatches(
+  view: LakeView,
+  table: TableSchema,
+  asked: z.output<typeof PARAMETERS.financials>,
+): AsyncGenerator<RecordBatch> {
+  const { start_date: first = FIRST_DATE, end_date: last = LAST_DATE } = asked;
+  const snapshot = await view.version.snapshot(table);
+  const fields = snapshot.columns.map(({ name }) => name).filter((name) => !OWN.includes(name));
+  const words = wordList(asked.symbols);
+  const indexes = new Map(asked.symbols.map((symbol, index) => [symbol, index]));
+  const metadata = new Map([["versions", await versionsText(view.version, [table])]]);
+  for (const symbols of inBatches(asked.symbols, BLOCK_SYMBOLS)) {
+    const records = await readRecords(view, table, symbols, first, last);
+    const rows = symbols.flatMap((symbol) => {
+      const list = (records.get(symbol) ?? []) as readonly Readonly<Record<string, unknown>>[];
+      const index = indexes.get(symbol) as number;
+      return (asked.latest ? list.slice(-1) : list).map((record) => ({ index, record }));
+    });
+    const values = (name: string): unknown[] => rows.map(({ record }) => record[name] ?? null);
+    const days = (name: string): (number | null)[] => values(name).map(dayOf);
+    const doubles = fields.map((name): NullableColumn => {
+      const unit = table.columns.find((column) => column.name === name)?.unit;
+      return { name, kind: "double", unit, values: values(name) as (number | null)[] };
+    });
+    const columns: NullableColumn[] = [
+      { name: "symbol", kind: "word", isRequired: true, words, values: rows.map(({ index }) => index) },
+      { name: "period_end", kind: "date", isRequired: true, values: days("period_end") },
+      { name: "announce_date", kind: "date", values: days("announce_date") },
+      ...doubles,
+    ];
+    yield nullableBatch(columns, rows.length, metadata);
+  }
+}
+
+/** Days since 1970-01-01 of a date as text. */
+function dayOf(date: unknown): number | null {
+  return typeof date === "string" ? Date.parse(`${date}T00:00:00Z`) / DAY_MS : null;
 }
 
 /** The body in pieces, each with the statements of a block of symbols. */
@@ -92,8 +145,7 @@ async function readRecords(
   const snapshot = await view.version.snapshot(table);
   const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return records;
-  const own = ["symbol", "period_end", "announce_date", "first_seen_at", "region"];
-  const fields = snapshot.columns.map((c) => c.name).filter((name) => !own.includes(name));
+  const fields = snapshot.columns.map((c) => c.name).filter((name) => !OWN.includes(name));
   const rows = await view.version.query(async (session) => {
     const relation = await view.version.relation(session, snapshot, files);
     // Dates are compared as texts, so that a year outside DATE's range is no error.

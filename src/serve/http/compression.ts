@@ -1,7 +1,7 @@
 import { pipeline, Readable } from "node:stream";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 
 const compressed = promisify(gzip);
 /** Shorter bodies fit into one packet without compression. */
@@ -14,7 +14,7 @@ export function addCompression(app: FastifyInstance): void {
   app.addHook("onSend", async (request, reply, payload) => {
     const isWhole = typeof payload === "string" || Buffer.isBuffer(payload);
     if (isWhole ? payload.length < LEAST_BYTES : !(payload instanceof Readable)) return payload;
-    void reply.header("vary", "accept-encoding");
+    varyBy(reply, "accept-encoding");
     if (!acceptsGzip(request.headers["accept-encoding"])) return payload;
     if (!isWhole) {
       void reply.header("content-encoding", "gzip");
@@ -25,6 +25,12 @@ export function addCompression(app: FastifyInstance): void {
     void reply.header("content-encoding", "gzip").header("content-length", body.length);
     return body;
   });
+}
+
+/** Says that the response depends on a header of the request, beside those already said. */
+export function varyBy(reply: FastifyReply, header: string): void {
+  const said = reply.getHeader("vary");
+  void reply.header("vary", said === undefined ? header : `${String(said)}, ${header}`);
 }
 
 /** Whether an `accept-encoding` header permits gzip (RFC 9110): by name or by `*`, with a weight above 0. */

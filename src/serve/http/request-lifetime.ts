@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import { KlineResponse, type StreamedResponse } from "../endpoints/response.js";
+import type { ArrowResponse } from "../endpoints/arrow-response.js";
+import { type KlineResponse, StreamedResponse } from "../endpoints/response.js";
 import type { Reading } from "../read/lake-reader.js";
 import type { MemoryBudgets } from "./memory-budget.js";
 
@@ -48,14 +49,14 @@ export function requestLifetime(
 }
 
 /** The body of a reply: whole if it has few bars, else in pieces as the client reads them. */
-export function bodyOf(
+export async function bodyOf(
   reply: FastifyReply,
-  response: KlineResponse | StreamedResponse,
+  response: ArrowResponse | KlineResponse | StreamedResponse,
   onFault: (error: Error) => void,
-): Buffer | Readable {
+): Promise<Buffer | Readable> {
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
-  if (response instanceof KlineResponse && (response.rows ?? ROWS_AT_ONCE + 1) <= ROWS_AT_ONCE) {
-    const { buffer, byteOffset, byteLength } = response.bytes();
+  if (!(response instanceof StreamedResponse) && (response.rows ?? ROWS_AT_ONCE + 1) <= ROWS_AT_ONCE) {
+    const { buffer, byteOffset, byteLength } = await response.bytes();
     return Buffer.from(buffer, byteOffset, byteLength);
   }
   return Readable.from(response.pieces()).once("error", onFault);

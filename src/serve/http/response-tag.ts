@@ -4,6 +4,7 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { STATEMENTS } from "../../schema/statements.js";
 import { ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
+import type { BodyFormat } from "../../wire/media-type.js";
 import type { Caller } from "../keys/key-ring.js";
 import type { LakeVersion } from "../read/lake-version.js";
 import { REFERENCE_TABLES } from "../read/reference-data.js";
@@ -21,8 +22,7 @@ const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], read
  * where it also depends on the time of day, as a quote does.
  */
 export async function responseTag(
-  name: EndpointName,
-  url: string,
+  { name, url, format }: { readonly name: EndpointName; readonly url: string; readonly format: BodyFormat },
   { universes }: Caller,
   version: LakeVersion,
 ): Promise<string | undefined> {
@@ -31,6 +31,7 @@ export async function responseTag(
   const snapshots = await Promise.all(TABLES_OF[group].map((table) => version.snapshot(table)));
   const parts = [
     url,
+    format,
     universes === undefined ? null : [...universes].sort(),
     snapshots.map(stateOf),
     version.visibleUntil,

@@ -8,6 +8,8 @@ import type { Clock } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
+import { ARROW_STREAM, acceptedFormat } from "../../wire/media-type.js";
+import { ArrowResponse } from "../endpoints/arrow-response.js";
 import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
 import { LakeReader, type Reading } from "../read/lake-reader.js";
@@ -17,7 +19,7 @@ import type { Moment } from "../replay/moment.js";
 import { instantText } from "../replay/replay-clock.js";
 import { addStream } from "../stream/add-stream.js";
 import { streamOptions } from "../stream/stream-options.js";
-import { addCompression } from "./compression.js";
+import { addCompression, varyBy } from "./compression.js";
 import { addConnectionDraining } from "./connection-draining.js";
 import { addCors } from "./cors.js";
 import { addDepth } from "./depth.js";
@@ -183,13 +185,15 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
           throw new RequestError(refusal ?? "FORBIDDEN", `${caller.name} may not ask for ${group}`);
         const view = reader.current({ caller, ...reading });
         if (options.replay !== undefined) void reply.header(REPLAY_TIME_HEADER, instantText(view.now));
-        const tag = await responseTag(name, request.url, caller, view.version);
+        const format = acceptedFormat(request.headers.accept);
+        const tag = await responseTag({ name, url: request.url, format }, caller, view.version);
         if (tag !== undefined && namesTag(request.headers["if-none-match"], tag))
           return { tag, response: undefined };
         const response = await ENDPOINT_HANDLERS[name](view, {
           query: request.query,
           body: request.body,
           path: request.params as Record<string, string>,
+          format,
         });
         return { tag, response };
       },
@@ -206,7 +210,7 @@ type Callers = WeakMap<FastifyRequest, Caller>;
 interface TaggedResponse {
   readonly tag: string | undefined;
   /** Undefined where the client already has the response. */
-  readonly response: KlineResponse | StreamedResponse | TextResponse | object | undefined;
+  readonly response: ArrowResponse | KlineResponse | StreamedResponse | TextResponse | object | undefined;
 }
 
 function addEndpoint(
@@ -229,11 +233,13 @@ function addEndpoint(
     url: path,
     async handler(request, reply) {
       const { tag, response } = await give(request, reply, requestLifetime(reply.raw, budgets, timeoutMs));
+      varyBy(reply, "accept");
       if (tag !== undefined) void reply.header("etag", tag).header("cache-control", "private, no-cache");
       if (response === undefined) return reply.code(304).send();
-      const isStreamed = response instanceof KlineResponse || response instanceof StreamedResponse;
+      const isArrow = response instanceof ArrowResponse;
+      const isStreamed = isArrow || response instanceof KlineResponse || response instanceof StreamedResponse;
       if (!(isStreamed || response instanceof TextResponse)) return response;
-      void reply.type("application/json; charset=utf-8");
+      void reply.type(isArrow ? ARROW_STREAM : "application/json; charset=utf-8");
       if (response instanceof TextResponse) return response.text;
       // The framework would read the whole body of a HEAD, only to drop it.
       if (request.method === "HEAD") return Readable.from([]);

@@ -119,3 +119,9 @@ export function versionsOf(snapshots: readonly Snapshot[]): string {
     .map(({ table, version, metaData }) => `${table.name}:${metaData?.id}:${version}`)
     .join(" ");
 }
+
+/** The versions of some tables as JSON, for the metadata of a response: `{"bars_1d":7}`. */
+export async function versionsText(version: LakeVersion, tables: readonly TableSchema[]): Promise<string> {
+  const snapshots = await Promise.all(tables.map((table) => version.snapshot(table)));
+  return JSON.stringify(Object.fromEntries(snapshots.map((one) => [one.table.name, one.version])));
+}

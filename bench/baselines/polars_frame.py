@@ -1,0 +1,55 @@
+"""From a request to a polars frame: with the public client (`sdk`: of its lists, `sdk-frames`: of its frames), or with
+an Arrow stream (`arrow`).
+
+Reads one line of JSON from standard input: {"url": ..., "key": ..., "symbols": [...], "count": ..., "times": ...}, and
+prints the sum of the volume.
+"""
+
+import json
+import sys
+
+import httpx
+import pandas  # noqa: F401, loaded before the clock runs
+import polars as pl
+import pyarrow  # noqa: F401
+from tickflow import TickFlow
+
+
+def by_lists(order):
+    with TickFlow(api_key=order["key"], base_url=order["url"], timeout=600) as client:
+        data = client.klines.batch(
+            order["symbols"], period="1m", count=order["count"], adjust="none", show_progress=False
+        )
+    return pl.concat(
+        [pl.DataFrame(bars).with_columns(symbol=pl.lit(symbol)) for symbol, bars in data.items()]
+    )
+
+
+def by_frames(order):
+    with TickFlow(api_key=order["key"], base_url=order["url"], timeout=600) as client:
+        frames = client.klines.batch(
+            order["symbols"], period="1m", count=order["count"], adjust="none", as_dataframe=True,
+            show_progress=False,
+        )
+    return pl.concat([pl.from_pandas(frame) for frame in frames.values()])
+
+
+def by_arrow(order):
+    params = {"symbols": ",".join(order["symbols"]), "period": "1m", "count": order["count"], "adjust": "none"}
+    headers = {
+        "x-api-key": order["key"],
+        "accept": "application/vnd.apache.arrow.stream",
+        "accept-encoding": "identity",
+    }
+    with httpx.Client(timeout=600) as client:
+        response = client.get(order["url"] + "/v1/klines/batch", params=params, headers=headers)
+    response.raise_for_status()
+    return pl.read_ipc_stream(response.content)
+
+
+way = {"sdk": by_lists, "sdk-frames": by_frames, "arrow": by_arrow}[sys.argv[1]]
+print("ready", flush=True)
+order = json.loads(sys.stdin.readline())
+for _ in range(order["times"]):
+    frame = way(order)
+print("done", frame["volume"].sum(), flush=True)
