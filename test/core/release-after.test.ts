@@ -3,7 +3,9 @@ import { errorText } from "../../src/cli/text/error-text.js";
 import { LakeError, UsageError } from "../../src/core/errors.js";
 import { laterErrors, releaseAfter } from "../../src/core/release-after.js";
 
-const failing = (error: Error) => () => Promise.reject(error);
+const failing = (error: Error) => async (): Promise<never> => {
+  throw error;
+};
 
 test("the error of the work is thrown as it is; every release runs, and its error is known and shown", async () => {
   const [first, second, third] = [new UsageError("a: wrong"), new LakeError("b: gone"), new Error("c: full")];
