@@ -96,7 +96,7 @@ Examples:
   barlake serve
   barlake serve --as-of 2026-11-01
   barlake keys add alice --allow klines,reference --rpm 60
-  barlake serve --replay 2026-11-20T09:25 --speed 60
+  barlake serve --replay 2026-11-20T09:25+08:00 --speed 60
   barlake serve --replay 2026-11-20T01:25Z --speed 0
   barlake serve --host 0.0.0.0 --port 8080
   barlake serve --cors https://research.example
@@ -149,7 +149,7 @@ async function replayOf(lake: Lake, options: Options): Promise<Replay | undefine
   if (text === undefined) {
     if (options.speed === undefined && !assumeReference) return undefined;
     throw new UsageError("--speed and --assume-reference need --replay", {
-      hint: "add --replay 2026-11-20T09:25",
+      hint: "add --replay 2026-11-20T09:25+08:00",
     });
   }
   const { range, regions } = await replayRange(lake, pointInTimeOf(options));

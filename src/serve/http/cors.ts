@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { API_KEY_HEADER, ENDPOINTS } from "../../wire/endpoints.js";
 
 /** Headers of a response that a page's script may read. */
-const EXPOSED = ["etag", "retry-after", "x-request-id"];
+const EXPOSED = ["etag", "retry-after", "x-replay-time", "x-request-id"];
 /** Seconds for which a browser keeps the response to a preflight: Chromium's limit. */
 const MAX_AGE_S = 7200;
 

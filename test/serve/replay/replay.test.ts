@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import type { Lake } from "../../../src/lake/lake.js";
 import { finalEnd } from "../../../src/market/sessions.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
@@ -167,6 +167,16 @@ async function responses({ ask, post }: Served): Promise<Map<string, unknown>> {
   return found;
 }
 
+async function wholeLake(): Promise<ReturnType<typeof newLake>> {
+  const made = newLake();
+  await fillUntil(made.lake, at("2027-01-01T00:00"));
+  return made;
+}
+
+/** The lake that is replayed: the tests only read it. */
+let whole: ReturnType<typeof wholeLake> | undefined;
+afterAll(async () => (await whole)?.remove());
+
 /** A service that replays the whole lake; its time is held until it is set. */
 async function replayed(
   start: number,
@@ -177,9 +187,7 @@ async function replayed(
   } = {},
 ) {
   const clock = handClock(at("2026-12-01T00:00"));
-  const { lake, remove } = newLake();
-  onTestFinished(remove);
-  await fillUntil(lake, at("2027-01-01T00:00"));
+  const { lake } = await (whole ??= wholeLake());
   const { range, regions } = await replayRange(lake, {});
   const own = new ReplayClock(clock, range, { time: start, speed: options.speed ?? 0 });
   const replay = { clock: own, regions, assumesReference: options.assume ?? false };
