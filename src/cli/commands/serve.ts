@@ -5,11 +5,12 @@ import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { splitList } from "../../market/symbol.js";
 import { startService } from "../../serve/http/service.js";
-import { KeyFile } from "../../serve/keys/key-file.js";
+import { SharedQuota } from "../../serve/keys/count/shared-quota.js";
 import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
+import { StoredKeys } from "../../serve/keys/stored-keys.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { keysOption } from "../options/keys-option.js";
+import { type KeysLocation, keysAt, keysOption } from "../options/keys-option.js";
 import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
 import { reportMovedLake } from "../options/moved-lake.js";
 import { wholeNumber } from "../options/number-option.js";
@@ -67,21 +68,31 @@ export function addServe(cli: Cli): void {
 Keys are those of the file that barlake keys writes, whose changes take effect while the service runs; or those of
 BARLAKE_SERVE_KEYS, comma-separated, which may request everything. Without any key, the service listens on this machine
 only, and prints a key made for this run.
+Services on several machines that share --keys (a folder, or s3://bucket/prefix) hold the requests a minute of each key
+together.
 
 Examples:
   barlake serve
   barlake serve --as-of 2026-11-01
   barlake keys add alice --allow klines,reference --rpm 60
   barlake serve --host 0.0.0.0 --port 8080
+  barlake serve --host 0.0.0.0 --keys s3://bucket/service --lake s3://bucket/lake      on several machines
   barlake serve --cors https://research.example
   curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
     )
     .action((options: Options) =>
       cli.action(async () => {
         const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
-        const { ring, own } = await keysOf(options, (error) => {
+        const location = keysAt(options.keys);
+        const { ring, own } = await keysOf(options, location, (error) => {
           logger.error({ err: error }, "keys could not be read again: the earlier ones stay valid");
         });
+        const { shared } = location;
+        const onFault = (error: unknown): void =>
+          logger.error(
+            { err: error, place: options.keys },
+            "requests of the keys cannot be counted: their permits end 45 s after the last contact",
+          );
         const lake = openLake(options);
         await reportMovedLake(lake);
         const service = await startService(lake, {
@@ -92,6 +103,7 @@ Examples:
           pointInTime: pointInTimeOf(options),
           logger,
           verify: options.verify,
+          ...(shared && { quota: new SharedQuota(shared, systemClock, onFault) }),
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
           ...(options.maxSymbols === undefined ? {} : { maxSymbols: options.maxSymbols }),
           ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),
@@ -126,13 +138,14 @@ function originsOf(text: string): string[] {
 
 /** The keys that the service accepts; `own` is a key made for this run. @throws {UsageError} */
 async function keysOf(
-  { keys: path, host }: Options,
+  { host }: Options,
+  { keys: store }: KeysLocation,
   onFault: (error: unknown) => void,
 ): Promise<{ readonly ring: KeyRing; readonly own?: string }> {
   const given = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
   if (given.length > 0) return { ring: plainKeys(given) };
-  const file = await KeyFile.open(path, systemClock, onFault);
-  if (file.size > 0) return { ring: file };
+  const keys = await StoredKeys.open(store, systemClock, onFault);
+  if (keys.size > 0) return { ring: keys };
   if (!LOOPBACK.has(host)) {
     throw new UsageError(`no keys: the service will not listen on ${host}`, {
       hint: "make one with barlake keys add NAME, or leave --host out",

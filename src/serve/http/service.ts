@@ -26,7 +26,7 @@ import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { refusePath } from "./refuse-path.js";
 import { RequestError, responseOf } from "./request-error.js";
 import { bodyOf, requestLifetime } from "./request-lifetime.js";
-import { requestQuota } from "./request-quota.js";
+import { type RequestQuota, requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
 import { ENDPOINT_HANDLERS } from "./routes.js";
 import { serviceMetrics } from "./service-metrics.js";
@@ -51,6 +51,8 @@ export interface ServiceOptions {
   readonly logger?: ServiceLogger;
   /** Requests that a key may make in any minute, unless the key has its own limit. @default unlimited */
   readonly maxRequestsPerMinute?: number;
+  /** Counts the requests of the keys; the service closes it. @default this process counts its own */
+  readonly quota?: RequestQuota;
   /** Most symbols of one request, unless the key has its own limit. @default no limit but that of the URL and body */
   readonly maxSymbols?: number;
   /** Origins whose pages may call the service from a browser; `*` is every origin. @default none */
@@ -124,6 +126,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     port,
     async close() {
       await app.close();
+      await options.quota?.close?.();
       await reader.close();
       await pool.close();
     },
@@ -246,10 +249,9 @@ function addDepth(app: FastifyInstance): void {
 /** Adds the checks that every request must pass before its endpoint handles it. */
 function addChecks(
   app: FastifyInstance,
-  { keys, clock, maxRequestsPerMinute, logger }: ServiceOptions,
+  { keys, clock, maxRequestsPerMinute, logger, quota = requestQuota() }: ServiceOptions,
   callers: Callers,
 ): void {
-  const quota = requestQuota();
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id);
     if (request.url.length > MAX_URL_LENGTH) {
@@ -266,7 +268,7 @@ function addChecks(
       throw new RequestError("UNAUTHORIZED", `${API_KEY_HEADER} is missing or not a known key`);
     callers.set(request, caller);
     const permitted = caller.requestsPerMinute ?? maxRequestsPerMinute;
-    const waitMs = permitted === undefined ? 0 : quota.take(caller.name, clock.now(), permitted);
+    const waitMs = permitted === undefined ? 0 : await quota.take(caller.name, clock.now(), permitted);
     if (waitMs > 0) {
       const message = `more than ${permitted} requests in a minute; ask again in ${waitMs}ms`;
       throw new RequestError("RATE_LIMITED", message, waitMs);
