@@ -5,7 +5,7 @@ import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { splitList } from "../../market/symbol.js";
 import { startService } from "../../serve/http/service.js";
-import { SharedQuota } from "../../serve/keys/count/shared-quota.js";
+import { PermitQuota } from "../../serve/keys/count/permit-quota.js";
 import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
 import { StoredKeys } from "../../serve/keys/stored-keys.js";
 import type { Cli } from "../cli.js";
@@ -103,7 +103,7 @@ Examples:
           pointInTime: pointInTimeOf(options),
           logger,
           verify: options.verify,
-          ...(shared && { quota: new SharedQuota(shared, systemClock, onFault) }),
+          ...(shared && { quota: new PermitQuota(shared, systemClock, onFault) }),
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
           ...(options.maxSymbols === undefined ? {} : { maxSymbols: options.maxSymbols }),
           ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),

@@ -3,7 +3,7 @@ import { systemClock } from "../../../src/client/system-clock.js";
 import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
 import { objectStorage } from "../../../src/lake/storage/object-storage.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
-import { SharedQuota } from "../../../src/serve/keys/count/shared-quota.js";
+import { PermitQuota } from "../../../src/serve/keys/count/permit-quota.js";
 import { keyPlace } from "../../../src/serve/keys/key-place.js";
 import { addKey, revokeKey } from "../../../src/serve/keys/key-records.js";
 import { StoredKeys } from "../../../src/serve/keys/stored-keys.js";
@@ -67,10 +67,10 @@ describe.each(PLACES)("keys in $name", ({ start, stop, openerOf }) => {
     const open = openerOf();
     const faults: unknown[] = [];
     const servers = [1, 2, 3].map(
-      () => new SharedQuota(open(), systemClock, (error) => void faults.push(error)),
+      () => new PermitQuota(open(), systemClock, (error) => void faults.push(error)),
     );
     let accepted = 0;
-    const ask = async (quota: SharedQuota): Promise<void> => {
+    const ask = async (quota: PermitQuota): Promise<void> => {
       for (let n = 0; n < 150; n++) if ((await quota.take("alice", NOW, 120)) === 0) accepted++;
     };
     await Promise.all(servers.map(ask));

@@ -1,6 +1,6 @@
 import { RequestError } from "../../../../src/serve/http/request-error.js";
 import type { BookStore } from "../../../../src/serve/keys/count/book-log.js";
-import { SharedQuota } from "../../../../src/serve/keys/count/shared-quota.js";
+import { PermitQuota } from "../../../../src/serve/keys/count/permit-quota.js";
 import { type EventClock, eventClock } from "../../../faults/clock/event-clock.js";
 
 /** The time that a call to the place takes, in milliseconds. */
@@ -16,7 +16,7 @@ export interface Server {
   pausedUntil: number;
   /** Whether it is cut off from the place. */
   isCutOff: boolean;
-  readonly quota: SharedQuota;
+  readonly quota: PermitQuota;
   readonly faults: unknown[];
 }
 
@@ -42,7 +42,7 @@ export class Fleet {
       pausedUntil: 0,
       isCutOff: false,
       faults,
-      quota: new SharedQuota(
+      quota: new PermitQuota(
         this.#storeOf(() => server),
         {
           now: () => clock.now() + server.aheadMs,

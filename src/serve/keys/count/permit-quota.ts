@@ -46,7 +46,7 @@ interface Key extends OwnKey {
  * accepts a request with one that it has not used for a minute: so no store is asked for a request. Processes take permits
  * that are free, and give up those that others need. In any minute no more requests are accepted than the key's number.
  */
-export class SharedQuota implements RequestQuota {
+export class PermitQuota implements RequestQuota {
   readonly #log: BookLog;
   readonly #clock: Clock;
   readonly #onFault: (error: unknown) => void;
@@ -147,22 +147,22 @@ export class SharedQuota implements RequestQuota {
   }
 
   #run(): Promise<void> {
-    const done = this.#change().then(
-      () => {
-        this.#isFaulty = false;
-      },
-      (error: unknown) => {
-        if (!this.#isFaulty) this.#onFault(error);
-        this.#isFaulty = true;
-      },
-    );
+    const done = this.#attempt();
     this.#running = { since: ticksOf(this.#clock), done };
-    void done.then(() => {
-      this.#running = undefined;
-      this.#forgetIdle();
-    });
     if (!this.#ending.signal.aborted) this.#watching ??= this.#watch();
     return done;
+  }
+
+  async #attempt(): Promise<void> {
+    try {
+      await this.#change();
+      this.#isFaulty = false;
+    } catch (error) {
+      if (!this.#isFaulty) this.#onFault(error);
+      this.#isFaulty = true;
+    }
+    this.#running = undefined;
+    this.#forgetIdle();
   }
 
   /** Looks at the book for as long as this process has permits or needs some. */
