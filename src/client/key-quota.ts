@@ -16,11 +16,18 @@ export interface Taken {
 export interface Permit {
   /** The service accepted the request, or its outcome is unknown. */
   passed(): void;
+  /** The request was not sent: it does not count. */
+  unsent(): void;
+  /** The request is sent now, later than it was permitted. */
+  sentNow(): void;
   /** The service refused it for the quota. @param retryAfterMs the wait that the service gave, in milliseconds. */
   refused(retryAfterMs: number | undefined): void;
 }
 
 export type GroupOptions = Omit<QuotaGateOptions, "clock">;
+
+/** The name under which requests are handed over that count for the whole key, and for no group. */
+const WHOLE_KEY = "*";
 
 interface Waiting {
   readonly group: EndpointGroup;
@@ -59,7 +66,7 @@ export class KeyQuota {
    * @param taken what others have sent with what was added to the part.
    * @returns own requests that now count for others: see {@link QuotaGate.setShare}.
    */
-  setShare(share: number, taken: Taken): Partial<Record<string, readonly number[]>> {
+  setShare(share: number, taken: Taken): Record<string, readonly number[]> {
     this.#share = share;
     const hasTaken = taken.died.length > 0 || Object.keys(taken.sent).length > 0;
     // A group that is asked for later counts them, too.
@@ -67,13 +74,18 @@ export class KeyQuota {
     const excess = [...this.#groups].map(
       ([group, gate]) => [group, gate.setShare(share, taken.sent[group] ?? [], taken.died)] as const,
     );
-    this.#key.setShare(
+    const excessOfKey = this.#key.setShare(
       share,
       Object.values(taken.sent).flatMap((times = []) => times),
       taken.died,
     );
     this.#grant();
-    return Object.fromEntries(excess);
+    const counted = new Set(excess.flatMap(([, times]) => times));
+    return Object.fromEntries([
+      ...excess,
+      // Others count these for the limit of the whole key only.
+      [WHOLE_KEY, this.#scope.isKey ? excessOfKey.filter((at) => !counted.has(at)) : []],
+    ]);
   }
 
   /** Whether the refusals have shown a limit of the whole key. */
@@ -176,6 +188,15 @@ export class KeyQuota {
         this.#key.passed(shared);
         this.#judge(this.#scope.passed(group, now, this.#clock.now()));
       }),
+      unsent: once(() => {
+        gate.unsent(own);
+        this.#key.unsent(shared);
+      }),
+      sentNow: () => {
+        if (isOver) return;
+        gate.sentNow(own);
+        this.#key.sentNow(shared);
+      },
       refused: (retryAfterMs) => once(() => this.#refused(group, own, shared, retryAfterMs))(),
     };
   }

@@ -126,7 +126,10 @@ export class KeyShares {
   async ready(signal?: AbortSignal): Promise<void> {
     while (!this.isReady) {
       this.lost.throwIfAborted();
-      const isThere = await this.#lease?.renew().catch(() => undefined);
+      const lease = this.#lease;
+      const isThere = await lease?.renew().catch(() => undefined);
+      // A lease that is gone because the part has changed says nothing about the new one.
+      if (lease !== this.#lease) continue;
       if (isThere === false) this.#lose();
       else if (isThere === undefined) await this.#options.clock.sleep(RETRY_MS, signal);
     }
@@ -136,7 +139,7 @@ export class KeyShares {
   async release(): Promise<void> {
     this.#ending.abort();
     await this.#watching;
-    if (this.#lease === undefined || this.#lost.signal.aborted) return;
+    if (this.#lease === undefined || this.#lost.signal.aborted) return this.#leases.close();
     try {
       const own = toStoreTimes(this.#quota?.sentLately() ?? {}, await this.#clocks());
       const sent = merged(this.#given, own);

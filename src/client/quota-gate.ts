@@ -219,6 +219,20 @@ export class QuotaGate {
     if (this.#scout === send) this.#scout = undefined;
   }
 
+  /** Takes back a request that was not sent. Where it was to be sent ahead of the others, the next one is. */
+  unsent(send: Send): void {
+    this.#sends = this.#sends.filter((other) => other !== send);
+    if (this.#scout === send) this.#scout = "needed";
+  }
+
+  /** Records that a request is sent now, and not when it was permitted. */
+  sentNow(send: Send): void {
+    const sentAt = this.#options.clock.now();
+    if (sentAt <= send.sentAt) return;
+    send.sentAt = sentAt;
+    this.#sends.sort((a, b) => a.sentAt - b.sentAt);
+  }
+
   #freeAt(): number {
     const limit = this.#limit;
     if (limit === undefined) return Number.NEGATIVE_INFINITY;

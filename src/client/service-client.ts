@@ -135,17 +135,18 @@ export class ServiceClient {
       for (;;) {
         await right?.ready(unsent);
         const permit = await this.#quota.acquire(ask.endpoint.group, turn, unsent);
-        // Where its time has passed, it counts as used.
         if (right?.isReady === false) {
-          permit.passed();
+          permit.unsent();
           continue;
         }
         try {
           await onSend(++attempts);
         } catch (error) {
-          permit.passed();
+          permit.unsent();
           throw error;
         }
+        // The call may have waited for a lease.
+        permit.sentNow();
         return await this.#once(ask, read, permit, signal);
       }
     };
@@ -159,7 +160,7 @@ export class ServiceClient {
   }
 
   /** Applies another part of the key's quota: see {@link KeyQuota.setShare}. */
-  setShare(share: number, taken: Taken): ByGroup<readonly number[]> {
+  setShare(share: number, taken: Taken): Record<string, readonly number[]> {
     return this.#quota.setShare(share, taken);
   }
 

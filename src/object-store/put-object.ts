@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
 import { expectNothing } from "./http/response-body.js";
 import { isConditionFailed, isMissing, ObjectStoreError } from "./http/store-error.js";
 import type { RequestBody, StoreTransport } from "./http/store-transport.js";
@@ -10,7 +11,21 @@ export const IF_ABSENT = { "if-none-match": "*" } as const;
 /** A body with all its bytes in memory. */
 export function bytesBody(bytes: Uint8Array): RequestBody {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  return { length: bytes.length, sha256, open: () => bytes };
+  const open = (): Uint8Array | Readable =>
+    bytes.length <= WHOLE_BYTES ? bytes : Readable.from(piecesOf(bytes), { objectMode: false });
+  return { length: bytes.length, sha256, open };
+}
+
+/**
+ * Content above this size is sent in pieces: the timeout of a request begins again with each piece that the connection
+ * takes, so that it limits the wait for progress, and not the time of the whole.
+ */
+const WHOLE_BYTES = 1024 ** 2;
+const PIECE_BYTES = 65_536;
+
+function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += PIECE_BYTES)
+    yield bytes.subarray(start, start + PIECE_BYTES);
 }
 
 /** Writes an object, and replaces one of that key. */

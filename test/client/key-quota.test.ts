@@ -77,7 +77,7 @@ async function simulateGroups(counterOf: (group: "klines" | "reference") => Coun
   await Promise.all((["klines", "reference"] as const).flatMap((group) => [work(group), work(group)]));
   const byGroup = [counts.klines, counts.reference];
   const passed = counts.klines + counts.reference;
-  return { byGroup, passed, refused: counts.refused, isKey: quota.isOfKey };
+  return { byGroup, passed, refused: counts.refused, isKey: quota.isOfKey, quota };
 }
 
 /** The part of what a service lets through in so many minutes. */
@@ -250,4 +250,48 @@ test("a clock that is set back does not stop the line", async () => {
   now = 5_000_000;
   (await quota.acquire(1)).passed();
   expect(now).toBe(5_000_000);
+});
+
+test("a permit with which nothing was sent is free at once; one that was sent late counts from then", async () => {
+  const clock = eventClock(0);
+  const quota = new KeyQuota(clock, () => ({ configured: 1 }));
+  (await quota.acquire("klines", 0)).unsent();
+  const late = await quota.acquire("klines", 1);
+  expect([clock.now(), quota.sentLately.klines]).toEqual([0, [0]]);
+  await clock.sleep(10_000);
+  late.sentNow();
+  late.passed();
+  expect(quota.sentLately.klines).toEqual([10_000]);
+  await quota.acquire("klines", 2);
+  expect(clock.now()).toBeGreaterThanOrEqual(10_000 + MINUTE);
+});
+
+test("a request that goes ahead after a wait, and was not sent, leaves that to the next one", async () => {
+  const clock = eventClock(0);
+  const quota = new KeyQuota(clock, () => KNOWN);
+  (await quota.acquire("klines", 0)).refused(1000);
+  (await quota.acquire("klines", 1)).unsent();
+  const ahead = await quota.acquire("klines", 2);
+  let isGranted = false;
+  const acquireNext = async (): Promise<void> => {
+    await quota.acquire("klines", 3);
+    isGranted = true;
+  };
+  const next = acquireNext();
+  await clock.sleep(MINUTE);
+  expect(isGranted).toBe(false);
+  ahead.passed();
+  await next;
+  expect(isGranted).toBe(true);
+});
+
+test("what is too much for a smaller part of a limit of the whole key is handed over", async () => {
+  const shared = slidingWindow(LIMIT);
+  const { quota } = await simulateGroups(() => shared, 10);
+  expect(quota.isOfKey).toBe(true);
+  const before = quota.stateOf("klines").usedLastMinute;
+  const handedOver = quota.setShare(0.25, { sent: {}, died: [] });
+  const excess = Object.values(handedOver).flat();
+  expect(excess.length).toBeGreaterThan(LIMIT / 2);
+  expect(quota.stateOf("klines").usedLastMinute).toBeLessThanOrEqual(before - excess.length);
 });

@@ -4,7 +4,9 @@ import { describe, expect, test } from "vitest";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
 import { acceptsGzip } from "../../src/serve/http/compression.js";
-import { addKey, KeyFile } from "../../src/serve/keys/key-file.js";
+import { keyFile } from "../../src/serve/keys/key-file.js";
+import { addKey } from "../../src/serve/keys/key-records.js";
+import { StoredKeys } from "../../src/serve/keys/stored-keys.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { KEY, landReference, landRows, NOW, serveForTest } from "./served-lake.js";
 
@@ -90,9 +92,9 @@ describe("a response that has not changed", () => {
 
   test("keys that may see other symbols have other tags", async () => {
     const path = `${temporaryFolder()}/keys.json`;
-    const whole = await addKey(path, "whole", {}, NOW);
-    const part = await addKey(path, "part", { universes: ["u"] }, NOW);
-    const keys = await KeyFile.open(path, { now: () => NOW }, () => {});
+    const whole = await addKey(keyFile(path), "whole", {}, NOW);
+    const part = await addKey(keyFile(path), "part", { universes: ["u"] }, NOW);
+    const keys = await StoredKeys.open(keyFile(path), { now: () => NOW, sleep: async () => {} }, () => {});
     const { ask } = await serveForTest(
       async (lake) => {
         const stock = { code: "600000", exchange: "SH", region: "CN", type: "stock" };

@@ -1,11 +1,11 @@
 import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { splitList } from "../../market/symbol.js";
-import { addKey, type KeyGrant, type KeyRecord, readKeys, revokeKey } from "../../serve/keys/key-file.js";
+import { addKey, type KeyGrant, type KeyRecord, revokeKey } from "../../serve/keys/key-records.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { keysOption } from "../options/keys-option.js";
+import { keysAt, keysOption } from "../options/keys-option.js";
 import { jsonOption, printJson } from "../options/lake-option.js";
 import { wholeNumber } from "../options/number-option.js";
 import { paint, table } from "../text/text.js";
@@ -55,7 +55,7 @@ export function addKeys(cli: Cli): void {
       cli.action(async () => {
         const { allow, universes, rpm, maxSymbols, mayReplay } = options;
         const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm, maxSymbols, mayReplay };
-        const key = await addKey(options.keys, name, grant, systemClock.now());
+        const key = await addKey(keysAt(options.keys).keys, name, grant, systemClock.now());
         if (options.json) printJson({ name, key });
         else process.stdout.write(`${key}\nkeep it: ${options.keys} has only its hash\n`);
         return EXIT.done;
@@ -69,7 +69,7 @@ export function addKeys(cli: Cli): void {
     .addHelpText("after", EXAMPLES)
     .action((options: Options) =>
       cli.action(async () => {
-        const found = await readKeys(options.keys);
+        const found = await keysAt(options.keys).keys.read();
         if (options.json) printJson(found.map(({ salt: _salt, hash: _hash, ...facts }) => facts));
         else process.stdout.write(`${found.length === 0 ? `no keys in ${options.keys}` : listText(found)}\n`);
         return EXIT.done;
@@ -77,13 +77,13 @@ export function addKeys(cli: Cli): void {
     );
   keys
     .command("revoke")
-    .description("end a key: a running service refuses it within a second")
+    .description("end a key: a running service refuses it within seconds")
     .argument("<name>", "whose key it is")
     .addOption(keysOption())
     .addHelpText("after", EXAMPLES)
     .action((name: string, options: Options) =>
       cli.action(async () => {
-        await revokeKey(options.keys, name, systemClock.now());
+        await revokeKey(keysAt(options.keys).keys, name, systemClock.now());
         process.stdout.write(`key ${name} is revoked\n`);
         return EXIT.done;
       }),
@@ -96,7 +96,8 @@ Examples:
   barlake keys add notebook --allow klines,reference --universes CN_ETF --rpm 60
   barlake keys add teacher --may-replay
   barlake keys list
-  barlake keys revoke alice`;
+  barlake keys revoke alice
+  barlake keys add alice --rpm 600 --keys s3://bucket/service      for services on several machines`;
 
 function listText(keys: readonly KeyRecord[]): string {
   return table(

@@ -8,15 +8,16 @@ import { REGIONS } from "../../market/regions.js";
 import { splitList } from "../../market/symbol.js";
 import { offsetMs } from "../../market/zone-offset.js";
 import { startService } from "../../serve/http/service.js";
-import { KeyFile } from "../../serve/keys/key-file.js";
+import { PermitQuota } from "../../serve/keys/count/permit-quota.js";
 import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
+import { StoredKeys } from "../../serve/keys/stored-keys.js";
 import { REPLAY_PATH, type Replay } from "../../serve/replay/add-replay.js";
 import { instantText, MAX_SPEED, ReplayClock } from "../../serve/replay/replay-clock.js";
 import { replayRange } from "../../serve/replay/replay-range.js";
 import { parseReplayTime } from "../../serve/replay/replay-time.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { keysOption } from "../options/keys-option.js";
+import { type KeysLocation, keysAt, keysOption } from "../options/keys-option.js";
 import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
 import { reportMovedLake } from "../options/moved-lake.js";
 import { wholeNumber } from "../options/number-option.js";
@@ -91,6 +92,8 @@ export function addServe(cli: Cli): void {
 Keys are those of the file that barlake keys writes, whose changes take effect while the service runs; or those of
 BARLAKE_SERVE_KEYS, comma-separated, which may request everything. Without any key, the service listens on this machine
 only, and prints a key made for this run.
+Services on several machines that share --keys (a folder, or s3://bucket/prefix) hold the requests a minute of each key
+together.
 
 Examples:
   barlake serve
@@ -99,15 +102,23 @@ Examples:
   barlake serve --replay 2026-11-20T09:25+08:00 --speed 60
   barlake serve --replay 2026-11-20T01:25Z --speed 0
   barlake serve --host 0.0.0.0 --port 8080
+  barlake serve --host 0.0.0.0 --keys s3://bucket/service --lake s3://bucket/lake      on several machines
   barlake serve --cors https://research.example
   curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
     )
     .action((options: Options) =>
       cli.action(async () => {
         const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
-        const { ring, own } = await keysOf(options, (error) => {
+        const location = keysAt(options.keys);
+        const { ring, own } = await keysOf(options, location, (error) => {
           logger.error({ err: error }, "keys could not be read again: the earlier ones stay valid");
         });
+        const { shared } = location;
+        const onFault = (error: unknown): void =>
+          logger.error(
+            { err: error, place: options.keys },
+            "requests of the keys cannot be counted: their permits end 45 s after the last contact",
+          );
         const lake = openLake(options);
         await reportMovedLake(lake);
         const replay = await replayOf(lake, options);
@@ -120,6 +131,7 @@ Examples:
           logger,
           verify: options.verify,
           ...(replay === undefined ? {} : { replay }),
+          ...(shared && { quota: new PermitQuota(shared, systemClock, onFault) }),
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
           ...(options.maxSymbols === undefined ? {} : { maxSymbols: options.maxSymbols }),
           ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),
@@ -185,13 +197,14 @@ function originsOf(text: string): string[] {
 
 /** The keys that the service accepts; `own` is a key made for this run. @throws {UsageError} */
 async function keysOf(
-  { keys: path, host }: Options,
+  { host }: Options,
+  { keys: store }: KeysLocation,
   onFault: (error: unknown) => void,
 ): Promise<{ readonly ring: KeyRing; readonly own?: string }> {
   const given = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
   if (given.length > 0) return { ring: plainKeys(given) };
-  const file = await KeyFile.open(path, systemClock, onFault);
-  if (file.size > 0) return { ring: file };
+  const keys = await StoredKeys.open(store, systemClock, onFault);
+  if (keys.size > 0) return { ring: keys };
   if (!LOOPBACK.has(host)) {
     throw new UsageError(`no keys: the service will not listen on ${host}`, {
       hint: "make one with barlake keys add NAME, or leave --host out",

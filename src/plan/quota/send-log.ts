@@ -2,8 +2,8 @@ import { MINUTE_MS } from "../../core/time.js";
 
 /** A request that was sent under a quota. */
 export interface Send {
-  /** Epoch milliseconds. */
-  readonly sentAt: number;
+  /** Epoch milliseconds; moved where the request is sent later than it was permitted. */
+  sentAt: number;
   /** When its response began, or its failure was known, as epoch milliseconds; undefined while it is in flight. */
   respondedAt?: number;
   /** Whether the service refused it for the quota: refused requests do not count. */

@@ -7,11 +7,18 @@ const MINUTE_MS = 60_000;
 /** Counts the requests of each key over the last minute. */
 export interface RequestQuota {
   /** Counts a request. @returns 0, or the milliseconds to wait where the key's quota is used up. */
+  take(caller: string, now: number, requestsPerMinute: number): number | Promise<number>;
+  /** Gives up what it shares with others. @default nothing */
+  close?(): Promise<void>;
+}
+
+/** A count that asks nobody. */
+export interface LocalQuota extends RequestQuota {
   take(caller: string, now: number, requestsPerMinute: number): number;
 }
 
-/** A quota of requests per key in any minute; a refused request does not count. */
-export function requestQuota(): RequestQuota {
+/** A quota of requests per key in any minute, of this process alone; a refused request does not count. */
+export function requestQuota(): LocalQuota {
   const taken = new Map<string, number[]>();
   return {
     take(caller, now, requestsPerMinute) {
@@ -33,14 +40,14 @@ export function requestQuota(): RequestQuota {
  * @param permitted requests in any minute of a caller without a limit of its own. @default unlimited
  * @throws {RequestError} RATE_LIMITED where the quota is used up.
  */
-export function countRequest(
+export async function countRequest(
   quota: RequestQuota,
   caller: Caller,
   now: number,
   permitted: number | undefined,
-): void {
+): Promise<void> {
   const most = caller.requestsPerMinute ?? permitted;
-  const waitMs = most === undefined ? 0 : quota.take(caller.name, now, most);
+  const waitMs = most === undefined ? 0 : await quota.take(caller.name, now, most);
   if (waitMs === 0) return;
   const message = `more than ${most} requests in a minute; ask again in ${waitMs}ms`;
   throw new RequestError("RATE_LIMITED", message, waitMs);

@@ -28,7 +28,7 @@ import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { refusePath } from "./refuse-path.js";
 import { RequestError, responseOf } from "./request-error.js";
 import { bodyOf, requestLifetime } from "./request-lifetime.js";
-import { countRequest, requestQuota } from "./request-quota.js";
+import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
 import { ENDPOINT_HANDLERS } from "./routes.js";
 import type { ServiceLogger } from "./service-logger.js";
@@ -51,6 +51,8 @@ export interface ServiceOptions {
   readonly logger?: ServiceLogger;
   /** Requests that a key may make in any minute, unless the key has its own limit. @default unlimited */
   readonly maxRequestsPerMinute?: number;
+  /** Counts the requests of the keys; the service closes it. @default this process counts its own */
+  readonly quota?: RequestQuota;
   /** Most symbols of one request, unless the key has its own limit. @default no limit but that of the URL and body */
   readonly maxSymbols?: number;
   /** Origins whose pages may call the service from a browser; `*` is every origin. @default none */
@@ -125,6 +127,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     port,
     async close() {
       await app.close();
+      await options.quota?.close?.();
       await reader.close();
       await pool.close();
     },
@@ -162,8 +165,8 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
   const budgets = new MemoryBudgets();
   // Before the checks: a browser's preflight has no key, and a refusal too needs the headers to be readable there.
   await addCors(app, options.corsOrigins ?? []);
-  const quota = requestQuota();
-  const takeQuota = (caller: Caller): void =>
+  const quota = options.quota ?? requestQuota();
+  const takeQuota = (caller: Caller): Promise<void> =>
     countRequest(quota, caller, options.clock.now(), options.maxRequestsPerMinute);
   addChecks(app, options, callers, takeQuota);
   addErrors(app, options);
@@ -255,7 +258,7 @@ function addChecks(
   app: FastifyInstance,
   { keys, logger }: ServiceOptions,
   callers: Callers,
-  takeQuota: (caller: Caller) => void,
+  takeQuota: (caller: Caller) => Promise<void>,
 ): void {
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id);
@@ -272,7 +275,7 @@ function addChecks(
     if (caller === undefined)
       throw new RequestError("UNAUTHORIZED", `${API_KEY_HEADER} is missing or not a known key`);
     callers.set(request, caller);
-    takeQuota(caller);
+    await takeQuota(caller);
   });
   app.addHook("onResponse", async (request, reply) => {
     const { id: requestId, method } = request;

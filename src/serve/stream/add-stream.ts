@@ -33,7 +33,7 @@ export interface StreamOptions {
   readonly logger: ServiceLogger | undefined;
   readonly maxSymbols: number | undefined;
   /** Counts a handshake as a request of the key. @throws {RequestError} RATE_LIMITED */
-  readonly takeQuota: (caller: Caller) => void;
+  readonly takeQuota: (caller: Caller) => Promise<void>;
   /** Waits until quotes may have changed. */
   readonly nextChange: (signal: AbortSignal) => Promise<void>;
   /** Headers of the response to a handshake. */
@@ -76,7 +76,7 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
     };
     const open = async (): Promise<void> => {
       await keys.refresh?.();
-      caller = callerOf(key, options);
+      caller = await callerOf(key, options);
       checkCount(caller, hub);
       sockets.handleUpgrade(request, socket, head, (webSocket) => {
         const owner = caller as Caller;
@@ -111,13 +111,16 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
 }
 
 /** @throws {RequestError} UNAUTHORIZED, FORBIDDEN or RATE_LIMITED. */
-function callerOf(key: string | undefined, { keys, maxSymbols, takeQuota }: StreamOptions): Caller {
+async function callerOf(
+  key: string | undefined,
+  { keys, maxSymbols, takeQuota }: StreamOptions,
+): Promise<Caller> {
   const caller = key === undefined ? undefined : keys.callerOf(key);
   if (caller === undefined)
     throw new RequestError("UNAUTHORIZED", `api_key or ${API_KEY_HEADER} is missing or not a known key`);
   if (caller.allow?.has("quotes") === false)
     throw new RequestError("FORBIDDEN", `${caller.name} may not ask for quotes`);
-  takeQuota(caller);
+  await takeQuota(caller);
   return { ...caller, maxSymbols: caller.maxSymbols ?? maxSymbols };
 }
 

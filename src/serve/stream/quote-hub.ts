@@ -32,7 +32,7 @@ export interface HubOptions {
   /** Called before each look, to load keys that were added or revoked. */
   readonly refresh?: (() => Promise<void>) | undefined;
   /** Counts a command as a request of the key. @throws {RequestError} RATE_LIMITED */
-  readonly takeQuota: (caller: Caller) => void;
+  readonly takeQuota: (caller: Caller) => Promise<void>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -88,7 +88,7 @@ export class QuoteHub {
   carry = (stream: QuoteStream, text: string): Promise<string> =>
     this.#inTurn(async () => {
       const { op, symbols } = parseCommand(text, stream.path);
-      await refusing(async () => this.#options.takeQuota(stream.caller));
+      await refusing(() => this.#options.takeQuota(stream.caller));
       if (op === "unsubscribe") this.#unsubscribe(stream, symbols);
       else await this.#subscribe(stream, symbols);
       return subscribedText(stream.path, stream.symbols.size);

@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
-import { addKey, KeyFile, type KeyGrant } from "../../../src/serve/keys/key-file.js";
+import { keyFile } from "../../../src/serve/keys/key-file.js";
+import { addKey, type KeyGrant } from "../../../src/serve/keys/key-records.js";
+import { StoredKeys } from "../../../src/serve/keys/stored-keys.js";
 import {
   ENDPOINT_GROUPS,
   ENDPOINTS,
@@ -59,8 +61,8 @@ afterAll(remove);
 /** A service whose only key has these permissions, and a way to ask it with that key. */
 async function servedTo(grant: KeyGrant) {
   const path = join(temporaryFolder(), "keys.json");
-  const key = await addKey(path, "alice", grant, NOW);
-  const keys = await KeyFile.open(path, { now: () => NOW }, () => {});
+  const key = await addKey(keyFile(path), "alice", grant, NOW);
+  const keys = await StoredKeys.open(keyFile(path), { now: () => NOW, sleep: async () => {} }, () => {});
   const served: Served = await serve(lake, { keys });
   const ask = (target: string, body?: unknown) =>
     served.ask<{ code?: string; message?: string; data?: unknown }>(target, {
@@ -137,8 +139,8 @@ test("a key has a number of symbols of its own", async () => {
 
 test("a key without a number of symbols has the service's", async () => {
   const path = join(temporaryFolder(), "keys.json");
-  const key = await addKey(path, "alice", {}, NOW);
-  const keys = await KeyFile.open(path, { now: () => NOW }, () => {});
+  const key = await addKey(keyFile(path), "alice", {}, NOW);
+  const keys = await StoredKeys.open(keyFile(path), { now: () => NOW, sleep: async () => {} }, () => {});
   const { ask } = await serveForTest(async () => {}, { keys, maxSymbols: 1 });
   const { status } = await ask("/v1/klines/batch?symbols=A.US,B.US", { headers: { "x-api-key": key } });
   expect(status).toBe(400);
@@ -156,10 +158,10 @@ test("order books are refused to every key, as a plan without them refuses", asy
 test("a key has a number of requests a minute of its own", async () => {
   const path = join(temporaryFolder(), "keys.json");
   const [slow, fast] = [
-    await addKey(path, "slow", { requestsPerMinute: 1 }, NOW),
-    await addKey(path, "fast", {}, NOW),
+    await addKey(keyFile(path), "slow", { requestsPerMinute: 1 }, NOW),
+    await addKey(keyFile(path), "fast", {}, NOW),
   ];
-  const keys = await KeyFile.open(path, { now: () => NOW }, () => {});
+  const keys = await StoredKeys.open(keyFile(path), { now: () => NOW, sleep: async () => {} }, () => {});
   const { ask } = await serveForTest(async () => {}, { keys, maxRequestsPerMinute: 3 });
   const times = async (key: string, count: number): Promise<number[]> => {
     const statuses: number[] = [];

@@ -1,0 +1,275 @@
+import { randomInt, randomUUID } from "node:crypto";
+import { type Clock, MINUTE_MS, ticksOf } from "../../../core/time.js";
+import { stateOf } from "../../../lease/owner.js";
+import { RequestError } from "../../http/request-error.js";
+import type { RequestQuota } from "../../http/request-quota.js";
+import { BookLog, type BookStore } from "./book-log.js";
+import { nextBook, type OwnKey } from "./next-book.js";
+import type { PermitBook } from "./permit-book.js";
+import { PermitUses } from "./permit-uses.js";
+
+/** Time between two looks at the book of a process that has permits. */
+const LOOK_MS = 2000;
+/** The same while others need permits that it has, and for some time after that. */
+const CONTENDED_LOOK_MS = 500;
+const CONTENDED_MS = 10_000;
+/** Time between two beats of a process that has permits. */
+const BEAT_MS = 10_000;
+/** A process without a beat for this time, as another one sees it, has ended. */
+const STALE_MS = 60_000;
+/** A process uses its permits for this time after a beat that succeeded. */
+const VALID_MS = 45_000;
+/** Longest time that a request waits for permits. */
+const PATIENCE_MS = 1000;
+/** Time before a key that has no free permits is looked at again. */
+const ASK_AGAIN_MS = 500;
+/** The wait that a client gets while requests cannot be counted. */
+const AWAY_MS = 5000;
+/** Changes of others that one change lets pass. */
+const MAX_ATTEMPTS = 20;
+
+interface Key extends OwnKey {
+  permits: number;
+  limit: number;
+  /** Requests that found no permit since the last change of the book. */
+  wanted: number;
+  /** Until then the book is not asked again for this key, by the monotonic clock. */
+  quietUntil: number;
+  /** Whether other processes have permits of this key, or gave some up lately. */
+  isShared: boolean;
+  /** When other processes were last seen to need permits of this key. */
+  wantedAt: number;
+}
+
+/**
+ * Counts the requests of each key over all processes of a service that share a place. Each process has permits, and
+ * accepts a request with one that it has not used for a minute: so no store is asked for a request. Processes take permits
+ * that are free, and give up those that others need. In any minute no more requests are accepted than the key's number.
+ */
+export class PermitQuota implements RequestQuota {
+  readonly #log: BookLog;
+  readonly #clock: Clock;
+  readonly #onFault: (error: unknown) => void;
+  readonly #id = randomUUID();
+  readonly #keys = new Map<string, Key>();
+  /** When each beat of another process, and each permit that rests, was first seen. */
+  readonly #beats = new Map<string, { readonly beat: number; readonly at: number }>();
+  readonly #restsSince = new Map<string, number>();
+  readonly #ending = new AbortController();
+  #beat = 0;
+  /** When the last change with a beat began, by both clocks. */
+  #beatAt = { ticks: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
+  #running: { readonly since: number; readonly done: Promise<void> } | undefined;
+  #queued: Promise<void> | undefined;
+  #watching: Promise<void> | undefined;
+  #isFaulty = false;
+
+  /** @param onFault called when the place cannot be reached, and not again until it could be. */
+  constructor(store: BookStore, clock: Clock, onFault: (error: unknown) => void) {
+    this.#log = new BookLog(store, clock);
+    this.#clock = clock;
+    this.#onFault = onFault;
+  }
+
+  take(caller: string, _now: number, requestsPerMinute: number): number | Promise<number> {
+    const key = this.#keyOf(caller, requestsPerMinute);
+    return this.#accepts(key) ? 0 : this.#takeMore(key);
+  }
+
+  /** Gives up all permits. Nothing is accepted afterwards. */
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#watching;
+    if (this.#keys.size === 0) return;
+    // Where it fails, the others find out that this process has ended.
+    await this.#patiently(this.#exchange());
+  }
+
+  #keyOf(name: string, limit: number): Key {
+    let key = this.#keys.get(name);
+    if (key === undefined) {
+      const never = Number.NEGATIVE_INFINITY;
+      const uses = new PermitUses();
+      key = { permits: 0, limit, wanted: 0, quietUntil: never, isShared: false, wantedAt: never, uses };
+      this.#keys.set(name, key);
+    }
+    key.limit = limit;
+    return key;
+  }
+
+  /** Accepts a request where there is a permit for it. */
+  #accepts(key: Key): boolean {
+    const ticks = ticksOf(this.#clock);
+    const left = key.permits - key.uses.countAt(ticks);
+    if (left <= 0 || !this.#isValid || this.#ending.signal.aborted) return false;
+    key.uses.add(ticks);
+    // The next permits are there before the last one is used.
+    if (left <= key.limit / 64 && ticks >= key.quietUntil) {
+      key.wanted = Math.max(1, key.wanted);
+      void this.#exchange();
+    }
+    return true;
+  }
+
+  /** Tries to get permits. @returns the milliseconds to wait where there is none. */
+  async #takeMore(key: Key): Promise<number> {
+    key.wanted++;
+    if (ticksOf(this.#clock) >= key.quietUntil || !this.#isValid) await this.#patiently(this.#exchange());
+    if (this.#accepts(key)) return 0;
+    if (!this.#isValid)
+      throw new RequestError(
+        "RATE_LIMITED",
+        `the requests of this key cannot be counted now; ask again in ${AWAY_MS}ms`,
+        AWAY_MS,
+      );
+    const ticks = ticksOf(this.#clock);
+    const ownMs = key.permits > 0 ? key.uses.freeAt(key.permits, ticks) - ticks : MINUTE_MS;
+    return Math.max(1, Math.ceil(key.isShared ? Math.min(ownMs, LOOK_MS) : ownMs));
+  }
+
+  /** Waits for a change, but not long, and not for one that is in trouble already. */
+  async #patiently(change: Promise<void>): Promise<void> {
+    const waitedMs = ticksOf(this.#clock) - (this.#running?.since ?? Number.POSITIVE_INFINITY);
+    if (waitedMs > PATIENCE_MS) return;
+    const enough = new AbortController();
+    await Promise.race([change, this.#clock.sleep(PATIENCE_MS, enough.signal).catch(() => {})]);
+    enough.abort();
+  }
+
+  /** Changes the book once; calls during a change share the next one. It never rejects. */
+  #exchange(): Promise<void> {
+    if (this.#running === undefined) return this.#run();
+    this.#queued ??= this.#running.done.then(() => {
+      this.#queued = undefined;
+      return this.#run();
+    });
+    return this.#queued;
+  }
+
+  #run(): Promise<void> {
+    const done = this.#attempt();
+    this.#running = { since: ticksOf(this.#clock), done };
+    if (!this.#ending.signal.aborted) this.#watching ??= this.#watch();
+    return done;
+  }
+
+  async #attempt(): Promise<void> {
+    try {
+      await this.#change();
+      this.#isFaulty = false;
+    } catch (error) {
+      if (!this.#isFaulty) this.#onFault(error);
+      this.#isFaulty = true;
+    }
+    this.#running = undefined;
+    this.#forgetIdle();
+  }
+
+  /** Looks at the book for as long as this process has permits or needs some. */
+  async #watch(): Promise<void> {
+    const { signal } = this.#ending;
+    for (;;) {
+      const since = ticksOf(this.#clock) - CONTENDED_MS;
+      const isContended = [...this.#keys.values()].some(({ wantedAt }) => wantedAt > since);
+      await this.#clock.sleep(isContended ? CONTENDED_LOOK_MS : LOOK_MS, signal).catch(() => {});
+      if (signal.aborted || this.#keys.size === 0) break;
+      await this.#exchange();
+    }
+    this.#watching = undefined;
+  }
+
+  async #change(): Promise<void> {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const begun = this.#reading();
+      const { book } = await this.#log.newest();
+      this.#adopt(book);
+      const ticks = ticksOf(this.#clock);
+      const isBeatDue = ticks - this.#beatAt.ticks >= BEAT_MS;
+      const next = nextBook(book, {
+        self: this.#id,
+        beat: this.#beat + 1,
+        isBeatDue,
+        isClosing: this.#ending.signal.aborted,
+        keys: this.#keys,
+        ticks,
+        ended: this.#ended(book, ticks),
+        rested: this.#rested(book, ticks),
+      });
+      const asked = new Map([...this.#keys].map(([name, { wanted }]) => [name, wanted]));
+      if (next.book === undefined) return this.#settle(asked, next.taken, ticks);
+      // What is given up is not used any more, also where it stays unknown whether others know.
+      for (const [name, given] of next.given) (this.#keys.get(name) as Key).permits -= given.permits;
+      if (await this.#log.append(next.book)) {
+        this.#beat++;
+        this.#beatAt = begun;
+        for (const [name, given] of next.given) this.#keys.get(name)?.uses.forgetUntil(given.usesUntil);
+        for (const [name, taken] of next.taken) (this.#keys.get(name) as Key).permits += taken;
+        return this.#settle(asked, next.taken, ticks);
+      }
+      await this.#clock.sleep(randomInt(1, 50 * Math.min(attempt, 4)));
+    }
+    throw new Error(`other processes have changed the count of requests at ${MAX_ATTEMPTS} attempts`);
+  }
+
+  /** What was asked for is done; where there was not enough, the book is not asked again soon. */
+  #settle(asked: ReadonlyMap<string, number>, taken: ReadonlyMap<string, number>, ticks: number): void {
+    for (const [name, wanted] of asked) {
+      const key = this.#keys.get(name) as Key;
+      key.wanted -= wanted;
+      if ((taken.get(name) ?? 0) < wanted) key.quietUntil = ticks + ASK_AGAIN_MS;
+    }
+  }
+
+  /** The book says what this process has: a change whose outcome was unknown may have been made. */
+  #adopt({ holders, resting }: PermitBook): void {
+    const ticks = ticksOf(this.#clock);
+    const own = holders[this.#id];
+    for (const [name, key] of this.#keys) {
+      const permits = (own && Object.hasOwn(own.keys, name) ? own.keys[name]?.permits : 0) ?? 0;
+      // Others took this process for ended: its permits rest, with its uses.
+      if (own === undefined) key.uses.forgetUntil(Number.POSITIVE_INFINITY);
+      key.permits = permits;
+      const others = Object.entries(holders).flatMap(([id, { keys }]) =>
+        id !== this.#id && Object.hasOwn(keys, name) ? [keys[name]] : [],
+      );
+      key.isShared = others.length > 0 || Object.values(resting).some((one) => one.key === name);
+      if (others.some((other) => (other?.wanted ?? 0) > 0)) key.wantedAt = ticks;
+    }
+    this.#beat = Math.max(this.#beat, own?.beat ?? 0);
+    for (const [id, { beat }] of Object.entries(holders))
+      if (this.#beats.get(id)?.beat !== beat) this.#beats.set(id, { beat, at: ticks });
+    for (const id of this.#beats.keys()) if (!Object.hasOwn(holders, id)) this.#beats.delete(id);
+    for (const id of Object.keys(resting)) if (!this.#restsSince.has(id)) this.#restsSince.set(id, ticks);
+    for (const id of this.#restsSince.keys()) if (!Object.hasOwn(resting, id)) this.#restsSince.delete(id);
+  }
+
+  #ended({ holders }: PermitBook, ticks: number): Set<string> {
+    const hasEnded = ([id, { owner }]: [string, PermitBook["holders"][string]]): boolean =>
+      id !== this.#id &&
+      (ticks - (this.#beats.get(id)?.at ?? ticks) >= STALE_MS || stateOf(owner) === "ended");
+    return new Set(Object.entries(holders).flatMap((one) => (hasEnded(one) ? [one[0]] : [])));
+  }
+
+  #rested({ resting }: PermitBook, ticks: number): Set<string> {
+    const over = Object.entries(resting).filter(
+      ([id, { forMs }]) => ticks - (this.#restsSince.get(id) ?? ticks) >= forMs,
+    );
+    return new Set(over.map(([id]) => id));
+  }
+
+  #forgetIdle(): void {
+    const ticks = ticksOf(this.#clock);
+    for (const [name, key] of this.#keys)
+      if (key.permits === 0 && key.wanted === 0 && key.uses.countAt(ticks) === 0 && ticks >= key.quietUntil)
+        this.#keys.delete(name);
+  }
+
+  get #isValid(): boolean {
+    const { ticks, now } = this.#reading();
+    return Math.max(ticks - this.#beatAt.ticks, now - this.#beatAt.now) < VALID_MS;
+  }
+
+  #reading(): { readonly ticks: number; readonly now: number } {
+    return { ticks: ticksOf(this.#clock), now: this.#clock.now() };
+  }
+}

@@ -1,0 +1,80 @@
+import { MINUTE_MS } from "../../../core/time.js";
+
+/** Permits that rest together: the first of them may wait this much longer than it must. */
+const STEP_MS = 2000;
+
+/** Permits that were used lately, for how long they rest. */
+export interface Rest {
+  readonly permits: number;
+  readonly forMs: number;
+}
+
+/**
+ * When the permits of a process were used in the last minute, in milliseconds of a monotonic clock. It is a class because
+ * it keeps a log, in a ring: a use costs no allocation once the ring is large enough.
+ */
+export class PermitUses {
+  #times = new Float64Array(16);
+  #first = 0;
+  #count = 0;
+  /** Uses that are over or forgotten: the number of the oldest one that is left. */
+  #gone = 0;
+
+  /** Uses in the last minute. */
+  countAt(ticks: number): number {
+    while (this.#count > 0 && this.#at(0) <= ticks - MINUTE_MS) this.#leave(1);
+    return this.#count;
+  }
+
+  add(ticks: number): void {
+    if (this.#count === this.#times.length) {
+      const grown = new Float64Array(2 * this.#count);
+      for (let n = 0; n < this.#count; n++) grown[n] = this.#at(n);
+      [this.#times, this.#first] = [grown, 0];
+    }
+    this.#times[(this.#first + this.#count) % this.#times.length] = ticks;
+    this.#count++;
+  }
+
+  /** When fewer than `permits` uses are left in the last minute; now where that is so already. */
+  freeAt(permits: number, ticks: number): number {
+    const count = this.countAt(ticks);
+    return count < permits ? ticks : this.#at(count - permits) + MINUTE_MS;
+  }
+
+  /** How long the oldest uses rest if their permits are given up: in groups, the longest wait of each. */
+  restOf(permits: number, ticks: number): Rest[] {
+    const rests: Rest[] = [];
+    let group: { permits: number; forMs: number; since: number } | undefined;
+    for (let n = 0; n < Math.min(permits, this.countAt(ticks)); n++) {
+      const forMs = this.#at(n) + MINUTE_MS - ticks;
+      if (group === undefined || forMs > group.since + STEP_MS) {
+        group = { permits: 0, forMs, since: forMs };
+        rests.push(group);
+      }
+      group.permits++;
+      group.forMs = forMs;
+    }
+    return rests.map((rest) => ({ permits: rest.permits, forMs: rest.forMs }));
+  }
+
+  /** The number of the use after the oldest ones, counted from the first use of all. */
+  numberAfter(oldest: number): number {
+    return this.#gone + Math.min(oldest, this.#count);
+  }
+
+  /** Forgets the uses up to a number, exclusive: their permits were given up. */
+  forgetUntil(number: number): void {
+    this.#leave(Math.min(this.#count, Math.max(0, number - this.#gone)));
+  }
+
+  #leave(uses: number): void {
+    this.#first = (this.#first + uses) % this.#times.length;
+    this.#count -= uses;
+    this.#gone += uses;
+  }
+
+  #at(n: number): number {
+    return this.#times[(this.#first + n) % this.#times.length] as number;
+  }
+}
