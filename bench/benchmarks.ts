@@ -1,4 +1,5 @@
 import { dataset } from "./cases/dataset.js";
+import { datasetMemory } from "./cases/dataset-memory.js";
 import { decode } from "./cases/decode.js";
 import { encode } from "./cases/encode.js";
 import { ingest } from "./cases/ingest.js";
@@ -30,6 +31,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   views,
   serve,
   dataset,
+  datasetMemory,
 ];
 
 export function benchmarkNamed(name: string): Benchmark | undefined {
