@@ -93,8 +93,8 @@ export function dailyCells(
     const state = firstFactors(range.symbols.length);
     let isInOrder = true;
     if (isAdjusted)
-      await visitRows(await session.stream(history), KEY_SHAPE, (rows) => {
-        if (isInOrder) isInOrder = takeFactors(rows, state, factors);
+      await visitRows(await session.stream(history), KEY_SHAPE, (earlier) => {
+        if (isInOrder) isInOrder = takeFactors(earlier, state, factors);
       });
     return { state, isInOrder, window: await session.stream(window) };
   }

@@ -115,7 +115,6 @@ describe("rows of a streaming result", () => {
   const SQL = `SELECT range::INTEGER AS n, random() AS a, random() AS b, random() AS c, random() AS d FROM range(1_000_000)`;
 
   test("a visitor sees all rows in order, one vector at a time", async () => {
-    using session = await Session.open({ threads: 2 });
     let seen = 0;
     let isInOrder = true;
     let most = 0;
@@ -129,13 +128,11 @@ describe("rows of a streaming result", () => {
   });
 
   test("a complete result is refused", async () => {
-    using session = await Session.open();
     const complete = await session.run("SELECT 1 AS n");
     await expect(visitRows(complete, { n: "int32" }, () => {})).rejects.toThrow(/is complete/);
   });
 
   test("a query that fails on the way throws", async () => {
-    using session = await Session.open();
     const sql = `SELECT CASE WHEN range = 900_000 THEN error('broken') ELSE range END::INTEGER AS n FROM range(1_000_000)`;
     const visit = async (): Promise<void> => visitRows(await session.stream(sql), { n: "int32" }, () => {});
     await expect(visit()).rejects.toThrow(/broken/);
