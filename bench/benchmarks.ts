@@ -1,5 +1,6 @@
 import { columns } from "./cases/columns.js";
 import { dataset } from "./cases/dataset.js";
+import { datasetMemory } from "./cases/dataset-memory.js";
 import { decode } from "./cases/decode.js";
 import { encode } from "./cases/encode.js";
 import { ingest } from "./cases/ingest.js";
@@ -32,6 +33,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   serve,
   columns,
   dataset,
+  datasetMemory,
 ];
 
 export function benchmarkNamed(name: string): Benchmark | undefined {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 /** A program that loads its modules, writes `ready`, reads its order as a JSON line, and writes `done` and its peak. */
 export type Command = readonly [program: string, ...args: string[]];
 
-/** A file of this folder as a program for the current Node, with its loader. */
+/** A file, named relative to this folder, as a program for the current Node, with its loader. */
 export function nodeCommand(file: string): Command {
   return [process.execPath, ...process.execArgv, fileURLToPath(new URL(file, import.meta.url))];
 }

@@ -58,7 +58,7 @@ export const dataset: Benchmark = {
   },
 };
 
-const NODE = nodeCommand("build-dataset.ts");
+const NODE = nodeCommand("../build-dataset.ts");
 
 /**
  * A program that builds a dataset: started again for each run, so that no run profits from code compiled earlier, and

@@ -95,18 +95,25 @@ export interface ResultRows {
 }
 
 /**
- * Passes a query's result to a visitor, some rows at a time, without a copy.
+ * Passes a query's streaming result to a visitor, one vector of rows at a time, without a copy. The memory that it takes
+ * does not depend on the number of rows: of a complete result DuckDB has all rows, and frees them only when V8, which
+ * does not know their size, collects the object that stands for them.
  *
  * @param shape as in {@link readColumns}; the visitor gets values by column number.
- * @throws {TypeError} as {@link readColumns}.
+ * @throws {TypeError} as {@link readColumns}, and for a complete result; what the result throws where it stops before
+ *   its end.
  */
 export async function visitRows(
-  result: DuckDBMaterializedResult,
+  result: DuckDBResult,
   shape: Readonly<Record<string, FixedType>>,
   visit: (rows: ResultRows) => void,
 ): Promise<void> {
   checkShape(result, shape);
-  await eachChunk(result, (chunk, rows) => {
+  if (!result.isStreaming) throw new TypeError("result is complete; expected a streaming one");
+  for (;;) {
+    const fetched = await result.fetchChunk();
+    if (fetched === null || fetched.rowCount === 0) return;
+    const { chunk, rowCount: rows } = fetched;
     const vectorOf = (column: number): Vector => duckdb.data_chunk_get_vector(chunk, column);
     visit({
       rows,
@@ -117,7 +124,7 @@ export async function visitRows(
       validity: (column) =>
         duckdb.vector_get_validity(vectorOf(column), Math.ceil(rows / 64) * 8) ?? undefined,
     });
-  });
+  }
 }
 
 async function eachChunk(

@@ -22,10 +22,10 @@ export interface SymbolRange {
 /** A source of the values of a dataset's cells. */
 export interface CellSource {
   /**
-   * Queries the rows of some symbols.
+   * Starts the query for the rows of some symbols. DuckDB computes the first of them, up to the size of its streaming
+   * buffer, while the cells of other symbols are used.
    *
-   * @returns a function that converts the rows to cells. It runs no further query unless it must, so that the next rows
-   * can be queried at the same time.
+   * @returns a function that reads the rows into cells. The session must run no other statement until it is done.
    */
   ask(range: SymbolRange): Promise<() => Promise<Cells>>;
 }

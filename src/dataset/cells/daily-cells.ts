@@ -58,6 +58,7 @@ export function dailyCells(
   for (let label = 0; label < labels.count; label++)
     labelOfDay[(labels.days[label] as number) - firstDay] = label;
   const isAdjusted = adjustment === "backward";
+  const factors = new Float64Array(VECTOR_ROWS).fill(1);
   /** Whether rows must be sorted, because the order of the files is not sufficient. */
   let mustOrder = false;
 
@@ -89,29 +90,27 @@ export function dailyCells(
     const history = `SELECT ${keys} ${rows(`trade_date < ${dateSql(firstDay)}`)}`;
     const window = `SELECT ${keys}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${values.filter(isUnread).join("")}
       ${rows(`trade_date BETWEEN ${dateSql(firstDay)} AND ${dateSql(lastDay)}`)}`;
-    return {
-      history: isAdjusted ? await session.run(history) : undefined,
-      window: await session.run(window),
-    };
+    const state = firstFactors(range.symbols.length);
+    let isInOrder = true;
+    if (isAdjusted)
+      await visitRows(await session.stream(history), KEY_SHAPE, (earlier) => {
+        if (isInOrder) isInOrder = takeFactors(earlier, state, factors);
+      });
+    return { state, isInOrder, window: await session.stream(window) };
   }
 
   /** @returns undefined where the rows' days do not ascend. */
   async function read(
     range: SymbolRange,
-    { history, window }: Awaited<ReturnType<typeof query>>,
+    { state, isInOrder: wasInOrder, window }: Awaited<ReturnType<typeof query>>,
   ): Promise<Cells | undefined> {
-    const state = firstFactors(range.symbols.length);
-    const factors = new Float64Array(VECTOR_ROWS).fill(1);
+    if (!wasInOrder) return undefined;
     const target = new Int32Array(VECTOR_ROWS);
     const cells = buffers(range.symbols.length);
     let isInOrder = true;
-    const advance = (rows: ResultRows): void => {
-      if (isInOrder && isAdjusted) isInOrder = takeFactors(rows, state, factors);
-    };
-    if (history) await visitRows(history, KEY_SHAPE, advance);
     const { columns, shape } = resultColumns(names);
     await visitRows(window, shape, (rows) => {
-      advance(rows);
+      if (isInOrder && isAdjusted) isInOrder = takeFactors(rows, state, factors);
       if (!isInOrder) return;
       findTargets(rows, target, cells.traded);
       for (const [i, column] of columns.entries()) {

@@ -51,7 +51,7 @@ export async function sqlCells(
     async ask(range) {
       const { start, symbols } = range;
       const from = isWhole ? whole.name : `(${query(symbolsSql(range, literal))})`;
-      const result = await session.run(
+      const result = await session.stream(
         `SELECT ${select} FROM ${from} WHERE s >= ${start} AND s < ${start + symbols.length}`,
       );
       return async () => {

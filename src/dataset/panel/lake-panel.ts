@@ -13,6 +13,9 @@ import { markMembers } from "./membership.js";
 /** Memory that the cells of a block may take. Block sizes depend only on it, so that files are the same everywhere. */
 const BLOCK_BYTES = 48 * 2 ** 20;
 
+/** Rows that DuckDB computes ahead of their reader, in megabytes: enough for its threads not to wait. */
+const STREAM_MB = 32;
+
 /** A dataset's cells, read from the lake. */
 export interface LakePanel extends PanelShape {
   readonly spec: DatasetSpec;
@@ -33,6 +36,7 @@ export interface LakePanel extends PanelShape {
  * @throws {UsageError} for a spec that the lake cannot fulfil, and {@link QueryError} for an expression that fails.
  */
 export async function openPanel(session: Session, spec: DatasetSpec): Promise<LakePanel> {
+  await session.run(`SET streaming_buffer_size = '${STREAM_MB}MB'`);
   const resolved = await resolveFields(session, spec);
   const axes = await createAxes(session, spec);
   const shape: PanelShape = {
@@ -74,10 +78,7 @@ function* rangesOf({ symbols }: PanelShape, atATime: number): Generator<SymbolRa
     yield { start, symbols: symbols.slice(start, start + atATime) };
 }
 
-/**
- * Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is
- * made and used.
- */
+/** Queries each item, and makes its result, in order. The next item is queried while the result of the previous one is used. */
 async function* oneAhead<T, R>(
   items: Iterable<T>,
   ask: (item: T) => Promise<() => Promise<R>>,
@@ -93,9 +94,9 @@ async function* oneAhead<T, R>(
   let asked = askNext();
   try {
     while (asked !== undefined) {
-      const make = await asked;
+      const made = await (await asked)();
       asked = askNext();
-      yield await make();
+      yield made;
     }
   } finally {
     await asked?.catch(() => {});
@@ -108,10 +109,11 @@ async function askBlock(
   { shape, axes, source }: { readonly shape: PanelShape; readonly axes: Axes; readonly source: CellSource },
   range: SymbolRange,
 ): Promise<() => Promise<Block>> {
-  const makeCells = await source.ask(range);
   const markStatus = spec.masks.some(isStatusMask) ? await askStatus(session, spec, axes, range) : undefined;
   const hasMembers = spec.masks.includes("in_universe");
   const before = hasMembers ? await barsBefore(session, spec, axes, range) : undefined;
+  // The last statement: another one would end its result.
+  const makeCells = await source.ask(range);
   return async () => {
     const { fields, traded, closes } = await makeCells();
     const spans = spansOf(traded, range.symbols.length, shape.labels.count);

@@ -6,6 +6,12 @@ import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 
 /**
+ * Most memory that DuckDB may use: beyond it a sort spills. Without it a sort takes as much as the rows of a group of
+ * files, and the files are the same.
+ */
+const MEMORY = "512MB";
+
+/**
  * Compacts tables of a lake one after another, and creates the views again where files changed. Tables without a
  * commit, and tables not reached before the signal, have no report.
  *
@@ -22,7 +28,11 @@ export async function optimizeLake(
   if (existing.length === 0) return [];
   const reports: OptimizeReport[] = [];
   try {
-    using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
+    using session = await Session.open({
+      spillUnder: lake.work.staging,
+      memoryLimit: MEMORY,
+      ...lake.access,
+    });
     for (const table of existing) {
       if (options.signal?.aborted) break;
       reports.push(await optimize(session, lake, table, options, clock));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ResultColumn, readColumns } from "../../../src/arrow/scan/result-columns.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ResultColumn, readColumns, visitRows } from "../../../src/arrow/scan/result-columns.js";
 import { Session } from "../../../src/db/session/session.js";
 
 let session: Session;
@@ -108,4 +108,33 @@ test("refuses a result of other columns or types", async () => {
   await expect(query().then((result) => readColumns(result, { a: "int64", b: "double" }))).rejects.toThrow(
     "column a: is INTEGER; expected int64",
   );
+});
+
+describe("rows of a streaming result", () => {
+  const SHAPE = { n: "int32", a: "double", b: "double", c: "double", d: "double" } as const;
+  const SQL = `SELECT range::INTEGER AS n, random() AS a, random() AS b, random() AS c, random() AS d FROM range(1_000_000)`;
+
+  test("a visitor sees all rows in order, one vector at a time", async () => {
+    let seen = 0;
+    let isInOrder = true;
+    let most = 0;
+    await visitRows(await session.stream(SQL), SHAPE, (rows) => {
+      const n = rows.values(0, "int32");
+      for (let row = 0; row < rows.rows; row++) isInOrder &&= n[row] === seen + row;
+      seen += rows.rows;
+      most = Math.max(most, rows.rows);
+    });
+    expect({ seen, isInOrder, most }).toEqual({ seen: 1_000_000, isInOrder: true, most: 2048 });
+  });
+
+  test("a complete result is refused", async () => {
+    const complete = await session.run("SELECT 1 AS n");
+    await expect(visitRows(complete, { n: "int32" }, () => {})).rejects.toThrow(/is complete/);
+  });
+
+  test("a query that fails on the way throws", async () => {
+    const sql = `SELECT CASE WHEN range = 900_000 THEN error('broken') ELSE range END::INTEGER AS n FROM range(1_000_000)`;
+    const visit = async (): Promise<void> => visitRows(await session.stream(sql), { n: "int32" }, () => {});
+    await expect(visit()).rejects.toThrow(/broken/);
+  });
 });
