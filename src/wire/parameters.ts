@@ -191,7 +191,8 @@ export const PARAMETERS = {
     .meta({
       anyOf: ["symbols", "universes"].map((name) => ({
         required: [name],
-        properties: { [name]: { minItems: 1 } },
+        // Generators of clients read each alternative for itself: without the type the member would be untyped.
+        properties: { [name]: { type: "array", items: { type: "string" }, minItems: 1 } },
       })),
     }),
   quotesOf: z
