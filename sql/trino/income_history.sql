@@ -46,7 +46,8 @@ judged AS (
       coalesce(CASE WHEN month("month") >= 6 THEN quarter_ago.revenue END, 0) <= this.revenue
       AND coalesce(CASE WHEN month("month") >= 9 THEN half_ago.revenue END, 0) <= this.revenue
       AND coalesce(CASE WHEN month("month") = 12 THEN three_quarters_ago.revenue END, 0) <= this.revenue
-      AND CASE WHEN month("month") = 12 THEN coalesce(quarter_ago.revenue, half_ago.revenue, three_quarters_ago.revenue) IS NOT NULL
+      AND CASE WHEN month("month") = 12
+          THEN three_quarters_ago.revenue IS NOT NULL OR (quarter_ago.revenue IS NULL AND half_ago.revenue IS NOT NULL)
         ELSE this.revenue < year_end.revenue AND year_ago.revenue <= year_end.revenue END)) AS is_calendar_year
   FROM states
   WHERE next_known_from IS DISTINCT FROM known_from AND this IS NOT NULL

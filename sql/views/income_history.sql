@@ -1,8 +1,9 @@
 -- Income statements as they were known from each date on, with twelve months, margins and growth that use no version that was
 -- not known yet. Reports cumulate from the first of January, as Chinese law has it. Of other regions the fiscal year is taken
 -- to be the calendar year only where the revenues that were known show it: none of the year before this period is larger, and
--- the last December's is larger than both this period's and that of a year before. Where it is not shown, the twelve months
--- are null.
+-- the last December's is larger than both this period's and that of a year before. Of a December the revenue of March must
+-- be known, or, of reports of half-years, that of June: otherwise the start of the fiscal year may be what is not known.
+-- Where it is not shown, the twelve months are null.
 -- Grain: one row a symbol, period and date on which something of it became known. Inputs: raw.income.
 -- Units: items in the currency of the statement, as reported; ratios as plain numbers.
 CREATE OR REPLACE VIEW income_history AS
@@ -52,7 +53,8 @@ judged AS NOT MATERIALIZED (
       coalesce(CASE WHEN month(month) >= 6 THEN quarter_ago.revenue END, 0) <= this.revenue
       AND coalesce(CASE WHEN month(month) >= 9 THEN half_ago.revenue END, 0) <= this.revenue
       AND coalesce(CASE WHEN month(month) = 12 THEN three_quarters_ago.revenue END, 0) <= this.revenue
-      AND CASE WHEN month(month) = 12 THEN coalesce(quarter_ago.revenue, half_ago.revenue, three_quarters_ago.revenue) IS NOT NULL
+      AND CASE WHEN month(month) = 12
+          THEN three_quarters_ago.revenue IS NOT NULL OR (quarter_ago.revenue IS NULL AND half_ago.revenue IS NOT NULL)
         ELSE this.revenue < year_end.revenue AND year_ago.revenue <= year_end.revenue END)) AS is_calendar_year
   FROM states
   WHERE this IS NOT NULL

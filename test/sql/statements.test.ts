@@ -166,7 +166,7 @@ describe("statements of a simulated market", () => {
         const [yearEnd, yearAgo] = [item(monthOfYear, "revenue"), item(12, "revenue")];
         const isShown =
           monthOfYear === 12
-            ? before.some((one) => one !== null)
+            ? before[2] !== null || (before[0] === null && before[1] !== null)
             : yearEnd !== null && yearAgo !== null && revenue < yearEnd && yearAgo <= yearEnd;
         const isCalendarYear = /\.(SH|SZ|BJ)$/.test(symbol) || (grows && isShown);
         expect(row.is_calendar_year, what).toBe(isCalendarYear);
@@ -294,6 +294,9 @@ test.each([
   ["09", [20, 30, 40, 10, 22, 33, 44, 11], Array(8).fill(null)],
   ["06", [30, 40, 10, 20, 33, 44, 11, 22], Array(8).fill(null)],
   ["03", [40, 10, 20, 30, 44, 11, 22, 33], Array(8).fill(null)],
+  // The history begins within a fiscal year: its December is no full year either.
+  ["06", [null, null, 10, 20, 33, 44, 11, 22], Array(8).fill(null)],
+  ["03", [null, 10, 20, 30, 44, 11, 22, 33], Array(8).fill(null)],
 ] as const)("a fiscal year that ends in month %s, of an American company", async (_, revenues, expected) => {
   const { lake, remove } = newLake();
   const ends = ["2024", "2025"].flatMap((year) =>

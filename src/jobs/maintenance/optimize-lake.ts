@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
@@ -6,10 +7,10 @@ import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 
 /**
- * Most memory that DuckDB may use: beyond it a sort spills. Without it a sort takes as much as the rows of a group of
- * files, and the files are the same.
+ * Most memory that DuckDB may use, in megabytes: beyond it a sort spills. Without it a sort takes as much as the rows of
+ * a group of files, and the files are the same. DuckDB needs about 125 MB for each of its threads.
  */
-const MEMORY = "512MB";
+const MEMORY_MB = Math.min(4096, Math.max(512, 128 * availableParallelism()));
 
 /**
  * Compacts tables of a lake one after another, and creates the views again where files changed. Tables without a
@@ -30,7 +31,7 @@ export async function optimizeLake(
   try {
     using session = await Session.open({
       spillUnder: lake.work.staging,
-      memoryLimit: MEMORY,
+      memoryLimit: `${MEMORY_MB}MB`,
       ...lake.access,
     });
     for (const table of existing) {

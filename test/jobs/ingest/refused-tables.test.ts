@@ -16,20 +16,25 @@ const tableOf = ({ path }: Seen): string => path.split("/").at(-1)?.replace("-",
 
 /** A service that refuses some tables; `night` runs the pipeline a day later, with what runs with the key have learned. */
 async function refusingMarket(refused: Record<string, readonly [status: number, body: object]>) {
-  const state = { refused };
+  const state: { refused: typeof refused; refusesLater?: string } = { refused };
   const parts = await scriptedMarket((seen, response) => {
     const refusal = state.refused[tableOf(seen)];
     if (refusal !== undefined) return json(response, refusal[0], refusal[1]);
+    if (
+      state.refusesLater === tableOf(seen) &&
+      service.seen.filter((one) => tableOf(one) === tableOf(seen)).length > 1
+    )
+      return json(response, 404, UNKNOWN);
     const record = { period_end: "2023-09-30", announce_date: null, revenue: 1.5, total_shares: 100 };
     const symbols = (seen.query.get("symbols") ?? "").split(",");
     json(response, 200, { data: Object.fromEntries(symbols.map((symbol) => [symbol, [record]])) });
   }, "2024-01-13T00:00:00Z");
   const { clock, lake, client, service } = parts;
-  const night = async (keyId = "key") => {
+  const night = async (keyId = "key", pipeline = PIPELINE, symbols = SYMBOLS) => {
     clock.advance(DAY);
     const before = service.seen.length;
     const limits = await keepServiceLimits(lake.storage, { host: "service", keyId }, clock);
-    const report = await runPipeline(PIPELINE, { symbols: SYMBOLS }, { lake, client, clock, limits });
+    const report = await runPipeline(pipeline, { symbols }, { lake, client, clock, limits });
     await limits.saved();
     return { report, status: report.status, requested: service.seen.slice(before).map(tableOf) };
   };
@@ -70,6 +75,29 @@ test("a table that the plan lacks, or that does not exist, is reported, fails no
   expect((await night("another key")).requested).toEqual([...STATEMENT_NAMES]);
   clock.advance(6 * DAY);
   expect((await night()).requested).toEqual([...STATEMENT_NAMES]);
+});
+
+test("a run of nothing but tables that are remembered as refused is refused", async () => {
+  const { night } = await refusingMarket({ metrics: [403, PERMISSION] });
+  expect((await night()).status).toBe("complete");
+  const only = definePipeline({ name: "metrics", kind: "statements", tables: ["metrics"] });
+  const { status, requested, report } = await night("key", only);
+  expect([status, requested]).toEqual(["refused", []]);
+  expect(report.stopped).toContain("metrics: an earlier run was refused it with status 403");
+});
+
+test("a 404 beside responses of the same table is a failure, and the next run requests the rest", async () => {
+  const { night, state } = await refusingMarket({});
+  const many = Array.from({ length: 1000 }, (_, n) => `${600_000 + n}.SH`);
+  state.refusesLater = "income";
+  const first = await night("key", PIPELINE, many);
+  expect(first.status).toBe("partial");
+  expect(first.report.notOffered).toEqual([]);
+  expect(first.report.failures.length).toBeGreaterThan(0);
+  delete state.refusesLater;
+  const second = await night("key", PIPELINE, many);
+  expect([second.status, second.report.notOffered]).toEqual(["complete", []]);
+  expect(second.report.symbols.find(({ dataset }) => dataset === "income")?.missing).toEqual([]);
 });
 
 test("a table that was offered before is a failure when it is refused", async () => {

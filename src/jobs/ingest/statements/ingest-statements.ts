@@ -67,11 +67,11 @@ async function ingestTable(
   const landing = new LandingStatements(run, table, fields);
   const asking = new AskingStatements(run, { table, endpoint, fields, landing });
   let refusal: ServiceError | undefined;
-  // The run stops at a 403 in any case. A 404 shows that there is no such table where none has ever come.
+  // The run stops at a 403 in any case. A 404 shows that there is no such table where no response has ever come.
   const isMissing = (error: ServiceError): boolean => {
     if (!isEndpointRefusal(error)) return false;
     refusal ??= error;
-    if (error.status === 403 || !isNew) return false;
+    if (error.status === 403 || !isNew || asking.isAnswered) return false;
     run.log.forbid(name, error.message);
     return true;
   };

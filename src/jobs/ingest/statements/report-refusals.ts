@@ -28,13 +28,16 @@ export function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): voi
   const isOneOffered = isOneAnswered || outcomes.some(({ isNew }) => !isNew);
   for (const { name, symbols, isNew, isAnswered, refusal, remembered } of outcomes) {
     if (remembered !== undefined) {
-      const reason = `an earlier run was refused it with status ${remembered}; it is requested again a week after that`;
+      const reason =
+        `an earlier run was refused it with status ${remembered}; it is requested again a week after that, ` +
+        "or by the next run once the service's file in limits/ of the lake is deleted";
       if (isOneOffered) run.log.notOffered(name, reason);
       else run.log.forbid(name, reason);
     } else if (refusal !== undefined && isNew && !isAnswered && isOneOffered) {
       run.log.notOffered(name, refusal.message);
       if (isOneAnswered) limits.learnedRefusal(name, refusal.status);
-    } else if (refusal?.status === 404 && isNew && !isAnswered) {
+    } else if (refusal?.status === 404 && isNew) {
+      // Also where a response came beside the refusal: the rest of the table was not requested.
       run.log.failure({ request: name, reason: refusal.message, symbols });
     }
   }

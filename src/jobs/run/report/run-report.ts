@@ -86,7 +86,8 @@ function statusOf(facts: RunFacts, failed: unknown, isInterrupted: boolean): Run
     facts.rejected.some(isLoss) ||
     facts.completeness.some((one) => one.unexplained.length + one.setAside.length > 0);
   if (lacks) return "partial";
-  if (facts.failures.length === 0 && facts.stopped === undefined) return "complete";
+  if (facts.failures.length === 0 && facts.stopped === undefined && facts.forbidden.size === 0)
+    return "complete";
   if (answered + empty > 0) return "partial";
   return refused > facts.healed || facts.forbidden.size > 0 ? "refused" : "failed";
 }
