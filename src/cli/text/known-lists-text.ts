@@ -14,7 +14,7 @@ interface Group {
 
 /** What a user does about symbols that left a list before the lake knew it. */
 const ADVICE =
-  "what left a list before that day is not in the lake; such symbols are requested by name: --symbols";
+  "what left a list before that day is not in the lake; request such symbols by name, with --symbols";
 
 /** What a run says of lists whose first snapshot it took: since when they are known. Nothing if there are none. */
 export function newListLines(lists: readonly KnownList[]): string[] {
