@@ -49,6 +49,7 @@ export {
   type ServiceClientOptions,
 } from "./client/service-client.js";
 export { systemClock } from "./client/system-clock.js";
+export type { KnownList } from "./jobs/ledger/known-lists.js";
 export type { GoneBars } from "./jobs/ledger/recent-windows.js";
 export { definePipeline, type Pipeline, type PipelineDefinition } from "./jobs/pipeline/definition.js";
 export { loadPipeline } from "./jobs/pipeline/load-pipeline.js";
@@ -59,6 +60,7 @@ export type {
   TableCompleteness,
   UnexplainedWindow,
 } from "./jobs/run/report/completeness.js";
+export type { RunList } from "./jobs/run/report/run-lists.js";
 export type { Progress, TableProgress } from "./jobs/run/report/run-progress.js";
 export type { Returned } from "./jobs/run/report/symbol-tally.js";
 export type { Failure } from "./jobs/run/request/request-records.js";

@@ -3,6 +3,7 @@ import type { ReferenceChange } from "../../lake/land/reference-changes.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { completenessLines } from "./completeness-text.js";
+import { newListLines } from "./known-lists-text.js";
 import { count, duration, paint, plural, size, table } from "./text.js";
 
 /** Maximum number of rejects and failures that are listed. */
@@ -89,6 +90,7 @@ export function runSummary(report: RunReport, lake: string): string {
     lines.push("nothing to ask for: the lake has it all");
   if (report.landed.length > 0) lines.push(landedTable(report.landed), ...changesTable(report.landed));
   lines.push(...referenceTable(report.changes));
+  lines.push(...newListLines(report.lists.filter(({ isNew }) => isNew)));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
   lines.push(...report.completeness.flatMap(completenessLines));
   for (const { dataset, requested, returned, missing } of report.symbols) {

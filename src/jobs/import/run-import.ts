@@ -1,5 +1,6 @@
 import { BarlakeError, LakeError, messageOf, QueryError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
+import { interruptOn } from "../../db/session/interrupt-on.js";
 import { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { Lake } from "../../lake/lake.js";
@@ -88,9 +89,12 @@ export async function runImport(
   const remarks: string[] = [];
   for (const [index, path] of files.entries()) {
     try {
+      using _ = interruptOn(session, options.signal);
       await using source = await openSource(session, path, name, rejects);
       remarks.push(...(await readFile(work, source, options)));
     } catch (error) {
+      // The statement that an interrupt ended says nothing about the file.
+      options.signal?.throwIfAborted();
       if (error instanceof BarlakeError && !(error instanceof QueryError) && files.length === 1) throw error;
       await rejectFile(rejects, name, path, error);
     }

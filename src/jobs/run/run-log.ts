@@ -3,6 +3,7 @@ import type { ReferenceChange } from "../../lake/land/reference-changes.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { Completeness, type TableCompleteness } from "./report/completeness.js";
+import type { RunList } from "./report/run-lists.js";
 import { type Returned, SymbolTally } from "./report/symbol-tally.js";
 import type { Failure, Purpose, Received } from "./request/request-records.js";
 
@@ -34,6 +35,8 @@ export interface RunFacts {
   readonly rejected: readonly RejectCount[];
   /** What the run's snapshots have changed. */
   readonly changes: readonly ReferenceChange[];
+  /** The lists that the run's symbols come from, and since when the lake knows them. */
+  readonly lists: readonly RunList[];
   /** Datasets that the key does not permit, and why. */
   readonly forbidden: ReadonlyMap<string, string>;
   /** Datasets that the service does not offer to the key while it offers others like them, and why: no failures. */
@@ -57,6 +60,7 @@ export class RunLog {
   #bytes = 0;
   #rejected: readonly RejectCount[] = [];
   #changes: readonly ReferenceChange[] = [];
+  #lists: readonly RunList[] = [];
   #stopped: string | undefined;
 
   /** Counts a request that is sent. */
@@ -140,6 +144,10 @@ export class RunLog {
     this.#changes = changes;
   }
 
+  listsKnown(lists: readonly RunList[]): void {
+    this.#lists = lists;
+  }
+
   /** Everything so far. */
   facts(): RunFacts {
     return {
@@ -153,6 +161,7 @@ export class RunLog {
       completeness: this.completeness.tables(),
       rejected: this.#rejected,
       changes: this.#changes,
+      lists: this.#lists,
       forbidden: new Map(this.#forbidden),
       notOffered: new Map(this.#notOffered),
       stopped: this.#stopped,

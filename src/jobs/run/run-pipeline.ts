@@ -28,6 +28,7 @@ import { ingestStatements } from "../ingest/statements/ingest-statements.js";
 import { coverageFacts } from "../ledger/lake-coverage.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import { recoverResponses } from "../spool/recover-responses.js";
+import { runLists } from "./report/run-lists.js";
 import { type Progress, RunProgress } from "./report/run-progress.js";
 import { recordRun } from "./report/run-record.js";
 import { type RunReport, reportOf } from "./report/run-report.js";
@@ -172,6 +173,7 @@ async function runLeased(
       await publish(lake);
       log.changed(await changesOf(context, landed));
     }
+    log.listsKnown(await runLists(context, pipeline, demandOf(pipeline, options)));
   } catch (error) {
     failed = failed === undefined ? error : firstOf([failed, error]);
     await record().catch(() => {});

@@ -1,10 +1,12 @@
 import { systemClock } from "../../../client/system-clock.js";
 import { BarlakeError } from "../../../core/errors.js";
+import { type KnownList, knownLists } from "../../../jobs/ledger/known-lists.js";
 import { lakeCoverage, type TableCoverage } from "../../../jobs/ledger/lake-coverage.js";
 import { verifiedSince } from "../../../lake/files/verified-files.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/publish.js";
+import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
 import {
@@ -20,6 +22,7 @@ import {
   pointInTimeOf,
   pointInTimeOptions,
 } from "../../options/point-in-time-option.js";
+import { knownListLines } from "../../text/known-lists-text.js";
 import { count, paint, size, table } from "../../text/text.js";
 
 interface TableRow {
@@ -89,6 +92,13 @@ export function addStatus(cli: Cli): void {
         const bars: BarsRow[] = [];
         for (const name of ["bars_1d", "bars_1m"])
           bars.push(...(await readable([name], () => reader.json<BarsRow>(barsSql(name)))));
+        const lists: KnownList[] = [];
+        for (const schema of [INSTRUMENTS, UNIVERSE_MEMBERS]) {
+          const { name } = schema;
+          lists.push(
+            ...(await readable([name], () => knownLists(reader, { table: schema, relation: `raw.${name}` }))),
+          );
+        }
         const runs = await readable(["requests"], () =>
           reader.json<RunRow>(
             `SELECT run_id, any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0) AS requests,
@@ -102,9 +112,9 @@ export function addStatus(cli: Cli): void {
                 lakeCoverage({ session: reader, lake, clock: systemClock }),
               )
             : [];
-        if (options.json) printJson({ tables, bars, coverage, runs, refused: faults });
+        if (options.json) printJson({ tables, bars, lists, coverage, runs, refused: faults });
         else if (faults.length === 0 && tables.every((t) => t.version < 0n)) printEmpty(options);
-        else print(tables, bars, coverage, runs);
+        else print({ tables, bars, lists, coverage, runs });
         for (const { message, hint } of faults)
           process.stderr.write(
             `${paint("red", "error:")} ${message}\n${hint === undefined ? "" : `${paint("dim", "hint:")}  ${hint}\n`}`,
@@ -197,12 +207,16 @@ function coverageLines(coverage: readonly TableCoverage[]): string[] {
   return lines;
 }
 
-function print(
-  tables: readonly StatusRow[],
-  bars: readonly BarsRow[],
-  coverage: readonly TableCoverage[],
-  runs: readonly RunRow[],
-): void {
+/** What `status` shows. */
+interface StatusFacts {
+  readonly tables: readonly StatusRow[];
+  readonly bars: readonly BarsRow[];
+  readonly lists: readonly KnownList[];
+  readonly coverage: readonly TableCoverage[];
+  readonly runs: readonly RunRow[];
+}
+
+function print({ tables, bars, lists, coverage, runs }: StatusFacts): void {
   const existing = tables.filter((t) => t.version >= 0n);
   const lines = [
     table(
@@ -229,7 +243,7 @@ function print(
     ]);
     lines.push("", table(["bars", "region", "symbols", "bars", "first", "last"], rows));
   }
-  lines.push(...coverageLines(coverage));
+  lines.push(...knownListLines(lists), ...coverageLines(coverage));
   if (runs.length > 0) {
     const rows = runs.map((r) => [
       r.run_id,

@@ -7,6 +7,7 @@ import type { Failure } from "../request/request-records.js";
 import { clockShiftMs, elapsedMs, type RunContext } from "../run-context.js";
 import type { RequestCounts, RunFacts } from "../run-log.js";
 import type { TableCompleteness } from "./completeness.js";
+import type { RunList } from "./run-lists.js";
 import type { Returned } from "./symbol-tally.js";
 
 /** What a run requested, received, landed and left out. */
@@ -30,6 +31,11 @@ export interface RunReport {
   readonly landed: readonly LandReport[];
   /** Changes of reference data and statements since the earlier snapshots. */
   readonly changes: readonly ReferenceChange[];
+  /**
+   * The lists that the run's symbols come from, and since when the lake knows them: what left a list before that is not
+   * in the lake. Empty where symbols were named, or only gaps were filled.
+   */
+  readonly lists: readonly RunList[];
   readonly rejected: readonly RejectCount[];
   readonly failures: readonly Failure[];
   /** Requested and returned symbols, by table. */
@@ -69,6 +75,7 @@ export function reportOf(
     clockAheadMs: context.clockAheadMs,
     landed: totals(facts.landed),
     changes: facts.changes,
+    lists: facts.lists,
     rejected: facts.rejected,
     failures: facts.failures,
     symbols: facts.symbols,
