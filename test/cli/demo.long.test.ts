@@ -49,8 +49,10 @@ describe.each(DEMO_STORES)("the demo on %s", (name) => {
         if (storeUrlIn(text) !== undefined) child.kill("SIGKILL");
       },
     });
-    // The store sees the end of its input a moment later.
-    while (await isThere(storeUrlIn(stdout) as string)) await delay(20);
+    const url = storeUrlIn(stdout) as string;
+    // The store sees the end of its input a moment later; one that does not end makes this test hang.
+    while (await isThere(url)) await delay(20);
+    expect(await isThere(url)).toBe(false);
   });
 });
 

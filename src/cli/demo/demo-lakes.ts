@@ -60,6 +60,6 @@ async function emptyPrefix({ location, storage, access }: Lake): Promise<void> {
 
 function notOurs(place: string): UsageError {
   return new UsageError(`${place} is not empty, and the demo did not make it`, {
-    hint: "give another --lake",
+    hint: "move it away, or give another --lake",
   });
 }

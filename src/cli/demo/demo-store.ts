@@ -47,7 +47,7 @@ export async function startDemoStore(folder: string, environment: Environment): 
     location: `s3://${BUCKET}`,
     environment: { ...withoutAws(environment), ...server.env, BARLAKE_WORK: work },
     restart: restartLines(name, program, place),
-    stop: server.stop,
+    stop: () => server.stop(),
   };
 }
 

@@ -107,12 +107,14 @@ async function startOnce(
     },
   });
   const running = { child, hasEnded: false };
-  const ended = new Promise<void>((resolve) => {
-    child.once("error", () => resolve());
-    child.once("close", () => resolve());
-  }).then(() => {
-    running.hasEnded = true;
-    killGroup(child);
+  const ended = new Promise<void>((settle) => {
+    const end = (): void => {
+      running.hasEnded = true;
+      killGroup(child);
+      settle();
+    };
+    child.once("error", end);
+    child.once("close", end);
   });
   let printed = "";
   for (const stream of [child.stdout, child.stderr])
@@ -168,9 +170,9 @@ async function responds(url: string): Promise<boolean> {
 /** A port that was free just now. */
 async function freePort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
+  await new Promise((closed) => server.close(closed));
   return port;
 }
 
