@@ -51,6 +51,7 @@ const IN_PART = [
 /** Long tests that may take more than 30 seconds, each with the reason. */
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/cli/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
+  "test/cli/demo.long.test.ts": "the whole demo, in a folder and on each store",
   "test/docs/backtests.long.test.ts": "libraries of Python that are slow to load",
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",
   "test/dataset/build-dataset.test.ts": "nine formats, each built four times",

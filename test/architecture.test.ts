@@ -68,7 +68,10 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     name: /^db\/(session\/session|session\/open-database|file-fault)\.ts$/,
     for: "the folder for spilled data, and how full its disk is",
   },
-  { name: /^db\/session\/store-access\.ts$/, for: "an extension of DuckDB that the user provides" },
+  {
+    name: /^db\/session\/(store-access|httpfs-folder)\.ts$/,
+    for: "an extension of DuckDB that the user provides",
+  },
   { name: /^db\/views\/view-template\.ts$/, for: "the template of views, which the build makes" },
   { name: /^db\/views\/view-files\.ts$/, for: "views, which come with the program, and the user's" },
   {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { cacheFolder } from "../core/cache-folder.js";
 import { UsageError } from "../core/errors.js";
 import type { Environment } from "../object-store/access/profile-files.js";
 import { isObjectUrl } from "../object-store/object-address.js";
@@ -34,8 +34,7 @@ export function placesOf(location: string, environment: Environment = process.en
  * name, so that the store is a part of the hash.
  */
 function workFolderOf(location: string, environment: Environment): string {
-  const { XDG_CACHE_HOME: cache = "", BARLAKE_WORK: work } = environment;
-  const root = work || join(isAbsolute(cache) ? cache : join(homedir(), ".cache"), "barlake", "lakes");
+  const root = environment.BARLAKE_WORK || join(cacheFolder(environment), "lakes");
   const store =
     environment.AWS_ENDPOINT_URL_S3 || environment.AWS_ENDPOINT_URL || environment.AWS_PROFILE || "";
   const id = createHash("sha256").update(`${store}\n${location}`).digest("hex").slice(0, 12);

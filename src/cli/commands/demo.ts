@@ -10,6 +10,7 @@ import { newRunId, type RunOptions, type RunReport, runPipeline } from "../../jo
 import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
 import { localDate } from "../../market/zone.js";
+import type { Environment } from "../../object-store/access/profile-files.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { startService } from "../../serve/http/service.js";
@@ -17,13 +18,16 @@ import { plainKeys } from "../../serve/keys/key-ring.js";
 import { type FillProgress, fillLake } from "../../sim/fill-lake.js";
 import { simulateMarket } from "../../sim/market.js";
 import type { Cli } from "../cli.js";
-import { emptyDemoLakes } from "../demo-lakes.js";
+import { emptyDemoLakes } from "../demo/demo-lakes.js";
+import { startDemoStore } from "../demo/demo-store.js";
 import { EXIT } from "../exit-codes.js";
 import { type Candle, candleChart } from "../text/candles.js";
 import { progressView, showRun } from "../text/progress.js";
 import { count, duration, paint, size, table } from "../text/text.js";
 
 const KEY = "demo-key";
+/** Where the demo is, unless it is told otherwise. */
+const FOLDER = "data/demo";
 
 /** The market of the demo: large enough to show rates, small enough to finish within seconds. */
 const MARKET = { seed: 7, symbols: 240, days: 500, minuteDays: 20 } as const;
@@ -42,30 +46,78 @@ export function addDemo(cli: Cli): void {
       new Option(
         "--lake <location>",
         "folder, or s3://bucket/prefix, for the demo's two lakes; replaced each time",
-      ).default("data/demo"),
+      ).default(FOLDER),
+    )
+    .addOption(
+      new Option(
+        "--store",
+        `on an object store: starts a versitygw or MinIO of this machine, with its files in ${FOLDER}/store, and stops it at the end`,
+      ).conflicts("lake"),
     )
     .addHelpText(
       "after",
-      "\nNeeds no key and no network.\n\nExamples:\n  barlake demo\n  barlake demo --lake /tmp/demo",
+      `
+Needs no key and no network. --store takes the program that BARLAKE_VERSITYGW or BARLAKE_MINIO names, else one in
+~/.cache/barlake/bin (test/interop/stores.sh of the sources builds both there) or in PATH. Lakes in a store need DuckDB's
+extension httpfs: docs/beyond-one-machine.md.
+
+Examples:
+  barlake demo
+  barlake demo --lake /tmp/demo
+  barlake demo --store
+  barlake demo --lake s3://bucket/demo`,
     )
-    .action((options: { lake: string }) => cli.action(() => demo(cli, options.lake)));
+    .action(({ lake, store }: { lake: string; store?: true }) =>
+      cli.action(() => (store ? demoOnOwnStore(cli) : demo(cli, lake))),
+    );
 }
 
 async function demo(cli: Cli, location: string): Promise<number> {
+  const at = await demoIn(location, process.env, cli.signal);
+  if (at === undefined) return EXIT.interrupted;
+  printNext(at);
+  return EXIT.done;
+}
+
+/** The demo on a store that it starts, and stops in any case. */
+async function demoOnOwnStore(cli: Cli): Promise<number> {
+  const store = await startDemoStore(FOLDER, process.env);
+  let at: string | undefined;
+  try {
+    say("0", store.description);
+    at = await demoIn(store.location, store.environment, cli.signal);
+  } finally {
+    await store.stop();
+  }
+  if (at === undefined) return EXIT.interrupted;
+  process.stdout.write(`
+The store has stopped. These lines start it again, with the two lakes:
+${store.restart.map((line) => `  ${line}\n`).join("")}`);
+  printNext(at);
+  return EXIT.done;
+}
+
+/** Runs the demo. @returns where the second lake is, as commands take it; undefined where it was interrupted. */
+async function demoIn(
+  location: string,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const startedAt = performance.now();
-  const { market, lake } = await emptyDemoLakes(location);
+  const { market, lake } = await emptyDemoLakes(location, environment);
 
   say(
     "1",
     `a simulated market fills a lake: ${MARKET.symbols} instruments, ${MARKET.days} days, ${MARKET.minuteDays} of them by the minute`,
   );
   const filling = performance.now();
-  const { bars, symbols } = await fill(market, cli.signal);
+  const { bars, symbols } = await fill(market, signal);
+  if (signal.aborted) return undefined;
   say("", `${count(bars)} bars in ${duration(performance.now() - filling)}`);
 
   say("2", "the lake is served over HTTP, and everything is asked for through the interface");
-  const reports = await ingest(market, lake, symbols, cli.signal);
-  if (cli.signal.aborted) return EXIT.interrupted;
+  const reports = await ingest(market, lake, symbols, signal);
+  if (signal.aborted) return undefined;
 
   say("3", "what was served and what was landed are compared, bit by bit");
   await compare(market, lake);
@@ -77,6 +129,10 @@ async function demo(cli: Cli, location: string): Promise<number> {
 
   say("5", "figures");
   await printFigures(lake, reports, performance.now() - startedAt);
+  return at;
+}
+
+function printNext(at: string): void {
   process.stdout.write(`
 Try next:
   npx barlake sql --lake ${at} "from daily_fundamentals where total_equity is not null limit 10"
@@ -85,7 +141,6 @@ Try next:
   npx barlake dataset build cn-daily --lake ${at} --format qlib
   npx barlake serve --lake ${at}
 `);
-  return EXIT.done;
 }
 
 /** Fills the lake; returns the symbols of all instruments ever listed, since services do not list delisted ones. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { BarlakeError, messageOf } from "../../core/errors.js";
 import { literal } from "../quote.js";
+import { HTTPFS_FILE } from "./httpfs-folder.js";
 
 /** How DuckDB signs its requests to an object store. */
 export interface StoreSecret {
@@ -27,8 +28,6 @@ export interface StoreAccess {
   /** The current secret. It is the same object for as long as it can be used. */
   secret(): Promise<StoreSecret>;
 }
-
-const EXTENSION = "httpfs.duckdb_extension";
 
 /**
  * Files of a lake never change, so what was read of them is valid for as long as it is cached: their ranges (bounded by
@@ -116,7 +115,7 @@ function secretSql(name: string, scope: string, secret: StoreSecret): string {
  */
 async function loadHttpfs(connection: DuckDBConnection, folder: string | undefined): Promise<void> {
   if (folder !== undefined) {
-    const file = join(folder, EXTENSION);
+    const file = join(folder, HTTPFS_FILE);
     if (!existsSync(file))
       throw new BarlakeError(`BARLAKE_DUCKDB_EXTENSIONS: there is no ${file}`, {
         hint: `put the file of ${await versionOf(connection)} there, or unset the variable: then DuckDB installs it itself`,
@@ -136,7 +135,7 @@ async function loadHttpfs(connection: DuckDBConnection, folder: string | undefin
       throw new BarlakeError(
         `DuckDB needs its extension httpfs to read from an object store, and could not install it: ${firstLine(cause)}`,
         {
-          hint: `give this machine access to extensions.duckdb.org, or put ${EXTENSION} of ${await versionOf(connection)} into a folder and set BARLAKE_DUCKDB_EXTENSIONS to it`,
+          hint: `give this machine access to extensions.duckdb.org, or put ${HTTPFS_FILE} of ${await versionOf(connection)} into a folder and set BARLAKE_DUCKDB_EXTENSIONS to it (.ci/httpfs of the sources gets it)`,
           cause,
         },
       );

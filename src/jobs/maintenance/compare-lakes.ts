@@ -38,7 +38,7 @@ const OWN_TO_A_LAKE = new Set([
 
 /**
  * Compares the contents of two lakes, table by table: every bar, each bit of each double, volumes in the region's unit;
- * and the current rows of dated tables. The service's responses contain no more than that.
+ * and the current rows of dated tables, without those that a service derived. The service's responses contain no more than that.
  */
 export async function compareLakes(left: Lake, right: Lake): Promise<TableComparison[]> {
   using session = await Session.open({
@@ -82,9 +82,15 @@ function contentSql(table: TableSchema, columns: readonly string[], rows: string
         ? `${volumeSql("volume", "lot", unit)} AS volume`
         : ident(name),
     );
-  const current = table.columns.some((c) => c.name === "valid_to") ? "WHERE valid_to IS NULL" : "";
+  const has = (name: string): boolean => table.columns.some((column) => column.name === name);
+  // A service derives rows when it is asked: the lake that it serves does not have them.
+  const conditions = [
+    ...(has("valid_to") ? ["valid_to IS NULL"] : []),
+    ...(has("derived_from") ? ["derived_from IS NULL"] : []),
+  ];
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
   const newest = table.open
     ? "QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY announce_date DESC NULLS LAST, first_seen_at DESC) = 1"
     : "";
-  return `SELECT ${select.join(", ")} FROM (${rows}) ${current} ${newest}`;
+  return `SELECT ${select.join(", ")} FROM (${rows}) ${where} ${newest}`;
 }

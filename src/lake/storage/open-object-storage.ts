@@ -1,4 +1,5 @@
 import { systemClock } from "../../client/system-clock.js";
+import { httpfsFolder } from "../../db/session/httpfs-folder.js";
 import type { StoreSecret } from "../../db/session/store-access.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
@@ -11,13 +12,13 @@ import type { Storage } from "./storage.js";
  * The storage of a lake at `s3://bucket/prefix`. The store is opened at the first use, so that a command that uses no
  * lake needs no credentials.
  *
- * @param env the variables of the AWS tools, and `BARLAKE_DUCKDB_EXTENSIONS`.
+ * @param env the variables of the AWS tools, `BARLAKE_DUCKDB_EXTENSIONS`, and `XDG_CACHE_HOME`.
  * @throws {UsageError} for an address that is not valid.
  */
 export function openObjectStorage(url: string, env: Environment): Storage {
   const { bucket, prefix } = parseObjectUrl(url);
   const location = prefix === "" ? `s3://${bucket}` : `s3://${bucket}/${prefix}`;
-  const extensions = env.BARLAKE_DUCKDB_EXTENSIONS || undefined;
+  const extensions = httpfsFolder(env);
   const open = once(async () =>
     objectStorage(await openStorePlace(location, { env, clock: systemClock }), { extensions }),
   );
