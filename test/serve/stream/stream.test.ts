@@ -198,11 +198,12 @@ test("a client that keeps offering another protocol costs its connection nothing
   const note = (warning: Error): void => void warnings.push(warning);
   process.on("warning", note);
   onTestFinished(() => void process.off("warning", note));
-  const request = (end: string): string =>
-    `GET /health HTTP/1.1\r\nHost: x\r\nConnection: ${end}\r\nUpgrade: h2c\r\n\r\n`;
-  const answers = textOf(socket);
-  socket.write(request("Upgrade").repeat(30) + request("Upgrade, close"));
-  expect((await answers).match(/HTTP\/1\.1 200 OK/g)).toHaveLength(31);
+  for (let k = 0; k < 30; k++) {
+    socket.write("GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 OK/);
+  }
+  socket.destroy();
   expect(warnings).toEqual([]);
 });
 
@@ -286,11 +287,11 @@ test("a command whose count is waited for holds up no other connection", async (
 test("thousands of unknown symbols leave nothing behind", async () => {
   const { open } = await streaming();
   const client = await open();
-  const symbols = Array.from({ length: 20_000 }, (_, k) => `${String(k).padStart(6, "7")}.SZ`);
+  const symbols = Array.from({ length: 2000 }, (_, k) => `${700_000 + k}.SZ`);
   for (let k = 0; k < 2; k++) {
     client.send(subscribe(...symbols));
     expect((await client.next()).message).toMatch(
-      /and 19995 more are not known; subscribed to the other 0, 0 in all$/,
+      /and 1995 more are not known; subscribed to the other 0, 0 in all$/,
     );
   }
 });
