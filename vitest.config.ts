@@ -41,6 +41,7 @@ const IN_PART = [
   "lake/view-branches",
   "plan/request-units",
   "serve/klines/read-klines",
+  "serve/replay/replay",
   "sim/market",
   "sql/adjusted",
   "sql/agreement",

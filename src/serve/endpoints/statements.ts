@@ -6,6 +6,7 @@ import { DAY_MS } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { TableSchema } from "../../schema/column.js";
+import { INSTRUMENTS } from "../../schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/statements.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
@@ -64,10 +65,11 @@ async function* statementBatches(
 ): AsyncGenerator<RecordBatch> {
   const { start_date: first = FIRST_DATE, end_date: last = LAST_DATE } = asked;
   const snapshot = await view.version.snapshot(table);
-  const fields = snapshot.columns.map(({ name }) => name).filter((name) => !OWN.includes(name));
+  const fields = snapshot.columns.filter(({ name }) => !OWN.includes(name));
+  const tables = table === SHARES ? [SHARES, INSTRUMENTS] : [table];
   const words = wordList(asked.symbols);
   const indexes = new Map(asked.symbols.map((symbol, index) => [symbol, index]));
-  const metadata = new Map([["versions", await versionsText(view.version, [table])]]);
+  const metadata = new Map([["versions", await versionsText(view.version, tables)]]);
   for (const symbols of inBatches(asked.symbols, BLOCK_SYMBOLS)) {
     const records = await readRecords(view, table, symbols, first, last);
     const rows = symbols.flatMap((symbol) => {
@@ -77,15 +79,17 @@ async function* statementBatches(
     });
     const values = (name: string): unknown[] => rows.map(({ record }) => record[name] ?? null);
     const days = (name: string): (number | null)[] => values(name).map(dayOf);
-    const doubles = fields.map((name): NullableColumn => {
-      const unit = table.columns.find((column) => column.name === name)?.unit;
-      return { name, kind: "double", unit, values: values(name) as (number | null)[] };
-    });
+    const items = fields.map(
+      ({ name, type, unit }): NullableColumn =>
+        type === "string"
+          ? { name, kind: "text", values: values(name) as (string | null)[] }
+          : { name, kind: "double", unit, values: values(name) as (number | null)[] },
+    );
     const columns: NullableColumn[] = [
       { name: "symbol", kind: "word", isRequired: true, words, values: rows.map(({ index }) => index) },
       { name: "period_end", kind: "date", isRequired: true, values: days("period_end") },
       { name: "announce_date", kind: "date", values: days("announce_date") },
-      ...doubles,
+      ...items,
     ];
     yield nullableBatch(columns, rows.length, metadata);
   }
@@ -107,7 +111,6 @@ async function* statementPieces(
   let separator = "";
   for (const symbols of inBatches(asked.symbols, BLOCK_SYMBOLS)) {
     const records = await readRecords(view, table, symbols, first, last);
-    if (table === SHARES) await addDerivedShares(view.version, symbols, { first, last }, records);
     for (const symbol of await knownSymbols(view, table, symbols, records)) {
       const list = records.get(symbol) ?? [];
       const text = jsonText(asked.latest ? list.slice(-1) : list, () => true);
@@ -134,7 +137,20 @@ async function knownSymbols(
   return symbols.filter((symbol) => isKnown(symbol) || landed.has(symbol));
 }
 
+/** The records of each symbol: those of the table, and of shares those that are derived where the table has none. */
 async function readRecords(
+  view: LakeView,
+  table: TableSchema,
+  symbols: readonly string[],
+  first: string,
+  last: string,
+): Promise<Map<string, StatementRecord[]>> {
+  const records = await landedRecords(view, table, symbols, first, last);
+  if (table === SHARES) await addDerivedShares(view.version, symbols, { first, last }, records);
+  return records;
+}
+
+async function landedRecords(
   view: LakeView,
   table: TableSchema,
   symbols: readonly string[],

@@ -35,6 +35,7 @@ export async function responseTag(
     universes === undefined ? null : [...universes].sort(),
     snapshots.map(stateOf),
     version.visibleUntil,
+    version.assumesReference,
   ];
   const digest = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
   return `"${digest.slice(0, 22)}"`;

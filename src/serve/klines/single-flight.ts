@@ -14,7 +14,9 @@ export class SingleFlight {
    */
   async share(id: string, signal: AbortSignal, begin: () => Promise<Runs>): Promise<Runs> {
     for (let other = this.#inFlight.get(id); other !== undefined; other = this.#inFlight.get(id)) {
-      const loaded = await Promise.race([other.catch(() => undefined), abortOf(signal)]);
+      const over = new AbortController();
+      const loaded = await Promise.race([other.catch(() => undefined), abortOf(signal, over.signal)]);
+      over.abort();
       signal.throwIfAborted();
       if (loaded !== undefined) return loaded;
     }
@@ -28,8 +30,9 @@ export class SingleFlight {
   }
 }
 
-function abortOf(signal: AbortSignal): Promise<undefined> {
+/** Resolves when a signal aborts. @param until ends the wait: a signal may live as long as the service. */
+function abortOf(signal: AbortSignal, until: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+    signal.addEventListener("abort", () => resolve(undefined), { once: true, signal: until });
   });
 }

@@ -2,7 +2,7 @@ import { tradeDateSql } from "../../db/market/region-sql.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { SHARES } from "../../schema/statements.js";
 import type { StatementRecord } from "../../wire/resources.js";
-import { demandsOf, requestedSql } from "../klines/requested-bars.js";
+import { ALL_TIME, demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeVersion } from "./lake-version.js";
 import { landedSymbols } from "./landed-symbols.js";
 
@@ -34,13 +34,16 @@ export async function addDerivedShares(
     without.filter((symbol) => !landed.has(symbol)),
   );
   if (files.length === 0) return;
+  // A snapshot that is only assumed to have been known has a day after the replayed one.
+  const seenUntil = version.visibleUntil ?? ALL_TIME.end - 1;
   const rows = await version.query(async (session) => {
     const relation = await version.relation(session, snapshot, files);
     const sql = `WITH ${requestedSql("$requested")},
       days AS (
         SELECT symbol, ${tradeDateSql("valid_from", "region")} AS period_end, float_shares, total_shares
         FROM (${relation}) JOIN requested USING (symbol)
-        WHERE float_shares IS NOT NULL OR total_shares IS NOT NULL
+        WHERE (float_shares IS NOT NULL OR total_shares IS NOT NULL)
+          AND epoch_ms(valid_from) <= CAST($seenUntil AS DOUBLE)
         QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY valid_from DESC) = 1),
       changes AS (
         SELECT * FROM days
@@ -53,7 +56,7 @@ export async function addDerivedShares(
       FROM changes
       WHERE CAST(period_end AS VARCHAR) BETWEEN $first AND $last
       ORDER BY symbol, period_end`;
-    const parameters = { requested: JSON.stringify(requested), first, last };
+    const parameters = { requested: JSON.stringify(requested), first, last, seenUntil: String(seenUntil) };
     return session.json<StatementRecord & { symbol: string }>(sql, parameters);
   });
   for (const { symbol, ...record } of rows) {

@@ -9,7 +9,7 @@ import { instantOf, localDate } from "../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../schema/statements.js";
+import { isStatementName } from "../../schema/statements.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 
 /** What a replay needs to know to tell which rows were visible. */
@@ -49,6 +49,10 @@ export function visibleRowsSql(
 ): string {
   const { until } = visibility;
   const instant = instantSql(until);
+  if (isStatementName(table.name)) {
+    const today = perRegion("region", ({ zone }) => `DATE ${literal(localDate(until, zone))}`);
+    return `SELECT * FROM (${relation}) WHERE first_seen_at <= ${instant} OR announce_date < ${today}`;
+  }
   switch (table) {
     case BARS_1M:
       return `SELECT * FROM (${relation}) WHERE "timestamp" <= ${instant}`;
@@ -57,11 +61,6 @@ export function visibleRowsSql(
       return minutes === undefined
         ? landed
         : `${landed} UNION ALL BY NAME ${formingDaysSql(relation, minutes, until)}`;
-    }
-    case BALANCE_SHEET:
-    case CASH_FLOW: {
-      const today = perRegion("region", ({ zone }) => `DATE ${literal(localDate(until, zone))}`);
-      return `SELECT * FROM (${relation}) WHERE first_seen_at <= ${instant} OR announce_date < ${today}`;
     }
     case TRADING_DAYS: {
       const last = perRegion("region", ({ region }) => `DATE ${literal(lastOpened(region, until))}`);

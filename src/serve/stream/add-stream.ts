@@ -77,6 +77,10 @@ export function addStream(app: FastifyInstance, options: StreamOptions): void {
     const open = async (): Promise<void> => {
       await keys.refresh?.();
       caller = await callerOf(key, options);
+      // The client may be gone, or the service closing. Nothing is awaited after this: no other handshake comes between
+      // the count and its connection.
+      if (!socket.writable) return;
+      if (hub.isClosed) return void socket.destroy();
       checkCount(caller, hub);
       sockets.handleUpgrade(request, socket, head, (webSocket) => {
         const owner = caller as Caller;

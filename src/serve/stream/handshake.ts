@@ -25,6 +25,8 @@ export function handBack(server: Server, request: IncomingMessage, socket: Socke
       : value;
     if (kept.replaceAll(/[,\s]/g, "") !== "" || kept === value) lines.push(`${name}: ${kept}`);
   }
+  // The server adds its listeners again: these would be one more for each such request of a connection.
+  socket.removeAllListeners("timeout");
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
   server.emit("connection", socket);
 }
@@ -34,6 +36,8 @@ export function refuseHandshake(socket: Socket, error: unknown, requestId: strin
   const { status, body, retryAfterMs } = responseOf(error, requestId);
   const text = JSON.stringify(body);
   const wait = retryAfterMs === undefined ? "" : `retry-after: ${Math.ceil(retryAfterMs / 1000)}\r\n`;
+  // The connection stays half open until the client ends it, too: it is not waited for.
+  socket.once("finish", () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} ${REASONS[status] ?? "Error"}\r\nconnection: close\r\n` +
       `content-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n${wait}` +

@@ -61,6 +61,11 @@ export class QuoteHub {
     return found;
   }
 
+  /** Whether it was closed: it takes no more connections. */
+  get isClosed(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
   add(stream: QuoteStream): void {
     this.#streams.add(stream);
     if (!this.#isWatching) void this.#watch();
@@ -85,14 +90,16 @@ export class QuoteHub {
   }
 
   /** Carries out a message of a client. @returns the reply. @throws {StreamError} */
-  carry = (stream: QuoteStream, text: string): Promise<string> =>
-    this.#inTurn(async () => {
-      const { op, symbols } = parseCommand(text, stream.path);
-      await refusing(() => this.#options.takeQuota(stream.caller));
+  carry = async (stream: QuoteStream, text: string): Promise<string> => {
+    const { op, symbols } = parseCommand(text, stream.path);
+    // Before the turn: what counts requests may be slow, and the other connections do not wait for it.
+    await refusing(() => this.#options.takeQuota(stream.caller));
+    return this.#inTurn(async () => {
       if (op === "unsubscribe") this.#unsubscribe(stream, symbols);
       else await this.#subscribe(stream, symbols);
       return subscribedText(stream.path, stream.symbols.size);
     });
+  };
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#turn.then(work);
@@ -108,10 +115,13 @@ export class QuoteHub {
     if (this.#subscriptions + added.length > MOST_SUBSCRIPTIONS)
       throw new StreamError("the service has too many subscriptions; try again later");
     await this.#checkScope(stream.caller, added);
+    // The quotes of other connections may be of an older version, or of a later time that a replay has left.
+    await this.#push();
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
     const quotes = await this.#quotesOf(asked.filter((symbol) => !this.#topics.has(symbol)));
-    if (!this.#streams.has(stream)) return;
     const { instruments } = await this.#look(EVERYTHING, (view) => view.reference());
+    // Nothing is awaited after this: a connection that is over has no subscriptions.
+    if (!this.#streams.has(stream)) return;
     const unknown: string[] = [];
     for (const symbol of added) {
       const topic = this.#topics.get(symbol) ?? { streams: new Set(), quote: quotes.get(symbol) };
@@ -172,8 +182,8 @@ export class QuoteHub {
     if (state === this.#state) return;
     for (const symbols of inBatches([...this.#topics.keys()], BLOCK_SYMBOLS)) {
       const quotes = await this.#quotesOf(symbols);
-      for (const [symbol, quote] of quotes) {
-        const topic = this.#topics.get(symbol);
+      for (const symbol of symbols) {
+        const [topic, quote] = [this.#topics.get(symbol), quotes.get(symbol)];
         if (topic === undefined || topic.quote === quote) continue;
         topic.quote = quote;
         for (const stream of topic.streams) stream.offer(symbol, quote);

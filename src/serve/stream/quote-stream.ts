@@ -73,10 +73,14 @@ export class QuoteStream {
     return this.#socket.readyState === this.#socket.OPEN && this.#closingSince === undefined;
   }
 
-  /** Sends a quote as soon as the client takes it; a newer one of the same symbol replaces one that was not sent. */
-  offer(symbol: string, quote: string): void {
+  /**
+   * Sends a quote as soon as the client takes it; a newer one of the same symbol replaces one that was not sent, and
+   * undefined, where there is no quote any more, removes it.
+   */
+  offer(symbol: string, quote: string | undefined): void {
     if (!this.isOpen) return;
-    this.#unsent.set(symbol, quote);
+    if (quote === undefined) this.#unsent.delete(symbol);
+    else this.#unsent.set(symbol, quote);
   }
 
   /** Forgets a symbol: no quote of it is sent any more. */

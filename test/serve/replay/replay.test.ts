@@ -1,12 +1,18 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { tableFromIPC } from "apache-arrow";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import type { Lake } from "../../../src/lake/lake.js";
 import { finalEnd } from "../../../src/market/sessions.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
-import { BALANCE_SHEET } from "../../../src/schema/statements.js";
+import { BALANCE_SHEET, INCOME, METRICS, SHARES } from "../../../src/schema/statements.js";
 import type { KeyRing } from "../../../src/serve/keys/key-ring.js";
 import { ReplayClock } from "../../../src/serve/replay/replay-clock.js";
 import { replayRange } from "../../../src/serve/replay/replay-range.js";
+import { ARROW_STREAM } from "../../../src/wire/media-type.js";
+import { fixtureLake } from "../../lake/fixture-lake.js";
 import { cases, pickCases } from "../../sweep.js";
 import {
   KEY,
@@ -14,7 +20,6 @@ import {
   landFinancials,
   landReference,
   landRows,
-  newLake,
   type Served,
   serve,
   serveForTest,
@@ -103,7 +108,7 @@ async function fillUntil(lake: Lake, until: number): Promise<void> {
       region: "CN",
       type: "stock",
       name: `name ${version}`,
-      float_shares: 1e6,
+      float_shares: 1e6 + version,
     }));
     await landReference(lake, INSTRUMENTS, listed, { now });
     await landReference(lake, EXCHANGES, [{ exchange: "SH", region: "CN", count: version + 1 }], { now });
@@ -124,7 +129,12 @@ async function fillUntil(lake: Lake, until: number): Promise<void> {
   for (const { seen, ...row } of statements) {
     const isKnown =
       seen <= until || (row.announce_date !== null && at(`${row.announce_date}T00:00`) + 86_400_000 <= until);
-    if (isKnown) await landFinancials(lake, BALANCE_SHEET, [{ symbol: "600000.SH", ...row }], seen);
+    if (!isKnown) continue;
+    const { total_assets, ...own } = { symbol: "600000.SH", ...row };
+    await landFinancials(lake, BALANCE_SHEET, [{ ...own, total_assets }], seen);
+    await landFinancials(lake, INCOME, [{ ...own, revenue: total_assets }], seen);
+    await landFinancials(lake, METRICS, [{ ...own, roe: total_assets }], seen);
+    await landFinancials(lake, SHARES, [{ ...own, total_shares: total_assets }], seen);
   }
 }
 
@@ -152,30 +162,53 @@ const PATHS = [
   "/v1/universes/all",
   "/v1/exchanges",
   "/v1/exchanges/SH/instruments",
-  "/v1/financials/balance-sheet?symbols=600000.SH",
-  "/v1/financials/cash-flow?symbols=600000.SH",
+  ...["balance-sheet", "cash-flow", "income", "metrics", "shares"].map(
+    (kind) => `/v1/financials/${kind}?symbols=${ALL}`,
+  ),
 ];
+/** Paths whose responses have a form as an Arrow stream, too. */
+const TABLE = /klines|instruments|financials/;
 
-async function responses({ ask, post }: Served): Promise<Map<string, unknown>> {
+/** What an Arrow stream says: all but the versions of the tables, which are those of the lake that is replayed. */
+async function arrowOf(url: string): Promise<unknown> {
+  const response = await fetch(url, { headers: { "x-api-key": KEY, accept: ARROW_STREAM } });
+  if (response.status !== 200) return { status: response.status, body: await response.json() };
+  expect(response.headers.get("content-type")).toBe(ARROW_STREAM);
+  const { schema, ...table } = tableFromIPC(new Uint8Array(await response.arrayBuffer()));
+  const fields = schema.fields.map(String);
+  const rows = table.batches.flatMap((batch) =>
+    batch.toArray().map((row) => JSON.stringify(row.toJSON(), exactly)),
+  );
+  return { fields, rows, metadata: [...schema.metadata].filter(([name]) => name !== "versions") };
+}
+
+const exactly = (_name: string, value: unknown): unknown => (typeof value === "bigint" ? `${value}n` : value);
+
+async function responses({ ask, post, service }: Served): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>();
   for (const path of PATHS) {
     const { status, body } = await ask(path);
     found.set(path, { status, body });
+    if (TABLE.test(path)) found.set(`${path} as Arrow`, await arrowOf(service.url + path));
   }
   found.set("POST quotes", (await post("/v1/quotes", { universes: ["all"] })).body);
   found.set("POST universes", (await post("/v1/universes/batch", { ids: ["all"] })).body);
   return found;
 }
 
-async function wholeLake(): Promise<ReturnType<typeof newLake>> {
-  const made = newLake();
-  await fillUntil(made.lake, at("2027-01-01T00:00"));
-  return made;
+const folder = mkdtempSync(join(tmpdir(), "barlake-replay-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A lake that ends at an instant: the tests only read it. */
+function lakeUntil(until: number): Promise<Lake> {
+  const filledBy = import.meta.url;
+  return fixtureLake(join(folder, String(until)), { filledBy, name: `until ${until}` }, (lake) =>
+    fillUntil(lake, until),
+  );
 }
 
-/** The lake that is replayed: the tests only read it. */
-let whole: ReturnType<typeof wholeLake> | undefined;
-afterAll(async () => (await whole)?.remove());
+/** The lake that is replayed. */
+let whole: Promise<Lake> | undefined;
 
 /** A service that replays the whole lake; its time is held until it is set. */
 async function replayed(
@@ -187,7 +220,7 @@ async function replayed(
   } = {},
 ) {
   const clock = handClock(at("2026-12-01T00:00"));
-  const { lake } = await (whole ??= wholeLake());
+  const lake = await (whole ??= lakeUntil(at("2027-01-01T00:00")));
   const { range, regions } = await replayRange(lake, {});
   const own = new ReplayClock(clock, range, { time: start, speed: options.speed ?? 0 });
   const replay = { clock: own, regions, assumesReference: options.assume ?? false };
@@ -210,21 +243,18 @@ const drawn = pickCases(MINUTES, cases({ few: 0, more: 8, all: 100 })).map(
   (minute) => at("2026-10-29T00:00") + minute * MINUTE,
 );
 
-test("every endpoint shows what a lake that ends there shows", { timeout: 120_000 }, async () => {
+test("every endpoint shows in each form what a lake that ends there shows", async () => {
   const { replay, ...served } = await replayed(at("2026-11-01T00:00"));
   // Backwards and forwards: what was cached of a later time must not be seen.
   for (const now of [...rareInstants, ...drawn]) {
     replay.set({ time: now });
     const shown = await responses(served);
-    const { lake, remove } = newLake();
-    await fillUntil(lake, now);
-    const cut = await serve(lake, { clock: { now: () => now } });
+    const cut = await serve(await lakeUntil(now), { clock: { now: () => now } });
     try {
       for (const [path, expected] of await responses(cut))
         expect(shown.get(path), `${path} at ${new Date(now).toISOString()}`).toEqual(expected);
     } finally {
       await cut.service.close();
-      remove();
     }
   }
 });
@@ -294,4 +324,22 @@ test("the stream pushes a quote when the replayed time passes its minute", async
     last_price: 12.5,
     timestamp: at("2026-11-02T13:01"),
   });
+});
+
+test("the stream shows no quote of a time that the replay has left", async () => {
+  const { service, replay } = await replayed(at("2026-11-02T13:00"));
+  const open = async () => {
+    const client = await openStream(service.url, `/v1/ws/stream?api_key=${KEY}`);
+    onTestFinished(() => client.socket.terminate());
+    client.send({ op: "subscribe", channel: "quotes", symbols: ["600000.SH"] });
+    expect((await client.next()).total).toBe(1);
+    return client;
+  };
+  const first = await open();
+  expect((await first.next()).data?.[0]).toMatchObject({ last_price: 12.25 });
+  // No bar had ended then: there is no quote, and the one of the later time is not shown.
+  replay.set({ time: at("2026-10-29T00:00") });
+  const second = await open();
+  replay.set({ time: at("2026-10-29T09:31") });
+  expect((await second.next()).data?.[0]).toMatchObject({ last_price: 10 });
 });

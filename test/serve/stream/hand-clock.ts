@@ -16,11 +16,16 @@ export function handClock(start: number): HandClock {
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted === true) return reject(signal.reason as Error);
-        const sleeper = { at: now + ms, wake: resolve };
+        const abort = (): void => {
+          if (sleepers.delete(sleeper)) reject(signal?.reason as Error);
+        };
+        const wake = (): void => {
+          signal?.removeEventListener("abort", abort);
+          resolve();
+        };
+        const sleeper = { at: now + ms, wake };
         sleepers.add(sleeper);
-        signal?.addEventListener("abort", () => {
-          if (sleepers.delete(sleeper)) reject(signal.reason as Error);
-        });
+        signal?.addEventListener("abort", abort, { once: true });
         for (const watcher of watchers.splice(0)) watcher();
       }),
     advance(ms) {

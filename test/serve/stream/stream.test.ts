@@ -190,3 +190,119 @@ test("connections are closed with the service", async () => {
   await service.close();
   expect(await client.closed).toEqual({ code: 1001, reason: "the service ends" });
 });
+
+test("a client that keeps offering another protocol costs its connection nothing", async () => {
+  const { service } = await streaming();
+  const socket = connect(service.port, "127.0.0.1");
+  const warnings: Error[] = [];
+  const note = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", note);
+  onTestFinished(() => void process.off("warning", note));
+  for (let k = 0; k < 30; k++) {
+    socket.write("GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 OK/);
+  }
+  socket.destroy();
+  expect(warnings).toEqual([]);
+});
+
+test("a refused client that does not end its connection is cut off", async () => {
+  const { service } = await streaming();
+  const socket = connect({ port: service.port, host: "127.0.0.1", allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  socket.write("GET /v1/ws/stream HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  expect(await textOf(socket)).toMatch(/^HTTP\/1\.1 401/);
+  // Nothing waits for the client, which has not ended its side.
+  await service.close();
+});
+
+/** A count of requests that answers when the test says so. */
+function heldQuota() {
+  const waiting: (() => void)[] = [];
+  const watchers: (() => void)[] = [];
+  return {
+    isHeld: true,
+    take(): number | Promise<number> {
+      if (!this.isHeld) return 0;
+      return new Promise((resolve) => {
+        waiting.push(() => resolve(0));
+        for (const watcher of watchers.splice(0)) watcher();
+      });
+    },
+    async until(count: number): Promise<void> {
+      while (waiting.length < count) await new Promise<void>((resolve) => watchers.push(resolve));
+    },
+    release(): void {
+      this.isHeld = false;
+      for (const answer of waiting.splice(0)) answer();
+    },
+  };
+}
+
+test("of many handshakes at the same time no more are accepted than a key may have", async () => {
+  const quota = heldQuota();
+  const { service, open } = await streaming({ quota, maxRequestsPerMinute: 1000 });
+  const opened = Promise.allSettled(Array.from({ length: 25 }, () => open()));
+  await quota.until(25);
+  quota.release();
+  expect((await opened).filter(({ status }) => status === "fulfilled")).toHaveLength(20);
+  await service.close();
+});
+
+test("a handshake that waits while the service closes, or whose client leaves, holds nothing up", async () => {
+  const quota = heldQuota();
+  const { service, open } = await streaming({ quota, maxRequestsPerMinute: 1000 });
+  const refused = open().then(
+    () => "opened",
+    () => "refused",
+  );
+  const left = new WebSocket(`${service.url.replace("http", "ws")}/v1/ws/stream?api_key=${KEY}`);
+  left.on("error", () => {});
+  await quota.until(2);
+  left.terminate();
+  const closed = service.close();
+  // The service does not take handshakes any more once it refuses connections.
+  await new Promise((resolve) => setImmediate(resolve));
+  quota.release();
+  expect(await refused).toBe("refused");
+  await closed;
+});
+
+test("a command whose count is waited for holds up no other connection", async () => {
+  const quota = heldQuota();
+  quota.isHeld = false;
+  const { open } = await streaming({ quota, maxRequestsPerMinute: 1000 });
+  const [slow, other] = [await open(), await open()];
+  quota.isHeld = true;
+  slow.send(subscribe("600000.SH"));
+  await quota.until(1);
+  quota.isHeld = false;
+  other.send(subscribe("600001.SH"));
+  expect(await other.next()).toMatchObject({ op: "subscribed", total: 1 });
+  quota.release();
+  expect(await slow.next()).toMatchObject({ op: "subscribed", total: 1 });
+});
+
+test("thousands of unknown symbols leave nothing behind", async () => {
+  const { open } = await streaming();
+  const client = await open();
+  const symbols = Array.from({ length: 2000 }, (_, k) => `${700_000 + k}.SZ`);
+  for (let k = 0; k < 2; k++) {
+    client.send(subscribe(...symbols));
+    expect((await client.next()).message).toMatch(
+      /and 1995 more are not known; subscribed to the other 0, 0 in all$/,
+    );
+  }
+});
+
+test("a key that is revoked loses its connections", async () => {
+  let isRevoked = false;
+  const callerOf = () => (isRevoked ? undefined : { name: "alice" });
+  const { open, clock } = await streaming({ keys: { callerOf } });
+  const client = await open();
+  await clock.sleeper();
+  isRevoked = true;
+  clock.advance(1000);
+  expect(await client.closed).toEqual({ code: 1008, reason: "the key is no longer valid" });
+});

@@ -79,7 +79,6 @@ export class PermitQuota implements RequestQuota {
   /** Gives up all permits. Nothing is accepted afterwards. */
   async close(): Promise<void> {
     this.#ending.abort();
-    await this.#watching;
     if (this.#keys.size === 0) return;
     // Where it fails, the others find out that this process has ended.
     await this.#patiently(this.#exchange());
