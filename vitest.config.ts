@@ -15,6 +15,7 @@ const PURE = ["*.test.ts", "arrow/**", "core/**", "market/**", "plan/**", "schem
 const IN_PART = [
   "arrow/scan/batch-scan",
   "cli/dataset",
+  "cli/demo",
   "cli/schedule",
   "cli/sql",
   "cli/store-lake",

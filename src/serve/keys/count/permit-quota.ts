@@ -61,7 +61,7 @@ export class PermitQuota implements RequestQuota {
   #beatAt = { ticks: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
   #running: { readonly since: number; readonly done: Promise<void> } | undefined;
   #queued: Promise<void> | undefined;
-  #watching: Promise<void> | undefined;
+  #isWatching = false;
   #isFaulty = false;
 
   /** @param onFault called when the place cannot be reached, and not again until it could be. */
@@ -148,7 +148,7 @@ export class PermitQuota implements RequestQuota {
   #run(): Promise<void> {
     const done = this.#attempt();
     this.#running = { since: ticksOf(this.#clock), done };
-    if (!this.#ending.signal.aborted) this.#watching ??= this.#watch();
+    if (!this.#ending.signal.aborted && !this.#isWatching) void this.#watch();
     return done;
   }
 
@@ -167,6 +167,7 @@ export class PermitQuota implements RequestQuota {
   /** Looks at the book for as long as this process has permits or needs some. */
   async #watch(): Promise<void> {
     const { signal } = this.#ending;
+    this.#isWatching = true;
     for (;;) {
       const since = ticksOf(this.#clock) - CONTENDED_MS;
       const isContended = [...this.#keys.values()].some(({ wantedAt }) => wantedAt > since);
@@ -174,7 +175,7 @@ export class PermitQuota implements RequestQuota {
       if (signal.aborted || this.#keys.size === 0) break;
       await this.#exchange();
     }
-    this.#watching = undefined;
+    this.#isWatching = false;
   }
 
   async #change(): Promise<void> {
