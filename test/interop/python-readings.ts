@@ -14,7 +14,7 @@ export function pythonReadings(folder: string, questions: readonly Question[]): 
   const file = join(folder, "wanted.json");
   const wanted = questions.map((question) => question.wanted);
   writeFileSync(file, JSON.stringify(wanted));
-  const theirs = Object.entries(runPython("read_tables.py", file) as Record<string, Reading[]>);
+  const theirs = Object.entries(runPython("delta/read_tables.py", file) as Record<string, Reading[]>);
   const responses = (readings: readonly Reading[]): object[] =>
     readings.map((reading, index) => ({ ...wanted[index], ...comparable(reading) }));
   const ours = responses(questions.map((question) => question.ours));

@@ -168,13 +168,13 @@ const CALLS: readonly Call[] = [
   },
   { method: "financials.balance_sheet", args: [SYMBOLS], kwargs: FRAMES },
   { method: "financials.cash_flow", args: [SYMBOLS], same: `/v1/financials/cash-flow?symbols=${LIST}` },
+  { method: "financials.income", args: [SYMBOLS], same: `/v1/financials/income?symbols=${LIST}` },
+  { method: "financials.metrics", args: [SYMBOLS], same: `/v1/financials/metrics?symbols=${LIST}` },
+  { method: "financials.shares", args: [SYMBOLS], same: `/v1/financials/shares?symbols=${LIST}` },
 ];
 
 /** What the service refuses, and the client's error. A method that is served becomes a line of {@link CALLS}. */
 const REFUSED: readonly (Call & { readonly error: string; readonly code: string })[] = [
-  { method: "financials.income", args: [SYMBOLS], error: "NotFoundError", code: "NOT_FOUND" },
-  { method: "financials.metrics", args: [SYMBOLS], error: "NotFoundError", code: "NOT_FOUND" },
-  { method: "financials.shares", args: [SYMBOLS], error: "NotFoundError", code: "NOT_FOUND" },
   { method: "depth.get", args: ["600000.SH"], error: "PermissionError", code: "NO_DEPTH_PERMISSION" },
   { method: "depth.batch", args: [SYMBOLS], error: "PermissionError", code: "NO_DEPTH_PERMISSION" },
   { method: "klines.get", args: ["0.SH"], error: "NotFoundError", code: "SYMBOL_NOT_FOUND" },

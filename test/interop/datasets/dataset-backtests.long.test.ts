@@ -106,7 +106,7 @@ describe("a moving-average cross", () => {
         from: FROM,
         fill: FILL,
       });
-      const found = runPython("backtest_crosses.py", "vectorbt", folder, JSON.stringify(RULE));
+      const found = runPython("datasets/backtest_crosses.py", "vectorbt", folder, JSON.stringify(RULE));
       expect(rounded(found)).toEqual(rounded(byHand(atCloses)));
     },
   );
@@ -121,7 +121,7 @@ describe("a moving-average cross", () => {
         from: FROM,
         fill: FILL,
       });
-      const found = runPython("backtest_crosses.py", "backtrader", folder, JSON.stringify(RULE));
+      const found = runPython("datasets/backtest_crosses.py", "backtrader", folder, JSON.stringify(RULE));
       expect(rounded(found)).toEqual(rounded(byHand(atNextOpens)));
     },
   );

@@ -44,7 +44,7 @@ describe.skipIf(!pythonHas("pandas", "polars", "pyarrow"))("pandas and polars re
         from: "2026-11-19",
         period: "1m",
       });
-    found = runPython("read_panels.py", JSON.stringify(folders)) as typeof found;
+    found = runPython("datasets/read_panels.py", JSON.stringify(folders)) as typeof found;
   });
 
   /** What SQL has on every label; `isWithin` where a symbol's first and last bar lie around it. */

@@ -63,7 +63,7 @@ describe.skipIf(!pythonHas("qlib.workflow"))("qlib reads", () => {
       periods: PERIODS,
       withoutStatements: ["SH510459"],
     };
-    found = runPython("read_qlib.py", days, minutes, JSON.stringify(query)) as Answer;
+    found = runPython("datasets/read_qlib.py", days, minutes, JSON.stringify(query)) as Answer;
   });
 
   /** Rows of SQL as qlib gives its own: `symbol`, `time`, then the values, from each symbol's first traded row to its last. */

@@ -62,7 +62,12 @@ describe("a csvdir dataset", () => {
   test.skipIf(!interpreterHas(ZIPLINE_PYTHON, "zipline"))(
     "is ingested by zipline: bars, spans and splits as SQL has them",
     async () => {
-      const found = runScript(ZIPLINE_PYTHON, "ingest_csvdir.py", folder, JSON.stringify(sessions)) as Bundle;
+      const found = runScript(
+        ZIPLINE_PYTHON,
+        "datasets/ingest_csvdir.py",
+        folder,
+        JSON.stringify(sessions),
+      ) as Bundle;
       expect(found.sessions).toEqual(sessions);
       const spans = await its.session.json<{ symbol: string; first: string; last: string }>(
         `SELECT symbol, min(trade_date)::VARCHAR AS first, max(trade_date)::VARCHAR AS last FROM bars_1d

@@ -22,7 +22,7 @@ test.skipIf(!ready)(
     const versions = new Map((await filled.snapshots()).map(({ table, version }) => [table.name, version]));
     const oldest = (table: string): number => versions.get(table) as number;
 
-    const steps = runPython("write_tables.py", filled.location) as string[];
+    const steps = runPython("delta/write_tables.py", filled.location) as string[];
     const lake = new Lake(filled.location);
     const written = await lake.snapshots();
     const commits = written.reduce((sum, { table, version }) => sum + version - oldest(table.name), 0);
@@ -30,7 +30,7 @@ test.skipIf(!ready)(
     const after = pythonReadings(folder, await questionsOf(session, lake, { oldest }));
     expect(after.found).toEqual(after.expected);
 
-    runPython("write_tables.py", lake.location, "vacuum");
+    runPython("delta/write_tables.py", lake.location, "vacuum");
     const rest = await checkpointsAlone(lake, join(folder, "checkpoints"), T0);
     expect(newestCheckpoint(rest, "bars_1d")).toBeGreaterThan(50);
     const newest = await rest.snapshot(BARS_1D);
