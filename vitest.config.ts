@@ -54,7 +54,6 @@ const IN_PART = [
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/cli/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
   "test/cli/demo.long.test.ts": "the whole demo, in a folder and on each store",
-  "test/cli/demo.long.test.ts": "the whole demo on a store, and its store started again",
   "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
   "test/docs/backtests.long.test.ts": "libraries of Python that are slow to load",
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",

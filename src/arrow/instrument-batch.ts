@@ -1,5 +1,5 @@
 import type { RecordBatch } from "apache-arrow";
-import { DAY_MS } from "../core/time.js";
+import type { TradingDate } from "../core/time.js";
 import { INSTRUMENT_EXT } from "../schema/reference.js";
 import type { Instrument } from "../wire/resources.js";
 import { type NullableColumn, nullableBatch } from "./nullable-batch.js";
@@ -19,7 +19,7 @@ export function instrumentBatch(
   const extColumns = INSTRUMENT_EXT.map(({ name, type, unit }): NullableColumn => {
     const values = exts.map((ext) => ext[name] ?? null);
     if (type === "double") return { name, unit, kind: "double", values: values as (number | null)[] };
-    if (type === "date") return { name, kind: "date", values: values.map(dayOf) };
+    if (type === "date") return { name, kind: "date", values: values as (TradingDate | null)[] };
     return { name, kind: "text", values: values as (string | null)[] };
   });
   const columns: NullableColumn[] = [
@@ -37,10 +37,6 @@ export function instrumentBatch(
     { name: "ext_other", kind: "text", values: exts.map(otherMembers) },
   ];
   return nullableBatch(columns, instruments.length, metadata);
-}
-
-function dayOf(date: unknown): number | null {
-  return typeof date === "string" ? Date.parse(`${date}T00:00:00Z`) / DAY_MS : null;
 }
 
 function otherMembers(ext: Readonly<Record<string, unknown>>): string | null {

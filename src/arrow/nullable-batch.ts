@@ -15,6 +15,7 @@ import {
   type Vector,
 } from "apache-arrow";
 import { setBit } from "../core/bits.js";
+import { epochDay, type TradingDate } from "../core/time.js";
 
 /** A column of JavaScript's values, of which some are null. */
 export type NullableColumn = {
@@ -27,8 +28,7 @@ export type NullableColumn = {
   | { readonly kind: "double"; readonly values: readonly (number | null)[] }
   | { readonly kind: "int64"; readonly values: readonly (bigint | null)[] }
   | { readonly kind: "text"; readonly values: readonly (string | null)[] }
-  /** Days since 1970-01-01. */
-  | { readonly kind: "date"; readonly values: readonly (number | null)[] }
+  | { readonly kind: "date"; readonly values: readonly (TradingDate | null)[] }
   /** Epoch milliseconds, in UTC. */
   | { readonly kind: "timestamp"; readonly values: readonly (bigint | null)[] }
   /** Indexes of words, which `wordList` makes: the same words in each batch of a stream. */
@@ -71,7 +71,7 @@ function dataOf(column: NullableColumn, length: number): Data {
       return makeData({
         type: new DateDay(),
         length,
-        data: Int32Array.from(column.values, (value) => value ?? 0),
+        data: Int32Array.from(column.values, (value) => (value === null ? 0 : epochDay(value))),
         ...validity,
       });
     case "timestamp":

@@ -174,7 +174,7 @@ function replayText({ clock, regions }: Replay): string {
   const { time, speed } = clock.state;
   const wall = (zone: string): string => new Date(time + offsetMs(zone, time)).toISOString().slice(0, 19);
   const local = regions.map((region) => `${wall(REGIONS[region].zone)} in ${region}`).join(", ");
-  const pace = speed === 0 ? "held" : `at speed ${speed}`;
+  const pace = speed === 0 ? "standing still" : `at speed ${speed}`;
   return `replaying ${instantText(time)} (${local}), ${pace}; POST ${REPLAY_PATH} sets time and speed\n`;
 }
 

@@ -2,7 +2,7 @@ import type { RecordBatch } from "apache-arrow";
 import type { z } from "zod";
 import { type NullableColumn, nullableBatch } from "../../arrow/nullable-batch.js";
 import { wordList } from "../../arrow/typed-batch.js";
-import { DAY_MS } from "../../core/time.js";
+import type { TradingDate } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
 import { inBatches } from "../../plan/request-units.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -78,7 +78,7 @@ async function* statementBatches(
       return (asked.latest ? list.slice(-1) : list).map((record) => ({ index, record }));
     });
     const values = (name: string): unknown[] => rows.map(({ record }) => record[name] ?? null);
-    const days = (name: string): (number | null)[] => values(name).map(dayOf);
+    const dates = (name: string) => values(name) as (TradingDate | null)[];
     const items = fields.map(
       ({ name, type, unit }): NullableColumn =>
         type === "string"
@@ -87,17 +87,12 @@ async function* statementBatches(
     );
     const columns: NullableColumn[] = [
       { name: "symbol", kind: "word", isRequired: true, words, values: rows.map(({ index }) => index) },
-      { name: "period_end", kind: "date", isRequired: true, values: days("period_end") },
-      { name: "announce_date", kind: "date", values: days("announce_date") },
+      { name: "period_end", kind: "date", isRequired: true, values: dates("period_end") },
+      { name: "announce_date", kind: "date", values: dates("announce_date") },
       ...items,
     ];
     yield nullableBatch(columns, rows.length, metadata);
   }
-}
-
-/** Days since 1970-01-01 of a date as text. */
-function dayOf(date: unknown): number | null {
-  return typeof date === "string" ? Date.parse(`${date}T00:00:00Z`) / DAY_MS : null;
 }
 
 /** The body in pieces, each with the statements of a block of symbols. */

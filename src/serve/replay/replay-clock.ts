@@ -61,7 +61,7 @@ export class ReplayClock {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Real milliseconds until the next whole minute of the replayed time; infinite where the time is held. */
+  /** Real milliseconds until the next whole minute of the replayed time; infinite where the time stands still. */
   untilNextMinute(): number {
     const { speed } = this.#from;
     if (speed === 0) return Number.POSITIVE_INFINITY;

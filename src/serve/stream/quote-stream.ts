@@ -144,7 +144,7 @@ export class QuoteStream {
       });
   }
 
-  /** Carries out the messages that wait, one after the other; meanwhile nothing is read from the connection. */
+  /** Carries out the messages that wait, one after the other. Until then nothing more is read from the connection. */
   async #carryAll(carry: Carry): Promise<void> {
     this.#isCarrying = true;
     this.#socket.pause();

@@ -210,7 +210,7 @@ function lakeUntil(until: number): Promise<Lake> {
 /** The lake that is replayed. */
 let whole: Promise<Lake> | undefined;
 
-/** A service that replays the whole lake; its time is held until it is set. */
+/** A service that replays the whole lake; its time stands still until it is set. */
 async function replayed(
   start: number,
   options: {
