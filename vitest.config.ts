@@ -32,7 +32,7 @@ const IN_PART = [
   "faults/simulated-ingest",
   "interop/flechette",
   "interop/query-result",
-  "lake/files/verify-reads",
+  "lake/files/verify/verify-reads",
   "lake/land/land-klines",
   "lake/land/upsert",
   "lake/model",

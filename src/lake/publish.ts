@@ -7,7 +7,7 @@ import { writeFaultOf } from "../db/file-fault.js";
 import { Session } from "../db/session/session.js";
 import type { SessionOptions } from "../db/session/session-options.js";
 import { createUserViews } from "../db/views/views.js";
-import { verifyReads } from "./files/verify-reads.js";
+import { verifyReads } from "./files/verify/verify-reads.js";
 import type { Lake, PointInTime } from "./lake.js";
 import { createLakeViews, type ReadableTables, readableTables } from "./lake-views.js";
 import { spillOptions } from "./local/work-folder.js";

@@ -1,4 +1,4 @@
-import { verifyOnce } from "../../lake/files/verify-content.js";
+import { verifyOnce } from "../../lake/files/verify/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { BARS_1M } from "../../schema/bars.js";

@@ -1,18 +1,18 @@
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
+import { recordVerified } from "../../lake/files/verify/verified-files.js";
+import type { Lake } from "../../lake/lake.js";
+import { commitWithRetries } from "../../lake/log/commit.js";
+import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
 import {
   type CopiedRows,
   copyLostRows,
   isSamePartition,
   lacksWithdrawal,
-} from "../../lake/files/copy-lost-rows.js";
-import { type LostFile, lostFiles } from "../../lake/files/lost-files.js";
-import { restoreFile } from "../../lake/files/restore-file.js";
-import { recordVerified } from "../../lake/files/verified-files.js";
-import type { Lake } from "../../lake/lake.js";
-import { commitWithRetries } from "../../lake/log/commit.js";
-import { commitInfoAction, removeAction } from "../../lake/log/commit-actions.js";
-import type { Snapshot } from "../../lake/log/snapshot.js";
+} from "../../lake/maintenance/repair/copy-lost-rows.js";
+import { type LostFile, lostFiles } from "../../lake/maintenance/repair/lost-files.js";
+import { restoreFile } from "../../lake/maintenance/repair/restore-file.js";
 import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";

@@ -5,7 +5,7 @@ import { TempTable } from "../../db/session/temp-table.js";
 import type { TableSchema } from "../../schema/column.js";
 import { deleteDataFiles } from "../files/data-file.js";
 import { overlappingFiles } from "../files/prune.js";
-import { verifyContent } from "../files/verify-content.js";
+import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
 import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction, txnAction } from "../log/commit-actions.js";

@@ -3,7 +3,7 @@ import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
 import { isCompacted, writeDataFile } from "../files/data-file.js";
-import { verifyContent } from "../files/verify-content.js";
+import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
 import { commitWithRetries, tooManyWriters } from "../log/commit.js";
 import { commitInfoAction, removeAction } from "../log/commit-actions.js";

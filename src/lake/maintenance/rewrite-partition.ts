@@ -6,7 +6,7 @@ import { type CompactableFile, type CompactionGroup, planCompaction } from "../.
 import { columnOf, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { COMPACTED_GROWTH, codecOfFile, codecOfTable } from "../files/codec.js";
 import { deleteDataFiles, isCompacted, writeDataFile } from "../files/data-file.js";
-import { verifyContent } from "../files/verify-content.js";
+import { verifyContent } from "../files/verify/verify-content.js";
 import type { Lake } from "../lake.js";
 import type { AddFile } from "../log/delta-actions.js";
 import { type DataFile, dataFileOf, type Snapshot } from "../log/snapshot.js";

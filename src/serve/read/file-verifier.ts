@@ -5,7 +5,7 @@ import {
   damageSinceVerified,
   type FileDamage,
   unreadable,
-} from "../../lake/files/verify-content.js";
+} from "../../lake/files/verify/verify-content.js";
 import type { Lake } from "../../lake/lake.js";
 import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 

@@ -5,7 +5,7 @@ import { DAY_MS } from "../../../src/core/time.js";
 import { checkLake } from "../../../src/jobs/maintenance/check-lake.js";
 import { dailyScrub, scrubLake } from "../../../src/jobs/maintenance/scrub-lake.js";
 import { runDue, runSchedule, type ScheduleEvent } from "../../../src/jobs/schedule/run-schedule.js";
-import { verifiedFiles, verifiedSince } from "../../../src/lake/files/verified-files.js";
+import { verifiedFiles, verifiedSince } from "../../../src/lake/files/verify/verified-files.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { TABLES } from "../../../src/schema/tables.js";

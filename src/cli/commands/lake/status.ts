@@ -2,7 +2,7 @@ import { systemClock } from "../../../client/system-clock.js";
 import { BarlakeError } from "../../../core/errors.js";
 import { type KnownList, knownLists } from "../../../jobs/ledger/known-lists.js";
 import { lakeCoverage, type TableCoverage } from "../../../jobs/ledger/lake-coverage.js";
-import { verifiedSince } from "../../../lake/files/verified-files.js";
+import { verifiedSince } from "../../../lake/files/verify/verified-files.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Snapshot } from "../../../lake/log/snapshot.js";
 import { openReader } from "../../../lake/publish.js";

@@ -3,7 +3,7 @@ import type { Session } from "../../../db/session/session.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { contentHash } from "../../files/content-hash.js";
 import { hashInName } from "../../files/data-file.js";
-import { recordVerified } from "../../files/verified-files.js";
+import { recordVerified } from "../../files/verify/verified-files.js";
 import type { Lake } from "../../lake.js";
 import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import { checkFiles, finder, unknownFiles } from "./check-files.js";

@@ -1,8 +1,8 @@
-import { isOutside, type Lake } from "../lake.js";
-import { readPieces } from "../local/local-files.js";
-import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { contentHash } from "./content-hash.js";
-import { hashInName } from "./data-file.js";
+import { contentHash } from "../../files/content-hash.js";
+import { hashInName } from "../../files/data-file.js";
+import { isOutside, type Lake } from "../../lake.js";
+import { readPieces } from "../../local/local-files.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
 
 /**
  * Restores a lost file from a copy of the lake: the copy's file of the same name, if its content matches the hash in

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import pMap from "p-map";
-import { LakeError, messageOf } from "../../core/errors.js";
-import type { Lake } from "../lake.js";
-import { TagFile } from "../local/tag-file.js";
-import type { DataFile, Snapshot } from "../log/snapshot.js";
-import type { ByteRange } from "../storage/storage.js";
-import { contentHash } from "./content-hash.js";
-import { hashInName } from "./data-file.js";
-import { FOOTER_TAG, hasFooter } from "./footer-digest.js";
+import { LakeError, messageOf } from "../../../core/errors.js";
+import type { Lake } from "../../lake.js";
+import { TagFile } from "../../local/tag-file.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import type { ByteRange } from "../../storage/storage.js";
+import { contentHash } from "../content-hash.js";
+import { hashInName } from "../data-file.js";
+import { FOOTER_TAG, hasFooter } from "../footer-digest.js";
 
 /** What is wrong with a live file. */
 export interface FileDamage {

@@ -1,14 +1,14 @@
-import { ident, literal } from "../../db/quote.js";
-import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/temp-table.js";
-import { parquetRelation } from "../../db/views/parquet-relation.js";
-import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
-import type { Lake } from "../lake.js";
-import { upsert } from "../land/upsert.js";
-import { readHistory } from "../log/history.js";
-import type { DataFile, Snapshot } from "../log/snapshot.js";
+import { ident, literal } from "../../../db/quote.js";
+import type { Session } from "../../../db/session/session.js";
+import { TempTable } from "../../../db/session/temp-table.js";
+import { parquetRelation } from "../../../db/views/parquet-relation.js";
+import { DUCKDB_TYPE, type TableSchema } from "../../../schema/column.js";
+import { damageError, damageOf } from "../../files/verify/verify-content.js";
+import type { Lake } from "../../lake.js";
+import { upsert } from "../../land/upsert.js";
+import { readHistory } from "../../log/history.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
 import type { LostFile } from "./lost-files.js";
-import { damageError, damageOf } from "./verify-content.js";
 
 /** What was taken from a copy. */
 export interface CopiedRows {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { DataFile, Snapshot } from "../log/snapshot.js";
-import type { Storage } from "../storage/storage.js";
-import { hashInName } from "./data-file.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import type { Storage } from "../../storage/storage.js";
+import { hashInName } from "../data-file.js";
 
 const verifiedFile = z.object({ files: z.record(z.string(), z.iso.datetime()) });
 

@@ -1,9 +1,9 @@
 import pMap from "p-map";
-import type { FileRead } from "../../db/reads/file-reads.js";
-import type { Session } from "../../db/session/session.js";
-import type { Lake } from "../lake.js";
-import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { TRAILER_BYTES } from "./footer-digest.js";
+import type { FileRead } from "../../../db/reads/file-reads.js";
+import type { Session } from "../../../db/session/session.js";
+import type { Lake } from "../../lake.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
+import { TRAILER_BYTES } from "../footer-digest.js";
 import { verifyFooterOnce, verifyOnce } from "./verify-content.js";
 
 /** A live file, and the snapshot that it belongs to. */

@@ -1,18 +1,18 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ShellSession } from "../../../src/cli/shell/shell-session.js";
-import { lakePlace } from "../../../src/cli/shell/sql-place.js";
-import { LakeError } from "../../../src/core/errors.js";
-import { RowReader } from "../../../src/db/result/row-reader.js";
-import type { Session } from "../../../src/db/session/session.js";
-import { Lake } from "../../../src/lake/lake.js";
-import { openReader } from "../../../src/lake/publish.js";
-import { queryArrow } from "../../../src/lake/query-arrow.js";
-import { BARS_1D } from "../../../src/schema/bars.js";
-import { runCli } from "../../cli/run-cli.js";
-import { cases, pickFrom } from "../../sweep.js";
-import { land, openSession, temporaryLake } from "../temporary-lake.js";
+import { ShellSession } from "../../../../src/cli/shell/shell-session.js";
+import { lakePlace } from "../../../../src/cli/shell/sql-place.js";
+import { LakeError } from "../../../../src/core/errors.js";
+import { RowReader } from "../../../../src/db/result/row-reader.js";
+import type { Session } from "../../../../src/db/session/session.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { openReader } from "../../../../src/lake/publish.js";
+import { queryArrow } from "../../../../src/lake/query-arrow.js";
+import { BARS_1D } from "../../../../src/schema/bars.js";
+import { runCli } from "../../../cli/run-cli.js";
+import { cases, pickFrom } from "../../../sweep.js";
+import { land, openSession, temporaryLake } from "../../temporary-lake.js";
 
 /** A lake with daily bars of 2023 and 2024; the file of 2024 has a changed byte that does not change its rows. */
 async function damagedLake(where: "rows" | "footer" = "rows"): Promise<Lake> {

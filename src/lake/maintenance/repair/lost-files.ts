@@ -1,9 +1,9 @@
-import { LakeError } from "../../core/errors.js";
-import type { TimeRange } from "../../core/time.js";
-import type { Lake } from "../lake.js";
-import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { statedBounds, statedTimes } from "./prune.js";
-import { damageOf, type FileDamage } from "./verify-content.js";
+import { LakeError } from "../../../core/errors.js";
+import type { TimeRange } from "../../../core/time.js";
+import { statedBounds, statedTimes } from "../../files/prune.js";
+import { damageOf, type FileDamage } from "../../files/verify/verify-content.js";
+import type { Lake } from "../../lake.js";
+import type { DataFile, Snapshot } from "../../log/snapshot.js";
 
 /** A live file that is missing or damaged, and what the log says about its content. */
 export interface LostFile extends Pick<FileDamage, "kind" | "what"> {
