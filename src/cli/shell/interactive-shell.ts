@@ -3,7 +3,7 @@ import { callbackify } from "node:util";
 import { messageOf, QueryError } from "../../core/errors.js";
 import { errorText } from "../text/error-text.js";
 import { paint } from "../text/text.js";
-import { type Completions, completeCommand, completeSql } from "./completion.js";
+import { type Completions, completeCommand, completeSql } from "./catalog/completion.js";
 import { commandChoices } from "./dot-commands.js";
 import { EntryReader } from "./entries.js";
 import type { History } from "./history.js";

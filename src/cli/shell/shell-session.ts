@@ -9,7 +9,7 @@ import { formatOfFile, type ResultFormat } from "../results/result-format.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
 import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, terminalWidth } from "../text/text.js";
-import type { Catalog } from "./catalog.js";
+import type { Catalog } from "./catalog/catalog.js";
 import type { SqlPlace } from "./sql-place.js";
 
 /** How a shell shows results; commands change it. */

@@ -4,8 +4,8 @@ import type { QueryEngine } from "../../db/query-engine.js";
 import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions, type WorkFolder, workFolder } from "../../lake/local/work-folder.js";
-import { type Catalog, readCatalog } from "./catalog.js";
-import { withProposals } from "./propose-names.js";
+import { type Catalog, readCatalog } from "./catalog/catalog.js";
+import { withProposals } from "./catalog/propose-names.js";
 
 /** Where the command line's SQL runs. */
 export interface SqlPlace {

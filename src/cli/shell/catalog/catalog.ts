@@ -1,4 +1,4 @@
-import type { Session } from "../../db/session/session.js";
+import type { Session } from "../../../db/session/session.js";
 import { type MacroComment, readMacroComment } from "./macro-comment.js";
 
 /** A column of a table or view, or of a table macro's result. */

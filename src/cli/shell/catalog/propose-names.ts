@@ -1,7 +1,7 @@
-import { QueryError } from "../../core/errors.js";
-import { literal, literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session/session.js";
-import { StatementError } from "../results/statement-error.js";
+import { QueryError } from "../../../core/errors.js";
+import { literal, literalList } from "../../../db/quote.js";
+import type { Session } from "../../../db/session/session.js";
+import { StatementError } from "../../results/statement-error.js";
 import { readCatalog } from "./catalog.js";
 import { namedRelations } from "./named-relations.js";
 

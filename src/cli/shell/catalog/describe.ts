@@ -1,6 +1,6 @@
-import { UsageError } from "../../core/errors.js";
-import { cut } from "../results/result-table.js";
-import { type Cell, paint, table } from "../text/text.js";
+import { UsageError } from "../../../core/errors.js";
+import { cut } from "../../results/result-table.js";
+import { type Cell, paint, table } from "../../text/text.js";
 import { type Catalog, type CatalogMacro, relationNamed } from "./catalog.js";
 import { type CommentedName, splitUnit } from "./macro-comment.js";
 

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Catalog, readCatalog } from "../../../src/cli/shell/catalog.js";
-import { describeName, listTables } from "../../../src/cli/shell/describe.js";
-import { readMacroComment, splitUnit } from "../../../src/cli/shell/macro-comment.js";
-import { Lake } from "../../../src/lake/lake.js";
-import { openReader } from "../../../src/lake/publish.js";
+import { type Catalog, readCatalog } from "../../../../src/cli/shell/catalog/catalog.js";
+import { describeName, listTables } from "../../../../src/cli/shell/catalog/describe.js";
+import { readMacroComment, splitUnit } from "../../../../src/cli/shell/catalog/macro-comment.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { openReader } from "../../../../src/lake/publish.js";
 
 let catalog: Catalog;
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { sqlTokens } from "../../db/statement/sql-tokens.js";
+import { sqlTokens } from "../../../db/statement/sql-tokens.js";
 import type { Catalog } from "./catalog.js";
 import { namedRelations } from "./named-relations.js";
 
