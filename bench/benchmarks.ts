@@ -1,19 +1,19 @@
 import { columns } from "./cases/columns.js";
 import { dataset } from "./cases/dataset.js";
 import { datasetMemory } from "./cases/dataset-memory.js";
-import { decode } from "./cases/decode.js";
-import { encode } from "./cases/encode.js";
 import { ingest } from "./cases/ingest.js";
 import { ingestMemory } from "./cases/ingest-memory.js";
-import { land } from "./cases/land.js";
-import { landMemory } from "./cases/land-memory.js";
-import { memory } from "./cases/memory.js";
-import { open } from "./cases/open.js";
-import { query } from "./cases/query.js";
-import { scan } from "./cases/scan.js";
+import { land } from "./cases/lake/land.js";
+import { landMemory } from "./cases/lake/land-memory.js";
+import { open } from "./cases/lake/open.js";
+import { query } from "./cases/lake/query.js";
+import { scan } from "./cases/lake/scan.js";
+import { views } from "./cases/lake/views.js";
 import { serve } from "./cases/serve.js";
-import { thread } from "./cases/thread.js";
-import { views } from "./cases/views.js";
+import { decode } from "./cases/wire/decode.js";
+import { encode } from "./cases/wire/encode.js";
+import { memory } from "./cases/wire/memory.js";
+import { thread } from "./cases/wire/thread.js";
 import type { Benchmark } from "./measure/benchmark.js";
 
 /** Every benchmark, in the order of the data flow. */

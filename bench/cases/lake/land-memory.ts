@@ -1,16 +1,16 @@
 import { join } from "node:path";
-import { Session } from "../../src/db/session/session.js";
-import { parquetRelation } from "../../src/db/views/parquet-relation.js";
-import { Lake } from "../../src/lake/lake.js";
-import { landKlines } from "../../src/lake/land/land-klines.js";
-import { Rejects } from "../../src/lake/land/rejects.js";
-import { BARS_1M } from "../../src/schema/bars.js";
-import type { KlineColumns } from "../../src/wire/kline-columns.js";
-import { LAST_DAY, simulatedBars } from "../body.js";
-import type { Benchmark, Case } from "../measure/benchmark.js";
-import { sqlChecks } from "../measure/checksum.js";
-import { watchingMemory } from "../measure/peak-memory.js";
-import { temporaryFolder } from "../measure/temporary-folder.js";
+import { Session } from "../../../src/db/session/session.js";
+import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { landKlines } from "../../../src/lake/land/land-klines.js";
+import { Rejects } from "../../../src/lake/land/rejects.js";
+import { BARS_1M } from "../../../src/schema/bars.js";
+import type { KlineColumns } from "../../../src/wire/kline-columns.js";
+import { LAST_DAY, simulatedBars } from "../../body.js";
+import type { Benchmark, Case } from "../../measure/benchmark.js";
+import { sqlChecks } from "../../measure/checksum.js";
+import { watchingMemory } from "../../measure/peak-memory.js";
+import { temporaryFolder } from "../../measure/temporary-folder.js";
 
 const FEW = 5;
 const MANY = 25;

@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
-import { decodeKlines } from "../src/wire/decode/decode-klines.js";
-import type { KlineColumns } from "../src/wire/kline-columns.js";
+import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
+import type { KlineColumns } from "../../../src/wire/kline-columns.js";
 
 /** Messages to the decoding thread: the pieces of one body, then its end. */
 export type DecodeMessage = Uint8Array | "end";

@@ -1,10 +1,10 @@
-import { klineBatch } from "../../src/arrow/kline-batch.js";
-import { Session } from "../../src/db/session/session.js";
-import type { KlineColumns } from "../../src/wire/kline-columns.js";
-import { appendRows, type BarRow, makeBarsTable, openPlainDatabase } from "../baselines/plain-duckdb.js";
-import { klineBody } from "../body.js";
-import type { Benchmark, Case } from "../measure/benchmark.js";
-import { checksSql, sqlChecks } from "../measure/checksum.js";
+import { klineBatch } from "../../../src/arrow/kline-batch.js";
+import { Session } from "../../../src/db/session/session.js";
+import type { KlineColumns } from "../../../src/wire/kline-columns.js";
+import { appendRows, type BarRow, makeBarsTable, openPlainDatabase } from "../../baselines/plain-duckdb.js";
+import { klineBody } from "../../body.js";
+import type { Benchmark, Case } from "../../measure/benchmark.js";
+import { checksSql, sqlChecks } from "../../measure/checksum.js";
 
 /** From bars in memory to an aggregate by symbol, computed by DuckDB. */
 export const scan: Benchmark = {

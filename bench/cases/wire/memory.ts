@@ -1,10 +1,10 @@
-import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
-import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
-import { parseArrays } from "../baselines/plain-json.js";
-import { chunksOf, klineBody } from "../body.js";
-import type { Benchmark, Case, Outcome } from "../measure/benchmark.js";
-import { barChecks, columnChecks } from "../measure/checksum.js";
-import { collectGarbage } from "../measure/garbage.js";
+import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
+import { KlineBufferPool } from "../../../src/wire/decode/kline-buffers.js";
+import { parseArrays } from "../../baselines/plain-json.js";
+import { chunksOf, klineBody } from "../../body.js";
+import type { Benchmark, Case, Outcome } from "../../measure/benchmark.js";
+import { barChecks, columnChecks } from "../../measure/checksum.js";
+import { collectGarbage } from "../../measure/garbage.js";
 
 const FEW = 5;
 const MANY = 50;

@@ -1,16 +1,16 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Float64, Int64, TimestampMillisecond, Utf8, type Vector, vectorFromArray } from "apache-arrow";
-import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session/session.js";
-import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
-import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
-import { barRows } from "../baselines/plain-duckdb.js";
-import { parseArrays, parseBody } from "../baselines/plain-json.js";
-import { chunksOf, klineBody } from "../body.js";
-import type { Benchmark, Case } from "../measure/benchmark.js";
-import { barChecks, columnChecks, sqlChecks } from "../measure/checksum.js";
-import { temporaryFolder } from "../measure/temporary-folder.js";
+import { literal } from "../../../src/db/quote.js";
+import { Session } from "../../../src/db/session/session.js";
+import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
+import { KlineBufferPool } from "../../../src/wire/decode/kline-buffers.js";
+import { barRows } from "../../baselines/plain-duckdb.js";
+import { parseArrays, parseBody } from "../../baselines/plain-json.js";
+import { chunksOf, klineBody } from "../../body.js";
+import type { Benchmark, Case } from "../../measure/benchmark.js";
+import { barChecks, columnChecks, sqlChecks } from "../../measure/checksum.js";
+import { temporaryFolder } from "../../measure/temporary-folder.js";
 
 const NAMES = ["open", "high", "low", "close", "volume", "amount"] as const;
 

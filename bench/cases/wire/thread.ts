@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
-import { KlineBufferPool } from "../../src/wire/decode/kline-buffers.js";
-import type { KlineColumns } from "../../src/wire/kline-columns.js";
-import { chunksOf, klineBody } from "../body.js";
-import type { DecodeMessage } from "../decode-thread.js";
-import type { Benchmark, Case } from "../measure/benchmark.js";
-import { columnChecks } from "../measure/checksum.js";
+import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
+import { KlineBufferPool } from "../../../src/wire/decode/kline-buffers.js";
+import type { KlineColumns } from "../../../src/wire/kline-columns.js";
+import { chunksOf, klineBody } from "../../body.js";
+import type { Benchmark, Case } from "../../measure/benchmark.js";
+import { columnChecks } from "../../measure/checksum.js";
+import type { DecodeMessage } from "./decode-thread.js";
 
 /** Is it worth decoding in a separate thread? */
 export const thread: Benchmark = {
@@ -14,7 +14,7 @@ export const thread: Benchmark = {
   doc: "decode on the main thread, and in a separate thread",
   async prepare(size) {
     const { bytes, columns } = klineBody(size);
-    const worker = startThread(new URL("../decode-thread.ts", import.meta.url));
+    const worker = startThread(new URL("./decode-thread.ts", import.meta.url));
     return {
       summary: `${columns.symbols.length} symbols, ${columns.rows} bars, ${(bytes.length / 1e6).toFixed(1)} MB of JSON`,
       work: { "bars/s": columns.rows },

@@ -1,13 +1,13 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Lake } from "../../src/lake/lake.js";
-import { commit } from "../../src/lake/log/commit.js";
-import type { Action, AddFile } from "../../src/lake/log/delta-actions.js";
-import { schemaActions } from "../../src/lake/log/schema-actions.js";
-import { type DataFile, emptySnapshot, type Snapshot } from "../../src/lake/log/snapshot.js";
-import { BARS_1M } from "../../src/schema/bars.js";
-import type { Benchmark, Case, Outcome } from "../measure/benchmark.js";
-import { temporaryFolder } from "../measure/temporary-folder.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { commit } from "../../../src/lake/log/commit.js";
+import type { Action, AddFile } from "../../../src/lake/log/delta-actions.js";
+import { schemaActions } from "../../../src/lake/log/schema-actions.js";
+import { type DataFile, emptySnapshot, type Snapshot } from "../../../src/lake/log/snapshot.js";
+import { BARS_1M } from "../../../src/schema/bars.js";
+import type { Benchmark, Case, Outcome } from "../../measure/benchmark.js";
+import { temporaryFolder } from "../../measure/temporary-folder.js";
 
 const NOW = Date.parse("2026-11-20T08:00:00Z");
 /** Files that each commit adds. */

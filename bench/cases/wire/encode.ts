@@ -1,9 +1,9 @@
 import { crc32 } from "node:zlib";
-import { encodeKlines } from "../../src/wire/encode/encode-klines.js";
-import type { KlineColumns } from "../../src/wire/kline-columns.js";
-import type { BarArrays } from "../baselines/plain-duckdb.js";
-import { klineBody } from "../body.js";
-import type { Benchmark, Case } from "../measure/benchmark.js";
+import { encodeKlines } from "../../../src/wire/encode/encode-klines.js";
+import type { KlineColumns } from "../../../src/wire/kline-columns.js";
+import type { BarArrays } from "../../baselines/plain-duckdb.js";
+import { klineBody } from "../../body.js";
+import type { Benchmark, Case } from "../../measure/benchmark.js";
 
 /** One K-line response, from columns to its bytes. */
 export const encode: Benchmark = {

@@ -1,18 +1,18 @@
 import { join } from "node:path";
-import { Session } from "../../src/db/session/session.js";
-import { Lake, rowCount } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
-import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
-import { INSTRUMENTS } from "../../src/schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";
-import { askSql } from "../ask-sql.js";
-import { makeNativeTable } from "../baselines/native-table.js";
-import { writeDays, writeReference } from "../lakes/market-lake.js";
-import { writeStatements } from "../lakes/quarterly-statements.js";
-import { writeYear } from "../lakes/year-of-minutes.js";
-import type { Benchmark, Case } from "../measure/benchmark.js";
-import { temporaryFolder } from "../measure/temporary-folder.js";
-import { VIEW_QUESTIONS } from "../view-questions.js";
+import { Session } from "../../../src/db/session/session.js";
+import { Lake, rowCount } from "../../../src/lake/lake.js";
+import { openReader } from "../../../src/lake/publish.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { INSTRUMENTS } from "../../../src/schema/reference.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
+import { askSql } from "../../ask-sql.js";
+import { makeNativeTable } from "../../baselines/native-table.js";
+import { writeDays, writeReference } from "../../lakes/market-lake.js";
+import { writeStatements } from "../../lakes/quarterly-statements.js";
+import { writeYear } from "../../lakes/year-of-minutes.js";
+import type { Benchmark, Case } from "../../measure/benchmark.js";
+import { temporaryFolder } from "../../measure/temporary-folder.js";
+import { VIEW_QUESTIONS } from "../../view-questions.js";
 
 /** The memory limit of the queries, as on a small machine. */
 const MEMORY_LIMIT = "2GB";

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session/session.js";
-import { byteCount, Lake, rowCount } from "../../src/lake/lake.js";
-import { openReader } from "../../src/lake/publish.js";
-import { BARS_1M } from "../../src/schema/bars.js";
-import { askSql } from "../ask-sql.js";
-import { makeNativeTable } from "../baselines/native-table.js";
-import { writeYear } from "../lakes/year-of-minutes.js";
-import type { Benchmark, Case } from "../measure/benchmark.js";
-import { temporaryFolder } from "../measure/temporary-folder.js";
+import { literal } from "../../../src/db/quote.js";
+import { Session } from "../../../src/db/session/session.js";
+import { byteCount, Lake, rowCount } from "../../../src/lake/lake.js";
+import { openReader } from "../../../src/lake/publish.js";
+import { BARS_1M } from "../../../src/schema/bars.js";
+import { askSql } from "../../ask-sql.js";
+import { makeNativeTable } from "../../baselines/native-table.js";
+import { writeYear } from "../../lakes/year-of-minutes.js";
+import type { Benchmark, Case } from "../../measure/benchmark.js";
+import { temporaryFolder } from "../../measure/temporary-folder.js";
 
 /** The view, behind the macro that it needs. */
 const VIEW_FILES = ["shares_of", "bars_1m"].map(
-  (name) => new URL(`../../sql/views/${name}.sql`, import.meta.url),
+  (name) => new URL(`../../../sql/views/${name}.sql`, import.meta.url),
 );
 
 /** A typical query over the view `bars_1m`. Its numeric columns are summed to check it. */
