@@ -14,10 +14,10 @@ const PURE = ["*.test.ts", "arrow/**", "core/**", "market/**", "plan/**", "schem
 /** Files of which `npm test` runs a part: few cases of a sweep, or what needs no Python. The long tests run all of them. */
 const IN_PART = [
   "arrow/scan/batch-scan",
-  "cli/dataset",
-  "cli/demo",
-  "cli/schedule",
-  "cli/sql",
+  "cli/commands/dataset",
+  "cli/commands/demo",
+  "cli/commands/schedule",
+  "cli/commands/sql",
   "cli/store-lake",
   "cli/whole-way",
   "client/key-lock",
@@ -38,7 +38,7 @@ const IN_PART = [
   "lake/model",
   "lake/publish",
   "lake/store-lake",
-  "lake/two-writers",
+  "lake/land/two-writers",
   "lake/view-branches",
   "plan/request-units",
   "serve/klines/read-klines",
@@ -52,8 +52,8 @@ const IN_PART = [
 
 /** Long tests that may take more than 30 seconds, each with the reason. */
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
-  "test/cli/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
-  "test/cli/demo.long.test.ts": "the whole demo, in a folder and on each store",
+  "test/cli/commands/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
+  "test/cli/commands/demo.long.test.ts": "the whole demo, in a folder and on each store",
   "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
   "test/docs/backtests.long.test.ts": "libraries of Python that are slow to load",
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",

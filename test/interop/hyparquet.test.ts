@@ -10,7 +10,7 @@ import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import type { Column } from "../../src/schema/column.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
-import { landRun } from "../lake/land-run.js";
+import { landRun } from "../lake/land/land-run.js";
 import { openSession, T0, temporaryLake } from "../lake/temporary-lake.js";
 
 /** Instants as microseconds and dates as days since 1970: exact, where a Date would round. */

@@ -16,7 +16,7 @@ import { TABLES } from "../../../src/schema/tables.js";
 import { TRADING_DAYS } from "../../../src/schema/trading-days.js";
 import { fillLake } from "../../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../../src/sim/market.js";
-import { landRun } from "../../lake/land-run.js";
+import { landRun } from "../../lake/land/land-run.js";
 
 /** A name of which every part is one that some quoting gets wrong. */
 export const ODD_SYMBOL = `O'"B\\r %41ü\u{1f600}.US`;

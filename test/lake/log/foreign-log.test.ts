@@ -1,17 +1,17 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { LakeError } from "../../src/core/errors.js";
-import type { Session } from "../../src/db/session/session.js";
-import { Lake } from "../../src/lake/lake.js";
-import { writeCheckpoint } from "../../src/lake/log/checkpoint.js";
-import { commit } from "../../src/lake/log/commit.js";
-import type { Action } from "../../src/lake/log/delta-actions.js";
-import { readHistory } from "../../src/lake/log/history.js";
-import { readLog } from "../../src/lake/log/read-log.js";
-import { emptySnapshot } from "../../src/lake/log/snapshot.js";
-import { BARS_1D } from "../../src/schema/bars.js";
-import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
+import { LakeError } from "../../../src/core/errors.js";
+import type { Session } from "../../../src/db/session/session.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { writeCheckpoint } from "../../../src/lake/log/checkpoint.js";
+import { commit } from "../../../src/lake/log/commit.js";
+import type { Action } from "../../../src/lake/log/delta-actions.js";
+import { readHistory } from "../../../src/lake/log/history.js";
+import { readLog } from "../../../src/lake/log/read-log.js";
+import { emptySnapshot } from "../../../src/lake/log/snapshot.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { land, openSession, T0, temporaryLake } from "../temporary-lake.js";
 
 const day = (n: number): string => `2026-10-${String(n).padStart(2, "0")}T07:00:00Z`;
 const entry = (version: number): string => `${String(version).padStart(20, "0")}.json`;

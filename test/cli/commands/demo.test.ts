@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { SWEEP } from "../sweep.js";
-import { DEMO_STORES, demoEnvironment, isThere, storeUrlIn } from "./demo-store.js";
-import { runCli, runProcess } from "./run-cli.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { SWEEP } from "../../sweep.js";
+import { DEMO_STORES, demoEnvironment, isThere, storeUrlIn } from "../demo-store.js";
+import { runCli, runProcess } from "../run-cli.js";
 
 test("--store without a store says how to get one, and --store with --lake is refused", async () => {
   const cwd = temporaryFolder();

@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { DEMO_STORES, demoEnvironment, isThere, storeUrlIn } from "./demo-store.js";
-import { MAIN, runProcess } from "./run-cli.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { DEMO_STORES, demoEnvironment, isThere, storeUrlIn } from "../demo-store.js";
+import { MAIN, runProcess } from "../run-cli.js";
 
 test("the demo in a folder finds both lakes equal", async () => {
   const { code, stdout } = await runProcess(["demo"], { cwd: temporaryFolder() });

@@ -15,19 +15,19 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { literal } from "../../src/db/quote.js";
-import { Session } from "../../src/db/session/session.js";
-import { checkLake } from "../../src/jobs/maintenance/check-lake.js";
-import { Lake } from "../../src/lake/lake.js";
-import { commit } from "../../src/lake/log/commit.js";
-import type { Action, AddFile } from "../../src/lake/log/delta-actions.js";
-import { addActionOf } from "../../src/lake/log/snapshot.js";
-import { checkTable } from "../../src/lake/maintenance/check/check-table.js";
-import type { Finding } from "../../src/lake/maintenance/check/finding.js";
-import { optimize } from "../../src/lake/maintenance/optimize.js";
-import { BARS_1D } from "../../src/schema/bars.js";
-import { REQUESTS } from "../../src/schema/requests.js";
-import { land, openSession, T0, temporaryLake } from "./temporary-lake.js";
+import { literal } from "../../../../src/db/quote.js";
+import { Session } from "../../../../src/db/session/session.js";
+import { checkLake } from "../../../../src/jobs/maintenance/check-lake.js";
+import { Lake } from "../../../../src/lake/lake.js";
+import { commit } from "../../../../src/lake/log/commit.js";
+import type { Action, AddFile } from "../../../../src/lake/log/delta-actions.js";
+import { addActionOf } from "../../../../src/lake/log/snapshot.js";
+import { checkTable } from "../../../../src/lake/maintenance/check/check-table.js";
+import type { Finding } from "../../../../src/lake/maintenance/check/finding.js";
+import { optimize } from "../../../../src/lake/maintenance/optimize.js";
+import { BARS_1D } from "../../../../src/schema/bars.js";
+import { REQUESTS } from "../../../../src/schema/requests.js";
+import { land, openSession, T0, temporaryLake } from "../../temporary-lake.js";
 
 const day = (n: number): string => `2026-11-${String(n).padStart(2, "0")}T16:00:00Z`;
 

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TradingDate } from "../../src/core/time.js";
-import { DAYS, grow, lakeUntil } from "../dataset/growing-lake.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { newLake } from "../serve/served-lake.js";
-import { cases, pickFrom } from "../sweep.js";
-import { runCli, runProcess } from "./run-cli.js";
+import type { TradingDate } from "../../../src/core/time.js";
+import { DAYS, grow, lakeUntil } from "../../dataset/growing-lake.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { newLake } from "../../serve/served-lake.js";
+import { cases, pickFrom } from "../../sweep.js";
+import { runCli, runProcess } from "../run-cli.js";
 
 describe("barlake dataset", () => {
   const { lake, remove } = newLake();

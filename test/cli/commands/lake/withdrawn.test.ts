@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { json, startScripted } from "../faults/service/scripted-service.js";
-import { newestBars, weekdays } from "../jobs/minute-market.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { runCli } from "./run-cli.js";
+import { json, startScripted } from "../../../faults/service/scripted-service.js";
+import { newestBars, weekdays } from "../../../jobs/minute-market.js";
+import { temporaryFolder } from "../../../lake/temporary-lake.js";
+import { runCli } from "../../run-cli.js";
 
 test("withdrawn: lists what is gone with exit code 1, and accepts it with exit code 0", async () => {
   const place = temporaryFolder();

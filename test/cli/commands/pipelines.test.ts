@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { runCli } from "./run-cli.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { runCli } from "../run-cli.js";
 
 const bars = (name: string, more: string): string =>
   `export default { name: "${name}", kind: "bars", period: "1d", from: "2020-01-01", ${more} };\n`;

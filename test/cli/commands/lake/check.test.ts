@@ -1,8 +1,8 @@
 import { copyFileSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { runCli } from "./run-cli.js";
+import { temporaryFolder } from "../../../lake/temporary-lake.js";
+import { runCli } from "../../run-cli.js";
 
 /** A lake with one imported bar. @returns its folder and its data file. */
 async function smallLake(): Promise<{ lake: string; file: string }> {

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { createWriteStream, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { runCli, runProcess } from "./run-cli.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { runCli, runProcess } from "../run-cli.js";
 
 /** Pieces of a file, of 260 kB each: by then the statement that reads it runs. */
 const INTERRUPTED_AFTER = 40;

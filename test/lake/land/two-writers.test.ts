@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
-import type { Session } from "../../src/db/session/session.js";
-import { Lake } from "../../src/lake/lake.js";
-import { landStatements } from "../../src/lake/land/land-statements.js";
-import { landVersions } from "../../src/lake/land/land-versions.js";
-import { Rejects } from "../../src/lake/land/rejects.js";
-import { stageObjects } from "../../src/lake/land/stage-objects.js";
-import type { LandReport } from "../../src/lake/land/upsert.js";
-import { folderStorage } from "../../src/lake/storage/folder-storage.js";
-import type { Storage } from "../../src/lake/storage/storage.js";
-import { BARS_1D } from "../../src/schema/bars.js";
-import { UNIVERSES } from "../../src/schema/reference.js";
-import { BALANCE_SHEET } from "../../src/schema/statements.js";
-import { virtualClock } from "../faults/clock/virtual-clock.js";
-import { SWEEP } from "../sweep.js";
-import { land, liveRows, openSession, T0, temporaryLake } from "./temporary-lake.js";
+import type { Session } from "../../../src/db/session/session.js";
+import { Lake } from "../../../src/lake/lake.js";
+import { landStatements } from "../../../src/lake/land/land-statements.js";
+import { landVersions } from "../../../src/lake/land/land-versions.js";
+import { Rejects } from "../../../src/lake/land/rejects.js";
+import { stageObjects } from "../../../src/lake/land/stage-objects.js";
+import type { LandReport } from "../../../src/lake/land/upsert.js";
+import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
+import type { Storage } from "../../../src/lake/storage/storage.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { UNIVERSES } from "../../../src/schema/reference.js";
+import { BALANCE_SHEET } from "../../../src/schema/statements.js";
+import { virtualClock } from "../../faults/clock/virtual-clock.js";
+import { SWEEP } from "../../sweep.js";
+import { land, liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";
 
 /** The lake of a process; another process intervenes just before its n-th commit. */
 function interrupted(folder: string, commits: number, between: () => Promise<unknown>): Lake {

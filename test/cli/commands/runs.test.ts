@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
-import { html } from "../faults/service/scripted-service.js";
-import { right, scriptedMarket } from "../jobs/scripted-market.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { runCli } from "./run-cli.js";
+import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { html } from "../../faults/service/scripted-service.js";
+import { right, scriptedMarket } from "../../jobs/scripted-market.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { runCli } from "../run-cli.js";
 
 const DAILY: PipelineDefinition = {
   name: "daily",

@@ -1,14 +1,14 @@
 import { type RecordBatch, tableFromIPC } from "apache-arrow";
 import { expect, test } from "vitest";
-import { batchesToIpc } from "../../src/arrow/batches-ipc.js";
-import { type Lake, rowCount } from "../../src/lake/lake.js";
-import { landBars, stageBars } from "../../src/lake/land/land-bars.js";
-import { Rejects } from "../../src/lake/land/rejects.js";
-import { optimize } from "../../src/lake/maintenance/optimize.js";
-import { vacuum } from "../../src/lake/maintenance/vacuum.js";
-import { queryArrow } from "../../src/lake/query-arrow.js";
-import { BARS_1M } from "../../src/schema/bars.js";
-import { FINAL, openSession, T0, temporaryLake } from "./temporary-lake.js";
+import { batchesToIpc } from "../../../src/arrow/batches-ipc.js";
+import { type Lake, rowCount } from "../../../src/lake/lake.js";
+import { landBars, stageBars } from "../../../src/lake/land/land-bars.js";
+import { Rejects } from "../../../src/lake/land/rejects.js";
+import { optimize } from "../../../src/lake/maintenance/optimize.js";
+import { vacuum } from "../../../src/lake/maintenance/vacuum.js";
+import { queryArrow } from "../../../src/lake/query-arrow.js";
+import { BARS_1M } from "../../../src/schema/bars.js";
+import { FINAL, openSession, T0, temporaryLake } from "../temporary-lake.js";
 
 const DAYS = 10;
 const BARS = 20_000;

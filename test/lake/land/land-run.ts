@@ -1,6 +1,6 @@
-import type { Session } from "../../src/db/session/session.js";
-import { recordRun } from "../../src/jobs/run/report/run-record.js";
-import type { Lake } from "../../src/lake/lake.js";
+import type { Session } from "../../../src/db/session/session.js";
+import { recordRun } from "../../../src/jobs/run/report/run-record.js";
+import type { Lake } from "../../../src/lake/lake.js";
 
 /** Lands the record of one run. @param odd a text in the record. @param now epoch milliseconds. */
 export async function landRun(session: Session, lake: Lake, odd: string, now: number): Promise<void> {

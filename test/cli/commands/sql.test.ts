@@ -11,10 +11,10 @@ import {
 import { join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
 import { describe, expect, test } from "vitest";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { cases, pickFrom } from "../sweep.js";
-import { MAIN, runCli } from "./run-cli.js";
-import { hasTerminal, runInTerminal } from "./shell/terminal.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { cases, pickFrom } from "../../sweep.js";
+import { MAIN, runCli } from "../run-cli.js";
+import { hasTerminal, runInTerminal } from "../shell/terminal.js";
 
 const THREE = "SELECT i::INTEGER AS i, 'a|b' AS s, [i, NULL] AS l FROM range(3) t(i)";
 
