@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
-import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
 import {
   KEY,
   landFinancials,
@@ -13,8 +13,8 @@ import {
   newLake,
   type Served,
   serve,
-} from "../serve/served-lake.js";
-import { pythonHas, runPythonAsync } from "./python.js";
+} from "../../serve/served-lake.js";
+import { pythonHas, runPythonAsync } from "../python.js";
 
 const { lake, remove } = newLake();
 let served: Served;
@@ -88,7 +88,7 @@ describe.skipIf(!pythonHas("polars", "pandas", "pyarrow", "duckdb", "pytz"))("Py
     const code = [...doc.matchAll(/```python\n([\s\S]*?)```/g)].map(([, lines]) => lines).join("\n");
     const file = join(temporaryFolder(), "lines.py");
     writeFileSync(file, code.replaceAll("600330.SH,600519.SH", SYMBOLS.join(",")));
-    const read = await runPythonAsync("read_service.py", file, served.service.url, KEY);
+    const read = await runPythonAsync("clients/read_service.py", file, served.service.url, KEY);
     const names = [
       "symbol",
       "timestamp",
@@ -199,7 +199,12 @@ describe.skipIf(!pythonHas("tickflow", "pandas"))("the public client", () => {
 
   beforeAll(async () => {
     const calls = Object.fromEntries([...CALLS, ...REFUSED].map((call) => [labelOf(call), call]));
-    const found = await runPythonAsync("public_client.py", served.service.url, KEY, JSON.stringify(calls));
+    const found = await runPythonAsync(
+      "clients/public_client.py",
+      served.service.url,
+      KEY,
+      JSON.stringify(calls),
+    );
     ({ methods, results } = found as { methods: typeof methods; results: typeof results });
   });
 

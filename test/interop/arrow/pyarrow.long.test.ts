@@ -2,14 +2,14 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { klinesFromIpc, klinesToIpc } from "../../src/arrow/kline-ipc.js";
-import type { TradingDate } from "../../src/core/time.js";
-import { simulateMarket } from "../../src/sim/market.js";
-import { DOUBLE_COLUMNS, type KlineColumns, OPTIONAL_COLUMNS } from "../../src/wire/kline-columns.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { anyBars, columnsOf } from "../wire/any-kline-columns.js";
-import { listsOf } from "./column-lists.js";
-import { pythonHas, runPython } from "./python.js";
+import { klinesFromIpc, klinesToIpc } from "../../../src/arrow/kline-ipc.js";
+import type { TradingDate } from "../../../src/core/time.js";
+import { simulateMarket } from "../../../src/sim/market.js";
+import { DOUBLE_COLUMNS, type KlineColumns, OPTIONAL_COLUMNS } from "../../../src/wire/kline-columns.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { anyBars, columnsOf } from "../../wire/any-kline-columns.js";
+import { listsOf } from "../column-lists.js";
+import { pythonHas, runPython } from "../python.js";
 
 const ready = pythonHas("pyarrow");
 
@@ -58,7 +58,7 @@ function exchange(all: AllColumns): Exchange {
     writeFileSync(join(ours, `${name}.arrow`), klinesToIpc(columns));
   }
   return {
-    found: runPython("read_arrow.py", ours, theirs) as Exchange["found"],
+    found: runPython("arrow/read_arrow.py", ours, theirs) as Exchange["found"],
     read: (name, layout) => klinesFromIpc(readFileSync(join(theirs, name, `${layout}.arrow`))),
   };
 }

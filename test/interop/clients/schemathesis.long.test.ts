@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
-import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { KEY, landReference, landRows, serveForTest } from "../serve/served-lake.js";
-import { pythonHas, runModule } from "./python.js";
+import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { KEY, landReference, landRows, serveForTest } from "../../serve/served-lake.js";
+import { pythonHas, runModule } from "../python.js";
 
 const ready = pythonHas("schemathesis");
 

@@ -16,13 +16,13 @@ import {
 } from "@uwdata/flechette";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { klinesFromIpc, klinesToIpc } from "../../src/arrow/kline-ipc.js";
-import type { TradingDate } from "../../src/core/time.js";
-import { simulateMarket } from "../../src/sim/market.js";
-import { DOUBLE_COLUMNS, type KlineColumns, OPTIONAL_COLUMNS } from "../../src/wire/kline-columns.js";
-import { cases, pickFrom } from "../sweep.js";
-import { anyBars, columnsOf } from "../wire/any-kline-columns.js";
-import { type ColumnLists, listsOf } from "./column-lists.js";
+import { klinesFromIpc, klinesToIpc } from "../../../src/arrow/kline-ipc.js";
+import type { TradingDate } from "../../../src/core/time.js";
+import { simulateMarket } from "../../../src/sim/market.js";
+import { DOUBLE_COLUMNS, type KlineColumns, OPTIONAL_COLUMNS } from "../../../src/wire/kline-columns.js";
+import { cases, pickFrom } from "../../sweep.js";
+import { anyBars, columnsOf } from "../../wire/any-kline-columns.js";
+import { type ColumnLists, listsOf } from "../column-lists.js";
 
 const END = "2026-11-20" as TradingDate;
 const MARKET = simulateMarket({ seed: 11, symbols: 80, days: 250, end: END });

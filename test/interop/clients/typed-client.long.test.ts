@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { BARS_1D } from "../../src/schema/bars.js";
-import { ENDPOINTS } from "../../src/wire/endpoints.js";
-import { temporaryFolder } from "../lake/temporary-lake.js";
-import { KEY, landRows, serveForTest } from "../serve/served-lake.js";
+import { BARS_1D } from "../../../src/schema/bars.js";
+import { ENDPOINTS } from "../../../src/wire/endpoints.js";
+import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { KEY, landRows, serveForTest } from "../../serve/served-lake.js";
 
-const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
+const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 const PROGRAM = fileURLToPath(new URL("typed-client.ts.txt", import.meta.url));
 const run = promisify(execFile);
 
