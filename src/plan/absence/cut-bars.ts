@@ -7,7 +7,7 @@ import { regionOf } from "../../market/symbol.js";
 import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
 import { type KlineColumns, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
 
-/** Rows that are searched for one rule before the next rule: the search stops early at a broken row. */
+/** Rows of one step of the search for broken bars: all rules are tested on them before the rows of the next step. */
 const SEARCHED_ROWS = 64;
 
 /** Rules for where bars are cut. */
@@ -89,11 +89,16 @@ function cutSymbol(
 }
 
 function checkAscent(words: Uint32Array, { start, end }: BarSegment, symbol: string): void {
-  let last = Number.NEGATIVE_INFINITY;
-  for (let row = start; row < end; row++) {
-    const at = int64At(words, row);
-    if (at <= last) throw new TypeError(`bars of ${symbol}: do not ascend in time at row ${row}`);
-    last = at;
+  // The words are compared, and not the integers: the loop takes half the time.
+  let low = words[start * 2] as number;
+  let high = (words[start * 2 + 1] as number) | 0;
+  for (let row = start + 1; row < end; row++) {
+    const nextLow = words[row * 2] as number;
+    const nextHigh = (words[row * 2 + 1] as number) | 0;
+    const ascends = nextHigh === high ? nextLow > low : nextHigh > high;
+    if (!ascends) throw new TypeError(`bars of ${symbol}: do not ascend in time at row ${row}`);
+    low = nextLow;
+    high = nextHigh;
   }
 }
 
@@ -115,12 +120,11 @@ function brokenSearch({ rows, volume, doubles }: KlineColumns): BrokenSearch {
   const volumeWords = new Int32Array(volume.buffer, volume.byteOffset, rows * 2);
   const inNumbers: BrokenSearch = (start, end) => {
     for (let row = start; row < end; row++) {
-      const [top, bottom] = [highs[row] as number, lows[row] as number];
+      const top = highs[row] as number;
+      const bottom = lows[row] as number;
       const sum = (opens[row] as number) + top + bottom + (closes[row] as number) + (amounts[row] as number);
-      const isSound =
-        Math.abs(sum) < Number.POSITIVE_INFINITY &&
-        (volumeWords[row * 2 + 1] as number) >= 0 &&
-        top >= bottom;
+      // The difference is NaN where a number is not finite.
+      const isSound = sum - sum === 0 && top >= bottom && (volumeWords[row * 2 + 1] as number) >= 0;
       if (!isSound) return row;
     }
     return end;

@@ -141,3 +141,17 @@ test("bars that do not ascend are refused with the symbol and the row", () => {
   columns.timestamp[1] = columns.timestamp[0] as bigint;
   expect(() => cut(columns)).toThrow("bars of 600000.SH: do not ascend in time at row 1");
 });
+
+test.each([
+  ["before and after 1970", -1n, 0n],
+  ["before 1970", -(2n ** 32n) - 1n, -(2n ** 32n)],
+  ["at a carry to the upper word", 2n ** 32n - 1n, 2n ** 32n],
+  ["at the sign bit of the lower word", 2n ** 31n - 1n, 2n ** 31n],
+])("times %s are compared as integers", (_name, first, second) => {
+  const bar = { days: 1, flaw: "none" } as const;
+  const columns = columnsOf([[bar, bar], [], [], []]);
+  columns.timestamp.set([first, second]);
+  expect(cut(columns).broken).toEqual([]);
+  columns.timestamp.set([second, first]);
+  expect(() => cut(columns)).toThrow("do not ascend in time at row 1");
+});
