@@ -20,10 +20,9 @@ versions AS (
 ),
 known_days AS (
   SELECT d.*, v.known, v.total_shares, v.float_shares, v.from_date, v.to_date, v.limit_up AS stated_up, v.limit_down AS stated_down,
-    CASE WHEN v.listing_date IS NULL OR d.trade_date >= date_add('day', 10, v.listing_date) THEN
+    CASE WHEN v.listing_date IS NULL OR d.trade_date >= limits_from(v.listing_date) THEN
       limit_percent(d.symbol, d.trade_date, v."type", v.name) END AS percent,
-    CASE WHEN coalesce(v."type", CASE WHEN regexp_like(d.symbol, '^(5\d{5}\.SH|1[56]\d{4}\.SZ)$') THEN 'etf' END) = 'etf'
-      THEN 3 ELSE 2 END AS decimals,
+    price_decimals(d.symbol, v."type") AS decimals,
     ten_thousandths(d.prev_close) AS prev_close_4
   FROM days AS d
   LEFT JOIN versions AS v

@@ -2,7 +2,8 @@
 -- A session since an instrument's first bar on which it has none is a suspended one, as long as it was not known to be
 -- delisted. The limit is the one that the day's own snapshot of the metadata states, else the rule of the Chinese exchanges
 -- applied to prev_close, but for the ten days from a listing, in which other rules hold.
--- Grain: one row a symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions, limit_percent.
+-- Grain: one row a symbol and session. Inputs: raw.bars_1d, raw.trading_days, instrument_versions, limit_percent, limits_from,
+-- price_decimals.
 -- Conditions on symbol and trade_date reach the files of the bars.
 CREATE OR REPLACE VIEW daily_status AS
 WITH days AS NOT MATERIALIZED (
@@ -16,10 +17,9 @@ WITH days AS NOT MATERIALIZED (
 ),
 known_days AS NOT MATERIALIZED (
   SELECT d.*, v.known, v.total_shares, v.float_shares, v.from_date, v.to_date, v.limit_up, v.limit_down,
-    CASE WHEN v.listing_date IS NULL OR d.trade_date >= v.listing_date + 10 THEN
+    CASE WHEN v.listing_date IS NULL OR d.trade_date >= limits_from(v.listing_date) THEN
       limit_percent(d.symbol, d.trade_date, v.type, v.name) END AS percent,
-    CASE WHEN coalesce(v.type, CASE WHEN regexp_matches(d.symbol, '^(5\d{5}\.SH|1[56]\d{4}\.SZ)$') THEN 'etf' END) = 'etf'
-      THEN 3 ELSE 2 END AS decimals
+    price_decimals(d.symbol, v.type) AS decimals
   FROM days AS d
   ASOF LEFT JOIN instrument_versions AS v ON v.symbol = d.symbol AND d.trade_date >= v.from_date
 ),

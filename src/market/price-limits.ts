@@ -33,3 +33,12 @@ export const INDEX_SYMBOLS = /^(000\d{3}\.SH|399\d{3}\.SZ)$/;
 
 /** Names of shares under special treatment. */
 export const SPECIAL_TREATMENT_NAMES = /^S?\*?ST/;
+
+/** Days from a listing in which other rules hold than a board's limit. */
+export const DAYS_WITHOUT_LIMIT = 10;
+
+/** Symbols of exchange-traded funds, where the kind of the instrument is unknown. */
+export const ETF_SYMBOLS = /^(5\d{5}\.SH|1[56]\d{4}\.SZ)$/;
+
+/** Decimals of the smallest price step of the Chinese exchanges, to which they round limits: 0.001 for funds, else 0.01. */
+export const PRICE_DECIMALS = { etf: 3, other: 2 } as const;

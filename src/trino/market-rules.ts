@@ -2,10 +2,11 @@ import { DAY_MS } from "../core/time.js";
 import { adjustedPriceSql, statedPriceSql } from "../db/market/bar-sql.js";
 import { sessionBarEndSql } from "../db/market/bucket-sql.js";
 import { isExEventSql } from "../db/market/ex-event-sql.js";
-import { isAtLimitDownSql, isAtLimitUpSql, isTradableSql, limitPercentSql } from "../db/market/limit-sql.js";
+import { isAtLimitDownSql, isAtLimitUpSql, isTradableSql, limitPercentSql, priceDecimalsSql } from "../db/market/limit-sql.js";
 import { lotSql, perRegion } from "../db/market/region-sql.js";
 import { isSessionMinuteSql, sessionMinutesSql } from "../db/market/session-sql.js";
 import { literal } from "../db/quote.js";
+import { DAYS_WITHOUT_LIMIT } from "../market/price-limits.js";
 import { REGIONS } from "../market/regions.js";
 
 /** A rule as SQL of Trino: the number of its parameters, and the expression for their SQL. */
@@ -82,6 +83,7 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     parameters: 4,
     sql: (...values) => limitPercentSql(...(values as [string, string, string, string])),
   },
+  limits_from: { parameters: 1, sql: (listed) => `date_add('day', ${DAYS_WITHOUT_LIMIT}, ${listed})` },
   local_date: { parameters: 2, sql: (instant, region) => localDateSql(instant, region) },
   local_midnight: {
     parameters: 2,
@@ -91,6 +93,7 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     parameters: 1,
     sql: (end) => `date_add('day', -1, date_trunc('month', date_add('day', 10, ${end})))`,
   },
+  price_decimals: { parameters: 2, sql: (symbol, type) => priceDecimalsSql(symbol, type) },
   region_lot: { parameters: 1, sql: (region) => lotSql(region) },
   relative_change: {
     parameters: 2,

@@ -14,11 +14,13 @@ import {
   isAtLimitUpSql,
   isTradableSql,
   limitPercentSql,
+  priceDecimalsSql,
 } from "../../src/db/market/limit-sql.js";
 import { localMidnightSql, lotSql, tradeDateSql } from "../../src/db/market/region-sql.js";
 import { isSessionMinuteSql, sessionMinutesSql } from "../../src/db/market/session-sql.js";
 import { BUCKETS } from "../../src/market/bucket.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
+import { DAYS_WITHOUT_LIMIT } from "../../src/market/price-limits.js";
 import { SESSION_HOURS } from "../../src/market/sessions.js";
 
 /** The macros of market rules: their parameters, and the expression that the rule gives for these. */
@@ -35,6 +37,8 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
   limit_percent: ["symbol, trade_date, type, name", limitPercentSql],
   local_date: ["instant, region", tradeDateSql],
   local_midnight: ["trade_date, region", localMidnightSql],
+  limits_from: ["listing_date", (date) => `${date} + ${DAYS_WITHOUT_LIMIT}`],
+  price_decimals: ["symbol, type", priceDecimalsSql],
   region_lot: ["region", lotSql],
   session_bar_end: ["region, local_ms, step_ms", sessionBarEndSql],
   session_minutes: ["region", sessionMinutesSql],
@@ -106,13 +110,13 @@ test("the midday break of the audit of minute labels is the one of the sessions"
   );
 });
 
-test("no other file states a lot, a tolerance or the threshold of an ex-event", () => {
+test("no other file states a lot, a tolerance, the threshold of an ex-event or a pattern of symbols", () => {
   const others = readdirSync(pathOf("."), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".sql"))
     .filter((file) => !Object.hasOwn(MACROS, file.replace(/^views\/(.*)\.sql$/, "$1")));
   expect(others.length).toBeGreaterThan(40);
   for (const file of others) {
     const code = textOf(file).replaceAll(/--.*|COMMENT ON [^;]*;/g, "");
-    expect(code, file).not.toMatch(/0\.0005|1e-9|WHEN 'CN' THEN 100|volume \* (\w+\.)?lot|Asia\/Shanghai/);
+    expect(code, file).not.toMatch(/0\.0005|1e-9|WHEN 'CN' THEN 100|volume \* (\w+\.)?lot|Asia\/Shanghai|\\d\{\d\}/);
   }
 });

@@ -1,9 +1,11 @@
 import {
   BOARD_LIMITS,
+  ETF_SYMBOLS,
   INDEX_SYMBOLS,
   LIMIT_TOLERANCE,
   LIMITED_TYPES,
   LIMITS_SINCE,
+  PRICE_DECIMALS,
   SPECIAL_TREATMENT_NAMES,
 } from "../../market/price-limits.js";
 import { literal } from "../quote.js";
@@ -30,6 +32,16 @@ export function limitPercentSql(symbol: string, date: string, type: string, name
     `${type} IS NULL AND ${matches(symbol, INDEX_SYMBOLS)} THEN NULL`,
   ];
   return `CASE ${[...unlimited, ...cases].map((one) => `WHEN ${one}`).join(" ")} END`;
+}
+
+/**
+ * Decimals of an instrument's prices on the Chinese exchanges.
+ *
+ * @param type SQL of the kind of instrument; null: derived from the symbol.
+ */
+export function priceDecimalsSql(symbol: string, type: string): string {
+  const isEtf = `${type} = 'etf' OR ${type} IS NULL AND ${matches(symbol, ETF_SYMBOLS)}`;
+  return `CASE WHEN ${isEtf} THEN ${PRICE_DECIMALS.etf} ELSE ${PRICE_DECIMALS.other} END`;
 }
 
 function matches(text: string, pattern: RegExp): string {
