@@ -18,12 +18,18 @@ export const CODEC_KEY = "barlake.codec";
 /** The codec of files before the log had it. */
 const EARLIER_CODEC: Codec = "lz4";
 
-/** DuckDB's options for a codec. */
+/** DuckDB's options for the codec of a compacted file. */
 export const CODEC_SQL: Readonly<Record<Codec, string>> = {
   lz4: "COMPRESSION lz4_raw",
   snappy: "COMPRESSION snappy",
   zstd: "COMPRESSION zstd, COMPRESSION_LEVEL 1",
 };
+
+/**
+ * DuckDB's options for a landed file. It is soon compacted: its prices are plain numbers, which zstd makes as small as a
+ * dictionary does. Compacted files stay and are read often: they have dictionaries, and the codec of their table.
+ */
+export const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096";
 
 /** Approximate size of a compacted file, relative to landed files with the same rows. */
 export const COMPACTED_GROWTH: Readonly<Record<Codec, number>> = { lz4: 1.2, snappy: 1.25, zstd: 1.05 };

@@ -8,7 +8,7 @@ import type { LakePlaces } from "../local/work-folder.js";
 import type { AddFile, FileStats } from "../log/delta-actions.js";
 import { encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
-import { CODEC_KEY, CODEC_SQL, codecOfTable } from "./codec.js";
+import { CODEC_KEY, CODEC_SQL, codecOfTable, LANDED_SQL } from "./codec.js";
 import { contentHash } from "./content-hash.js";
 import { FOOTER_TAG, footerDigest } from "./footer-digest.js";
 import { orderRowGroups } from "./order-row-groups.js";
@@ -18,12 +18,6 @@ export const ROW_GROUP_ROWS = 122_880;
 
 /** The first letter of a file's name, by the purpose of the file. */
 const LETTERS = { landed: "p", compacted: "c" } as const;
-
-/**
- * How a landed file is written. It is soon compacted: its prices are plain numbers, which zstd makes as small as a
- * dictionary does. Compacted files stay and are read often: they have dictionaries, and the codec of their table.
- */
-const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 4096";
 
 const OWN_NAME = /(?:^|\/)([pc])-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
 

@@ -148,8 +148,8 @@ test.each([
   ["at a carry to the upper word", 2n ** 32n - 1n, 2n ** 32n],
   ["at the sign bit of the lower word", 2n ** 31n - 1n, 2n ** 31n],
 ])("times %s are compared as integers", (_name, first, second) => {
-  const bar = { days: 1, flaw: "none" } as const;
-  const columns = columnsOf([[bar, bar], [], [], []]);
+  const sound = { days: 1, flaw: "none" } as const;
+  const columns = columnsOf([[sound, sound], [], [], []]);
   columns.timestamp.set([first, second]);
   expect(cut(columns).broken).toEqual([]);
   columns.timestamp.set([second, first]);
