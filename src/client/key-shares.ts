@@ -19,7 +19,7 @@ import {
   toStoreTimes,
 } from "./key-share-records.js";
 
-/** Time between two looks of a user of the key, and of one that waits for its part. */
+/** How often a user of the key, also one that waits for its part, reads the records, in milliseconds. */
 const LOOK_MS = 5000;
 const WAITING_LOOK_MS = 1000;
 /** Pause before a key whose part cannot be confirmed is tried again. */

@@ -3,7 +3,7 @@ import { releaseAfter } from "../core/release-after.js";
 import type { Clock } from "../core/time.js";
 import type { Lease, Leases, OwnLease, OwnLeaseOptions } from "./leases.js";
 
-/** Longest pause before a waiting process looks again. */
+/** Longest pause before a waiting process reads the leases again, in milliseconds. */
 const MAX_PAUSE_MS = 100;
 
 /** Which leases can exist at the same time. */
@@ -14,7 +14,7 @@ export interface AcquireRule<T> {
   readonly rankOf: (content: T) => string;
   /** Throws where it is no use to wait any longer. @param acquired the leases that others have acquired. */
   readonly expectFree: (acquired: readonly Lease<T>[]) => void;
-  /** Longest pause before a waiting process looks again, in milliseconds. @default 100 */
+  /** Longest pause before a waiting process reads the leases again, in milliseconds. @default 100 */
   readonly pauseMs?: number | undefined;
   /** @default leases whose state is acquired */
   readonly isAcquired?: (lease: Lease<T>) => boolean;

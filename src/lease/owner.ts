@@ -22,10 +22,10 @@ export interface Owner {
 
 /** Boot, namespace of process numbers, and installation of a machine, each as a short hash. */
 export const MACHINE = /^([0-9a-f]{12})-([0-9a-f]{12})-([0-9a-f]{12})$/;
-/** The installation of a machine that has none of its own, as containers of one image. */
+/** Stands for the installation where it identifies no machine: containers of one image have the same. */
 const NOT_INSTALLED = "0".repeat(12);
 /** The namespace of process numbers outside of containers. */
-const OUTERMOST = "pid:[4026531836]";
+const HOST_NAMESPACE = "pid:[4026531836]";
 
 interface MachineIds {
   readonly machine: string;
@@ -48,7 +48,7 @@ function readMachineIds(): MachineIds | undefined {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
     const namespace = readlinkSync("/proc/self/ns/pid");
-    const installed = namespace === OUTERMOST ? installation() : "";
+    const installed = namespace === HOST_NAMESPACE ? installation() : "";
     const third = installed === "" ? NOT_INSTALLED : hashOf(installed, 12);
     return {
       machine: `${hashOf(boot, 12)}-${hashOf(namespace, 12)}-${third}`,

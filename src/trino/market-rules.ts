@@ -2,7 +2,13 @@ import { DAY_MS } from "../core/time.js";
 import { adjustedPriceSql, statedPriceSql } from "../db/market/bar-sql.js";
 import { sessionBarEndSql } from "../db/market/bucket-sql.js";
 import { isExEventSql } from "../db/market/ex-event-sql.js";
-import { isAtLimitDownSql, isAtLimitUpSql, isTradableSql, limitPercentSql, priceDecimalsSql } from "../db/market/limit-sql.js";
+import {
+  isAtLimitDownSql,
+  isAtLimitUpSql,
+  isTradableSql,
+  limitPercentSql,
+  priceDecimalsSql,
+} from "../db/market/limit-sql.js";
 import { lotSql, perRegion } from "../db/market/region-sql.js";
 import { isSessionMinuteSql, sessionMinutesSql } from "../db/market/session-sql.js";
 import { literal } from "../db/quote.js";

@@ -128,7 +128,7 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
     log.warn({ pipeline, fault }, "the webhook was not notified");
   };
   const scrub = options.scrub ? dailyScrub(lake, systemClock) : undefined;
-  /** Leads, once no other machine does, and works until it is told to end, or another machine has taken over. */
+  /** Leads, once no other machine does, and works until its signal aborts, or until another machine has taken over. */
   const asLeader = async <T>(work: (environment: ScheduleEnvironment) => Promise<T>): Promise<T> => {
     const standbySince = systemClock.now();
     const own = await lead(lake, [...webhooks.keys()], {

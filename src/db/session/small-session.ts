@@ -11,11 +11,11 @@ interface SharedDatabase {
 let current: SharedDatabase | undefined;
 
 /**
- * Runs work that needs a few small queries with a session of its own, in a database of one thread that all such work of
- * the process shares: to open a database takes 15 ms, and a command reads the checkpoints of a dozen tables. The work
- * leaves nothing in the database but temporary tables.
+ * Runs work that needs a few small queries, each work with its own session. The sessions share a database with one
+ * thread: to open a database takes 15 ms, and a command reads the checkpoints of a dozen tables. The work leaves nothing in
+ * the database but temporary tables.
  *
- * @param access the stores that the work reads: then it has a database of its own, for its credentials.
+ * @param access the stores that the work reads: it then has a separate database, with their credentials.
  */
 export async function withSmallSession<T>(
   work: (session: Session) => Promise<T>,

@@ -23,7 +23,7 @@ export function receivedRecords<T>(
   };
 }
 
-/** Whether a list's element is an instrument of its exchange; one that is not is an issue. */
+/** Whether an element of a list is an instrument of its exchange; adds an issue where it is not. */
 export function isInstrumentOf(exchange: string, symbol: string, issues: IssueLog): boolean {
   if (isSymbol(symbol) && exchangeOf(symbol) === exchange) return true;
   if (!isSymbol(symbol)) issues.add(notASymbol(symbol, `instruments of ${exchange}`));

@@ -9,7 +9,7 @@ import { nameOfOwner, ownerShape, thisProcess } from "../../lease/owner.js";
 const FOLDER = "leases/schedule";
 /** A schedule that was silent for this time no longer leads. */
 const STALE_MS = 30_000;
-/** Longest pause before a schedule that stands by looks again. */
+/** Longest pause before a schedule that stands by reads the leases again, in milliseconds. */
 const LOOK_MS = 5000;
 
 const contentShape = z.object({

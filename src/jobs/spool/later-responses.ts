@@ -9,8 +9,8 @@ import type { RunContext } from "../run/run-context.js";
 
 /** Landed responses to later requests: where they overlap an older response, the older one is out of date. */
 export interface LaterResponses {
-  /** Whether a later response had a bar, or would have had it. @param timestamp epoch milliseconds. */
-  hasBar(symbol: string, timestamp: number): boolean;
+  /** Whether a later response covers a time of a symbol, with or without a bar. @param timestamp epoch milliseconds. */
+  covers(symbol: string, timestamp: number): boolean;
   /** Whether a later response was about the symbol. */
   hasSymbol(symbol: string): boolean;
 }
@@ -35,7 +35,7 @@ export async function laterResponses(
     return timestamp >= start && timestamp < end;
   };
   return {
-    hasBar: (symbol, timestamp) =>
+    covers: (symbol, timestamp) =>
       (windows.get(symbol) ?? []).some(({ start, end }) => timestamp >= start && timestamp < end) ||
       // A snapshot of a universe has the bars of its day.
       snapshots.some((at) => isInDayOf(at, symbol, timestamp)),

@@ -105,7 +105,7 @@ async function recoverBars(run: Run, store: ResponseSpool, group: readonly Recov
 async function withoutReplaced(run: Run, response: RecoveredBars): Promise<RecoveredBars> {
   const later = await laterResponses(run.context, recordOf(response));
   if (later === undefined || response.columns === undefined) return response;
-  const columns = filteredBars(response.columns, (symbol, timestamp) => !later.hasBar(symbol, timestamp));
+  const columns = filteredBars(response.columns, (symbol, timestamp) => !later.covers(symbol, timestamp));
   return { ...response, columns };
 }
 

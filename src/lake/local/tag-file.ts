@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 /** Most lines of a file of tags; the older half is dropped where there are more. */
 const MAX_LINES = 200_000;
 
-/** Tags of files by path, which the processes of this machine share. What is lost of them is found out again. */
+/** Tags of files by path, which the processes of this machine share. Tags that are lost are read from the storage again. */
 export class TagFile {
   readonly #path: string;
   #known: Promise<Map<string, string>> | undefined;

@@ -16,7 +16,7 @@ const MAX_TRIES = 1000;
 /** A commit that may follow commits of other writers. */
 export interface PendingCommit {
   readonly actions: readonly Action[];
-  /** Whether the actions are still right after a newer version than the one that they were made for. */
+  /** Whether the actions, which were made for an older version, may also follow a newer one. */
   readonly stillHolds: (newest: Snapshot) => boolean;
   /** Epoch milliseconds. */
   readonly now: number;

@@ -55,8 +55,8 @@ export interface RunLeaseOptions {
 }
 
 /**
- * Leases what a run asks for, of all runs on the lake. A run whose machine died has its lease until it was silent for a
- * minute; before it is removed, that run is fenced off from the tables.
+ * Leases what a run asks for: no other run on the lake, on any machine, then has a part of it. The lease of a run whose
+ * machine has failed ends a minute after its last renewal. Before it is removed, that run is fenced off from the tables.
  *
  * @throws {RunInUseError} where another run has a part of it and this one does not wait; the signal's reason once it
  *   aborts.
@@ -108,7 +108,7 @@ export async function takeRun(
   };
 }
 
-/** Pause between two looks of a run that waits. */
+/** How often a run that waits reads the leases of others, in milliseconds. */
 const WAIT_MS = 5000;
 
 function kindFor(lake: Lake, clock: Clock): LeaseKind<Content> {

@@ -1,6 +1,6 @@
 import type { Storage } from "./storage.js";
 
-/** A folder of a storage as a storage of its own. */
+/** A folder of a storage as a separate storage. */
 export function subStorage(storage: Storage, folder: string): Storage {
   const at = (path: string): string => (path === "" ? folder : `${folder}/${path}`);
   return {

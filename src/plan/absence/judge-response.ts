@@ -77,7 +77,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
     present: present.length,
     hasStrangers,
   });
-  // A response to a follow-up request that is not about a symbol leaves its gap.
+  // Where the response to a follow-up request is not about a symbol, the symbol's gap stays open.
   const unconfirmed = page.gaps === undefined ? [...judged.unconfirmed, ...strayed] : [];
   const absence = { ...judged, unconfirmed };
   const open = new Set([...unusable, ...absence.unconfirmed]);

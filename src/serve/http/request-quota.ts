@@ -37,7 +37,7 @@ export function requestQuota(): LocalQuota {
 /**
  * Counts a request of a caller.
  *
- * @param permitted requests in any minute of a caller without a limit of its own. @default unlimited
+ * @param permitted requests in any minute of a caller that has no separate limit. @default unlimited
  * @throws {RequestError} RATE_LIMITED where the quota is used up.
  */
 export async function countRequest(

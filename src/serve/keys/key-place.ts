@@ -26,7 +26,7 @@ export function keyPlace(storage: Pick<Storage, "location" | "list" | "readText"
   };
   return {
     location: storage.location,
-    // A look is a list, which a store may charge.
+    // Each check is a request for a list, which a store may charge.
     lookMs: 3000,
     stamp: async () => String(await newest()),
     read: async () => recordsOf(await newest()),

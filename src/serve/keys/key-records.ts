@@ -38,7 +38,7 @@ export interface KeyGrant {
 export interface KeyStore {
   /** Its name in messages. */
   readonly location: string;
-  /** Time between two looks of a service whether they changed, in milliseconds. */
+  /** How often a service checks whether they have changed, in milliseconds. */
   readonly lookMs: number;
   /** A text that differs after a change of the keys. */
   stamp(): Promise<string>;

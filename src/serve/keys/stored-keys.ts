@@ -8,7 +8,7 @@ import type { Caller, KeyRing } from "./key-ring.js";
  * secrets are 32 letters of base64url, remain valid.
  */
 const KEY = /^bl_([0-9a-f]{12})_([0-9a-f]{48}|[A-Za-z0-9_-]{32})$/;
-/** Longest time that a request waits for a look at the keys. */
+/** Longest time that a request waits for changed keys to be read, in milliseconds. */
 const PATIENCE_MS = 1000;
 
 /** Keys whose records may change while a service runs. */

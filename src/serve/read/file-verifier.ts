@@ -77,7 +77,7 @@ export class FileVerifier {
       return;
     }
     this.#known.delete(pathOf(snapshot, file));
-    // A file that this process cannot read now is not verified, also if it can be read a moment later.
+    // A file that this process cannot read now does not count as verified: it may be readable again later.
     if (damage.kind === "unreadable") throw damageError(snapshot, file, damage);
   }
 

@@ -110,7 +110,7 @@ export class LakeReader {
     this.#pointInTime = pointInTime;
     this.#momentOf = momentOf;
     this.#assumesReference = options.assumesReference ?? false;
-    this.#read = sharingLooks(lake.reader(pointInTime));
+    this.#read = sharedReads(lake.reader(pointInTime));
     this.#pool = pool;
   }
 
@@ -227,7 +227,7 @@ export class LakeReader {
  * Requests that arrive while a table's log is being read share the next read. That read starts after they arrived, so
  * that each of them sees everything committed before its arrival.
  */
-function sharingLooks(read: Lake["snapshot"]): Lake["snapshot"] {
+function sharedReads(read: Lake["snapshot"]): Lake["snapshot"] {
   const current = new Map<TableSchema, Promise<unknown>>();
   const next = new Map<TableSchema, Promise<Snapshot>>();
   const readNow = (table: TableSchema): Promise<Snapshot> => {

@@ -26,7 +26,7 @@ const change = z.strictObject({
   speed: z.number().optional(),
 });
 
-/** Adds `GET /replay` and `POST /replay`; a service that does not replay answers them with 404. */
+/** Adds `GET /replay` and `POST /replay`; a service that does not replay responds with 404. */
 export function addReplay(
   app: FastifyInstance,
   replay: Replay | undefined,

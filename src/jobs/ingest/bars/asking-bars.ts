@@ -89,7 +89,7 @@ export class AskingBars {
     const largest = units.reduce((max, unit) => Math.max(max, expectedBars(unit, period)), 1);
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_IN_FLIGHT / largest)));
     await askEach(run.requests, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
-    await this.#lookAgain(concurrency);
+    await this.#askFollowUps(concurrency);
     if (!this.#sharing.isElsewhere || run.requests.isHalted(this.table.name)) return this.#isStale;
     // Another run may wait for these leases: the ledger must have the requests before they are released.
     await this.landing.finish();
@@ -127,7 +127,7 @@ export class AskingBars {
   }
 
   /** Requests older bars and absent symbols until every beginning is settled and every absence confirmed. */
-  async #lookAgain(concurrency: number): Promise<void> {
+  async #askFollowUps(concurrency: number): Promise<void> {
     const run = this.#run;
     while ((this.#gaps.length > 0 || !this.#absent.isEmpty) && !run.requests.isHalted(this.table.name)) {
       this.#settleClosed();

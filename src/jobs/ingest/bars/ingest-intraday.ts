@@ -76,7 +76,7 @@ function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>):
 }
 
 /**
- * Whether something may be new since the last response: a session was running then, or has begun in some region since.
+ * Whether there may be new bars since the last response: a session was running then, or has begun since in any region.
  */
 function isDue(lastAt: number | undefined, now: number): boolean {
   if (lastAt === undefined) return true;

@@ -64,8 +64,8 @@ export class AskingStatements {
 
   /**
    * Requests the unconfirmed symbols again, together with symbols that have statements. A response that has any statement
-   * shows that the others have none. After one that has none, nothing more is sent; what is left makes the run partial,
-   * and the next run requests it again.
+   * shows that the others have none. After a response without any statement nothing more is sent: the remaining symbols
+   * make the run partial, and the next run requests them again.
    */
   async askAgain(): Promise<void> {
     const { requests, progress, context } = this.#run;

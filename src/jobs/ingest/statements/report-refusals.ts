@@ -18,9 +18,9 @@ export interface TableOutcome {
 }
 
 /**
- * Reports the tables that the service refuses. Where it offers another table, one that it has never offered to the key is
- * no failure; it is remembered, so that the runs of the next days do not request it in vain. A table that was offered
- * before, or a refusal of all tables, is a failure: the lake lacks what it should have.
+ * Reports the tables that the service refuses. A table that it has never offered to the key is no failure, as long as it
+ * offers another table: the refusal is remembered, so that the runs of the next days do not request the table in vain. A
+ * table that was offered before, or a refusal of all tables, is a failure: the lake lacks what it should have.
  */
 export function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): void {
   const { limits } = run.context;

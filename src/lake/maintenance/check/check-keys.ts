@@ -26,7 +26,7 @@ export async function checkKeys(
   files: readonly ReadFile[],
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const group of meetingGroups(snapshot.table, files)) {
+  for (const group of overlappingGroups(snapshot.table, files)) {
     if (isSettled(snapshot.table, group)) continue;
     const found = await duplicates(session, lake, snapshot, group);
     if (found !== undefined) findings.push(found);
@@ -34,7 +34,7 @@ export async function checkKeys(
   return findings;
 }
 
-/** Whether reading the one file of a group has shown that its keys are unique. */
+/** Whether a group is one file whose rows, as they were read, show that its keys are unique. */
 function isSettled({ key, sort }: TableSchema, group: readonly ReadFile[]): boolean {
   const [one] = group;
   if (one === undefined || group.length > 1 || !one.facts.isSorted) return false;
@@ -42,7 +42,7 @@ function isSettled({ key, sort }: TableSchema, group: readonly ReadFile[]): bool
 }
 
 /** Groups of overlapping files: files of different groups share no key. */
-function meetingGroups(table: TableSchema, files: readonly ReadFile[]): ReadFile[][] {
+function overlappingGroups(table: TableSchema, files: readonly ReadFile[]): ReadFile[][] {
   const columns = table.stats.filter((name) => table.key.includes(name));
   let groups: ReadFile[][] = [];
   for (const file of files) {

@@ -58,7 +58,7 @@ export async function copyLake(from: Lake, to: Lake, options: CopyOptions = {}):
   if (from.location === to.location)
     throw new UsageError(`${from.location} cannot be copied to itself`, { hint: "name another destination" });
   await expectOwn(to);
-  // The ledger says what the other tables have: its version is the oldest, and becomes visible last.
+  // The ledger says what the other tables have. So its version is read first, and becomes visible last.
   const ledgerFirst = [REQUESTS, RUNS, ...TABLES.filter((table) => table !== REQUESTS && table !== RUNS)];
   const plans: TablePlan[] = [];
   for (const table of ledgerFirst) {

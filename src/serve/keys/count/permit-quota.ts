@@ -8,7 +8,7 @@ import { nextBook, type OwnKey } from "./next-book.js";
 import type { PermitBook } from "./permit-book.js";
 import { PermitUses } from "./permit-uses.js";
 
-/** Time between two looks at the book of a process that has permits. */
+/** How often a process that has permits reads the book, in milliseconds. */
 const LOOK_MS = 2000;
 /** The same while others need permits that it has, and for some time after that. */
 const CONTENDED_LOOK_MS = 500;
@@ -126,7 +126,7 @@ export class PermitQuota implements RequestQuota {
     return Math.max(1, Math.ceil(key.isShared ? Math.min(ownMs, LOOK_MS) : ownMs));
   }
 
-  /** Waits for a change, but not long, and not for one that is in trouble already. */
+  /** Waits for a change of the book, for a limited time; not at all where the change in flight already takes longer. */
   async #patiently(change: Promise<void>): Promise<void> {
     const waitedMs = ticksOf(this.#clock) - (this.#running?.since ?? Number.POSITIVE_INFINITY);
     if (waitedMs > PATIENCE_MS) return;
