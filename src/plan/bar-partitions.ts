@@ -1,7 +1,7 @@
 import { type CalendarSpan, type CalendarUnit, calendarSpans } from "../market/calendar-spans.js";
 import { REGIONS, type Region } from "../market/regions.js";
 import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wire/bar-segment.js";
-import { type CutBars, cutBars, type PlacedSegment } from "./absence/cut-bars.js";
+import { type CutBars, cutBars, type PlacedSegment } from "./cut-bars.js";
 import { type MergedSegments, mergeRepeats } from "./merge-repeats.js";
 
 /** Bars of one partition, in the order of its file. */

@@ -24,8 +24,8 @@ import { lastResponses } from "../ledger/ledger.js";
 import { type PendingResponse, withFailed } from "../run/request/request-records.js";
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
-import { leaseInTurn } from "./ask-beside-others.js";
 import { isInstrumentOf, noteRepeats, receivedMembers, receivedRecords } from "./received-lists.js";
+import { leaseInTurn } from "./shared-asking.js";
 
 /**
  * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each

@@ -4,7 +4,7 @@ import { BARS_1D } from "../../../schema/bars.js";
 import { explainLeftovers } from "../../run/leftovers.js";
 import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
-import { SharedAsking } from "../ask-beside-others.js";
+import { SharedAsking } from "../shared-asking.js";
 import { AskingBars } from "./asking-bars.js";
 import type { BarsDemand } from "./bars-demand.js";
 

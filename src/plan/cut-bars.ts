@@ -1,11 +1,11 @@
-import { isSet } from "../../core/bits.js";
-import { int64At, int64Words } from "../../core/int64-words.js";
-import { lowerBound } from "../../core/lower-bound.js";
-import type { CalendarSpan } from "../../market/calendar-spans.js";
-import type { Region } from "../../market/regions.js";
-import { regionOf } from "../../market/symbol.js";
-import type { BarSegment, DeliveredBars } from "../../wire/bar-segment.js";
-import { type KlineColumns, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
+import { isSet } from "../core/bits.js";
+import { int64At, int64Words } from "../core/int64-words.js";
+import { lowerBound } from "../core/lower-bound.js";
+import type { CalendarSpan } from "../market/calendar-spans.js";
+import type { Region } from "../market/regions.js";
+import { regionOf } from "../market/symbol.js";
+import type { BarSegment, DeliveredBars } from "../wire/bar-segment.js";
+import { type KlineColumns, OPTIONAL_COLUMNS } from "../wire/kline-columns.js";
 
 /** Rows of one step of the search for broken bars: all rules are tested on them before the rows of the next step. */
 const SEARCHED_ROWS = 64;
