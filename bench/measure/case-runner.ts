@@ -5,6 +5,8 @@ import type { Benchmark, Case, Outcome, Size, Workload } from "./benchmark.js";
 /** One run of a case. */
 export interface Run {
   readonly ms: number;
+  /** Processor time of all threads of the case's process, in milliseconds: other programs change it little. */
+  readonly processorMs: number;
   readonly outcome: Outcome;
 }
 
@@ -34,15 +36,16 @@ export type CaseCommand = "run" | "close";
 
 /** Runs a case once, and times its measured part. */
 export async function runCase(one: Case): Promise<Run> {
-  let ms: number | undefined;
+  let times: Pick<Run, "ms" | "processorMs"> | undefined;
   const outcome = await one.run(async (work) => {
-    const start = performance.now();
+    const [start, used] = [performance.now(), process.cpuUsage()];
     const result = await work();
-    ms = performance.now() - start;
+    const { user, system } = process.cpuUsage(used);
+    times = { ms: performance.now() - start, processorMs: (user + system) / 1000 };
     return result;
   });
-  if (ms === undefined) throw new TypeError(`case ${one.name} timed nothing`);
-  return { ms, outcome };
+  if (times === undefined) throw new TypeError(`case ${one.name} timed nothing`);
+  return { ...times, outcome };
 }
 
 export function factsOf({ summary, work, cases }: Workload): WorkloadFacts {

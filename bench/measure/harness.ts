@@ -16,6 +16,8 @@ export interface CaseReport {
   readonly name: string;
   /** Milliseconds of each run, ascending. */
   readonly times: readonly number[];
+  /** Milliseconds of processor time of each run, ascending; without those of other processes that a case starts. */
+  readonly processorTimes: readonly number[];
   /** Rates first, in the order of the workload. */
   readonly figures: readonly Figure[];
 }
@@ -126,11 +128,16 @@ function reports({ names, work, baselines }: WorkloadFacts, runs: readonly Run[]
   });
   return names.map((name, index) => ({
     name,
-    times: (runs[index] ?? []).map((run) => run.ms).sort((a, b) => a - b),
+    times: ascending((runs[index] ?? []).map((run) => run.ms)),
+    processorTimes: ascending((runs[index] ?? []).map((run) => run.processorMs)),
     figures: [...(values[index] ?? [])].map(([unit, value]) => ({
       unit,
       value,
       ratio: value / (values[baselines[index] as number]?.get(unit) ?? Number.NaN),
     })),
   }));
+}
+
+function ascending(times: readonly number[]): number[] {
+  return times.toSorted((a, b) => a - b);
 }

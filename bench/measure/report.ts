@@ -5,11 +5,12 @@ import { median } from "./median.js";
 /** A benchmark's figures as a table for people; `ratio` is the speed relative to the baseline's. */
 export function reportTable({ name, summary, cases }: BenchmarkReport): string {
   const units = [...new Set(cases.flatMap((one) => one.figures.map((figure) => figure.unit)))];
-  const head = ["case", "ms", "fastest to slowest", ...units, "ratio"];
+  const head = ["case", "ms", "fastest to slowest", "least processor ms", ...units, "ratio"];
   const rows = cases.map((one) => [
     one.name,
     count(median(one.times)),
     `${count(one.times[0] ?? Number.NaN)} to ${count(one.times.at(-1) ?? Number.NaN)}`,
+    count(one.processorTimes[0] ?? Number.NaN),
     ...units.map((unit) => figureText(one, unit)),
     `${one.figures[0]?.ratio.toFixed(2)}`,
   ]);
@@ -27,7 +28,12 @@ export function reportJson({ name, cases }: BenchmarkReport, machine: string): s
       ratio: rounded(ratio),
     })),
   );
-  return JSON.stringify({ name, machine, cases: figures });
+  const times = cases.map((one) => ({
+    case: one.name,
+    ms: one.times.map(rounded),
+    processorMs: one.processorTimes.map(rounded),
+  }));
+  return JSON.stringify({ name, machine, cases: figures, times });
 }
 
 function figureText(one: CaseReport, unit: string): string | undefined {
