@@ -117,6 +117,8 @@ test("no other file states a lot, a tolerance, the threshold of an ex-event or a
   expect(others.length).toBeGreaterThan(40);
   for (const file of others) {
     const code = textOf(file).replaceAll(/--.*|COMMENT ON [^;]*;/g, "");
-    expect(code, file).not.toMatch(/0\.0005|1e-9|WHEN 'CN' THEN 100|volume \* (\w+\.)?lot|Asia\/Shanghai|\\d\{\d\}/);
+    expect(code, file).not.toMatch(
+      /0\.0005|1e-9|WHEN 'CN' THEN 100|volume \* (\w+\.)?lot|Asia\/Shanghai|\\d\{\d\}/,
+    );
   }
 });
