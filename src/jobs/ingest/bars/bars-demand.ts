@@ -151,8 +151,7 @@ function recheckSince(
     // Two of any five days are trading days, except for holidays, which close a region for at most twenty days in a
     // row.
     const start = instantOf(addDays(localDate(end - 1, zone), -20 - Math.ceil(2.5 * lookbackDays)), zone);
-    const days = calendars.get(region)?.daysIn({ start, end }, now) ?? [];
-    return days.at(-lookbackDays)?.start ?? start;
+    return calendars.get(region)?.daysIn({ start, end }, now).starts.at(-lookbackDays) ?? start;
   };
   return { CN: sinceOf("CN"), HK: sinceOf("HK"), US: sinceOf("US") };
 }
