@@ -1,4 +1,4 @@
-import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import { DAY_MS, dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { REGIONS, type Region } from "./regions.js";
 import { instantOf, instantOfDay, localDate } from "./zone.js";
 
@@ -88,8 +88,18 @@ export function dayRange(region: Region, date: TradingDate): TimeRange {
 
 /** As {@link dayRange}, for a number of days since 1970-01-01. */
 export function rangeOfDay(region: Region, day: number): TimeRange {
-  const { zone } = REGIONS[region];
-  return { start: instantOfDay(day, zone), end: instantOfDay(day + 1, zone) };
+  return { start: midnightOf(region, day), end: midnightOf(region, day + 1) };
+}
+
+/**
+ * Local midnight of a day (in days since 1970-01-01), in epoch milliseconds. To look a zone up takes some 100 times as
+ * long as to subtract, so it is only done where clocks change.
+ */
+export function midnightOf(region: Region, day: number): number {
+  const { zone, steady } = REGIONS[region];
+  return steady !== undefined && day >= steady.sinceDay
+    ? day * DAY_MS - steady.offsetMs
+    : instantOfDay(day, zone);
 }
 
 /** When the regular session of a day (in days since 1970-01-01) begins, in epoch milliseconds. */

@@ -1,7 +1,7 @@
 import { lowerBound } from "../core/lower-bound.js";
 import { epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { REGIONS, type Region } from "./regions.js";
-import { isWeekdayOf, rangeOfDay, sessionOpen } from "./sessions.js";
+import { isWeekdayOf, midnightOf, rangeOfDay, sessionOpen } from "./sessions.js";
 import { daysBetween, daysOverlapped, NO_DAYS, type TradingDays } from "./trading-days.js";
 import { localDay } from "./zone.js";
 
@@ -77,12 +77,11 @@ export class TradingCalendar {
     const open = Int32Array.from({ length: to - from }, (_, i) => from + i).filter((day) =>
       this.#isOpen(day),
     );
-    const ranges = Array.from(open, (day) => rangeOfDay(this.region, day));
     const days = {
       length: open.length,
       epochDays: open,
-      starts: Float64Array.from(ranges, ({ start }) => start),
-      ends: Float64Array.from(ranges, (range) => range.end),
+      starts: Float64Array.from(open, (day) => midnightOf(this.region, day)),
+      ends: Float64Array.from(open, (day) => midnightOf(this.region, day + 1)),
     };
     this.#table = { from, to, days };
     return days;

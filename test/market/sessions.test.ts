@@ -8,6 +8,7 @@ import {
   dayRange,
   finalEnd,
   isWeekday,
+  midnightOf,
   openMinute,
   SESSION_HOURS,
 } from "../../src/market/sessions.js";
@@ -72,6 +73,11 @@ describe("what is final", () => {
 });
 
 describe("a day", () => {
+  test.each<Region>(["CN", "HK", "US"])("midnight in %s is that of the zone, on any day", (region) => {
+    for (let day = epochDay(parseTradingDate("1985-01-01")); day < 26_000; day += 3)
+      expect(midnightOf(region, day)).toBe(instantOf(dateOfEpochDay(day), REGIONS[region].zone));
+  });
+
   test("a day's range is 23, 24 or 25 hours long and meets the next day's", () => {
     fc.assert(
       fc.property(anyRegion, fc.integer({ min: 3652, max: 21_914 }), (region, day) => {
