@@ -1,19 +1,30 @@
+import { epochDay, parseTradingDate, type TradingDate } from "../core/time.js";
+
 /** A market whose exchanges share a zone, sessions and a unit of volume. */
 export type Region = "CN" | "HK" | "US";
+
+/** An offset from UTC that no longer changes. */
+export interface SteadyOffset {
+  readonly since: TradingDate;
+  /** Days from 1970-01-01 to {@link since}. */
+  readonly sinceDay: number;
+  readonly offsetMs: number;
+}
 
 /** What every instrument of a region has in common. */
 export interface RegionFacts {
   readonly region: Region;
   /** IANA zone in which the region's trading dates and session times are read. */
   readonly zone: string;
-  /** The zone's constant offset from UTC since a date; undefined where clocks still change. */
-  readonly steady: { readonly since: string; readonly offsetMs: number } | undefined;
+  /** The zone's constant offset from UTC since midnight of a date; undefined where clocks still change. */
+  readonly steady: SteadyOffset | undefined;
   /** Shares that one unit of a service's `volume` stands for: CN counts in lots of 100, HK and US in shares. */
   readonly lot: number;
 }
 
 /** Mainland China and Hong Kong have not changed their clocks since 1992. */
-const EIGHT_HOURS = { since: "1992-01-01", offsetMs: 28_800_000 };
+const STEADY_SINCE = parseTradingDate("1992-01-01");
+const EIGHT_HOURS = { since: STEADY_SINCE, sinceDay: epochDay(STEADY_SINCE), offsetMs: 28_800_000 };
 
 export const REGIONS: Readonly<Record<Region, RegionFacts>> = {
   CN: { region: "CN", zone: "Asia/Shanghai", steady: EIGHT_HOURS, lot: 100 },

@@ -1,6 +1,6 @@
-import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import { DAY_MS, dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
 import { REGIONS, type Region } from "./regions.js";
-import { instantOf, localDate } from "./zone.js";
+import { instantOf, instantOfDay, localDate } from "./zone.js";
 
 /** Regular trading hours of a region. */
 export interface SessionHours {
@@ -81,25 +81,28 @@ function isSettled(region: Region, date: TradingDate, now: number): boolean {
   return instantOf(date, zone, closeMinute(region) + SESSION_HOURS[region].settleMinutes) <= now;
 }
 
-/**
- * Weekdays of a region, midnight to midnight, that a range overlaps and whose session has begun by `now`; ascending.
- * These are the days that a window over the range can have minute bars of.
- */
-export function sessionDates(region: Region, range: TimeRange, now: number): TradingDate[] {
-  const { zone } = REGIONS[region];
-  const dates: TradingDate[] = [];
-  if (range.end <= range.start) return dates;
-  const today = localDate(now, zone);
-  const last = localDate(Math.min(range.end - 1, now), zone);
-  for (let date = localDate(range.start, zone); date <= last; date = addDays(date, 1)) {
-    const hasBegun = date < today || instantOf(date, zone, openMinute(region)) <= now;
-    if (isWeekday(date) && hasBegun) dates.push(date);
-  }
-  return dates;
-}
-
 /** A date of a region, local midnight to local midnight, as a range of instants. */
 export function dayRange(region: Region, date: TradingDate): TimeRange {
-  const { zone } = REGIONS[region];
-  return { start: instantOf(date, zone), end: instantOf(addDays(date, 1), zone) };
+  return rangeOfDay(region, epochDay(date));
+}
+
+/** As {@link dayRange}, for a number of days since 1970-01-01. */
+export function rangeOfDay(region: Region, day: number): TimeRange {
+  return { start: midnightOf(region, day), end: midnightOf(region, day + 1) };
+}
+
+/**
+ * Local midnight of a day (in days since 1970-01-01), in epoch milliseconds. To look a zone up takes some 100 times as
+ * long as to subtract, so it is only done where clocks change.
+ */
+export function midnightOf(region: Region, day: number): number {
+  const { zone, steady } = REGIONS[region];
+  return steady !== undefined && day >= steady.sinceDay
+    ? day * DAY_MS - steady.offsetMs
+    : instantOfDay(day, zone);
+}
+
+/** When the regular session of a day (in days since 1970-01-01) begins, in epoch milliseconds. */
+export function sessionOpen(region: Region, day: number): number {
+  return instantOfDay(day, REGIONS[region].zone, openMinute(region));
 }

@@ -1,64 +1,97 @@
 import { lowerBound } from "../core/lower-bound.js";
-import { dateOfEpochDay, epochDay, type TimeRange, type TradingDate } from "../core/time.js";
-import type { Region } from "./regions.js";
-import { dayRange, isWeekday, isWeekdayOf, sessionDates } from "./sessions.js";
+import { epochDay, type TimeRange, type TradingDate } from "../core/time.js";
+import { REGIONS, type Region } from "./regions.js";
+import { isWeekdayOf, midnightOf, rangeOfDay, sessionOpen } from "./sessions.js";
+import { daysBetween, daysOverlapped, NO_DAYS, type TradingDays } from "./trading-days.js";
+import { localDay } from "./zone.js";
 
 /** Weekdays of the longest holiday: eight in China. */
 export const LONGEST_HOLIDAY = 8;
+
+/** Days that the table of a calendar grows by at least, so that few requests make it grow. */
+const TABLE_STEP = 1024;
 
 /**
  * The days on which a region traded, as far as they are known; outside of these every weekday counts as a trading day.
  */
 export class TradingCalendar {
   readonly region: Region;
-  readonly #days: ReadonlySet<TradingDate>;
-  /** Weekdays between known days on which the region was closed. */
-  readonly #closed = new Set<TradingDate>();
+  /** Known trading days, and weekdays between them on which the region was closed; days since 1970-01-01. */
+  readonly #days: ReadonlySet<number>;
+  readonly #closed = new Set<number>();
+  /** The trading days from one day (inclusive) to another (exclusive), as far as they were asked for. */
+  #table: { readonly from: number; readonly to: number; readonly days: TradingDays } | undefined;
 
   /**
    * @param known trading days, ascending. @default none is known
-   * @param isKnownClosed whether the region was closed on an unknown weekday between two of them: a trading day would be
-   *   known.
+   * @param isKnownClosed whether the region was closed on an unknown weekday between two of them, given as the range of
+   *   the day: a trading day would be known.
    *   @default all were closed
    */
   constructor(
     region: Region,
     known: readonly TradingDate[] = [],
-    isKnownClosed: (date: TradingDate) => boolean = () => true,
+    isKnownClosed: (day: TimeRange) => boolean = () => true,
   ) {
     this.region = region;
-    this.#days = new Set(known);
-    for (const [index, date] of known.entries()) {
-      for (const one of weekdaysBetween(known[index - 1] ?? date, date))
-        if (isKnownClosed(one)) this.#closed.add(one);
+    const days = known.map(epochDay);
+    this.#days = new Set(days);
+    for (const [index, day] of days.entries()) {
+      for (const one of weekdaysBetween(days[index - 1] ?? day, day))
+        if (isKnownClosed(rangeOfDay(region, one))) this.#closed.add(one);
     }
   }
 
   /** Whether the region trades on a date, as far as is known. */
   isOpen(date: TradingDate): boolean {
-    return this.#days.has(date) || (isWeekday(date) && !this.#closed.has(date));
+    return this.#isOpen(epochDay(date));
   }
 
   /** Whether no session is known between two dates, and as many weekdays as a holiday can have, at most. */
   areNeighbours(before: TradingDate, date: TradingDate): boolean {
-    const between = weekdaysBetween(before, date);
+    const between = weekdaysBetween(epochDay(before), epochDay(date));
     return between.length <= LONGEST_HOLIDAY && !between.some((one) => this.#days.has(one));
   }
 
-  /** Trading days that a range overlaps and whose session has begun by `now`, with their midnights; ascending. */
-  daysIn(range: TimeRange, now: number): TradingDay[] {
-    return sessionDates(this.region, range, now)
-      .filter((date) => this.isOpen(date))
-      .map((date) => ({ date, ...dayRange(this.region, date) }));
+  /** Trading days that a range overlaps and whose session has begun by `now`; ascending. */
+  daysIn(range: TimeRange, now: number): TradingDays {
+    if (range.end <= range.start) return NO_DAYS;
+    const { zone } = REGIONS[this.region];
+    const until = Math.min(range.end - 1, now);
+    const days = this.#daysFrom(localDay(range.start, zone), localDay(until, zone) + 1);
+    const { first, end } = daysOverlapped(days, { start: range.start, end: until + 1 });
+    const begun = lowerBound(first, end, (i) => sessionOpen(this.region, days.epochDays[i] as number) > now);
+    return daysBetween(days, first, begun);
+  }
+
+  #isOpen(day: number): boolean {
+    return this.#days.has(day) || (isWeekdayOf(day) && !this.#closed.has(day));
+  }
+
+  /** The table, with at least the days from one (inclusive) to another (exclusive). */
+  #daysFrom(first: number, end: number): TradingDays {
+    const known = this.#table;
+    if (known !== undefined && (end <= first || (first >= known.from && end <= known.to))) return known.days;
+    const from = TABLE_STEP * Math.floor(Math.min(first, known?.from ?? first) / TABLE_STEP);
+    const to = TABLE_STEP * Math.ceil(Math.max(first, end, known?.to ?? end) / TABLE_STEP);
+    const open = Int32Array.from({ length: to - from }, (_, i) => from + i).filter((day) =>
+      this.#isOpen(day),
+    );
+    const days = {
+      length: open.length,
+      epochDays: open,
+      starts: Float64Array.from(open, (day) => midnightOf(this.region, day)),
+      ends: Float64Array.from(open, (day) => midnightOf(this.region, day + 1)),
+    };
+    this.#table = { from, to, days };
+    return days;
   }
 }
 
-/** Weekdays after one date and before another. */
-function weekdaysBetween(first: TradingDate, last: TradingDate): TradingDate[] {
-  const found: TradingDate[] = [];
-  for (let day = epochDay(first) + 1; day < epochDay(last); day++) {
-    if (isWeekdayOf(day)) found.push(dateOfEpochDay(day));
-  }
+/** Weekdays after one day and before another, in days since 1970-01-01. */
+function weekdaysBetween(first: number, last: number): number[] {
+  const found: number[] = [];
+  for (let day = first + 1; day < last; day++) if (isWeekdayOf(day)) found.push(day);
   return found;
 }
 
@@ -78,23 +111,8 @@ export function unknownSpans(known: readonly TradingDate[]): UnknownSpan[] {
   const spans: UnknownSpan[] = [{ after: undefined, before: known[0] }];
   for (const [index, after] of known.entries()) {
     const before = known[index + 1];
-    if (before === undefined || weekdaysBetween(after, before).length > LONGEST_HOLIDAY)
+    if (before === undefined || weekdaysBetween(epochDay(after), epochDay(before)).length > LONGEST_HOLIDAY)
       spans.push({ after, before });
   }
   return spans;
-}
-
-/** A trading day, local midnight to local midnight. */
-export interface TradingDay extends TimeRange {
-  readonly date: TradingDate;
-}
-
-/** Positions of the days that a range overlaps: `first` inclusive, `end` exclusive. */
-export function daysOverlapped(
-  days: readonly TradingDay[],
-  range: TimeRange,
-): { readonly first: number; readonly end: number } {
-  const first = lowerBound(0, days.length, (i) => (days[i] as TradingDay).end > range.start);
-  const end = lowerBound(0, days.length, (i) => (days[i] as TradingDay).start >= range.end);
-  return { first, end: Math.max(first, end) };
 }

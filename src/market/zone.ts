@@ -3,7 +3,12 @@ import { offsetMs } from "./zone-offset.js";
 
 /** The calendar date that a clock in `zone` shows at an instant (epoch milliseconds). */
 export function localDate(ms: number, zone: string): TradingDate {
-  return dateOfEpochDay(Math.floor((ms + offsetMs(zone, ms)) / DAY_MS));
+  return dateOfEpochDay(localDay(ms, zone));
+}
+
+/** As {@link localDate}, in days since 1970-01-01. */
+export function localDay(ms: number, zone: string): number {
+  return Math.floor((ms + offsetMs(zone, ms)) / DAY_MS);
 }
 
 /**
@@ -12,7 +17,12 @@ export function localDate(ms: number, zone: string): TradingDate {
  * A time that a change of clocks skips is read as if the clocks had not changed yet: 02:30 becomes 03:30.
  */
 export function instantOf(date: TradingDate, zone: string, minuteOfDay = 0): number {
-  const wall = epochDay(date) * DAY_MS + minuteOfDay * MINUTE_MS;
+  return instantOfDay(epochDay(date), zone, minuteOfDay);
+}
+
+/** As {@link instantOf}, for a number of days since 1970-01-01. */
+export function instantOfDay(day: number, zone: string, minuteOfDay = 0): number {
+  const wall = day * DAY_MS + minuteOfDay * MINUTE_MS;
   const guess = wall - offsetMs(zone, wall);
   const instant = wall - offsetMs(zone, guess);
   const skipped = offsetMs(zone, instant) !== offsetMs(zone, guess);

@@ -1,5 +1,6 @@
 import { subtractRanges, type TimeRange, type TradingDate } from "../core/time.js";
-import { daysOverlapped, type TradingCalendar, type TradingDay } from "../market/trading-calendar.js";
+import type { TradingCalendar } from "../market/trading-calendar.js";
+import { dateAt, daysOverlapped } from "../market/trading-days.js";
 
 /** Trading days that were never requested, of symbols that were requested for other days. */
 export interface CoverageGap {
@@ -68,8 +69,8 @@ export function measureCoverage(facts: CoverageFacts): Coverage {
   const gaps = [...groups.values()].map(({ first, end, begin, symbols }): CoverageGap => {
     const inside = end === days.length ? "end" : "middle";
     return {
-      first: (days[first] as TradingDay).date,
-      last: (days[end - 1] as TradingDay).date,
+      first: dateAt(days, first) as TradingDate,
+      last: dateAt(days, end - 1) as TradingDate,
       days: end - first,
       symbols: symbols.length,
       examples: symbols.slice(0, EXAMPLES),
@@ -78,8 +79,8 @@ export function measureCoverage(facts: CoverageFacts): Coverage {
   });
   return {
     symbols: facts.symbols.length,
-    first: days[0]?.date,
-    last: days.at(-1)?.date,
+    first: dateAt(days, 0),
+    last: dateAt(days, -1),
     expected,
     answered: expected - missing,
     gaps: gaps.sort((a, b) => b.days * b.symbols - a.days * a.symbols),

@@ -3,7 +3,8 @@ import { subtractRanges, type TimeRange } from "../core/time.js";
 import type { LandedPeriod } from "../market/period.js";
 import type { Region } from "../market/regions.js";
 import { SESSION_HOURS } from "../market/sessions.js";
-import { daysOverlapped, type TradingCalendar, type TradingDay } from "../market/trading-calendar.js";
+import type { TradingCalendar } from "../market/trading-calendar.js";
+import { daysOverlapped, type TradingDays } from "../market/trading-days.js";
 import { LIMITS } from "../wire/endpoints.js";
 
 /** One request for K-lines: symbols of one region, one window. */
@@ -51,7 +52,7 @@ export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
 const FILLINGS = ["spared", "all", "none"] as const;
 type Filling = (typeof FILLINGS)[number];
 
-function unitsOf(demand: KlineDemand, days: readonly TradingDay[], filling: Filling): RequestUnit[] {
+function unitsOf(demand: KlineDemand, days: TradingDays, filling: Filling): RequestUnit[] {
   const { calendar } = demand;
   const length = daysPerWindow(demand);
   const size = demand.symbolsPerRequest ?? LIMITS.symbolsPerRequest;
@@ -108,9 +109,9 @@ interface Wanting {
   readonly askedUntil: number;
 }
 
-function waitingByFirstDay(demand: KlineDemand, days: readonly TradingDay[]): Wanting[][] {
+function waitingByFirstDay(demand: KlineDemand, days: TradingDays): Wanting[][] {
   const { symbols, range, covered, listedAt } = demand;
-  const waiting = days.map((): Wanting[] => []);
+  const waiting = Array.from({ length: days.length }, (): Wanting[] => []);
   const sorted = [...new Set(symbols)].sort(compareText);
   for (const symbol of sorted) {
     const start = Math.max(range.start, listedAt?.get(symbol) ?? range.start);
@@ -139,7 +140,7 @@ function queue(waiting: readonly Wanting[][], wanting: Wanting): void {
 function takeFillers(
   waiting: Wanting[][],
   window: {
-    readonly days: readonly TradingDay[];
+    readonly days: TradingDays;
     readonly first: number;
     readonly end: number;
     readonly length: number;
@@ -177,8 +178,8 @@ function windowsNeeded({ lacks }: Wanting, length: number): number {
 }
 
 /** What a symbol still lacks once everything before a day was requested. */
-function without({ symbol, lacks }: Wanting, days: readonly TradingDay[], end: number): Wanting {
-  const start = days[end]?.start ?? Number.POSITIVE_INFINITY;
+function without({ symbol, lacks }: Wanting, days: TradingDays, end: number): Wanting {
+  const start = days.starts[end] ?? Number.POSITIVE_INFINITY;
   const left = lacks.filter((lack) => lack.endDay > end);
   return {
     symbol,
@@ -191,13 +192,8 @@ function without({ symbol, lacks }: Wanting, days: readonly TradingDay[], end: n
  * The request for what its symbols lack before the day `end`; it begins and ends with time that at least one of them
  * lacks.
  */
-function unitOf(
-  region: Region,
-  members: readonly Wanting[],
-  days: readonly TradingDay[],
-  end: number,
-): RequestUnit {
-  const limit = days[end]?.start ?? Number.POSITIVE_INFINITY;
+function unitOf(region: Region, members: readonly Wanting[], days: TradingDays, end: number): RequestUnit {
+  const limit = days.starts[end] ?? Number.POSITIVE_INFINITY;
   const lacks = members.flatMap((member) => member.lacks.filter((lack) => lack.firstDay < end));
   const window = {
     start: Math.min(...lacks.map((lack) => lack.start)),

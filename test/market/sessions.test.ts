@@ -8,9 +8,9 @@ import {
   dayRange,
   finalEnd,
   isWeekday,
+  midnightOf,
   openMinute,
   SESSION_HOURS,
-  sessionDates,
 } from "../../src/market/sessions.js";
 import { instantOf, localDate } from "../../src/market/zone.js";
 
@@ -72,35 +72,10 @@ describe("what is final", () => {
   });
 });
 
-describe("session dates", () => {
-  test("today counts once its session has begun", () => {
-    const range = { start: at("2024-03-06T16:00:00Z"), end: at("2024-03-12T16:00:00Z") };
-    expect(sessionDates("CN", range, at("2024-03-11T01:29:00Z"))).toEqual(["2024-03-07", "2024-03-08"]);
-    expect(sessionDates("CN", range, at("2024-03-11T01:30:00Z"))).toEqual([
-      "2024-03-07",
-      "2024-03-08",
-      "2024-03-11",
-    ]);
-  });
-
-  test("they are the weekdays whose local day overlaps the range (the slow way: day by day)", () => {
-    fc.assert(
-      fc.property(
-        anyRegion,
-        anyInstant,
-        fc.integer({ min: -DAY_MS, max: 20 * DAY_MS }),
-        (region, start, size) => {
-          const range = { start, end: start + size };
-          const first = Math.floor(start / DAY_MS) - 2;
-          const days = Array.from({ length: 26 }, (_, k) => dateOfEpochDay(first + k));
-          const overlapping = days.filter((date) => {
-            const day = dayRange(region, date);
-            return size > 0 && isWeekday(date) && day.start < range.end && day.end > range.start;
-          });
-          expect(sessionDates(region, range, Number.MAX_SAFE_INTEGER / 4)).toEqual(overlapping);
-        },
-      ),
-    );
+describe("a day", () => {
+  test.each<Region>(["CN", "HK", "US"])("midnight in %s is that of the zone, on any day", (region) => {
+    for (let day = epochDay(parseTradingDate("1985-01-01")); day < 26_000; day += 3)
+      expect(midnightOf(region, day)).toBe(instantOf(dateOfEpochDay(day), REGIONS[region].zone));
   });
 
   test("a day's range is 23, 24 or 25 hours long and meets the next day's", () => {

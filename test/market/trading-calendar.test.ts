@@ -1,6 +1,11 @@
-import { expect, test } from "vitest";
-import type { TradingDate } from "../../src/core/time.js";
-import { unknownSpans } from "../../src/market/trading-calendar.js";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { DAY_MS, dateOfEpochDay, type TimeRange, type TradingDate } from "../../src/core/time.js";
+import { REGIONS, type Region } from "../../src/market/regions.js";
+import { dayRange, openMinute } from "../../src/market/sessions.js";
+import { TradingCalendar, unknownSpans } from "../../src/market/trading-calendar.js";
+import { dateAt, dayAt, type TradingDays } from "../../src/market/trading-days.js";
+import { instantOf } from "../../src/market/zone.js";
 
 const spansOf = (...known: string[]) => unknownSpans(known as TradingDate[]);
 
@@ -21,4 +26,81 @@ test("a gap of nine weekdays is unknown", () => {
     { after: "2024-02-08", before: "2024-02-22" },
     { after: "2024-02-23", before: undefined },
   ]);
+});
+
+const at = (text: string): number => Date.parse(text);
+const datesOf = (days: TradingDays) => Array.from({ length: days.length }, (_, index) => dateAt(days, index));
+
+describe("the days of a range", () => {
+  test("today counts once its session has begun", () => {
+    const range = { start: at("2024-03-06T16:00:00Z"), end: at("2024-03-12T16:00:00Z") };
+    const until = (now: string) => datesOf(new TradingCalendar("CN").daysIn(range, at(now)));
+    expect(until("2024-03-11T01:29:00Z")).toEqual(["2024-03-07", "2024-03-08"]);
+    expect(until("2024-03-11T01:30:00Z")).toEqual(["2024-03-07", "2024-03-08", "2024-03-11"]);
+  });
+
+  test("a day of an empty range, or after now, is none; a Saturday that is known is one", () => {
+    const calendar = new TradingCalendar("CN", ["2024-02-02", "2024-02-04", "2024-02-06"] as TradingDate[]);
+    const range = { start: at("2024-02-01T16:00:00Z"), end: at("2024-02-07T16:00:00Z") };
+    const known = ["2024-02-02", "2024-02-04", "2024-02-06", "2024-02-07"];
+    expect(datesOf(calendar.daysIn(range, range.end))).toEqual(known);
+    expect(datesOf(calendar.daysIn(range, range.start - 1))).toEqual([]);
+    expect(datesOf(calendar.daysIn({ ...range, end: range.start }, range.end))).toEqual([]);
+  });
+
+  test("they are the open days whose local day overlaps it and whose session has begun (the slow way: day by day)", () => {
+    const anyRegion = fc.constantFrom<Region>("CN", "HK", "US");
+    const anyStart = fc.integer({ min: Date.UTC(1999, 0, 1), max: Date.UTC(2030, 0, 1) });
+    const anySize = fc.integer({ min: -DAY_MS, max: 20 * DAY_MS });
+    // One calendar is asked for several ranges, before and after each other: its table grows.
+    const anyRanges = fc.array(
+      fc.tuple(anyStart, anySize, fc.integer({ min: -3 * DAY_MS, max: 21 * DAY_MS })),
+      {
+        minLength: 1,
+        maxLength: 4,
+      },
+    );
+    const anyKnown = fc.uniqueArray(fc.integer({ min: 12_000, max: 12_400 }), { maxLength: 200 });
+    fc.assert(
+      fc.property(anyRegion, anyRanges, anyKnown, (region, ranges, known) => {
+        const dates = known.toSorted((a, b) => a - b).map(dateOfEpochDay);
+        const calendar = new TradingCalendar(region, dates);
+        for (const [start, size, past] of ranges) {
+          const [range, now] = [{ start, end: start + size }, start + past];
+          const found = calendar.daysIn(range, now);
+          expect(datesOf(found)).toEqual(openDates(calendar, range, now));
+          for (const [index, date] of datesOf(found).entries())
+            expect(dayAt(found, index)).toEqual(dayRange(region, date as TradingDate));
+        }
+      }),
+    );
+  });
+
+  function openDates(calendar: TradingCalendar, range: TimeRange, now: number): TradingDate[] {
+    const { region } = calendar;
+    const first = Math.floor(range.start / DAY_MS) - 2;
+    return Array.from({ length: 26 }, (_, k) => dateOfEpochDay(first + k)).filter((date) => {
+      const day = dayRange(region, date);
+      const hasBegun = instantOf(date, REGIONS[region].zone, openMinute(region)) <= now;
+      return (
+        range.end > range.start &&
+        calendar.isOpen(date) &&
+        day.start < range.end &&
+        day.end > range.start &&
+        hasBegun
+      );
+    });
+  }
+});
+
+test("a weekday between known days is closed only if a trading day would be known", () => {
+  const known = ["2024-03-04", "2024-03-08"] as TradingDate[];
+  const asked: TimeRange[] = [];
+  const calendar = new TradingCalendar("US", known, (day) => {
+    asked.push(day);
+    return day.start < at("2024-03-06T12:00:00Z");
+  });
+  const week = ["2024-03-04", "2024-03-05", "2024-03-06", "2024-03-07", "2024-03-08"] as TradingDate[];
+  expect(asked).toEqual(week.slice(1, 4).map((date) => dayRange("US", date)));
+  expect(week.filter((date) => calendar.isOpen(date))).toEqual(["2024-03-04", "2024-03-07", "2024-03-08"]);
 });

@@ -9,7 +9,8 @@ import {
   type TimeRange,
 } from "../../src/core/time.js";
 import { isWeekday, SESSION_HOURS } from "../../src/market/sessions.js";
-import { TradingCalendar, type TradingDay } from "../../src/market/trading-calendar.js";
+import { TradingCalendar } from "../../src/market/trading-calendar.js";
+import { dayAt } from "../../src/market/trading-days.js";
 import { daysPerWindow, expectedBars, inBatches, planRequestUnits } from "../../src/plan/request-units.js";
 import { cases } from "../sweep.js";
 
@@ -144,8 +145,8 @@ test("whatever is covered: every day that a symbol lacks is asked for, and none 
         expect(rest.flatMap((gap) => daysOf(gap))).toEqual([]);
         const needed = windowsOfGaps(gaps, limit);
         expect(asked.length).toBeGreaterThanOrEqual(needed);
-        const dates = asked.flatMap((window) => daysOf(window).map(({ date }) => date));
-        expect(new Set(dates).size).toBe(dates.length);
+        const starts = asked.flatMap((window) => daysOf(window).map(({ start }) => start));
+        expect(new Set(starts).size).toBe(starts.length);
         alone += needed;
       }
       expect(units.length).toBeLessThanOrEqual(alone);
@@ -156,9 +157,10 @@ test("whatever is covered: every day that a symbol lacks is asked for, and none 
   );
 });
 
-const DAYS = WEEKDAYS.daysIn({ start: START, end: END }, NOW);
+const COLUMNS = WEEKDAYS.daysIn({ start: START, end: END }, NOW);
+const DAYS = Array.from({ length: COLUMNS.length }, (_, index) => dayAt(COLUMNS, index));
 
-function daysOf(range: TimeRange): TradingDay[] {
+function daysOf(range: TimeRange): TimeRange[] {
   return DAYS.filter((day) => range.start < day.end && range.end > day.start);
 }
 

@@ -7,6 +7,7 @@ import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { ASKED_AGAIN_SOON, REVISIT_DAYS } from "../../plan/absence/absence.js";
 import { REQUESTS } from "../../schema/requests.js";
+import type { RequestRecord } from "./ledger.js";
 import { type HolesBySymbol, holesOf, type JudgedWindow, withoutHoles } from "./ledger-holes.js";
 import { instantSql, ledgerSql, ledgerVersion } from "./ledger-sql.js";
 
@@ -84,12 +85,32 @@ export function coveredWindows(
   return withoutHoles(covered, holes, ({ dueAt }) => openHoles === "all" || dueAt <= now);
 }
 
-/** The holes in a dataset's requests now. @param known what an earlier read of the ledger gave. */
-export async function holesNow(session: Session, lake: Lake, known: LedgerWindows): Promise<HolesBySymbol> {
-  if ((await ledgerVersion(lake)) === known.version) return known.holes;
+/**
+ * The holes in a dataset's requests now.
+ *
+ * @param known what an earlier read of the ledger gave.
+ * @param leavesNone whether a version of the ledger added records that leave no hole, as far as that is known: with
+ *   such records alone, and no hole before, there is none.
+ */
+export async function holesNow(
+  session: Session,
+  lake: Lake,
+  known: LedgerWindows,
+  leavesNone: (version: number) => boolean,
+): Promise<HolesBySymbol> {
+  const newest = await ledgerVersion(lake);
+  let isSame = newest === known.version || known.holes.size === 0;
+  for (let version = known.version + 1; version <= newest; version++) isSame &&= leavesNone(version);
+  if (isSame) return known.holes;
   await using asked = new TempTable(session, "asked_windows");
   const { hasHoles } = await fillAsked(session, lake, known.dataset, asked);
   return hasHoles ? await holesIn(session, asked) : new Map();
+}
+
+/** Whether a record says that symbols lack bars in its window for a reason that may pass. */
+export function leavesHole({ reason, status, absent }: RequestRecord): boolean {
+  if (reason === undefined) return status === "empty" && absent.length > 0;
+  return (ASKED_AGAIN_SOON as readonly string[]).includes(reason);
 }
 
 /** What is in a table of requested windows. */
@@ -109,7 +130,7 @@ async function fillAsked(
   asked: TempTable,
 ): Promise<AskedFacts> {
   const ledger = await lake.snapshot(REQUESTS);
-  // Ledgers from before reasons were recorded: a response without any bar explained nothing.
+  // As leavesHole says. Ledgers from before reasons were recorded: a response without any bar explained nothing.
   await asked.fill(
     `SELECT symbol, window_start AS s, least(window_end, final_end) AS e, asked_at, status = 'lost' AS is_lost,
        list_contains(absent, symbol) AS is_absent,

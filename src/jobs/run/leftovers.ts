@@ -65,7 +65,8 @@ async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<vo
 async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftovers): Promise<void> {
   const dataset = table.name;
   const { session, lake } = run.context;
-  const holes = await run.exclusive(() => holesNow(session, lake, facts.asked));
+  const leavesNone = (version: number): boolean => run.ledger.leavesNone(version);
+  const holes = await run.exclusive(() => holesNow(session, lake, facts.asked, leavesNone));
   for (const [region, symbols] of demand.symbols) {
     const { start, end } = rangeOf(region, demand, run.context.marketClock.now());
     for (const symbol of symbols) {

@@ -6,7 +6,7 @@ import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.
 import { rangesOverlap } from "../files/overlapping-ranges.js";
 import type { Lake } from "../lake.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
-import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
+import { rowsOf, type StagedColumns, type StagedRows, stagedTable } from "./staged-rows.js";
 
 /** Most updated rows that a report shows. */
 const SAMPLE_ROWS = 5;
@@ -56,7 +56,7 @@ export async function findChanges(
   if (live.length === 0 || !(await rangesOverlap(session, lake, base, live, staged)))
     return { rows: { ...staged, kind: "new" }, inserted: offered, updated: 0, unchanged: 0, sample: [] };
   const { table } = base;
-  const stagedRows = await selectAs(session, columns, staged.from);
+  const stagedRows = selectAs(columns, staged.columns, staged.from);
   const liveRows = await parquetRelation(session, lake.filesOf(base, live), { withFile: true });
   const content = columns.filter((c) => !table.key.includes(c.name) && !table.partition.includes(c.name));
   const differs = content.map((column) =>
@@ -74,7 +74,8 @@ export async function findChanges(
   const updated = Number(counts?.updated);
   const sample =
     updated === 0 ? [] : await sampleOf(session, table, differing.name, liveRows, content, base.columns);
-  const rows = await stagedTable(session, table, differing.name);
+  const compared = new Map(columns.map(({ name, type }) => [name, DUCKDB_TYPE[type]]));
+  const rows = await stagedTable(session, table, differing.name, compared);
   return {
     rows: { ...rows, kind: "differing" },
     inserted,
@@ -84,10 +85,12 @@ export async function findChanges(
   };
 }
 
-/** A SELECT of the given columns from a table expression, cast to their types; a missing column is null. */
-export async function selectAs(session: Session, columns: readonly Column[], from: string): Promise<string> {
-  const described = await session.json<{ column_name: string }>(`DESCRIBE FROM ${from}`);
-  const present = new Set(described.map((row) => row.column_name));
+/**
+ * A SELECT of the given columns from a table expression, cast to their types; a missing column is null.
+ *
+ * @param present the columns of the table expression.
+ */
+export function selectAs(columns: readonly Column[], present: StagedColumns, from: string): string {
   const list = columns.map(
     ({ name, type }) =>
       `CAST(${present.has(name) ? ident(name) : "NULL"} AS ${DUCKDB_TYPE[type]}) AS ${ident(name)}`,

@@ -1,7 +1,7 @@
 import { LakeError } from "../../core/errors.js";
-import type { Session } from "../../db/session/session.js";
 import { type Column, type ColumnType, DUCKDB_TYPE } from "../../schema/column.js";
 import type { Snapshot } from "../log/snapshot.js";
+import type { StagedColumns } from "./staged-rows.js";
 
 /** Column types by the DuckDB type that a delivery's column has. */
 const TYPE_OF: Readonly<Record<string, ColumnType>> = {
@@ -19,20 +19,14 @@ const WIDENS: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = { i
  * The columns of a table after a delivery has landed: those in the log, those that this version declares in addition
  * and, in an open table, those of the delivery. A column that a delivery leaves out stays.
  *
- * @param from the delivered rows, as a table expression.
  * @throws {LakeError} for a column whose type differs from the table's.
  */
-export async function evolvedColumns(
-  session: Session,
-  base: Snapshot,
-  from: string,
-): Promise<readonly Column[]> {
+export function evolvedColumns(base: Snapshot, delivered: StagedColumns): readonly Column[] {
   const { table } = base;
   for (const { name, type } of table.columns) checkType(base, name, type);
   const known = new Set(base.columns.map((column) => column.name));
   const columns = [...base.columns, ...table.columns.filter(({ name }) => !known.has(name))];
-  const described = await session.json<{ column_name: string; column_type: string }>(`DESCRIBE FROM ${from}`);
-  for (const { column_name: name, column_type: sql } of described) {
+  for (const [name, sql] of delivered) {
     const isKnown = columns.some((column) => column.name === name);
     if (!isKnown && table.open !== true) continue;
     const type = TYPE_OF[sql];

@@ -43,9 +43,10 @@ export async function landKlines(
     const staged = partitions.map((partition) =>
       stagedPartition(table, partition, scanOf(partition.segments)),
     );
+    const columns = new Map(table.columns.map(({ name, type }) => [name, DUCKDB_TYPE[type]]));
     const from = `(${staged.map((partition) => `FROM ${partition.from}`).join(" UNION ALL ")})`;
     const bounds = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(endBarsOf)));
-    return await upsert(session, lake, table, { from, bounds, partitions: staged }, options);
+    return await upsert(session, lake, table, { columns, from, bounds, partitions: staged }, options);
   } finally {
     for (const scan of scans) scan.release();
   }

@@ -8,6 +8,7 @@ import type { Lake } from "../lake.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { evolvedColumns } from "./evolve-columns.js";
 import type { Rejects } from "./rejects.js";
+import { stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
 /** Additional columns of staged statements, with names that no field can have. */
@@ -30,10 +31,9 @@ export async function landStatements(
   { rejects, ...options }: LandOptions & { readonly rejects: Rejects },
 ): Promise<LandReport> {
   const base = await lake.snapshot(table);
-  await evolvedColumns(session, base, ident(staged));
-  const described = await session.json<{ column_name: string }>(`DESCRIBE ${ident(staged)}`);
-  const names = described.map((row) => row.column_name);
-  const fields = names.filter(
+  const delivered = await stagedColumns(session, staged);
+  evolvedColumns(base, delivered);
+  const fields = [...delivered.keys()].filter(
     (name) => !["symbol", "period_end", "announce_date", "source", "line"].includes(name),
   );
   await using judged = new TempTable(session, "judged_statements");

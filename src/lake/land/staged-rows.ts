@@ -17,8 +17,12 @@ export interface StagedPartition {
   readonly inOrder: boolean;
 }
 
+/** DuckDB's types of the columns of staged rows, by name. */
+export type StagedColumns = ReadonlyMap<string, string>;
+
 /** Rows that are ready to land. */
 export interface StagedRows {
+  readonly columns: StagedColumns;
   /** All rows as a table expression. */
   readonly from: string;
   /** A subset of the rows with at least the first and the last key for each value of the key's first column. */
@@ -31,8 +35,25 @@ export function rowsOf({ partitions }: StagedRows): number {
   return partitions.reduce((sum, { rows }) => sum + rows, 0);
 }
 
-/** The rows of a temporary table as staged rows; the partitions are ascending. */
-export async function stagedTable(session: Session, table: TableSchema, name: string): Promise<StagedRows> {
+/** The columns of a temporary table. */
+export async function stagedColumns(session: Session, name: string): Promise<StagedColumns> {
+  const described = await session.json<{ column_name: string; column_type: string }>(
+    `DESCRIBE ${ident(name)}`,
+  );
+  return new Map(described.map((row) => [row.column_name, row.column_type]));
+}
+
+/**
+ * The rows of a temporary table as staged rows; the partitions are ascending.
+ *
+ * @param columns the columns of the temporary table.
+ */
+export async function stagedTable(
+  session: Session,
+  table: TableSchema,
+  name: string,
+  columns: StagedColumns,
+): Promise<StagedRows> {
   const keys = table.stats.filter((column) => table.key.includes(column));
   const partition = table.partition.map((column) => `CAST(${ident(column)} AS VARCHAR) AS ${ident(column)}`);
   const ranges = keys.flatMap((column) => [
@@ -57,7 +78,7 @@ export async function stagedTable(session: Session, table: TableSchema, name: st
       inOrder: false,
     };
   });
-  return { from: ident(name), bounds: ident(name), partitions };
+  return { columns, from: ident(name), bounds: ident(name), partitions };
 }
 
 /** SQL of a minimum or maximum in the text form of the log's statistics: the texts sort as the values do. */

@@ -15,7 +15,7 @@ import { schemaActions } from "../log/schema-actions.js";
 import { type DataFile, decodePath, type Snapshot } from "../log/snapshot.js";
 import { findChanges, type RowChange } from "./changes.js";
 import { evolvedColumns } from "./evolve-columns.js";
-import { rowsOf, type StagedRows, stagedTable } from "./staged-rows.js";
+import { rowsOf, type StagedRows, stagedColumns, stagedTable } from "./staged-rows.js";
 import { writeChanges } from "./write-changes.js";
 
 /** What a landing did to a table. */
@@ -76,7 +76,7 @@ export async function upsert(
   options: LandOptions,
 ): Promise<LandReport> {
   const staged =
-    typeof rowsOrTable === "string" ? await stagedTable(session, table, rowsOrTable) : rowsOrTable;
+    typeof rowsOrTable === "string" ? await stagedRows(session, table, rowsOrTable) : rowsOrTable;
   return retried(lake, table, (base) => landOn(session, lake, base, staged, options, overlapsKeys));
 }
 
@@ -94,7 +94,7 @@ export async function upsertDerived(
   options: LandOptions,
 ): Promise<LandReport> {
   return retried(lake, table, async (base) => {
-    const staged = await stagedTable(session, table, await make(base));
+    const staged = await stagedRows(session, table, await make(base));
     return landOn(session, lake, base, staged, options, () => true);
   });
 }
@@ -102,6 +102,11 @@ export async function upsertDerived(
 /** The identities of the responses that have not landed in a table yet. */
 export function unlanded(snapshot: Snapshot, responses: readonly string[]): string[] {
   return responses.filter((response) => !snapshot.txns.has(response));
+}
+
+/** The rows of a temporary table as staged rows. */
+async function stagedRows(session: Session, table: TableSchema, name: string): Promise<StagedRows> {
+  return stagedTable(session, table, name, await stagedColumns(session, name));
 }
 
 /** Lands on the newest version, and repeats that while other writers change what the rows were compared with. */
@@ -145,7 +150,7 @@ async function landOn(
     return { table: table.name, ...nothing, unchanged: offered, version: base.version };
   }
   await using differing = new TempTable(session, "differing_rows");
-  const columns = await evolvedColumns(session, base, staged.from);
+  const columns = evolvedColumns(base, staged.columns);
   const compared = overlappingFiles(base.files.values(), staged);
   await verifyContent(lake, base, compared);
   const { rows, ...counts } = await findChanges(session, lake, base, compared, columns, staged, differing);

@@ -32,7 +32,7 @@ export async function writeChanges(
   const removed: DataFile[] = [];
   const write = async (own: Session, partition: StagedPartition): Promise<void> => {
     const { from, values, inOrder } = partition;
-    const changed = await selectAs(own, next.columns, from);
+    const changed = selectAs(next.columns, changes.columns, from);
     const touched =
       changes.kind === "differing"
         ? await own.json<{ live_file: string }>(

@@ -206,7 +206,7 @@ async function writeDurably(
   const file = await open(path, "w");
   const written = { bytes: 0, crc32: 0 };
   try {
-    for await (const piece of pieces) {
+    for await (const piece of inLargerPieces(pieces)) {
       await file.writeFile(piece);
       written.bytes += piece.length;
       written.crc32 = crc32(piece, written.crc32);
@@ -216,6 +216,30 @@ async function writeDurably(
     await file.close();
   }
   return written;
+}
+
+/** Pieces that are smaller are joined: an Arrow file begins and ends with dozens of a few bytes. */
+const LEAST_PIECE = 65_536;
+
+/** Joins small pieces with those that follow; larger ones are not copied. */
+async function* inLargerPieces(
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  let small: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    const isLarge = piece.length >= LEAST_PIECE;
+    if (bytes > 0 && (isLarge || bytes >= LEAST_PIECE)) {
+      yield Buffer.concat(small);
+      [small, bytes] = [[], 0];
+    }
+    if (isLarge) yield piece;
+    else {
+      small.push(piece);
+      bytes += piece.length;
+    }
+  }
+  if (bytes > 0) yield Buffer.concat(small);
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -1,7 +1,14 @@
 import { DAY_MS, subtractRanges, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
-import { daysOverlapped, type TradingCalendar, type TradingDay } from "../../market/trading-calendar.js";
+import type { TradingCalendar } from "../../market/trading-calendar.js";
+import {
+  dayAt,
+  daysOverlapped,
+  firstDayAfter,
+  NO_DAYS,
+  type TradingDays,
+} from "../../market/trading-days.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
@@ -61,7 +68,7 @@ const MANY_SYMBOLS = 10;
 export function judgeResponse(page: Page, response: DecodedKlines, facts: ResponseFacts): ResponseVerdict {
   const { columns, received, issues, unusable } = response;
   const spans = symbolSpans(columns);
-  const days = facts.calendar?.daysIn(page.window, facts.now) ?? [];
+  const days = facts.calendar?.daysIn(page.window, facts.now) ?? NO_DAYS;
   const expected = { ...facts, region: page.region, days };
   const present = spans.map(({ symbol }) => symbol);
   const hasStrangers = issues.counts.some(({ rule }) => rule === "not_requested" || rule === "bad_symbol");
@@ -89,7 +96,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open, isKnown });
   const listed = (symbol: string): number => {
     const at = facts.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
-    return days.length - days.findIndex((day) => day.end > at);
+    return days.length - firstDayAfter(days, at);
   };
   return {
     ...verdict,
@@ -163,7 +170,7 @@ function quietSessions(
     columns,
     listedAt,
   }: {
-    readonly days: readonly TradingDay[];
+    readonly days: TradingDays;
     readonly columns: DecodedKlines["columns"];
     readonly listedAt: ReadonlyMap<string, number>;
   },
@@ -185,7 +192,7 @@ function quietSessions(
       const counts = { not_yet: 0, no_bar: 0, no_session: 0 };
       const begin = Math.min(...own, end);
       for (let day = first; day < end; day++) {
-        const { end: dayEnd, start } = days[day] as TradingDay;
+        const { end: dayEnd, start } = dayAt(days, day);
         // The day of the bar that was known before the request has a bar, so it does not count.
         if (own.has(day) || dayEnd <= listed || (page.gaps !== undefined && dayEnd > window.end)) continue;
         if (start >= window.end) continue;

@@ -3,7 +3,7 @@ import { MINUTE_MS, subtractRanges, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { openMinute } from "../../market/sessions.js";
-import { daysOverlapped, type TradingDay } from "../../market/trading-calendar.js";
+import { dayAt, daysOverlapped, firstDayAfter, type TradingDays } from "../../market/trading-days.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { SymbolRows } from "./row-cap.js";
 
@@ -26,7 +26,7 @@ export interface ExpectedDays {
   readonly region: Region;
   readonly period: LandedPeriod;
   /** Trading days of the window, ascending. */
-  readonly days: readonly TradingDay[];
+  readonly days: TradingDays;
   /** Ranges in which the region did not trade, as this run has found out. */
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
@@ -58,12 +58,19 @@ export function beginningOf(
   const { symbol, start } = span;
   const oldest = Number(timestamp[start]);
   const listed = expected.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
-  const first = expected.days.find(
-    (day) => day.end > listed && subtractRanges(day, expected.closed).length > 0,
-  );
+  const first = firstOpenDay(expected, listed);
   const limit = first === undefined ? oldest : first.start + firstBarMs(span, timestamp, expected);
   const newest = Number(timestamp[span.end - 1]);
   return { symbol, rows: received, oldest, newest, beginsLate: oldest > limit };
+}
+
+/** The first day that ends after an instant, and on which the region may have traded. */
+function firstOpenDay({ days, closed }: ExpectedDays, instant: number): TimeRange | undefined {
+  for (let index = firstDayAfter(days, instant); index < days.length; index++) {
+    const day = dayAt(days, index);
+    if (subtractRanges(day, closed).length > 0) return day;
+  }
+  return undefined;
 }
 
 /**
@@ -79,27 +86,27 @@ function firstBarMs(
   if (period === "1d") return 12 * 60 * MINUTE_MS;
   const open = openMinute(region) * MINUTE_MS;
   const oldest = Number(timestamp[start]);
-  const today = days[daysOverlapped(days, { start: oldest, end: oldest + 1 }).first];
-  if (today === undefined) return open + MINUTE_MS;
-  const next = lowerBound(start, end, (row) => Number(timestamp[row]) >= today.end);
+  const todayEnd = days.ends[firstDayAfter(days, oldest)];
+  if (todayEnd === undefined) return open + MINUTE_MS;
+  const next = lowerBound(start, end, (row) => Number(timestamp[row]) >= todayEnd);
   if (next === end) return open + MINUTE_MS;
   const at = Number(timestamp[next]);
-  const day = days[daysOverlapped(days, { start: at, end: at + 1 }).first];
-  return day !== undefined && at - day.start <= open ? open : open + MINUTE_MS;
+  const midnight = days.starts[firstDayAfter(days, at)];
+  return midnight !== undefined && at - midnight <= open ? open : open + MINUTE_MS;
 }
 
 /** The trading days on which a symbol has a bar, by index. */
 export function daysWithBars(
   { start, end }: SymbolSpan,
   timestamp: KlineColumns["timestamp"],
-  days: readonly TradingDay[],
+  days: TradingDays,
 ): number[] {
   const found: number[] = [];
   for (let row = start; row < end; ) {
     const at = Number(timestamp[row]);
     const { first, end: after } = daysOverlapped(days, { start: at, end: at + 1 });
     if (first < after) found.push(first);
-    const limit = first < after ? (days[first] as TradingDay).end : (days[first]?.start ?? Infinity);
+    const limit = (first < after ? days.ends[first] : days.starts[first]) ?? Infinity;
     row = lowerBound(row + 1, end, (one) => Number(timestamp[one]) >= limit);
   }
   return found;

@@ -22,6 +22,16 @@ test("what is kept is there, whole and in order, until it is forgotten; an empty
   expect(readdirSync(join(lake.location, "spool"))).toEqual([]);
 });
 
+test("small and large pieces are stored in their order", async () => {
+  const lake = temporaryLake();
+  const store = ResponseSpool.of(lake, "run-1");
+  const sizes = [3, 70_000, 0, 40_000, 30_000, 30_000, 5, 200_000, 1];
+  const parts = sizes.map((size, i) => Buffer.alloc(size, 97 + i));
+  await store.store("000001", { n: 1 }, pieces(...parts.map(String)));
+  expect((await store.read("000001")).body).toEqual(Buffer.concat(parts));
+  await store.close();
+});
+
 test("what an earlier release has left in its own folder is taken over, too", async () => {
   const lake = temporaryLake();
   const store = ResponseSpool.of(lake, "run-1");

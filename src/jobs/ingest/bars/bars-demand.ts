@@ -77,13 +77,13 @@ export async function readPlanFacts(
     recheckSince: lookbackDays ? recheckSince(lookbackDays, calendars, now) : undefined,
     openHoles: demand.allHoles ? "all" : "due",
   });
-  const delistedAt = await readDelistings(context);
+  const { listedAt, delistedAt } = await readLives(context);
   for (const ends of [demand.endsAtDelisting ? delistedAt : undefined, demand.leavingAt])
     for (const [symbol, start] of ends ?? []) {
       const never = { start, end: Number.MAX_SAFE_INTEGER };
       covered.set(symbol, unionRanges([...(covered.get(symbol) ?? []), never]));
     }
-  return { now, asked, calendars, covered, listedAt: await readListings(context), delistedAt };
+  return { now, asked, calendars, covered, listedAt, delistedAt };
 }
 
 /** The requests that a demand needs, ordered by their windows. */
@@ -151,47 +151,36 @@ function recheckSince(
     // Two of any five days are trading days, except for holidays, which close a region for at most twenty days in a
     // row.
     const start = instantOf(addDays(localDate(end - 1, zone), -20 - Math.ceil(2.5 * lookbackDays)), zone);
-    const days = calendars.get(region)?.daysIn({ start, end }, now) ?? [];
-    return days.at(-lookbackDays)?.start ?? start;
+    return calendars.get(region)?.daysIn({ start, end }, now).starts.at(-lookbackDays) ?? start;
   };
   return { CN: sinceOf("CN"), HK: sinceOf("HK"), US: sinceOf("US") };
 }
 
-async function readListings({
-  session,
-  lake,
-}: Pick<RunContext, "session" | "lake">): Promise<Map<string, number>> {
-  const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
-  const rows = await session.json<{ symbol: string; date: string }>(
-    `SELECT symbol, CAST(listing_date AS VARCHAR) AS date FROM (${files}) WHERE valid_to IS NULL AND listing_date IS NOT NULL`,
-  );
-  const listings = new Map<string, number>();
-  for (const { symbol, date } of rows) {
-    const region = regionOf(symbol);
-    if (region !== undefined) listings.set(symbol, instantOf(parseTradingDate(date), REGIONS[region].zone));
-  }
-  return listings;
+/** When symbols began to trade, and when they were seen to be delisted, where that is known; epoch milliseconds. */
+interface SymbolLives {
+  readonly listedAt: ReadonlyMap<string, number>;
+  readonly delistedAt: ReadonlyMap<string, number>;
 }
 
 /**
- * When symbols left the lists of their exchanges. Services give no delisting date, so the date is that of the first
- * snapshot of the instruments without the symbol. The symbol may still have traded on that day. A symbol that is
- * listed again is not delisted.
+ * Reads from the snapshots of the instruments when symbols were listed, and when they left the lists of their exchanges.
+ * Services give no delisting date, so the date is that of the first snapshot of the instruments without the symbol. The
+ * symbol may still have traded on that day. A symbol that is listed again is not delisted.
  */
-async function readDelistings({
-  session,
-  lake,
-}: Pick<RunContext, "session" | "lake">): Promise<Map<string, number>> {
+async function readLives({ session, lake }: Pick<RunContext, "session" | "lake">): Promise<SymbolLives> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
-  const rows = await session.json<{ symbol: string; at: number }>(
-    `SELECT symbol, epoch_ms(max(valid_to))::DOUBLE AS at FROM (${files}) GROUP BY symbol
-     HAVING count(*) FILTER (valid_to IS NULL) = 0`,
+  const rows = await session.json<{ symbol: string; listed: string | null; left: number | null }>(
+    `SELECT symbol, CAST(max(listing_date) FILTER (valid_to IS NULL) AS VARCHAR) AS listed,
+       CASE WHEN bool_and(valid_to IS NOT NULL) THEN epoch_ms(max(valid_to))::DOUBLE END AS "left"
+     FROM (${files}) GROUP BY symbol HAVING listed IS NOT NULL OR "left" IS NOT NULL`,
   );
-  const delistings = new Map<string, number>();
-  for (const { symbol, at } of rows) {
+  const listedAt = new Map<string, number>();
+  const delistedAt = new Map<string, number>();
+  for (const { symbol, listed, left } of rows) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
-    delistings.set(symbol, endOfDay(at, region));
+    if (listed !== null) listedAt.set(symbol, instantOf(parseTradingDate(listed), REGIONS[region].zone));
+    if (left !== null) delistedAt.set(symbol, endOfDay(left, region));
   }
-  return delistings;
+  return { listedAt, delistedAt };
 }

@@ -1,7 +1,8 @@
 import { releaseAfter } from "../../../core/release-after.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
-import { finalEnd, sessionDates } from "../../../market/sessions.js";
+import { finalEnd } from "../../../market/sessions.js";
+import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { type CutDay, cutDay } from "../../../plan/absence/cut-day.js";
 import { BARS_1M } from "../../../schema/bars.js";
 import { UNIVERSES } from "../../../schema/reference.js";
@@ -81,6 +82,7 @@ function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>):
 function isDue(lastAt: number | undefined, now: number): boolean {
   if (lastAt === undefined) return true;
   return (Object.keys(REGIONS) as Region[]).some((region) => {
-    return sessionDates(region, { start: finalEnd(region, lastAt), end: now }, now).length > 0;
+    const since = { start: finalEnd(region, lastAt), end: now };
+    return new TradingCalendar(region).daysIn(since, now).length > 0;
   });
 }

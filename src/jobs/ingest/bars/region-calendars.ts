@@ -1,9 +1,8 @@
-import type { TimeRange, TradingDate } from "../../../core/time.js";
+import type { TimeRange } from "../../../core/time.js";
 import type { Session } from "../../../db/session/session.js";
 import type { Lake } from "../../../lake/lake.js";
 import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS, readTradingDays } from "../../../lake/land/trading-days.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
-import { dayRange } from "../../../market/sessions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { BARS_1D } from "../../../schema/bars.js";
@@ -37,10 +36,8 @@ export async function regionCalendars(
     (Object.keys(REGIONS) as Region[]).map((region) => {
       const indexes = CALENDAR_SYMBOLS[region].flatMap((symbol) => [covered.get(symbol) ?? []]);
       const others = byRegion.get(region) ?? [];
-      const isKnownClosed = (date: TradingDate): boolean => {
-        const day = dayRange(region, date);
-        return indexes.some((windows) => holds(windows, day)) || mostHold(others, day);
-      };
+      const isKnownClosed = (day: TimeRange): boolean =>
+        indexes.some((windows) => holds(windows, day)) || mostHold(others, day);
       return [region, new TradingCalendar(region, known.get(region), isKnownClosed)];
     }),
   );

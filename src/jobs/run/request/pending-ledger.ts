@@ -1,13 +1,15 @@
 import type { AbsenceReason } from "../../../plan/absence/absence.js";
 import type { Endpoint } from "../../../wire/endpoints.js";
 import { landRequests } from "../../ledger/ledger.js";
+import { leavesHole } from "../../ledger/ledger-windows.js";
 import { landOptions, type RunContext } from "../run-context.js";
 import { type Asked, type LedgerEntry, type Purpose, settledRecord } from "./request-records.js";
 
 /** The entries of a run for the ledger, from the end of a request until the rows of its response have landed. */
 export class PendingLedger {
   readonly #context: RunContext;
-  readonly #ownVersions = new Set<number>();
+  /** The versions of the ledger that this run made, and whether a record of them leaves a hole. */
+  readonly #ownVersions = new Map<number, boolean>();
   #entries: LedgerEntry[] = [];
   #lastRequest = 0;
 
@@ -53,11 +55,16 @@ export class PendingLedger {
     }
     const records = entries.flatMap((entry) => entry.records);
     const version = await landRequests(session, lake, records, landOptions(this.#context));
-    if (version !== undefined) this.#ownVersions.add(version);
+    if (version !== undefined) this.#ownVersions.set(version, records.some(leavesHole));
   }
 
   /** Whether this run made a version of the ledger. */
   isOwn(version: number): boolean {
     return this.#ownVersions.has(version);
+  }
+
+  /** Whether this run made a version of the ledger, and none of its records leaves a hole. */
+  leavesNone(version: number): boolean {
+    return this.#ownVersions.get(version) === false;
   }
 }

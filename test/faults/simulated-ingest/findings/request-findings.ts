@@ -1,23 +1,16 @@
-import {
-  DAY_MS,
-  MINUTE_MS,
-  parseTradingDate,
-  subtractRanges,
-  type TimeRange,
-} from "../../../../src/core/time.js";
+import { parseTradingDate, subtractRanges, type TimeRange } from "../../../../src/core/time.js";
 import type { RequestRecord } from "../../../../src/jobs/ledger/ledger.js";
 import type { LandedPeriod } from "../../../../src/market/period.js";
 import { REGIONS, type Region } from "../../../../src/market/regions.js";
-import { addDays, openMinute } from "../../../../src/market/sessions.js";
+import { addDays } from "../../../../src/market/sessions.js";
 import { regionOf } from "../../../../src/market/symbol.js";
-import { daysOverlapped, TradingCalendar, type TradingDay } from "../../../../src/market/trading-calendar.js";
+import { TradingCalendar } from "../../../../src/market/trading-calendar.js";
 import { instantOf, localDate } from "../../../../src/market/zone.js";
 import { ASKED_AGAIN_SOON } from "../../../../src/plan/absence/absence.js";
 import { planRequestUnits } from "../../../../src/plan/request-units.js";
 import type { RunStatus } from "../../../../src/schema/runs.js";
 import { type Event, isValid, type Outcome } from "../chronicle.js";
 import { MISSING_DAY, type Schedule, WRONGS } from "../fault-schedule.js";
-import type { MarketShape } from "../upstream/market-shape.js";
 import { TrueMarket } from "../upstream/true-market.js";
 import { earliestRecheck } from "./lookback.js";
 
@@ -175,13 +168,14 @@ function statusOf({ asked }: Run, isOpen: boolean): RunStatus {
 class Paid {
   readonly #schedule: Schedule;
   readonly #market: TrueMarket;
+  /** All weekdays: more than the trading days, some of which a run may not know yet. */
   readonly #calendars: Readonly<Record<"CN" | "US", TradingCalendar>>;
   readonly #ranges = new Map<string, { readonly range: TimeRange; readonly askedAt: number }[]>();
 
   constructor(schedule: Schedule) {
     this.#schedule = schedule;
     this.#market = new TrueMarket(schedule.market);
-    this.#calendars = { CN: new Weekdays("CN", schedule.market), US: new Weekdays("US", schedule.market) };
+    this.#calendars = { CN: new TradingCalendar("CN"), US: new TradingCalendar("US") };
   }
 
   add({ dataset, symbols, window, finalEnd: end, askedAt, reason }: RequestRecord): void {
@@ -241,22 +235,5 @@ class Paid {
         askedAt < now - RECHECK_MS ? { start: range.start, end: Math.min(range.end, since) } : range,
       )
       .filter(({ start, end }) => end > start);
-  }
-}
-
-/** All weekdays of a market: more than its trading days, some of which a run may not know yet. */
-class Weekdays extends TradingCalendar {
-  readonly #days: readonly TradingDay[];
-
-  constructor(region: Region, { days, end }: MarketShape) {
-    super(region);
-    this.#days = super.daysIn({ start: end - 2 * days * DAY_MS, end: end + DAY_MS }, end + DAY_MS);
-  }
-
-  override daysIn(range: TimeRange, now: number): TradingDay[] {
-    const { first, end } = daysOverlapped(this.#days, range);
-    return this.#days
-      .slice(first, end)
-      .filter(({ start }) => start + openMinute(this.region) * MINUTE_MS <= now);
   }
 }
