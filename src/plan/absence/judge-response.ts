@@ -1,4 +1,4 @@
-import { DAY_MS, subtractRanges, type TimeRange } from "../../core/time.js";
+import { DAY_MS, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { daysOverlapped, type TradingCalendar, type TradingDay } from "../../market/trading-calendar.js";
@@ -6,6 +6,7 @@ import { instantOf, localDate } from "../../market/zone.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
 import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";
+import { coveredTime } from "./older-time.js";
 import type { RowCap } from "./row-cap.js";
 import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
 
@@ -81,12 +82,13 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   const unconfirmed = page.gaps === undefined ? [...judged.unconfirmed, ...strayed] : [];
   const absence = { ...judged, unconfirmed };
   const open = new Set([...unusable, ...absence.unconfirmed]);
-  const isKnown = (symbol: string, range: TimeRange): boolean =>
-    subtractRanges(range, facts.covered.get(symbol) ?? []).every((rest) => {
-      const { first, end } = daysOverlapped(days, rest);
-      return first === end;
-    });
-  const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open, isKnown });
+  const covered = coveredTime({
+    region: page.region,
+    period: facts.period,
+    daysIn: (range) => facts.calendar?.daysIn(range, facts.now) ?? [],
+    covered: facts.covered,
+  });
+  const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open, covered });
   const listed = (symbol: string): number => {
     const at = facts.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
     return days.length - days.findIndex((day) => day.end > at);
