@@ -5,9 +5,10 @@ import { daysOverlapped, type TradingCalendar, type TradingDay } from "../../mar
 import { instantOf, localDate } from "../../market/zone.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
-import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";
+import { judgeBeginnings, type Page, type SymbolWindow, type Verdict } from "./older-bars.js";
 import { coveredTime } from "./older-time.js";
 import type { RowCap } from "./row-cap.js";
+import { setAsideWindows } from "./set-aside-windows.js";
 import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
 
 /** The facts by which a response is judged. */
@@ -28,8 +29,7 @@ export interface ResponseFacts {
 }
 
 /** Bars of a symbol that came but are not good enough to be landed. */
-export interface LostBars {
-  readonly symbol: string;
+export interface LostBars extends SymbolWindow {
   /** Undefined where that is not known. */
   readonly bars: number | undefined;
 }
@@ -98,7 +98,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
     present,
     mislabelled: new Set(mislabelled.map(({ symbol }) => symbol)),
     absence,
-    lost: lostBars(response, page),
+    lost: lostBars(response, page, days),
     quiet: quietSessions(page, spans, verdict, { days, columns, listedAt: facts.listedAt }),
     sessions: new Map(page.symbols.map((symbol) => [symbol, listed(symbol)])),
   };
@@ -141,8 +141,14 @@ function isOfOtherPeriod(
   return period === "1m" && end > start;
 }
 
-/** Requested bars that were set aside; a repeat of a kept bar does not count. */
-function lostBars({ issues, unusable, received }: DecodedKlines, { symbols }: Page): LostBars[] {
+/**
+ * Requested bars that were set aside, by the days on which they are known to lie; a repeat of a kept bar does not count.
+ */
+function lostBars(
+  { issues, unusable, received, setAsideAt }: DecodedKlines,
+  { symbols, window }: Page,
+  days: readonly TradingDay[],
+): LostBars[] {
   const asked = new Set(symbols);
   const lost = new Map<string, number | undefined>(
     unusable.map((symbol) => [symbol, received.get(symbol) || undefined]),
@@ -152,7 +158,10 @@ function lostBars({ issues, unusable, received }: DecodedKlines, { symbols }: Pa
     if (symbol === undefined || !asked.has(symbol) || unusable.includes(symbol)) continue;
     if (rejected > 0 && !harmless.has(rule)) lost.set(symbol, (lost.get(symbol) ?? 0) + rejected);
   }
-  return [...lost].map(([symbol, bars]) => ({ symbol, bars }));
+  return [...lost].flatMap(([symbol, bars]): LostBars[] => {
+    const known = setAsideWindows(setAsideAt.get(symbol) ?? [], { window, days });
+    return known?.map((part) => ({ symbol, ...part })) ?? [{ symbol, window, bars }];
+  });
 }
 
 /** The sessions without a bar of symbols that came. A follow-up request counts only what it settles. */

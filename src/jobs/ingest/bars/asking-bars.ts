@@ -202,7 +202,8 @@ export class AskingBars {
       this.#settle(part.symbols, part.window, this.#answered);
     }
     for (const { symbol, window: left } of verdict.abandoned) this.#settle([symbol], left);
-    this.#settle([...verdict.absence.unconfirmed, ...verdict.lost.map(({ symbol }) => symbol)], window);
+    this.#settle(verdict.absence.unconfirmed, window);
+    for (const one of verdict.lost) this.#settle([one.symbol], one.window);
     this.#gaps.push(...verdict.gaps);
     this.#learn(page, verdict);
     this.#takeAbsence(page, verdict);
