@@ -119,6 +119,7 @@ export { klineBatch } from "./arrow/kline-batch.js";
 export { klinesFromIpc, klinesToIpc } from "./arrow/kline-ipc.js";
 export type { Issue, IssueCount, IssueLog, IssueRule } from "./core/issue.js";
 export { type DecodedKlines, decodeKlines } from "./wire/decode/decode-klines.js";
+export type { DecodedBars } from "./wire/decode/decoded-bars.js";
 export type { GrowingDoubles, GrowingInt64 } from "./wire/decode/growing-column.js";
 export type { JsonLimits } from "./wire/decode/json-sink.js";
 export { KlineBufferPool, type KlineBuffers } from "./wire/decode/kline-buffers.js";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { messageOf, UsageError } from "../core/errors.js";
-import { releaseAfter } from "../core/release-after.js";
+import { releaseAfter, throwAfter } from "../core/release-after.js";
 import type { Clock } from "../core/time.js";
 import { type AcquireRule, acquireLease } from "../lease/acquire-lease.js";
 import type { Lease } from "../lease/leases.js";
@@ -82,12 +82,9 @@ export async function holdKey(options: KeyLockOptions): Promise<KeyLock> {
     },
   };
   const { lease, others } = await acquireLease(claims.leases, claim, rule, { clock, onRenewed: note });
-  const sentBefore = await claims.sentBefore(others, clock.now()).catch((error: unknown) =>
-    releaseAfter(
-      (): Promise<never> => Promise.reject(error),
-      () => lease.release(),
-    ),
-  );
+  const sentBefore = await claims
+    .sentBefore(others, clock.now())
+    .catch((error: unknown) => throwAfter(error, () => lease.release()));
   const lost = new AbortController();
   const lose = (): void => lost.abort(taken(host));
   if (lease.lost.aborted) lose();

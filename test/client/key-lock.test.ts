@@ -1,6 +1,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -9,9 +17,12 @@ import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openKeyClaims } from "../../src/client/key-claims.js";
 import { holdKey, type KeyLock } from "../../src/client/key-lock.js";
+import { keyNameOf } from "../../src/client/key-name.js";
 import { UsageError } from "../../src/core/errors.js";
+import { laterErrors } from "../../src/core/release-after.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { makeUnremovable } from "../lease/unremovable-records.js";
 import { SEED } from "../setup.js";
 import { cases } from "../sweep.js";
 
@@ -230,4 +241,38 @@ test("a claim that cannot be read counts as the whole while it is fresh; a folde
   await expect(hold(notFolder)).rejects.toThrow(/^folder .*file.* cannot be made/);
   for (const share of [0, -1, 1.01, Number.NaN])
     await expect(hold(folder, { share })).rejects.toThrow(/^share/);
+});
+
+/** A key whose claim cannot be removed once it was acquired; `holds` claims it. */
+async function stuckKey() {
+  const folder = temporaryFolder();
+  const place = join(folder, await keyNameOf(HOST, KEY));
+  mkdirSync(place);
+  const clock = virtualClock(new Date(NOW).toISOString());
+  const now = (): number => {
+    makeUnremovable(place, ".claim.json");
+    return clock.now();
+  };
+  const holds = (): Promise<KeyLock> =>
+    holdKey({ folder, host: HOST, apiKey: KEY, purpose: "run daily", clock: { ...clock, now } });
+  return { place, holds };
+}
+
+test("a key that cannot be used and not be released: the first error is thrown, and knows the second", async () => {
+  const { place, holds } = await stuckKey();
+  mkdirSync(join(place, "one.sent.json"));
+  const error = await holds().catch((one: unknown) => one);
+  expect(error).toMatchObject({ path: join(place, "one.sent.json") });
+  expect(laterErrors(error)).toMatchObject([{ path: expect.stringMatching(/\.claim\.json$/) }]);
+});
+
+test("a key whose last sends cannot be noted, and that cannot be released: both errors are known", async () => {
+  const { holds } = await stuckKey();
+  const lock = await holds();
+  const first = new Error("no sends are known");
+  lock.report(() => {
+    throw first;
+  });
+  await expect(lock.release()).rejects.toBe(first);
+  expect(laterErrors(first)).toMatchObject([{ path: expect.stringMatching(/\.claim\.json$/) }]);
 });

@@ -371,12 +371,12 @@ test("of a delivery with defects the good part lands, and each defect is kept wi
   const report = await run(DAILY, { symbols });
   expect(report.status).toBe("partial");
   const week = { start: DAYS[0], end: Date.parse("2024-01-13T16:00:00Z") };
-  const monday = { start: DAYS[0], end: DAYS[1] };
+  const day = (n: number) => ({ start: DAYS[n], end: DAYS[n + 1] });
   expect(report.completeness[0]?.setAside).toEqual([
-    { symbol: "600001.SH", window: week, bars: 1 },
+    { symbol: "600001.SH", window: day(1), bars: 1 },
     { symbol: "600002.SH", window: week, bars: 5 },
-    { symbol: "600003.SH", window: monday, bars: 1 },
-    { symbol: "600004.SH", window: week, bars: 1 },
+    { symbol: "600003.SH", window: day(0), bars: 1 },
+    { symbol: "600004.SH", window: day(2), bars: 1 },
   ]);
   expect(report.completeness[0]?.unexplained).toMatchObject([{ symbol: "600005.SH" }]);
   expect(await query(BARS_PER_SYMBOL)).toEqual([

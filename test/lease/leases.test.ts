@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { UsageError } from "../../src/core/errors.js";
+import { laterErrors } from "../../src/core/release-after.js";
 import type { Clock } from "../../src/core/time.js";
 import { acquireLease } from "../../src/lease/acquire-lease.js";
 import { folderLeases } from "../../src/lease/folder-leases.js";
@@ -317,5 +318,40 @@ describe("leases at the same time", () => {
     await expect(refused).rejects.toThrow("a has it");
     expect(await folderLeases(folder).ids()).toEqual([first.id]);
     await first.release();
+  });
+});
+
+describe("an error of the work and one of the release", () => {
+  /** A store in which no record can be removed, and nothing can be listed after the first time if that is asked for. */
+  function failing({ lists }: { readonly lists: boolean }) {
+    const [work, release] = [new Error("cannot be listed"), new Error("cannot be removed")];
+    const store: LeaseStore = {
+      ...folderLeases(temporaryFolder()),
+      ...(!lists && { ids: () => Promise.reject(work) }),
+      remove: () => Promise.reject(release),
+    };
+    return { leases: new Leases(store, KIND, immediate), work, release };
+  }
+  const content = { ...RUNNING, name: "a" };
+
+  test("a lease that is tried and given up: the first is thrown, and knows the second", async () => {
+    const { leases, work, release } = failing({ lists: false });
+    await expect(leases.tryTake(content, () => true)).rejects.toBe(work);
+    expect(laterErrors(work)).toEqual([release]);
+  });
+
+  test("a lease that is waited for", async () => {
+    const { leases, release } = failing({ lists: true });
+    const ended = new Error("the process ends");
+    const stop = new AbortController();
+    const rule = {
+      // The first time the record is created; then the process is told to end.
+      fits: () => !(stop.signal.aborted || stop.abort(ended)),
+      rankOf: () => "",
+      expectFree: () => {},
+    };
+    const acquired = acquireLease(leases, content, rule, { clock: immediate, signal: stop.signal });
+    await expect(acquired).rejects.toBe(ended);
+    expect(laterErrors(ended)).toEqual([release]);
   });
 });

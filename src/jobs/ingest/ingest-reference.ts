@@ -213,7 +213,7 @@ async function land(
   for (const [part, fault] of faults) {
     const reason = `the list${part && ` of ${part}`} may lack rows: ${fault}; nothing ends, and it is requested again`;
     reasons.set(part, reason);
-    run.log.failure({ request: `${table.name} ${requestId}`, reason, symbols: 0 });
+    run.log.failure({ dataset: table.name, request: `${table.name} ${requestId}`, reason, symbols: 0 });
   }
   const sound = whole.filter((part) => !faults.has(part));
   const ofParts =

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { releaseAfter } from "../../core/release-after.js";
+import { releaseAll } from "../../core/release-after.js";
 import { unionRanges } from "../../core/time.js";
 import type { Lease, Subject } from "../../lake/requests/request-leases.js";
 import type { RequestUnit } from "../../plan/request-units.js";
@@ -94,7 +94,7 @@ export class SharedAsking {
         return all;
       },
       async release() {
-        await releaseAfter(async () => {}, ...leases.map((lease) => () => lease.release()));
+        await releaseAll(...leases.map((lease) => () => lease.release()));
       },
     };
     return all;

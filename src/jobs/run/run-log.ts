@@ -121,7 +121,7 @@ export class RunLog {
     this.#forbidden.delete(dataset);
     this.#symbols.forget(dataset);
     for (let at = this.#failures.length - 1; at >= 0; at--) {
-      if (!this.#failures[at]?.request.startsWith(`${dataset} `)) continue;
+      if (this.#failures[at]?.dataset !== dataset) continue;
       this.#failures.splice(at, 1);
       this.#healed += 1;
     }

@@ -4,7 +4,7 @@ import { format } from "date-fns/format";
 import { ClockAheadError } from "../../client/clock-ahead.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
-import { firstOf, releaseAfter } from "../../core/release-after.js";
+import { firstOf, throwAfter } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
@@ -156,11 +156,7 @@ async function runLeased(
     await recoverResponses(run);
     await execute(run, pipeline, demandOf(pipeline, options));
   } catch (error) {
-    if (error instanceof UsageError)
-      return releaseAfter(
-        () => Promise.reject(error),
-        () => closeRun(run),
-      );
+    if (error instanceof UsageError) return throwAfter(error, () => closeRun(run));
     if (!signal.aborted) failed = error;
   }
   try {

@@ -1,4 +1,4 @@
-import { releaseAfter } from "../../core/release-after.js";
+import { releaseAll } from "../../core/release-after.js";
 import { RequestLeases } from "../../lake/requests/request-leases.js";
 import { ResponseSpool } from "../../lake/requests/response-spool.js";
 import { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
@@ -46,7 +46,7 @@ export function openRun(parts: RunParts, onProgress: (progress: Progress) => voi
 
 /** Closes the spool and the leases. Otherwise, in a long process such as a schedule, the run would count as alive. */
 export function closeRun({ responses, leases }: Run): Promise<void> {
-  return releaseAfter(
+  return releaseAll(
     () => responses.close(),
     () => leases.close(),
   );

@@ -120,7 +120,7 @@ function recordOf({ entry }: Pick<StatementsNote, "entry">): RequestRecord {
 }
 
 function fail(run: Run, reason: string): void {
-  run.log.failure({ request: "responses of an earlier run", reason, symbols: 0 });
+  run.log.failure({ dataset: undefined, request: "responses of an earlier run", reason, symbols: 0 });
 }
 
 function tableOf(name: string): TableSchema {

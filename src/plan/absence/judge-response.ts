@@ -1,4 +1,4 @@
-import { DAY_MS, subtractRanges, type TimeRange } from "../../core/time.js";
+import { DAY_MS, type TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
@@ -12,8 +12,10 @@ import {
 import { instantOf, localDate } from "../../market/zone.js";
 import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { type AbsenceVerdict, judgeAbsence } from "./absent-symbols.js";
-import { judgeBeginnings, type Page, type Verdict } from "./older-bars.js";
+import { judgeBeginnings, type Page, type SymbolWindow, type Verdict } from "./older-bars.js";
+import { coveredTime } from "./older-time.js";
 import type { RowCap } from "./row-cap.js";
+import { setAsideWindows } from "./set-aside-windows.js";
 import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
 
 /** The facts by which a response is judged. */
@@ -34,8 +36,7 @@ export interface ResponseFacts {
 }
 
 /** Bars of a symbol that came but are not good enough to be landed. */
-export interface LostBars {
-  readonly symbol: string;
+export interface LostBars extends SymbolWindow {
   /** Undefined where that is not known. */
   readonly bars: number | undefined;
 }
@@ -88,12 +89,13 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   const unconfirmed = page.gaps === undefined ? [...judged.unconfirmed, ...strayed] : [];
   const absence = { ...judged, unconfirmed };
   const open = new Set([...unusable, ...absence.unconfirmed]);
-  const isKnown = (symbol: string, range: TimeRange): boolean =>
-    subtractRanges(range, facts.covered.get(symbol) ?? []).every((rest) => {
-      const { first, end } = daysOverlapped(days, rest);
-      return first === end;
-    });
-  const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open, isKnown });
+  const covered = coveredTime({
+    region: page.region,
+    period: facts.period,
+    daysIn: (range) => facts.calendar?.daysIn(range, facts.now) ?? [],
+    covered: facts.covered,
+  });
+  const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open, covered });
   const listed = (symbol: string): number => {
     const at = facts.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
     return days.length - firstDayAfter(days, at);
@@ -103,7 +105,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
     present,
     mislabelled: new Set(mislabelled.map(({ symbol }) => symbol)),
     absence,
-    lost: lostBars(response, page),
+    lost: lostBars(response, page, days),
     quiet: quietSessions(page, spans, verdict, { days, columns, listedAt: facts.listedAt }),
     sessions: new Map(page.symbols.map((symbol) => [symbol, listed(symbol)])),
   };
@@ -146,8 +148,14 @@ function isOfOtherPeriod(
   return period === "1m" && end > start;
 }
 
-/** Requested bars that were set aside; a repeat of a kept bar does not count. */
-function lostBars({ issues, unusable, received }: DecodedKlines, { symbols }: Page): LostBars[] {
+/**
+ * Requested bars that were set aside, by the days on which they are known to lie; a repeat of a kept bar does not count.
+ */
+function lostBars(
+  { issues, unusable, received, setAsideAt }: DecodedKlines,
+  { symbols, window }: Page,
+  days: readonly TradingDay[],
+): LostBars[] {
   const asked = new Set(symbols);
   const lost = new Map<string, number | undefined>(
     unusable.map((symbol) => [symbol, received.get(symbol) || undefined]),
@@ -157,7 +165,10 @@ function lostBars({ issues, unusable, received }: DecodedKlines, { symbols }: Pa
     if (symbol === undefined || !asked.has(symbol) || unusable.includes(symbol)) continue;
     if (rejected > 0 && !harmless.has(rule)) lost.set(symbol, (lost.get(symbol) ?? 0) + rejected);
   }
-  return [...lost].map(([symbol, bars]) => ({ symbol, bars }));
+  return [...lost].flatMap(([symbol, bars]): LostBars[] => {
+    const known = setAsideWindows(setAsideAt.get(symbol) ?? [], { window, days });
+    return known?.map((part) => ({ symbol, ...part })) ?? [{ symbol, window, bars }];
+  });
 }
 
 /** The sessions without a bar of symbols that came. A follow-up request counts only what it settles. */

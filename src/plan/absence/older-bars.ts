@@ -1,5 +1,6 @@
 import { subtractRanges, type TimeRange } from "../../core/time.js";
 import type { Region } from "../../market/regions.js";
+import { type CoveredTime, NOTHING_COVERED, type OlderTime, olderBarsSince } from "./older-time.js";
 import type { RowCap } from "./row-cap.js";
 import type { SymbolBeginning } from "./window-beginning.js";
 
@@ -9,6 +10,8 @@ export interface PossibleGap {
   readonly symbol: string;
   /** From the start of the window to the oldest known bar (exclusive). */
   readonly window: TimeRange;
+  /** From where on a follow-up request asks for it: it does not go back through covered time. */
+  readonly since: number;
   /** Number of the symbol's bars in the response that began late, and that response's identifier. */
   readonly rows: number;
   readonly source: string;
@@ -40,10 +43,18 @@ export interface SettledPart {
   readonly window: TimeRange;
 }
 
+/** A window of a symbol. */
+export interface SymbolWindow {
+  readonly symbol: string;
+  readonly window: TimeRange;
+}
+
 /** What a response settles, and which gaps it leaves. */
 export interface Verdict {
   readonly settled: readonly SettledPart[];
   readonly gaps: readonly PossibleGap[];
+  /** Requested time before covered time that no follow-up request asks for: the next plan has it. */
+  readonly postponed: readonly SymbolWindow[];
   /** Gaps that no follow-up request has settled. */
   readonly abandoned: readonly PossibleGap[];
   /** Earlier responses that a follow-up request has shown to be cut or whole: their number of bars of a symbol. */
@@ -61,7 +72,7 @@ export interface Verdict {
  *
  * @param beginnings beginnings of the symbols that have a bar.
  * @param open symbols for which the response settles nothing.
- * @param isKnown whether a range of a symbol had a response before: then it has no gap.
+ * @param covered what earlier responses have settled: it is in no gap.
  */
 export function judgeBeginnings(
   page: Page,
@@ -70,11 +81,11 @@ export function judgeBeginnings(
   {
     source,
     open,
-    isKnown = () => false,
+    covered = NOTHING_COVERED,
   }: {
     readonly source: string;
     readonly open: ReadonlySet<string>;
-    readonly isKnown?: (symbol: string, range: TimeRange) => boolean;
+    readonly covered?: CoveredTime;
   },
 ): Verdict {
   const suspects = cap.suspects(beginnings);
@@ -82,48 +93,66 @@ export function judgeBeginnings(
   const isUrgent = cap.looksLikeCap(suspects);
   const bySymbol = new Map(beginnings.map((one) => [one.symbol, one]));
   const gaps: PossibleGap[] = [];
+  const postponed: SymbolWindow[] = [];
   const abandoned: PossibleGap[] = [];
   const shown: Verdict["shown"][number][] = [];
   const parts = new PartsByWindow();
+  const postpone = (symbol: string, windows: readonly TimeRange[]): void => {
+    for (const window of windows) postponed.push({ symbol, window });
+  };
+  const begun: (OlderTime & Pick<PossibleGap, "symbol" | "rows">)[] = [];
+  let most = 0;
   for (const symbol of page.symbols) {
     if (open.has(symbol)) continue;
     const began = bySymbol.get(symbol);
     const before = page.gaps?.get(symbol);
-    const window = before?.window ?? page.window;
-    const raise = (end: number, rows: number): void => {
-      const isAgain = before !== undefined && end === before.window.end;
-      gaps.push({
-        region: page.region,
-        symbol,
-        window: { start: window.start, end },
-        rows,
-        source: isAgain ? before.source : source,
-        isUrgent: isUrgent && !isAgain,
-        tries: isAgain ? before.tries + 1 : 0,
-      });
-    };
+    const whole = before?.window ?? page.window;
+    // A follow-up request may ask only for the end of a gap.
+    const window = { start: Math.max(whole.start, page.window.start), end: whole.end };
+    const repeat = (gap: PossibleGap): unknown =>
+      gaps.push({ ...gap, isUrgent: false, tries: gap.tries + 1 });
+    const uncoveredBefore = (end: number): readonly TimeRange[] =>
+      end > whole.start ? covered.uncovered(symbol, { start: whole.start, end }) : [];
     const older = began !== undefined && began.oldest < window.end ? began : undefined;
     if (before !== undefined && (began === undefined || began.newest < window.end)) {
-      if (before.tries < MOST_TRIES) raise(window.end, before.rows);
+      if (before.tries < MOST_TRIES) repeat(before);
       else abandoned.push(before);
       continue;
     }
     if (before !== undefined && older === undefined) {
       // The part of the response after the gap counts only where the response itself was not cut.
-      const isSettled = page.window.end === window.end + 1 || !isSuspect.has(symbol);
-      if (isSettled) {
+      if (page.window.end !== window.end + 1 && isSuspect.has(symbol)) {
+        repeat(before);
+        continue;
+      }
+      // If the page does not reach the start of the gap, the earlier response may have been cut before the page.
+      if (window.start === whole.start)
         shown.push({ source: before.source, rows: before.rows, wasCut: false });
-        parts.add(symbol, window);
-      } else raise(window.end, before.rows);
+    } else if (before !== undefined) shown.push({ source: before.source, rows: before.rows, wasCut: true });
+    if (older === undefined || !isSuspect.has(symbol) || older.oldest <= window.start) {
+      parts.add(symbol, window);
+      postpone(symbol, uncoveredBefore(window.start));
       continue;
     }
-    if (before !== undefined) shown.push({ source: before.source, rows: before.rows, wasCut: true });
-    if (older !== undefined && isSuspect.has(symbol) && older.oldest > window.start) {
-      if (!isKnown(symbol, { start: window.start, end: older.oldest })) raise(older.oldest, older.rows);
-      parts.add(symbol, { start: older.oldest, end: window.end });
-    } else parts.add(symbol, window);
+    const { oldest, rows } = older;
+    parts.add(symbol, { start: oldest, end: window.end });
+    begun.push({
+      symbol,
+      window: { start: whole.start, end: oldest },
+      rows,
+      uncovered: uncoveredBefore(oldest),
+    });
+    most = Math.max(most, rows, before?.rows ?? 0);
   }
-  return { settled: parts.list, gaps, abandoned, shown };
+  // Its symbols share the next request, too: it skips only what is covered for all of them.
+  const since = olderBarsSince(begun, most, covered.bars);
+  for (const { symbol, window, rows, uncovered } of begun) {
+    const requested = uncovered.filter(({ start }) => start >= since);
+    postpone(symbol, uncovered.slice(0, uncovered.length - requested.length));
+    if (requested.length > 0)
+      gaps.push({ region: page.region, symbol, window, since, rows, source, isUrgent, tries: 0 });
+  }
+  return { settled: parts.list, gaps, postponed, abandoned, shown };
 }
 
 /** Collects symbols by window. */
@@ -176,10 +205,12 @@ export function nextFollowUps(
 
 function followUpFor(gaps: ReadonlyMap<string, PossibleGap>): Page {
   const [first] = gaps.values();
-  const { region, window } = first as PossibleGap;
+  const { region } = first as PossibleGap;
   // The oldest known bar is requested, too: it shows that the response is about the symbol.
-  const end = Math.max(...[...gaps.values()].map((gap) => gap.window.end)) + 1;
-  return { region, symbols: [...gaps.keys()].sort(), window: { start: window.start, end }, gaps };
+  const all = [...gaps.values()];
+  const end = Math.max(...all.map((gap) => gap.window.end)) + 1;
+  const start = Math.min(...all.map(({ since }) => since));
+  return { region, symbols: [...gaps.keys()].sort(), window: { start, end }, gaps };
 }
 
 /** Whether the region did not trade in the whole window of a gap. */

@@ -11,8 +11,9 @@ import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../../schema/
 import { jsonText } from "../../wire/encode/json-text.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { StatementRecord } from "../../wire/resources.js";
+import { RequestError } from "../http/request-error.js";
 import { demandsOf, requestedSql } from "../klines/requested-bars.js";
-import { addDerivedShares } from "../read/derived-shares.js";
+import { addDerivedShares, canDeriveShares } from "../read/derived-shares.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { versionsText } from "../read/lake-version.js";
 import { landedSymbols } from "../read/landed-symbols.js";
@@ -44,7 +45,11 @@ const BLOCK_SYMBOLS = 200;
 /** Rows of bars that take as much memory as the statements of a symbol: twenty years of quarters. */
 const ROWS_OF_A_SYMBOL = 1200;
 
-/** The newest version of each period's statement, ascending by period; an unknown symbol is left out. */
+/**
+ * The newest version of each period's statement, ascending by period; an unknown symbol is left out.
+ *
+ * @throws {RequestError} where the lake has never had the table: an empty response would say that no symbol has statements.
+ */
 async function statements(
   view: LakeView,
   table: TableSchema,
@@ -52,9 +57,20 @@ async function statements(
 ): Promise<ArrowResponse | StreamedResponse> {
   const asked = parseParameters(PARAMETERS.financials, query);
   (await view.scope()).checkSymbols(asked.symbols);
+  if (!(await isOffered(view, table)))
+    throw new RequestError(
+      "NOT_FOUND",
+      `this service has no ${table.name}: none was ever landed in its lake`,
+    );
   await view.acquireMemory(Math.min(asked.symbols.length, BLOCK_SYMBOLS) * ROWS_OF_A_SYMBOL);
   if (format === "arrow") return ArrowResponse.of(statementBatches(view, table, asked));
   return StreamedResponse.of(statementPieces(view, table, asked));
+}
+
+/** Whether a table has ever landed, or has records that are derived. */
+async function isOffered(view: LakeView, table: TableSchema): Promise<boolean> {
+  if ((await view.version.snapshot(table)).version >= 0) return true;
+  return table === SHARES && canDeriveShares((await view.reference()).instruments.values());
 }
 
 /** The statements as record batches, one for each block of symbols. */

@@ -115,25 +115,30 @@ export const DESCRIPTIONS: Readonly<Record<EndpointName, Description>> = {
     summary: "Balance sheets by symbol, the newest version of each reporting period",
     parameters: PARAMETERS.financials,
     response: map(z.array(balanceSheetRecord)),
+    errors: ["NOT_FOUND"],
   },
   cashFlow: {
     summary: "Cash flow statements by symbol, the newest version of each reporting period",
     parameters: PARAMETERS.financials,
     response: map(z.array(cashFlowRecord)),
+    errors: ["NOT_FOUND"],
   },
   income: {
     summary: "Income statements by symbol, the newest version of each reporting period",
     parameters: PARAMETERS.financials,
     response: map(z.array(incomeRecord)),
+    errors: ["NOT_FOUND"],
   },
   metrics: {
     summary: "Key figures of reporting periods by symbol, in their newest versions",
     parameters: PARAMETERS.financials,
     response: map(z.array(metricsRecord)),
+    errors: ["NOT_FOUND"],
   },
   shares: {
     summary: "Numbers of shares by symbol; derived from the instrument's metadata where none is reported",
     parameters: PARAMETERS.financials,
     response: map(z.array(sharesRecord)),
+    errors: ["NOT_FOUND"],
   },
 };

@@ -1,7 +1,7 @@
 import { tradeDateSql } from "../../db/market/region-sql.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
 import { SHARES } from "../../schema/statements.js";
-import type { StatementRecord } from "../../wire/resources.js";
+import type { Instrument, StatementRecord } from "../../wire/resources.js";
 import { ALL_TIME, demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeVersion } from "./lake-version.js";
 import { landedSymbols } from "./landed-symbols.js";
@@ -10,6 +10,13 @@ import { landedSymbols } from "./landed-symbols.js";
 interface Periods {
   readonly first: string;
   readonly last: string;
+}
+
+/** Whether numbers of shares can be derived from some instruments. */
+export function canDeriveShares(instruments: Iterable<Instrument>): boolean {
+  for (const { ext } of instruments)
+    if (typeof ext?.float_shares === "number" || typeof ext?.total_shares === "number") return true;
+  return false;
 }
 
 /**

@@ -1,20 +1,17 @@
 import { IssueLog } from "../../core/issue.js";
-import type { KlineColumns } from "../kline-columns.js";
+import type { DecodedBars } from "./decoded-bars.js";
 import { JsonScanner } from "./json-scanner.js";
 import { type KlineBufferPool, KlineBuffers } from "./kline-buffers.js";
 import type { KlineExpectation } from "./kline-expectation.js";
 import { KlineSink } from "./kline-sink.js";
 
 /** A decoded K-line response. Disposing it returns its buffers to the pool; its columns must not be used then. */
-export interface DecodedKlines extends Disposable {
-  readonly columns: KlineColumns;
+export interface DecodedKlines extends DecodedBars, Disposable {
   readonly issues: IssueLog;
   /** Requested symbols that are not in the response, or have no bar in it. */
   readonly absent: readonly string[];
   /** Requested symbols that were rejected whole, because their columns do not fit together; they may have bars. */
   readonly unusable: readonly string[];
-  /** Number of bars of each symbol in the response, before any was rejected. */
-  readonly received: ReadonlyMap<string, number>;
   /** Size of the body, uncompressed. */
   readonly bytes: number;
 }
@@ -58,10 +55,10 @@ async function read(
   const scanner = new JsonScanner(sink, expectation.limits);
   for await (const chunk of body) scanner.push(chunk);
   scanner.end();
-  const { columns, received, named } = sink.finish(scanner.bytes);
+  const { columns, received, setAsideAt, named } = sink.finish(scanner.bytes);
   const usable = new Set(columns.symbols);
   const asked = expectation.symbols ?? [];
   const unusable = asked.filter((symbol) => named.has(symbol) && !usable.has(symbol));
   const absent = asked.filter((symbol) => !received.get(symbol) && !unusable.includes(symbol));
-  return { columns, issues, absent, unusable, received, bytes: scanner.bytes };
+  return { columns, issues, absent, unusable, received, setAsideAt, bytes: scanner.bytes };
 }

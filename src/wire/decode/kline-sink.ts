@@ -1,7 +1,7 @@
 import { ServiceError, WireError } from "../../core/errors.js";
 import type { IssueLog } from "../../core/issue.js";
 import { isSymbol } from "../../market/symbol.js";
-import type { KlineColumns } from "../kline-columns.js";
+import type { DecodedBars } from "./decoded-bars.js";
 import type { JsonSink, NumberRuns } from "./json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 import type { KlineExpectation } from "./kline-expectation.js";
@@ -15,10 +15,7 @@ type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
 const MAX_ROOT_KEYS = 100;
 
 /** The decoded content of a document. */
-interface DecodedBars {
-  readonly columns: KlineColumns;
-  /** Number of bars of each symbol, before any was rejected. */
-  readonly received: ReadonlyMap<string, number>;
+interface DecodedDocument extends DecodedBars {
   /** The symbols in the document, usable or not. */
   readonly named: ReadonlySet<string>;
 }
@@ -129,7 +126,7 @@ export class KlineSink implements JsonSink {
   }
 
   /** Returns the decoded bars. @throws where the document has no `data`. */
-  finish(bytes: number): DecodedBars {
+  finish(bytes: number): DecodedDocument {
     if (!this.#hasData) {
       const { code, message } = this.#error;
       if (code !== undefined) {

@@ -1,10 +1,12 @@
 import { WireError } from "../../core/errors.js";
 import type { IssueLog, IssueRule } from "../../core/issue.js";
-import { type KlineColumns, OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
+import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
+import type { DecodedBars } from "./decoded-bars.js";
 import { GrowingDoubles, type GrowingInt64 } from "./growing-column.js";
 import type { NumberRuns } from "./json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 import type { NumberToken } from "./number-token.js";
+import { sortBars } from "./sort-bars.js";
 
 /** 1900-01-01 and 2200-01-01: a timestamp outside means another unit (seconds or microseconds), not history. */
 const EARLIEST_MS = -2_208_988_800_000;
@@ -50,6 +52,9 @@ export class SymbolBars implements NumberRuns {
   readonly #keyOffsets = WIRE_COLUMNS.map(() => 0);
   /** Rows (counted from the symbol's first) with a defect. */
   readonly #bad = new Set<number>();
+  /** Whether the time of one of them is not known. */
+  #hasBadTime = false;
+  readonly #setAsideAt = new Map<string, readonly number[]>();
 
   /** @param buffers empty buffers. */
   constructor(
@@ -74,6 +79,7 @@ export class SymbolBars implements NumberRuns {
     this.#columns = 0;
     this.#mostLeft = 0;
     if (this.#bad.size > 0) this.#bad.clear();
+    this.#hasBadTime = false;
   }
 
   key(text: string, offset: number): void {
@@ -163,18 +169,27 @@ export class SymbolBars implements NumberRuns {
     for (const column of all) {
       if (column.length < timestamp.length) (column as GrowingDoubles).pushNulls(rows);
     }
-    if (!timestamp.ascendsWithin(this.#rows, this.#first, this.#last)) {
-      this.#checkTimestamps(rows);
-      this.#takeOut(rows);
-      this.#sort();
-    } else if (this.#bad.size > 0) this.#takeOut(rows);
+    const defective = [...this.#bad];
+    const isInOrder = timestamp.ascendsWithin(this.#rows, this.#first, this.#last);
+    if (!isInOrder) this.#checkTimestamps(rows);
+    if (defective.length > 0) this.#noteTimes(defective);
+    this.#takeOut(rows);
+    if (!isInOrder) this.#sort();
     this.#symbols.push(this.#symbol);
     this.#rows = timestamp.length;
     this.#ends.push(this.#rows);
   }
 
-  finish(): { columns: KlineColumns; received: ReadonlyMap<string, number> } {
-    return { columns: this.#buffers.columns(this.#symbols, this.#ends), received: this.#received };
+  finish(): DecodedBars {
+    const columns = this.#buffers.columns(this.#symbols, this.#ends);
+    return { columns, received: this.#received, setAsideAt: this.#setAsideAt };
+  }
+
+  /** Notes the times of the bars with a defect, if all of them are known. */
+  #noteTimes(defective: readonly number[]): void {
+    const times = defective.map((row) => this.#buffers.timestamp.at(this.#rows + row));
+    const isKnown = !this.#hasBadTime && times.every((ms) => ms >= this.#first && ms <= this.#last);
+    if (isKnown) this.#setAsideAt.set(this.#symbol, times);
   }
 
   /** Whether the column accepts no more entries; counts the entries that it does not accept. */
@@ -202,16 +217,10 @@ export class SymbolBars implements NumberRuns {
     else this.#target.pushSmall(0);
     const rejected = this.#bad.has(index) ? 0 : 1;
     this.#bad.add(index);
+    this.#hasBadTime ||= this.#index === TIMESTAMP;
     const message = `${this.#symbol}: ${this.#column}[${index}] ${text}`;
-    this.#issues.add({
-      rule,
-      symbol: this.#symbol,
-      column: this.#column,
-      index,
-      message,
-      byteOffset,
-      rejected,
-    });
+    const where = { symbol: this.#symbol, column: this.#column, index, byteOffset };
+    this.#issues.add({ rule, ...where, message, rejected });
   }
 
   #checkColumns(rows: number, longest: number): void {
@@ -244,6 +253,7 @@ export class SymbolBars implements NumberRuns {
       if ((ms >= this.#first && ms <= this.#last) || this.#bad.has(k)) continue;
       const outOfTime = ms < EARLIEST_MS || ms > LATEST_MS;
       this.#bad.add(k);
+      this.#hasBadTime ||= outOfTime;
       this.#issues.add({
         rule: outOfTime ? "out_of_range" : "outside_window",
         symbol: this.#symbol,
@@ -270,21 +280,8 @@ export class SymbolBars implements NumberRuns {
 
   /** Sorts the symbol's bars by timestamp if needed; of bars with equal timestamps the last one delivered stays. */
   #sort(): void {
-    const { timestamp, all } = this.#buffers;
-    const start = this.#rows;
-    const end = timestamp.length;
-    let sorted = true;
-    for (let i = start + 1; i < end && sorted; i++) sorted = timestamp.at(i - 1) < timestamp.at(i);
-    if (sorted) return;
-    const order = Uint32Array.from({ length: end - start }, (_, k) => start + k).sort(
-      (a, b) => timestamp.at(a) - timestamp.at(b) || a - b,
-    );
-    const kept = order.filter(
-      (row, k) => k + 1 === order.length || timestamp.at(row) !== timestamp.at(order[k + 1] as number),
-    );
-    const repeats = order.length - kept.length;
-    for (const column of all) column.permute(start, kept);
-    this.#buffers.truncate(start + kept.length);
+    const repeats = sortBars(this.#buffers, this.#rows);
+    if (repeats === undefined) return;
     this.#issues.add({
       rule: repeats > 0 ? "duplicate_key" : "unsorted",
       symbol: this.#symbol,

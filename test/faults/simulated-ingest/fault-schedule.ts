@@ -238,6 +238,8 @@ function pipelinesOf(draw: Draws, market: TrueMarket): PipelineDefinition[] {
     kind: "statements",
     tables: ["balance_sheet", "cash_flow"],
     symbols,
+    // Shorter than the rest before the last life: what was corrected in it is requested again.
+    refreshHours: 12,
   };
   return draw.of([
     [daily],

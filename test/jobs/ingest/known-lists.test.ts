@@ -88,4 +88,9 @@ test("the report and status say since when the lists are known; the text of a ru
   expect(shown.stdout).toMatch(/^instruments +US +2024-01-12 +1 +US$/m);
   expect(shown.stdout).toMatch(/^universe_members +CN +2024-01-23 +1 +V$/m);
   expect(shown.stdout).toMatch(ADVICE);
+  const machine = await runCli(["status", "--lake", lake.location, "--json"]);
+  const newer = { ...members, list: "V", since: "2024-01-23" };
+  expect(JSON.parse(machine.stdout).lists).toEqual(
+    [instruments, american, members, newer].map((one) => ({ ...one, firstSeenAt: expect.any(Number) })),
+  );
 });

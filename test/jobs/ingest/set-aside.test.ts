@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import type { RunReport } from "../../../src/jobs/run/run-pipeline.js";
-import { json, type Script } from "../../faults/service/scripted-service.js";
+import { json, type Script, type Seen } from "../../faults/service/scripted-service.js";
 import { type BarTimes, newestBars, weekdays } from "../minute-market.js";
 import { type Bars, scriptedMarket } from "../scripted-market.js";
 
@@ -65,13 +65,31 @@ test("a bar that breaks a rule: its day is requested again, and until it is good
   expect(await daily()).toMatchObject({ status: "complete", rows: 1 });
 });
 
-test("a bar with a null: the symbol is requested again, and the run after that is complete", async () => {
-  const { service, daily } = await marketOf(spoiling((bars) => Object.assign(bars.close ?? [], { 7: null })));
+test("a bar with a null: its day is requested again, and the run after that is complete", async () => {
+  const broken = spoiling((bars) => Object.assign(bars.close ?? [], { 7: null }));
+  const { service, daily } = await marketOf(broken);
   const first = await daily();
   expect(first.status).toBe("partial");
+  const day = { start: DAYS[7] as number, end: (DAYS[7] as number) + 86_400_000 };
+  expect(first.completeness[0]?.setAside).toEqual([{ symbol: "600519.SH", window: day, bars: 1 }]);
+  service.script = spoiling(() => {});
+  expect(await daily()).toMatchObject({ status: "complete", rows: 1, landed: [{ inserted: 1 }, {}] });
+  const { query } = service.seen.at(-1) as Seen;
+  expect([query.get("start_time"), query.get("end_time")]).toEqual([`${day.start}`, `${day.end - 1}`]);
+});
+
+test.each([
+  ["a time that is null", (bars: Bars) => Object.assign(bars.timestamp ?? [], { 7: null })],
+  [
+    "a time of another unit",
+    (bars: Bars) => Object.assign(bars.timestamp ?? [], { 7: (DAYS[7] as number) * 1000 }),
+  ],
+])("a bar with %s: the whole window of the symbol is requested again", async (_, spoil) => {
+  const { service, daily } = await marketOf(spoiling(spoil));
+  const first = await daily();
   expect(first.completeness[0]?.setAside).toEqual([{ symbol: "600519.SH", window: WINDOW, bars: 1 }]);
   service.script = spoiling(() => {});
-  expect(await daily()).toMatchObject({ status: "complete", landed: [{ inserted: 1 }, {}] });
+  expect(await daily()).toMatchObject({ status: "complete", rows: 232, landed: [{ inserted: 1 }, {}] });
 });
 
 test("a repeated bar is no loss", async () => {
@@ -103,11 +121,11 @@ test("more bad bars in one response than are kept in full: each symbol that lack
   const first = await run(DAILY, { symbols, to: "2024-12-14" });
   expect(first.status).toBe("partial");
   expect(first.completeness[0]?.setAside).toEqual(
-    symbols.map((symbol) => ({ symbol, window: WINDOW, bars: 200 })),
+    symbols.map((symbol) => ({ symbol, window: { start: DAYS[10], end: DAYS[210] }, bars: 200 })),
   );
   service.script = (seen, response) => json(response, 200, { data: newestBars(seen, market) });
   clock.advance(1000);
   const healed = await run(DAILY, { symbols, to: "2024-12-14" });
-  expect(healed).toMatchObject({ status: "complete", rows: 8 * 232 });
+  expect(healed).toMatchObject({ status: "complete", rows: 8 * 200, requests: { sent: 1 } });
   expect(healed.landed[0]).toMatchObject({ inserted: 8 * 200 });
 });

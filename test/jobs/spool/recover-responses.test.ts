@@ -5,7 +5,8 @@ import { klinesToIpcPieces } from "../../../src/arrow/kline-ipc.js";
 import type { BarsNote } from "../../../src/jobs/ingest/bars/landing-bars.js";
 import type { StatementsNote } from "../../../src/jobs/ingest/statements/landing-statements.js";
 import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";
-import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
+import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
@@ -13,6 +14,7 @@ import { BALANCE_SHEET } from "../../../src/schema/statements.js";
 import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
 import { json, type Script } from "../../faults/service/scripted-service.js";
 import { FINAL, liveRows, openSession } from "../../lake/temporary-lake.js";
+import { makeUnremovable } from "../../lease/unremovable-records.js";
 import { scriptedMarket } from "../scripted-market.js";
 
 const DAY = 86_400_000;
@@ -187,4 +189,36 @@ test("bars that were committed before the ledger failed: what was set aside of t
   clock.advance(DAY);
   expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete" });
   expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 10, 10, 10] }]);
+});
+
+test("responses that cannot be landed, of a spool that cannot be given up: both are reported", async () => {
+  const { lake, clock, client } = await scriptedMarket(returning(11), NOW);
+  const store = ResponseSpool.of(lake, DEAD);
+  const note: StatementsNote = {
+    dataset: "no_such_table",
+    columns: [],
+    rows: [],
+    entry: { records: [recordOf("000001", {})], issues: [] },
+  };
+  await store.store("000001", note);
+  await store.close();
+  const report = await runPipeline(
+    definePipeline(DAILY),
+    { symbols: ["600519.SH"] },
+    {
+      lake,
+      client,
+      clock,
+      // It is in use then, and its owner's record can no longer be removed.
+      onProgress: ({ doing }) => {
+        if (!doing.startsWith("landing what an earlier run")) return;
+        const spool = join(lake.location, "spool");
+        for (const name of readdirSync(spool)) makeUnremovable(join(spool, name));
+      },
+    },
+  );
+  expect(report.failures.map(({ reason }) => reason)).toEqual([
+    "response of an unknown table no_such_table",
+    expect.stringContaining("owner.json"),
+  ]);
 });

@@ -458,6 +458,21 @@ describe("limits", () => {
     expect(textAt(text, issues[0], third.length)).toBe(third);
   });
 
+  test("the times of rejected bars are known, unless one of them has no time", async () => {
+    const { timestamp } = kline();
+    const [first, second] = timestamp as number[];
+    const response = await decode(
+      document({
+        "A.US": { ...kline(), close: [null, 1] },
+        "B.US": { ...kline(), close: [null, 1], timestamp: [first, "x"] },
+        "C.US": { ...kline(), close: [1, null], timestamp: [1e16, second] },
+        "D.US": { ...kline(), close: [1] },
+        "E.US": kline(),
+      }),
+    );
+    expect([...response.setAsideAt]).toEqual([["A.US", [first]]]);
+  });
+
   test("of a symbol with many more bars than permitted all are counted, and its next columns are read on", async () => {
     const long = Array.from({ length: 10_000 }, (_, k) => k);
     const columns = Object.fromEntries(Object.keys(kline()).map((name) => [name, long]));

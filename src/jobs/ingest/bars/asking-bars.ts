@@ -22,6 +22,7 @@ import { enterAbsences, type Leftovers } from "../../run/leftovers.js";
 import type { Run } from "../../run/run.js";
 import { askEach, CONCURRENCY } from "../ask-each.js";
 import type { SharedAsking } from "../shared-asking.js";
+import { AskedSessions } from "./asked-sessions.js";
 import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarRequests } from "./bars-demand.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
@@ -40,6 +41,8 @@ export class AskingBars {
   readonly #cap;
   /** Whether a response has changed the facts of the plan. */
   #isStale = false;
+  /** Whether a response has left something to the next plan. */
+  #hasPostponed = false;
   #hasMeasured = false;
   /** Beginnings of windows that still need a request. */
   #gaps: PossibleGap[] = [];
@@ -50,6 +53,7 @@ export class AskingBars {
   readonly #absent = new AbsentSymbols();
   readonly #minutes: MinuteRegions;
   readonly #closed = new ClosedRanges();
+  readonly #asked: AskedSessions;
   /** Responses that are known to be cut or to be whole. */
   readonly #shown = new Set<string>();
   readonly #sharing: SharedAsking;
@@ -65,6 +69,7 @@ export class AskingBars {
     this.#demand = demand;
     this.#minutes = new MinuteRegions(demand.period);
     this.#facts = facts;
+    this.#asked = new AskedSessions(run.log.completeness, { dataset: this.table.name, facts });
     this.#cap = run.context.limits.rowCap(demand.period);
     this.#recent = new RecentWindows(lookbackStart(run.context.startedAt, demand.lookbackDays));
   }
@@ -82,6 +87,7 @@ export class AskingBars {
       !this.#hasMeasured && this.#cap.known === undefined && ASSUMED_CAP[period] < LIMITS.maxCount;
     this.#hasMeasured = true;
     this.#hasProbed = false;
+    this.#hasPostponed = false;
     const units = measures ? planned.slice(0, 1) : planned;
     if (units.length === 0) return false;
     run.progress.replan(this.table.name, planned.length);
@@ -90,7 +96,8 @@ export class AskingBars {
     const concurrency = Math.min(CONCURRENCY, Math.max(1, Math.floor(BARS_IN_FLIGHT / largest)));
     await askEach(run.requests, this.#untilStale(units), (unit) => this.#askUnit(unit), concurrency);
     await this.#askFollowUps(concurrency);
-    if (!this.#sharing.isElsewhere || run.requests.isHalted(this.table.name)) return this.#isStale;
+    if (!this.#sharing.isElsewhere || run.requests.isHalted(this.table.name))
+      return this.#isStale || this.#hasPostponed;
     // Another run may wait for these leases: the ledger must have the requests before they are released.
     await this.landing.finish();
     await enterAbsences(run, this.#demand, this.leftovers);
@@ -160,7 +167,7 @@ export class AskingBars {
         symbols,
         window,
         finalEnd: run.context.finalEnds[region],
-        bars: this.#days(page) * symbols.length * barsPerDay(region, period),
+        bars: this.#asked.days(page) * symbols.length * barsPerDay(region, period),
       },
       async (body, source) => {
         const response = await decodeKlines(body, expectationOf(page), run.buffers);
@@ -183,7 +190,7 @@ export class AskingBars {
     if (!isTooLarge) {
       this.#settle(symbols, window);
       this.#absent.drop(page);
-      this.#countAsked(page);
+      this.#asked.count(page);
     } else if (page.gaps !== undefined) this.#gaps.push(...page.gaps.values());
     else if (page.again === "all") this.#absent.add({ region, window, symbols }, true);
   }
@@ -195,11 +202,13 @@ export class AskingBars {
       this.#settle(part.symbols, part.window, this.#answered);
     }
     for (const { symbol, window: left } of verdict.abandoned) this.#settle([symbol], left);
-    this.#settle([...verdict.absence.unconfirmed, ...verdict.lost.map(({ symbol }) => symbol)], window);
+    this.#settle(verdict.absence.unconfirmed, window);
+    for (const one of verdict.lost) this.#settle([one.symbol], one.window);
     this.#gaps.push(...verdict.gaps);
     this.#learn(page, verdict);
     this.#takeAbsence(page, verdict);
-    this.#countAsked(page, verdict.sessions);
+    this.#asked.count(page, verdict.sessions);
+    if (this.#asked.postpone(verdict)) this.#hasPostponed = true;
     if (this.#demand.lookbackDays) this.#recent.add(verdict, columns);
     this.#run.log.completeness.judged(this.table.name, page, verdict);
     if (verdict.present.length > 0) this.#minutes.came(region);
@@ -217,19 +226,6 @@ export class AskingBars {
     if (group.symbols.length === 0) return;
     if (again !== undefined || (isBarren && this.#minutes.lack(region))) this.#absent.addUnseen(group);
     else this.#absent.add(group, !isBarren);
-  }
-
-  /** Counts the requested symbols and sessions of the plan; follow-up requests ask for nothing else. */
-  #countAsked({ region, symbols, window, gaps, again }: Page, sessions?: ReadonlyMap<string, number>): void {
-    if (gaps !== undefined || again !== undefined) return;
-    const days = this.#days({ region, window });
-    const total = symbols.reduce((sum, symbol) => sum + (sessions?.get(symbol) ?? days), 0);
-    this.#run.log.completeness.asked(this.table.name, symbols, total);
-  }
-
-  /** Trading days of a page's window. */
-  #days({ region, window }: Pick<Page, "region" | "window">): number {
-    return this.#facts.calendars.get(region)?.daysIn(window, this.#facts.now).length ?? 0;
   }
 
   /** What is explained and compared once everything has landed. */
@@ -274,7 +270,8 @@ export class AskingBars {
 
   /** Settles gaps in a time at which the region did not trade. */
   #settleClosed(): void {
-    const settled = this.#gaps.filter((gap) => this.#closed.explains(gap));
+    const closed = this.#gaps.filter((gap) => this.#closed.explains(gap));
+    const settled = closed.map((gap) => ({ ...gap, since: gap.window.start }));
     this.#gaps = this.#gaps.filter((gap) => !this.#closed.explains(gap));
     for (const { region, symbols, window } of nextFollowUps(settled, Number.POSITIVE_INFINITY).followUps) {
       this.#settle(symbols, window);

@@ -63,7 +63,8 @@ async function knownUniverses({ session, lake }: RunContext): Promise<readonly {
 /** A universe that neither the lake nor the service knows: its request fails, so that the next run reports it too. */
 function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse<unknown>): void {
   const reason = `universe ${id}: the service gave nothing for it, and the lake does not know it; run the pipeline reference, and see: barlake sql "from universes"`;
-  run.log.failure({ request: `${BARS_1M.name} ${requestId}`, reason, symbols: 0 });
+  const dataset = BARS_1M.name;
+  run.log.failure({ dataset, request: `${dataset} ${requestId}`, reason, symbols: 0 });
   run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, status: "failed", reason })) });
 }
 
@@ -71,7 +72,8 @@ function failUnknown(run: Run, id: string, { requestId, entry }: PendingResponse
 function failCut<T>(run: Run, id: string, cut: CutDay, got: PendingResponse<T>): PendingResponse<T> {
   const since = new Date(cut.since).toISOString();
   const reason = `universe ${id}: ${cut.symbols} symbols have ${cut.bars} bars each, and none before ${since}: the service seems to cut them; the pipeline minute asks for whole days`;
-  run.log.failure({ request: `${BARS_1M.name} ${got.requestId}`, reason, symbols: cut.symbols });
+  const dataset = BARS_1M.name;
+  run.log.failure({ dataset, request: `${dataset} ${got.requestId}`, reason, symbols: cut.symbols });
   const records = got.entry.records.map((one) => ({ ...one, status: "failed" as const, reason }));
   return { ...got, entry: { ...got.entry, records } };
 }

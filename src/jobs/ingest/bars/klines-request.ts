@@ -36,18 +36,22 @@ export function received(response: DecodedKlines): Received & { readonly respons
  * other responses have settled: it stays settled.
  */
 function holesOf(
-  { window }: Page,
   { lost, abandoned }: ResponseVerdict,
   answered: ReadonlyMap<string, readonly TimeRange[]>,
 ): AbsentPart[] {
-  const symbols = lost.map(({ symbol }) => symbol);
-  const setAside: AbsentPart[] = symbols.length > 0 ? [{ symbols, window, reason: "set_aside" }] : [];
+  const setAside = new Map<string, AbsentPart & { readonly symbols: string[] }>();
+  for (const { symbol, window } of lost) {
+    const key = `${window.start} ${window.end}`;
+    const part = setAside.get(key);
+    if (part === undefined) setAside.set(key, { symbols: [symbol], window, reason: "set_aside" });
+    else part.symbols.push(symbol);
+  }
   const unexplained = abandoned.flatMap((gap) =>
     subtractRanges(gap.window, answered.get(gap.symbol) ?? []).map(
       (left): AbsentPart => ({ symbols: [gap.symbol], window: left, reason: "unexplained" }),
     ),
   );
-  return [...setAside, ...unexplained];
+  return [...setAside.values(), ...unexplained];
 }
 
 /**
@@ -94,6 +98,6 @@ export function judgedResponse(
     absent: page.gaps === undefined ? response.absent : [],
     verdict,
     parts: verdict.settled,
-    holes: holesOf(page, verdict, answered),
+    holes: holesOf(verdict, answered),
   };
 }

@@ -1,5 +1,5 @@
 import { klinesToIpcPieces } from "../../../arrow/kline-ipc.js";
-import { releaseAfter } from "../../../core/release-after.js";
+import { releaseAfter, throwAfter } from "../../../core/release-after.js";
 import type { TimeRange } from "../../../core/time.js";
 import { landKlines, setAsideBroken } from "../../../lake/land/land-klines.js";
 import type { Lease } from "../../../lake/requests/request-leases.js";
@@ -61,10 +61,7 @@ export class LandingBars {
       await this.#run.responses.store(cached.requestId, note, body);
     } catch (error) {
       this.#run.log.stopIfUnwritable(error);
-      return releaseAfter(
-        () => Promise.reject(error),
-        () => cached.lease?.release(),
-      );
+      return throwAfter(error, () => cached.lease?.release());
     }
     this.#cached.push(cached);
     this.#bars += columns.rows;
@@ -90,32 +87,33 @@ export class LandingBars {
   }
 
   async #land(group: readonly CachedResponse[]): Promise<void> {
-    const run = this.#run;
+    const releases = group.map(
+      ({ lease }) =>
+        () =>
+          lease?.release(),
+    );
     try {
-      if (group.length > 0 && this.#failure === undefined) {
-        run.progress.doing(`landing ${this.#table.name}`);
-        await run.exclusive(() =>
-          landResponses(run, this.#table, group.map(delivered), run.context.finalEnds),
-        );
-        await run.responses.forget(group.map(({ requestId }) => requestId));
-      }
+      await releaseAfter(() => this.#landGroup(group), ...releases);
     } catch (error) {
-      run.log.stopIfUnwritable(error);
       this.#failure = error;
     }
-    for (const { value } of group) value.response[Symbol.dispose]();
-    await releaseAfter(
-      async () => {
-        if (this.#failure !== undefined) throw this.#failure;
-      },
-      ...group.map(
-        ({ lease }) =>
-          () =>
-            lease?.release(),
-      ),
-    ).catch((error: unknown) => {
-      this.#failure = error;
-    });
+  }
+
+  /** @throws also the error of an earlier group: this one is not landed then. */
+  async #landGroup(group: readonly CachedResponse[]): Promise<void> {
+    const run = this.#run;
+    try {
+      if (this.#failure !== undefined) throw this.#failure;
+      if (group.length === 0) return;
+      run.progress.doing(`landing ${this.#table.name}`);
+      await run.exclusive(() => landResponses(run, this.#table, group.map(delivered), run.context.finalEnds));
+      await run.responses.forget(group.map(({ requestId }) => requestId));
+    } catch (error) {
+      run.log.stopIfUnwritable(error);
+      throw error;
+    } finally {
+      for (const { value } of group) value.response[Symbol.dispose]();
+    }
   }
 }
 

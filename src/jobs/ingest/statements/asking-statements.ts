@@ -99,7 +99,7 @@ export class AskingStatements {
     if (left.length === 0) return;
     const named = left.slice(0, NAMED).join(", ") + (left.length > NAMED ? ", ..." : "");
     const reason = `no response shows whether there are statements of ${named}; they are requested again by the next run`;
-    this.#run.log.failure({ request: table.name, reason, symbols: left.length });
+    this.#run.log.failure({ dataset: table.name, request: table.name, reason, symbols: left.length });
   }
 
   /**

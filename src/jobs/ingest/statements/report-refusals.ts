@@ -38,7 +38,7 @@ export function reportRefusals(run: Run, outcomes: readonly TableOutcome[]): voi
       if (isOneAnswered) limits.learnedRefusal(name, refusal.status);
     } else if (refusal?.status === 404 && isNew) {
       // Also where a response came beside the refusal: the rest of the table was not requested.
-      run.log.failure({ request: name, reason: refusal.message, symbols });
+      run.log.failure({ dataset: name, request: name, reason: refusal.message, symbols });
     }
   }
 }

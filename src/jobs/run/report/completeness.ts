@@ -86,8 +86,8 @@ export class Completeness {
   }
 
   /** Counts what the response to a page has shown. */
-  judged(dataset: string, { symbols, window }: Page, verdict: ResponseVerdict): void {
-    for (const { symbol, bars } of verdict.lost) this.setAside(dataset, { symbol, window, bars });
+  judged(dataset: string, { symbols }: Pick<Page, "symbols">, verdict: ResponseVerdict): void {
+    for (const { symbol, window, bars } of verdict.lost) this.setAside(dataset, { symbol, window, bars });
     for (const { symbol, reason, sessions } of verdict.quiet)
       this.absent(dataset, reason, [symbol], sessions);
     const confirmed = new Set(verdict.absence.confirmed);

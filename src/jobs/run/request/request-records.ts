@@ -46,9 +46,11 @@ export interface Asked extends Purpose {
   attempts: number;
 }
 
-/** A request that was refused or failed. */
+/** A request that was refused or failed, or something else that makes a run partial. */
 export interface Failure {
-  /** Dataset and number. */
+  /** Undefined where it is about no single one. */
+  readonly dataset: string | undefined;
+  /** Dataset and number of the request, or another subject. */
   readonly request: string;
   readonly reason: string;
   readonly symbols: number;

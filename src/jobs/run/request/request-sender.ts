@@ -120,6 +120,7 @@ export class RequestSender {
     if (isHealed) return this.#log.unanswered(asked, kind);
     const { dataset, requestId, symbols } = asked;
     this.#log.unanswered(asked, kind, {
+      dataset,
       request: `${dataset} ${requestId}`,
       reason,
       symbols: symbols.length,

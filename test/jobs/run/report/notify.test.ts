@@ -8,6 +8,7 @@ import { json, type Script, startScripted } from "../../../faults/service/script
 
 const ON = ["partial", "failed", "refused"] as const;
 const FAILURES = Array.from({ length: 12 }, (_, i) => ({
+  dataset: "bars_1d",
   request: `bars_1d ${i}`,
   reason: "GET /v1/klines/batch: status 502",
   symbols: 100,

@@ -6,7 +6,7 @@ import { virtualClock } from "../../../faults/clock/virtual-clock.js";
 
 const OF_BARS = { dataset: "bars_1d", symbols: ["600519.SH", "AAPL.US"] };
 const RESPONSE = { rows: 5, rejected: 0, bytes: 100, absent: ["AAPL.US"], issues: [] };
-const FAILURE = { request: "bars_1d 000001", reason: "HTTP 500", symbols: 2 };
+const FAILURE = { dataset: "bars_1d", request: "bars_1d 000001", reason: "HTTP 500", symbols: 2 };
 const SET_ASIDE = { rule: "bad_price", reason: "the price is negative", source: "a", line: 1, rows: 3 };
 
 const SIGNALS = { goes: new AbortController().signal, interrupted: AbortSignal.abort() };
@@ -100,6 +100,20 @@ test("the first reason to stop counts; a disk that cannot be written is one, ano
   log.stop("later");
   expect([log.isStopped("bars_1d"), log.facts().stopped]).toEqual([true, "the disk is full"]);
   expect(reportAfter((one) => one.forbid("bars_1m", "not permitted")).stopped).toBe("bars_1m: not permitted");
+});
+
+test("of a dataset that is not offered no failure counts, whatever its text; those of others do", () => {
+  const report = reportAfter((log) => {
+    log.unanswered({ dataset: "income", symbols: ["600519.SH"] }, "refused", {
+      dataset: "income",
+      request: "the whole table",
+      reason: "HTTP 404",
+      symbols: 1,
+    });
+    log.failure({ dataset: undefined, request: "income of an earlier run", reason: "damaged", symbols: 0 });
+    log.notOffered("income", "HTTP 404");
+  });
+  expect(report.failures.map(({ request }) => request)).toEqual(["income of an earlier run"]);
 });
 
 test("what was read of a log does not change with it", () => {

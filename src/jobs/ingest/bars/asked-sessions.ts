@@ -1,0 +1,54 @@
+import { type TimeRange, unionRanges } from "../../../core/time.js";
+import type { Region } from "../../../market/regions.js";
+import type { Page, Verdict } from "../../../plan/absence/older-bars.js";
+import type { Completeness } from "../../run/report/completeness.js";
+import type { PlanFacts } from "./bars-demand.js";
+
+/** Counts the requested sessions of one demand, each once. It is a class because it stores what will be planned again. */
+export class AskedSessions {
+  readonly #completeness: Completeness;
+  readonly #dataset: string;
+  readonly #facts: Pick<PlanFacts, "calendars" | "now">;
+  /** Counted time that a later plan requests again, by symbol. */
+  readonly #postponed = new Map<string, TimeRange[]>();
+
+  constructor(
+    completeness: Completeness,
+    { dataset, facts }: { readonly dataset: string; readonly facts: Pick<PlanFacts, "calendars" | "now"> },
+  ) {
+    this.#completeness = completeness;
+    this.#dataset = dataset;
+    this.#facts = facts;
+  }
+
+  /** Trading days of a region's window. */
+  days({ region, window }: { readonly region: Region; readonly window: TimeRange }): number {
+    return this.#facts.calendars.get(region)?.daysIn(window, this.#facts.now).length ?? 0;
+  }
+
+  /**
+   * Counts the symbols and sessions of a page of the plan; follow-up requests ask for nothing else.
+   *
+   * @param sessions number of sessions of each symbol. @default the trading days of the window
+   */
+  count({ region, symbols, window, gaps, again }: Page, sessions?: ReadonlyMap<string, number>): void {
+    if (gaps !== undefined || again !== undefined) return;
+    const days = this.days({ region, window });
+    let total = 0;
+    for (const symbol of symbols) {
+      total += sessions?.get(symbol) ?? days;
+      for (const { start, end } of this.#postponed.get(symbol) ?? []) {
+        const counted = { start: Math.max(start, window.start), end: Math.min(end, window.end) };
+        if (counted.start < counted.end) total -= this.days({ region, window: counted });
+      }
+    }
+    this.#completeness.asked(this.#dataset, symbols, total);
+  }
+
+  /** Remembers what a response has left to the next plan. @returns whether it has left anything. */
+  postpone({ postponed }: Pick<Verdict, "postponed">): boolean {
+    for (const { symbol, window } of postponed)
+      this.#postponed.set(symbol, unionRanges([...(this.#postponed.get(symbol) ?? []), window]));
+    return postponed.length > 0;
+  }
+}

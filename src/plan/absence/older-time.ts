@@ -1,0 +1,67 @@
+import { subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
+import type { LandedPeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { daysOverlapped, type TradingDay } from "../../market/trading-calendar.js";
+import { barsPerDay } from "../request-units.js";
+
+/** What earlier responses have settled. */
+export interface CoveredTime {
+  /** The parts of a symbol's range that have a trading day and no response; ascending. */
+  uncovered(symbol: string, range: TimeRange): readonly TimeRange[];
+  /** Most bars of a symbol in a range. */
+  bars(range: TimeRange): number;
+}
+
+/** For a symbol that was never requested before. */
+export const NOTHING_COVERED: CoveredTime = { uncovered: (_, range) => [range], bars: () => 0 };
+
+/** The facts that tell covered time. */
+interface CoverageFacts {
+  readonly region: Region;
+  readonly period: LandedPeriod;
+  /** Trading days of a range, ascending. */
+  readonly daysIn: (range: TimeRange) => readonly TradingDay[];
+  /** Windows with a response of final bars, by symbol. */
+  readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
+}
+
+/** What is covered by windows with a response. */
+export function coveredTime({ region, period, daysIn, covered }: CoverageFacts): CoveredTime {
+  return {
+    uncovered(symbol, range) {
+      const rests = subtractRanges(range, covered.get(symbol) ?? []);
+      if (rests.length === 0) return rests;
+      const days = daysIn(range);
+      return rests.filter((rest) => {
+        const { first, end } = daysOverlapped(days, rest);
+        return first < end;
+      });
+    },
+    bars: (range) => daysIn(range).length * barsPerDay(region, period),
+  };
+}
+
+/** The time of a window before the oldest known bar of a symbol. */
+export interface OlderTime {
+  /** It ends at the known bar. */
+  readonly window: TimeRange;
+  /** The parts of it without a response; ascending. */
+  readonly uncovered: readonly TimeRange[];
+}
+
+/**
+ * From where on a request for older bars of some symbols asks. It brings the newest bars first, so it passes through
+ * covered time before it reaches what is not covered. Time that is covered for all symbols and fills a response is not
+ * requested again: what lies before it becomes a new request, and this never takes more requests.
+ *
+ * @param most most bars of a symbol in one response, as far as it is known.
+ * @returns the start of the first uncovered part that is requested.
+ */
+export function olderBarsSince(times: readonly OlderTime[], most: number, bars: CoveredTime["bars"]): number {
+  let since = Math.max(...times.map(({ window }) => window.end));
+  for (const part of unionRanges(times.flatMap(({ uncovered }) => uncovered)).toReversed()) {
+    if (part.end < since && bars({ start: part.end, end: since }) >= most) break;
+    since = Math.min(since, part.start);
+  }
+  return since;
+}

@@ -1,0 +1,47 @@
+import type { TimeRange } from "../../core/time.js";
+import { daysOverlapped, type TradingDay } from "../../market/trading-calendar.js";
+
+/** A part of a window, and the number of bars in it that were set aside. */
+export interface SetAsideWindow {
+  readonly window: TimeRange;
+  readonly bars: number;
+}
+
+/** Most windows of one symbol and response; more are joined to one. */
+const MOST_WINDOWS = 8;
+
+/**
+ * The trading days of the bars that were set aside, neighbouring days joined: only these are requested again.
+ *
+ * @param times epoch milliseconds, in any order.
+ * @param window the requested window, and `days` its trading days, ascending.
+ * @returns undefined where a bar lies on no trading day that is known: then nothing less than the window is certain.
+ */
+export function setAsideWindows(
+  times: readonly number[],
+  { window, days }: { readonly window: TimeRange; readonly days: readonly TradingDay[] },
+): SetAsideWindow[] | undefined {
+  const barsOf = new Map<number, number>();
+  for (const at of times) {
+    const { first, end } = daysOverlapped(days, { start: at, end: at + 1 });
+    if (first === end) return undefined;
+    barsOf.set(first, (barsOf.get(first) ?? 0) + 1);
+  }
+  const runs: { first: number; last: number; bars: number }[] = [];
+  for (const [day, bars] of [...barsOf].sort(([a], [b]) => a - b)) {
+    const run = runs.at(-1);
+    if (run?.last !== day - 1) runs.push({ first: day, last: day, bars });
+    else [run.last, run.bars] = [day, run.bars + bars];
+  }
+  const [first, last] = [runs[0], runs.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const joined =
+    runs.length > MOST_WINDOWS ? [{ first: first.first, last: last.last, bars: times.length }] : runs;
+  return joined.map((run) => ({
+    window: {
+      start: Math.max(window.start, (days[run.first] as TradingDay).start),
+      end: Math.min(window.end, (days[run.last] as TradingDay).end),
+    },
+    bars: run.bars,
+  }));
+}
