@@ -3,6 +3,7 @@ import { dataset } from "./cases/dataset.js";
 import { datasetMemory } from "./cases/dataset-memory.js";
 import { decode } from "./cases/decode.js";
 import { encode } from "./cases/encode.js";
+import { growthInBars, growthInFiles } from "./cases/growth.js";
 import { ingest } from "./cases/ingest.js";
 import { ingestMemory } from "./cases/ingest-memory.js";
 import { land } from "./cases/land.js";
@@ -12,6 +13,7 @@ import { open } from "./cases/open.js";
 import { query } from "./cases/query.js";
 import { scan } from "./cases/scan.js";
 import { serve } from "./cases/serve.js";
+import { store } from "./cases/store.js";
 import { thread } from "./cases/thread.js";
 import { views } from "./cases/views.js";
 import type { Benchmark } from "./measure/benchmark.js";
@@ -31,6 +33,9 @@ export const BENCHMARKS: readonly Benchmark[] = [
   query,
   views,
   serve,
+  store,
+  growthInFiles,
+  growthInBars,
   columns,
   dataset,
   datasetMemory,

@@ -110,13 +110,13 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
       if (led.some((name) => standbySince.has(name))) log.note({ pipelines: led }, "leading");
       for (const name of led) standbySince.delete(name);
     },
-    onStandby(pipelines, leader) {
-      for (const name of pipelines) if (!standbySince.has(name)) standbySince.set(name, startedAt);
-      log.note({ pipelines, leader }, options.once ? "another schedule leads" : "standing by");
+    onStandby(led, leader) {
+      for (const name of led) if (!standbySince.has(name)) standbySince.set(name, startedAt);
+      log.note({ pipelines: led, leader }, options.once ? "another schedule leads" : "standing by");
     },
-    onLost(pipelines) {
-      for (const name of pipelines) standbySince.set(name, systemClock.now());
-      log.note({ pipelines }, "another schedule has taken over");
+    onLost(lost) {
+      for (const name of lost) standbySince.set(name, systemClock.now());
+      log.note({ pipelines: lost }, "another schedule has taken over");
     },
     onFault: (error) => log.warn({ fault: messageOf(error) }, "it cannot be found out who leads"),
   });

@@ -35,7 +35,7 @@ export interface Served {
 export interface Hub {
   /** The lake that is served. */
   readonly market: string;
-  served(): Served[];
+  readonly served: () => Served[];
 }
 
 export interface HubOptions {
