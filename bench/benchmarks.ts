@@ -1,6 +1,8 @@
 import { columns } from "./cases/columns.js";
 import { dataset } from "./cases/dataset.js";
 import { datasetMemory } from "./cases/dataset-memory.js";
+import { growthInBars, growthInFiles } from "./cases/lake/growth.js";
+import { store } from "./cases/lake/store.js";
 import { ingest } from "./cases/ingest.js";
 import { ingestMemory } from "./cases/ingest-memory.js";
 import { land } from "./cases/lake/land.js";
@@ -31,6 +33,9 @@ export const BENCHMARKS: readonly Benchmark[] = [
   query,
   views,
   serve,
+  store,
+  growthInFiles,
+  growthInBars,
   columns,
   dataset,
   datasetMemory,

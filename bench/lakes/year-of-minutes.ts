@@ -29,8 +29,8 @@ function priceSql(minute: string): string {
   return `round((5 + s % 97) * (${wave}) + CAST(hash(s, ${minute}) % 7 AS INTEGER) / 100, 2)`;
 }
 
-/** A month of symbols from number `start` up to `end`, exclusive. */
-export function monthSql(month: string, start: number, end: number): string {
+/** A month of symbols from number `start` up to `end`, exclusive. @param minutes the first ones of each day. */
+export function monthSql(month: string, start: number, end: number, minutes = 240): string {
   const minute = "day * 240 + i";
   return `SELECT symbol, timestamp, trade_date, open, close, volume,
       round(greatest(open, close) + CAST(noise % 4 AS INTEGER) / 100, 2) AS high,
@@ -43,7 +43,7 @@ export function monthSql(month: string, start: number, end: number): string {
         ${priceSql(`(${minute} - 1)`)} AS open, ${priceSql(`(${minute})`)} AS close,
         CAST(exp(CAST(hash(s, ${minute}, 2) % 1000 AS INTEGER) / 130.0) AS BIGINT) AS volume,
         hash(s, ${minute}, 3) AS noise
-      FROM range(${start}, ${end}) a(s), range(240) b(i),
+      FROM range(${start}, ${end}) a(s), range(${minutes}) b(i),
         (SELECT d, d::DATE - DATE '2025-01-01' AS day
          FROM range(TIMESTAMP '${month}', TIMESTAMP '${month}' + INTERVAL 1 MONTH, INTERVAL 1 DAY) c(d)
          WHERE isodow(d) < 6))`;

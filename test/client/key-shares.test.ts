@@ -3,57 +3,17 @@ import { describe, expect, test } from "vitest";
 import { KeyQuota } from "../../src/client/key-quota.js";
 import { KeyShares } from "../../src/client/key-shares.js";
 import type { Clock } from "../../src/core/time.js";
-import type { LeaseRecord, LeaseStore } from "../../src/lease/lease-store.js";
+import type { LeaseStore } from "../../src/lease/lease-store.js";
 import { divideQuota } from "../../src/plan/quota/divide-quota.js";
-import { type EventClock, eventClock } from "../faults/clock/event-clock.js";
+import { eventClock } from "../faults/clock/event-clock.js";
+import { leasesAt, type MachinePlan, machineOf } from "../lease/simulated-machine.js";
 import { SEED } from "../setup.js";
 import { cases } from "../sweep.js";
 import { type Counter, fixedWindow, MINUTE, slidingWindow } from "./simulated-service.js";
 
 const START = Date.parse("2026-11-21T00:00:17Z");
 
-/** Records at the time of the simulation, with the whole seconds of a store's clock. */
-function storeAt(clock: Clock): LeaseStore & { readonly calls: { n: number } } {
-  const records = new Map<string, LeaseRecord>();
-  const calls = { n: 0 };
-  const now = (): number => Math.floor(clock.now() / 1000) * 1000;
-  const called = <T>(result: () => T): Promise<T> => {
-    calls.n++;
-    return Promise.resolve().then(result);
-  };
-  return {
-    calls,
-    ids: () => called(() => [...records.keys()]),
-    read: (id) => called(() => records.get(id)),
-    create: (id, text, state) => called(() => void records.set(id, { text, state, renewedAt: now() })),
-    renew: (id, state) =>
-      called(() => {
-        const record = records.get(id);
-        if (record !== undefined) records.set(id, { ...record, state, renewedAt: now() });
-        return record !== undefined;
-      }),
-    remove: (id, renewedAt) =>
-      called(() => {
-        const record = records.get(id);
-        if (record !== undefined && renewedAt !== undefined && record.renewedAt !== renewedAt) return false;
-        records.delete(id);
-        return true;
-      }),
-    now: () => called(now),
-    tidy: async () => {},
-  };
-}
-
-/** A machine, with the times of its process in milliseconds from the start. */
-interface Plan {
-  readonly joins: number;
-  /** Ends, or dies. */
-  readonly leaves?: { readonly at: number; readonly kind: "ends" | "dies" } | undefined;
-  /** Is stopped, and goes on later. */
-  readonly stops?: { readonly at: number; readonly ms: number } | undefined;
-  /** Cannot reach the store. */
-  readonly cutOff?: { readonly at: number; readonly ms: number } | undefined;
-  readonly clockAheadMs?: number;
+interface Plan extends MachinePlan {
   readonly ask?: number;
 }
 
@@ -73,7 +33,7 @@ async function simulate(
   rpm: number | undefined,
 ): Promise<Outcome> {
   const base = eventClock(START);
-  const store = storeAt(base);
+  const store = leasesAt(base);
   const end = START + minutes * MINUTE;
   const outcome = { passed: [] as number[], refused: [] as number[], lost: 0 };
   await Promise.all(
@@ -86,7 +46,7 @@ async function simulate(
 
   async function live(plan: Plan): Promise<void> {
     const ending = new AbortController();
-    const { clock, reach } = machineOf(plan, base, ending.signal);
+    const { clock, reach } = machineOf(plan, store, base, ending.signal);
     await base.sleep(plan.joins);
     const { leaves } = plan;
     const leaving = base.sleep((leaves === undefined ? end : START + leaves.at) - base.now());
@@ -138,40 +98,6 @@ async function simulate(
     if (plan.leaves?.kind !== "dies") await shares.release();
     const failed = working.find((one) => one.status === "rejected");
     if (failed !== undefined) throw failed.reason;
-  }
-
-  /** The clock of a machine, which stands still for its process while that is stopped, and the store as it reaches it. */
-  function machineOf(plan: Plan, time: EventClock, ended: AbortSignal): { clock: Clock; reach: LeaseStore } {
-    const { stops, cutOff, clockAheadMs = 0, leaves } = plan;
-    const isStopped = (): boolean =>
-      stops !== undefined && time.now() >= START + stops.at && time.now() < START + stops.at + stops.ms;
-    const isCut = (): boolean =>
-      cutOff !== undefined && time.now() >= START + cutOff.at && time.now() < START + cutOff.at + cutOff.ms;
-    const running = async (): Promise<void> => {
-      if (ended.aborted && leaves?.kind === "dies") await new Promise(() => {});
-      if (isStopped() && stops !== undefined) await time.sleep(START + stops.at + stops.ms - time.now());
-    };
-    const clock: Clock = {
-      now: () => time.now() + clockAheadMs,
-      monotonic: () => time.now() - START,
-      async sleep(ms, signal) {
-        await time.sleep(ms, leaves?.kind === "dies" ? undefined : signal);
-        await running();
-        signal?.throwIfAborted();
-      },
-    };
-    const reached = <T>(call: () => Promise<T>): Promise<T> =>
-      running().then(() => (isCut() ? Promise.reject(new Error("no connection")) : call()));
-    const reach: LeaseStore = {
-      ids: () => reached(() => store.ids()),
-      read: (id) => reached(() => store.read(id)),
-      create: (...all) => reached(() => store.create(...all)),
-      renew: (...all) => reached(() => store.renew(...all)),
-      remove: (...all) => reached(() => store.remove(...all)),
-      now: () => reached(() => store.now()),
-      tidy: () => reached(() => store.tidy()),
-    };
-    return { clock, reach };
   }
 }
 

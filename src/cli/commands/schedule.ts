@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
-import { UsageError } from "../../core/errors.js";
+import { messageOf, UsageError } from "../../core/errors.js";
 import { releaseAfter } from "../../core/release-after.js";
 import { dailyScrub } from "../../jobs/maintenance/scrub-lake.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
@@ -8,7 +8,7 @@ import { loadPipeline, pipelineFiles } from "../../jobs/pipeline/load-pipeline.j
 import { damageNotice, type Notice, sendNotice } from "../../jobs/run/report/notify.js";
 import { lastRuns } from "../../jobs/run/report/run-history.js";
 import { type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
-import { type Leadership, lead } from "../../jobs/schedule/leadership.js";
+import { Leadership } from "../../jobs/schedule/leadership.js";
 import { scheduleMetrics } from "../../jobs/schedule/metrics.js";
 import { startMonitor } from "../../jobs/schedule/monitor.js";
 import { catchUpWith, initialStates } from "../../jobs/schedule/pipeline-state.js";
@@ -72,7 +72,8 @@ export function addSchedule(cli: Cli): void {
       `
 Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
 SIGTERM or Ctrl-C ends the current run; what it received is kept. Without a terminal, the output is JSON lines.
-Of several machines with one lake, one leads and the others stand by, until it ends or gives no sign of life for 30 s.
+Of several schedules over one lake, on any machines, one leads each pipeline; the others stand by for it, until the
+leader ends or gives no sign of life for 30 s.
 Once a day, when nothing is due, a part of the lake's files is compared with what was written: all within four weeks.
 Exit code: 0 when it is stopped; with --once that of the worst run, and at least 1 if a file is damaged.
 
@@ -94,11 +95,32 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const states = initialStates(pipelines, await lastRuns(lake), catchUp, startedAt);
   const days = await scheduleDays(lake);
   const { isTradingDay } = days;
-  /** The schedule of another machine that leads; undefined while this one does. */
-  let leader: string | undefined;
-  let leadership: Leadership | undefined;
-  const metrics = scheduleMetrics(states, systemClock, isTradingDay, () => leadership !== undefined);
   const log = scheduleLog();
+  /** Since when another schedule leads a pipeline. */
+  const standbySince = new Map<string, number>();
+  const leadership = new Leadership(lake, [...webhooks.keys()], {
+    clock: systemClock,
+    signal: cli.signal,
+    async onLead(led) {
+      const runs = await lastRuns(lake);
+      for (const state of states.filter(({ pipeline }) => led.includes(pipeline.name))) {
+        const since = standbySince.get(state.pipeline.name) ?? startedAt;
+        catchUpWith([state], runs, catchUp, since, systemClock.now());
+      }
+      if (led.some((name) => standbySince.has(name))) log.note({ pipelines: led }, "leading");
+      for (const name of led) standbySince.delete(name);
+    },
+    onStandby(led, leader) {
+      for (const name of led) if (!standbySince.has(name)) standbySince.set(name, startedAt);
+      log.note({ pipelines: led, leader }, options.once ? "another schedule leads" : "standing by");
+    },
+    onLost(lost) {
+      for (const name of lost) standbySince.set(name, systemClock.now());
+      log.note({ pipelines: lost }, "another schedule has taken over");
+    },
+    onFault: (error) => log.warn({ fault: messageOf(error) }, "it cannot be found out who leads"),
+  });
+  const metrics = scheduleMetrics(states, systemClock, isTradingDay, leadership);
 
   let hasFailedScrub = false;
   const onEvent = async (event: ScheduleEvent): Promise<void> => {
@@ -112,8 +134,8 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
     const { pipeline, outcome, previous } = event;
     metrics.count(outcome);
     await days.reload();
-    // The machine that leads now runs it again, and reports that.
-    if ((await leadership?.confirm()) !== true) return;
+    // The machine that leads it now runs it again, and reports that.
+    if (!(await leadership.confirm(pipeline.name))) return;
     const webhook = webhooks.get(pipeline.name);
     reportLoss(pipeline.name, await announce(webhook, pipeline, outcome, previous?.status, cli.signal));
   };
@@ -127,41 +149,26 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
     metrics.countLostNotice();
     log.warn({ pipeline, fault }, "the webhook was not notified");
   };
-  const scrub = options.scrub ? dailyScrub(lake, systemClock) : undefined;
-  /** Leads, once no other machine does, and works until its signal aborts, or until another machine has taken over. */
-  const asLeader = async <T>(work: (environment: ScheduleEnvironment) => Promise<T>): Promise<T> => {
-    const standbySince = systemClock.now();
-    const own = await lead(lake, [...webhooks.keys()], {
-      clock: systemClock,
-      signal: cli.signal,
-      onStandby(name) {
-        if (options.once) throw new Standby(name);
-        leader = name;
-        log.note({ leader }, "standing by");
-      },
-    });
-    [leadership, leader] = [own, undefined];
-    const signal = AbortSignal.any([cli.signal, own.lost]);
-    const run = (pipeline: Pipeline): Promise<RunReport> => runOnce(pipeline, lake, options, signal);
-    const mayRun = (): Promise<boolean> => own.confirm();
-    try {
-      const now = systemClock.now();
-      catchUpWith(states, await lastRuns(lake), catchUp, Math.max(startedAt, standbySince), now);
-      return await work({ clock: systemClock, signal, isTradingDay, run, onEvent, scrub, mayRun });
-    } finally {
-      leadership = undefined;
-      await own.release().catch(() => {});
-    }
+  const environment: ScheduleEnvironment = {
+    clock: systemClock,
+    signal: cli.signal,
+    isTradingDay,
+    leading: leadership,
+    run: (pipeline) =>
+      runOnce(pipeline, lake, options, AbortSignal.any([cli.signal, leadership.lostOf(pipeline.name)])),
+    onEvent,
+    scrub: options.scrub ? dailyScrub(lake, systemClock) : undefined,
   };
-
+  /** Where the lake cannot be reached, other schedules find out that this one has ended. */
+  const resign = (): Promise<void> => leadership.close().catch(() => {});
   if (options.once) {
-    const outcomes = await asLeader((environment) => runDue(states, environment)).catch((error: unknown) => {
-      if (!(error instanceof Standby)) throw error;
-      log.note({ leader: error.message }, "another schedule leads");
-      return undefined;
-    });
-    if (outcomes === undefined) return EXIT.done;
-    if (outcomes.length === 0) log.note({}, "nothing is due");
+    const outcomes = await releaseAfter(async () => {
+      await leadership.look();
+      const done = await runDue(states, environment);
+      if (done.length === 0 && pipelines.some(({ name }) => leadership.leads(name)))
+        log.note({}, "nothing is due");
+      return done;
+    }, resign);
     const isDamaged = hasFailedScrub || metrics.damagedFiles() > 0;
     return Math.max(isDamaged ? EXIT.partial : EXIT.done, ...outcomes.map(({ status }) => exitOfRun(status)));
   }
@@ -175,25 +182,22 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
           clock: systemClock,
           isTradingDay,
           metrics,
-          leader: () => leader,
+          leading: leadership,
         });
   if (monitor !== undefined) log.note({ url: monitor.url }, "metrics and health");
   try {
-    while (!cli.signal.aborted) {
-      await asLeader((environment) => runSchedule(states, environment));
-      if (!cli.signal.aborted) log.note({}, "another schedule has taken over");
-    }
+    await leadership.look();
+    leadership.watch();
+    await runSchedule(states, environment);
   } catch (error) {
     if (!cli.signal.aborted) throw error;
   } finally {
+    await resign();
     await monitor?.close();
   }
   log.note({}, "ended");
   return EXIT.done;
 }
-
-/** Another schedule leads; the message is its name. */
-class Standby extends Error {}
 
 /** The pipelines to run. @throws {UsageError} if one has no schedule, or two have the same name. */
 async function scheduled(names: readonly string[]): Promise<Pipeline[]> {

@@ -1,9 +1,12 @@
+import { randomInt } from "node:crypto";
 import { z } from "zod";
+import { firstOf } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";
 import type { Lake } from "../../lake/lake.js";
 import { acquireLease } from "../../lease/acquire-lease.js";
-import { type Lease, type LeaseKind, Leases } from "../../lease/leases.js";
+import { type Lease, type LeaseKind, Leases, type OwnLease } from "../../lease/leases.js";
 import { nameOfOwner, ownerShape, thisProcess } from "../../lease/owner.js";
+import type { Leading } from "./leading.js";
 
 /** Folder of the leases, in the lake's storage: all machines see them. */
 const FOLDER = "leases/schedule";
@@ -11,6 +14,8 @@ const FOLDER = "leases/schedule";
 const STALE_MS = 30_000;
 /** Longest pause before a schedule that stands by reads the leases again, in milliseconds. */
 const LOOK_MS = 5000;
+/** The same while another schedule is about to lead one of the same pipelines. */
+const WAIT_MS = 500;
 
 const contentShape = z.object({
   ...ownerShape.shape,
@@ -25,64 +30,206 @@ const KIND: LeaseKind<Content> = {
   staleMs: STALE_MS,
 };
 
-/** The right to run pipelines by their schedules, of all machines that use the lake. */
-export interface Leadership {
-  /** Aborts when it is found lost: another schedule leads. */
-  readonly lost: AbortSignal;
-  /** Whether this schedule still leads; false also where that cannot be found out now. */
-  confirm(): Promise<boolean>;
-  release(): Promise<void>;
+export interface LeadershipOptions {
+  readonly clock: Clock;
+  /** Ends the wait for other schedules. */
+  readonly signal: AbortSignal;
+  /** Called with pipelines that no other schedule leads: this one leads them once it has resolved. */
+  readonly onLead: (pipelines: readonly string[]) => Promise<void>;
+  /** Called with pipelines that another schedule leads, and its name; not again until that changes. */
+  readonly onStandby: (pipelines: readonly string[], leader: string) => void;
+  /** Called with pipelines of which the lead was lost: another schedule took this one for ended. */
+  readonly onLost: (pipelines: readonly string[]) => void;
+  /** Called when it cannot be found out who leads, and not again until it could be. */
+  readonly onFault: (error: unknown) => void;
 }
 
-export interface LeadOptions {
-  readonly clock: Clock;
-  /** Ends the wait. */
-  readonly signal: AbortSignal;
-  /** Called when it begins to stand by, and when another schedule leads then, with its name. It may throw to end the wait. */
-  readonly onStandby: (leader: string) => void;
+/** A lease of some pipelines. A schedule has several where these became free one after the other. */
+interface Lead {
+  readonly pipelines: readonly string[];
+  readonly lease: OwnLease;
 }
 
 /**
- * Waits until no schedule of another process, on any machine, leads one of the pipelines, and leads them.
- *
- * @throws the signal's reason once it aborts.
+ * Which of its pipelines a schedule leads, of all schedules that use the lake, on any machine: each pipeline has one
+ * leader. It leads none before the first look; it must be closed. It is a class because it owns leases.
  */
-export async function lead(
-  lake: Lake,
-  pipelines: readonly string[],
-  { clock, signal, onStandby }: LeadOptions,
-): Promise<Leadership> {
-  const leases = new Leases(lake.storage.leases(FOLDER), KIND, clock);
-  const content: Content = {
-    ...thisProcess(),
-    pipelines: [...pipelines],
-    since: new Date(clock.now()).toISOString(),
-  };
-  const conflicting = (all: readonly Lease<Content>[]): Lease<Content>[] =>
-    all.filter((other) => other.content.pipelines.some((name) => pipelines.includes(name)));
-  let reported = "";
-  const { lease } = await acquireLease(
-    leases,
-    content,
-    {
-      fits: (others) => conflicting(others).length === 0,
-      rankOf: ({ since, machine, pid }) => `${since} ${machine} ${pid}`,
-      expectFree(acquired) {
-        const leader = conflicting(acquired).map(nameOf).join(" and ");
-        if (leader !== "" && leader !== reported) onStandby(leader);
-        reported = leader;
-      },
-      pauseMs: LOOK_MS,
-    },
-    { clock, signal },
-  );
-  return {
-    lost: lease.lost,
-    confirm: async () => lease.isValid || (await lease.renew().catch(() => false)),
-    release: () => lease.release(),
-  };
+export class Leadership implements Leading {
+  readonly #leases: Leases<Content>;
+  readonly #pipelines: readonly string[];
+  readonly #options: LeadershipOptions;
+  readonly #leads = new Set<Lead>();
+  /** The schedules that lead other pipelines, by pipeline, as they were last seen. */
+  #leaders: ReadonlyMap<string, string> = new Map();
+  #changed = new AbortController();
+  readonly #closing = new AbortController();
+  #watching: Promise<void> | undefined;
+
+  constructor(lake: Lake, pipelines: readonly string[], options: LeadershipOptions) {
+    this.#leases = new Leases(lake.storage.leases(FOLDER), KIND, options.clock);
+    this.#pipelines = pipelines;
+    this.#options = options;
+  }
+
+  /**
+   * Leads the pipelines that no other schedule leads, and reports the others.
+   *
+   * @throws where the lake cannot be reached, what `onLead` throws, and the signal's reason once it aborts.
+   */
+  async look(): Promise<void> {
+    for (let isDone = false; !isDone; ) {
+      const missing = this.#pipelines.filter((pipeline) => !this.leads(pipeline));
+      if (missing.length === 0) return this.#report(new Map());
+      const others = await this.#leases.others((content) => overlap(content.pipelines, missing));
+      const leaders = leadersIn(others.filter(({ state }) => state === "acquired"));
+      this.#report(new Map([...leaders].filter(([pipeline]) => missing.includes(pipeline))));
+      const free = missing.filter((pipeline) => !leaders.has(pipeline));
+      isDone = free.length === 0 || (await this.#lead(free));
+    }
+  }
+
+  /** Begins to look again and again for pipelines that become free, until it is closed. */
+  watch(): void {
+    this.#watching ??= this.#watch();
+  }
+
+  leads(pipeline: string): boolean {
+    return this.#leadOf(pipeline) !== undefined;
+  }
+
+  /** The schedule that leads a pipeline, and since when; undefined where this one leads, or that is not known. */
+  leaderOf(pipeline: string): string | undefined {
+    return this.leads(pipeline) ? undefined : this.#leaders.get(pipeline);
+  }
+
+  /** Aborts when the lead of a pipeline is found lost. It has aborted already where this schedule does not lead it. */
+  lostOf(pipeline: string): AbortSignal {
+    return this.#leadOf(pipeline)?.lease.lost ?? AbortSignal.abort();
+  }
+
+  async confirm(pipeline: string): Promise<boolean> {
+    const lease = this.#leadOf(pipeline)?.lease;
+    return lease !== undefined && (lease.isValid || (await lease.renew().catch(() => false)));
+  }
+
+  get changed(): AbortSignal {
+    return this.#changed.signal;
+  }
+
+  /** Leads nothing from now on: others may. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#watching;
+    const released = await Promise.allSettled([...this.#leads].map(({ lease }) => lease.release()));
+    this.#leads.clear();
+    const errors = released.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+    if (errors.length > 0) throw firstOf(errors);
+  }
+
+  async #watch(): Promise<void> {
+    const signal = AbortSignal.any([this.#options.signal, this.#closing.signal]);
+    let isFaulty = false;
+    for (;;) {
+      await this.#options.clock.sleep(randomInt(1, LOOK_MS), signal).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        await this.look();
+        isFaulty = false;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isFaulty) this.#options.onFault(error);
+        isFaulty = true;
+      }
+    }
+  }
+
+  /** @returns false where another schedule was faster with one of the pipelines. */
+  async #lead(pipelines: readonly string[]): Promise<boolean> {
+    const { signal, onLead } = this.#options;
+    const lease = await this.#acquire(pipelines, AbortSignal.any([signal, this.#closing.signal]));
+    if (lease === undefined) return false;
+    try {
+      await onLead(pipelines);
+    } catch (error) {
+      await lease.release().catch(() => {});
+      throw error;
+    }
+    const lead = { pipelines, lease };
+    this.#leads.add(lead);
+    const lose = (): void => {
+      if (!this.#leads.delete(lead)) return;
+      this.#options.onLost(pipelines);
+      this.#change();
+    };
+    if (lease.lost.aborted) lose();
+    else lease.lost.addEventListener("abort", lose, { once: true });
+    this.#change();
+    return true;
+  }
+
+  async #acquire(pipelines: readonly string[], signal: AbortSignal): Promise<OwnLease | undefined> {
+    const { clock } = this.#options;
+    const content = {
+      ...thisProcess(),
+      pipelines: [...pipelines],
+      since: new Date(clock.now()).toISOString(),
+    };
+    const conflicting = (all: readonly Lease<Content>[]): boolean =>
+      all.some((other) => overlap(other.content.pipelines, pipelines));
+    try {
+      const { lease } = await acquireLease(
+        this.#leases,
+        content,
+        {
+          fits: (others) => !conflicting(others),
+          rankOf: ({ since, machine, pid }) => `${since} ${machine} ${pid}`,
+          expectFree(acquired) {
+            if (conflicting(acquired)) throw new Taken();
+          },
+          pauseMs: WAIT_MS,
+        },
+        { clock, signal },
+      );
+      return lease;
+    } catch (error) {
+      if (error instanceof Taken) return undefined;
+      throw error;
+    }
+  }
+
+  #report(leaders: ReadonlyMap<string, string>): void {
+    const before = this.#leaders;
+    this.#leaders = leaders;
+    for (const leader of new Set(leaders.values())) {
+      const led = [...leaders.keys()].filter((pipeline) => leaders.get(pipeline) === leader);
+      if (led.some((pipeline) => before.get(pipeline) !== leader)) this.#options.onStandby(led, leader);
+    }
+  }
+
+  #change(): void {
+    this.#changed.abort();
+    this.#changed = new AbortController();
+  }
+
+  #leadOf(pipeline: string): Lead | undefined {
+    for (const lead of this.#leads) if (lead.pipelines.includes(pipeline)) return lead;
+    return undefined;
+  }
 }
 
-function nameOf({ content }: Lease<Content>): string {
-  return `${nameOfOwner(content)}, since ${content.since}`;
+/** Another schedule leads one of the pipelines now. */
+class Taken extends Error {}
+
+function overlap(one: readonly string[], other: readonly string[]): boolean {
+  return one.some((pipeline) => other.includes(pipeline));
+}
+
+function leadersIn(leases: readonly Lease<Content>[]): Map<string, string> {
+  return new Map(
+    leases.flatMap(({ content }) =>
+      content.pipelines.map(
+        (pipeline) => [pipeline, `${nameOfOwner(content)}, since ${content.since}`] as const,
+      ),
+    ),
+  );
 }

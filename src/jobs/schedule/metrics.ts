@@ -4,6 +4,7 @@ import { type IsTradingDay, nextDue } from "../../plan/due-times.js";
 import { RUN_STATUSES } from "../../schema/runs.js";
 import type { ScrubReport } from "../maintenance/scrub-lake.js";
 import type { RunOutcome } from "../run/report/run-outcome.js";
+import { LEADS_ALL, type Leading } from "./leading.js";
 import { complaintOf, type PipelineState } from "./pipeline-state.js";
 
 /** Metrics of a schedule's runs, for Prometheus. */
@@ -28,19 +29,20 @@ export function scheduleMetrics(
   states: readonly PipelineState[],
   clock: Pick<Clock, "now">,
   isTradingDay: IsTradingDay,
-  isLeading: () => boolean = () => true,
+  leading: Pick<Leading, "leads"> = LEADS_ALL,
 ): ScheduleMetrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const counter = <Name extends string>(name: string, help: string, ...labelNames: Name[]): Counter<Name> =>
     new Counter({ name, help, labelNames, registers });
-  /** A gauge with a value for each pipeline that has one. */
+  /** Only the schedule that leads a pipeline knows how it is. */
+  const ledStates = (): PipelineState[] => states.filter(({ pipeline }) => leading.leads(pipeline.name));
+  /** A gauge with a value for each led pipeline that has one. */
   const gauge = (name: string, help: string, valueOf: (state: PipelineState) => number | undefined): void => {
     const collect = function (this: Gauge<"pipeline">): void {
       this.reset();
-      // Only the schedule that leads knows how the pipelines are.
-      for (const state of isLeading() ? states : []) {
+      for (const state of ledStates()) {
         const value = valueOf(state);
         if (value !== undefined) this.set({ pipeline: state.pipeline.name }, value);
       }
@@ -74,14 +76,16 @@ export function scheduleMetrics(
   gauge("barlake_next_run_timestamp_seconds", "When the next run is due.", ({ pipeline }) =>
     seconds(nextDue(pipeline.schedule, clock.now(), isTradingDay)),
   );
-  registry.registerMetric(lastStatus(states));
+  registry.registerMetric(lastStatus(ledStates));
   registry.registerMetric(
     new Gauge({
       name: "barlake_schedule_leading",
-      help: "1 where this schedule runs the pipelines, 0 where it stands by for one of another machine.",
+      help: "1 where this schedule runs the pipeline, 0 where it stands by for another schedule.",
+      labelNames: ["pipeline"],
       registers: [],
       collect() {
-        this.set(Number(isLeading()));
+        for (const { pipeline } of states)
+          this.set({ pipeline: pipeline.name }, Number(leading.leads(pipeline.name)));
       },
     }),
   );
@@ -120,14 +124,15 @@ export function scheduleMetrics(
   };
 }
 
-function lastStatus(states: readonly PipelineState[]): Gauge<"pipeline" | "status"> {
+function lastStatus(states: () => readonly PipelineState[]): Gauge<"pipeline" | "status"> {
   return new Gauge({
     name: "barlake_last_run_status",
     help: "1 for the status of the last run.",
     labelNames: ["pipeline", "status"],
     registers: [],
     collect() {
-      for (const { pipeline, last } of states) {
+      this.reset();
+      for (const { pipeline, last } of states()) {
         if (last === undefined) continue;
         for (const status of RUN_STATUSES)
           this.set({ pipeline: pipeline.name, status }, Number(last.status === status));

@@ -3,6 +3,7 @@ import fastify from "fastify";
 import { cannotListen } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { IsTradingDay } from "../../plan/due-times.js";
+import { LEADS_ALL, type Leading } from "./leading.js";
 import type { ScheduleMetrics } from "./metrics.js";
 import { complaintOf, type PipelineState } from "./pipeline-state.js";
 
@@ -13,8 +14,8 @@ export interface MonitorOptions {
   readonly clock: Pick<Clock, "now">;
   readonly isTradingDay: IsTradingDay;
   readonly metrics: ScheduleMetrics;
-  /** The schedule of another machine that leads; undefined while this one does. @default always this one */
-  readonly leader?: () => string | undefined;
+  /** Which pipelines this schedule leads. @default all */
+  readonly leading?: Pick<Leading, "leads" | "leaderOf">;
 }
 
 /** A running monitor. */
@@ -23,29 +24,34 @@ export interface Monitor {
   close(): Promise<void>;
 }
 
+/** How a pipeline is, as `/healthz` reports it. */
+type PipelineHealth =
+  /** @param reason why it is not well. */
+  | { readonly pipeline: string; readonly role: "leading"; readonly reason?: string }
+  /** @param leader the schedule that leads it; absent where that is not known. */
+  | { readonly pipeline: string; readonly role: "standby"; readonly leader?: string };
+
 /**
- * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline is well and no damaged file was
- * found in the lake, else 503 with the reasons. While another machine leads it is 200, with the leader's name.
+ * Serves `GET /metrics` for Prometheus, and `GET /healthz`: 200 while every pipeline that this schedule leads is well
+ * and no damaged file was found in the lake, else 503. It names each pipeline with who leads it, and the reason why it is
+ * not well.
  *
  * @throws {BarlakeError} where it cannot listen on the address.
  */
 export async function startMonitor(
   states: readonly PipelineState[],
-  { host, port, clock, isTradingDay, metrics, leader }: MonitorOptions,
+  { host, port, clock, isTradingDay, metrics, leading = LEADS_ALL }: MonitorOptions,
 ): Promise<Monitor> {
   const app = fastify({ forceCloseConnections: true });
   app.get("/metrics", async (_, reply) => reply.type(metrics.contentType).send(await metrics.text()));
   app.get("/healthz", async (_, reply) => {
-    const other = leader?.();
-    if (other !== undefined) return reply.send({ status: "standby", leader: other });
-    const pipelines = states.flatMap((state) => {
-      const reason = complaintOf(state, clock.now(), isTradingDay);
-      return reason === undefined ? [] : [{ pipeline: state.pipeline.name, reason }];
-    });
+    const pipelines = states.map((state) => healthOf(state, leading, clock.now(), isTradingDay));
     const damagedFiles = metrics.damagedFiles();
-    const isWell = pipelines.length === 0 && damagedFiles === 0;
+    const isWell = damagedFiles === 0 && pipelines.every((one) => !("reason" in one));
+    const isStandby = pipelines.every(({ role }) => role === "standby");
     const damage = damagedFiles === 0 ? {} : { damaged_files: damagedFiles };
-    return reply.code(isWell ? 200 : 503).send({ status: isWell ? "ok" : "unwell", pipelines, ...damage });
+    const status = !isWell ? "unwell" : isStandby ? "standby" : "ok";
+    return reply.code(isWell ? 200 : 503).send({ status, pipelines, ...damage });
   });
   try {
     await app.listen({ host, port });
@@ -57,4 +63,19 @@ export async function startMonitor(
     url: `http://${family === "IPv6" ? `[${address}]` : address}:${taken}`,
     close: () => app.close(),
   };
+}
+
+function healthOf(
+  state: PipelineState,
+  leading: Pick<Leading, "leads" | "leaderOf">,
+  now: number,
+  isTradingDay: IsTradingDay,
+): PipelineHealth {
+  const pipeline = state.pipeline.name;
+  if (leading.leads(pipeline)) {
+    const reason = complaintOf(state, now, isTradingDay);
+    return { pipeline, role: "leading", ...(reason === undefined ? {} : { reason }) };
+  }
+  const leader = leading.leaderOf(pipeline);
+  return { pipeline, role: "standby", ...(leader === undefined ? {} : { leader }) };
 }

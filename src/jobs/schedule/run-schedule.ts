@@ -5,6 +5,7 @@ import type { DailyScrub, ScrubReport } from "../maintenance/scrub-lake.js";
 import type { Pipeline } from "../pipeline/definition.js";
 import { type RunOutcome, settleRun } from "../run/report/run-outcome.js";
 import type { RunReport } from "../run/run-pipeline.js";
+import { LEADS_ALL, type Leading } from "./leading.js";
 import { dueAt, dueStates, type PipelineState } from "./pipeline-state.js";
 
 /** Events of a schedule; times in epoch milliseconds. */
@@ -30,12 +31,8 @@ export interface ScheduleEnvironment {
   /** Ends the schedule, and the current run. */
   readonly signal: AbortSignal;
   readonly isTradingDay: IsTradingDay;
-  /**
-   * Whether this schedule may begin something now: false where another one may lead, or that cannot be found out.
-   *
-   * @default it always may
-   */
-  readonly mayRun?: () => Promise<boolean>;
+  /** Which pipelines this schedule runs. @default all */
+  readonly leading?: Leading;
   /** Runs a pipeline; an error ends only that run. */
   readonly run: (pipeline: Pipeline) => Promise<RunReport>;
   /** Runs once a day, when no pipeline is due. @default none */
@@ -46,11 +43,11 @@ export interface ScheduleEnvironment {
 
 /** Longest sleep: after a suspension, or a change of the clock, due pipelines are found soon. */
 const LONGEST_SLEEP_MS = MINUTE_MS;
-/** Pause of a schedule that may begin nothing. */
+/** Pause of a schedule that cannot find out whether it still leads a pipeline that is due. */
 const ASK_AGAIN_MS = 5000;
 
 /**
- * Runs pipelines at their times until the signal aborts. One runs after another, because they share a key; a pipeline
+ * Runs the pipelines that this schedule leads at their times until the signal aborts. One runs after another, because they share a key; a pipeline
  * that became due several times in between runs once.
  *
  * @param states changed as runs begin and end, for monitoring.
@@ -59,35 +56,35 @@ export async function runSchedule(
   states: readonly PipelineState[],
   environment: ScheduleEnvironment,
 ): Promise<void> {
-  const { clock, signal, isTradingDay, onEvent, mayRun } = environment;
+  const { clock, signal, isTradingDay, onEvent, leading = LEADS_ALL } = environment;
   let reported = "";
   while (!signal.aborted) {
-    if ((await mayRun?.()) === false) {
-      await clock.sleep(ASK_AGAIN_MS, signal).catch(unlessAborted(signal));
-      continue;
-    }
-    const [due] = dueStates(states, clock.now(), isTradingDay);
+    const awake = AbortSignal.any([signal, leading.changed]);
+    const led = ledOf(states, leading);
+    const [due] = dueStates(led, clock.now(), isTradingDay);
     if (due !== undefined) {
-      await runOne(due, environment);
+      if (await leading.confirm(due.pipeline.name)) await runOne(due, environment);
+      else await clock.sleep(ASK_AGAIN_MS, awake).catch(unlessAborted(awake));
       continue;
     }
-    const scrubAt = await scrubWhenDue(environment);
+    const scrubAt = await scrubWhenDue(led, environment);
     if (signal.aborted) break;
-    const next = nextRuns(states, isTradingDay);
-    if (reported !== JSON.stringify(next)) await onEvent({ kind: "waiting", next });
+    const next = nextRuns(led, isTradingDay);
+    if (led.length > 0 && reported !== JSON.stringify(next)) await onEvent({ kind: "waiting", next });
     reported = JSON.stringify(next);
-    await sleepUntil(Math.min(next[0]?.at ?? Number.POSITIVE_INFINITY, scrubAt), environment);
+    await sleepUntil(Math.min(next[0]?.at ?? Number.POSITIVE_INFINITY, scrubAt), clock, awake);
   }
 }
 
+function ledOf(states: readonly PipelineState[], leading: Leading): PipelineState[] {
+  return states.filter(({ pipeline }) => leading.leads(pipeline.name));
+}
+
 /**
- * Sleeps until a time (epoch milliseconds). Until then no due time changes: only a run and its event change them. Where
- * the clock is set back it returns at once.
+ * Sleeps until a time (epoch milliseconds). Until then no due time changes: only a run and its event change them, and
+ * what is led. Where the clock is set back it returns at once.
  */
-async function sleepUntil(
-  at: number,
-  { clock, signal }: Pick<ScheduleEnvironment, "clock" | "signal">,
-): Promise<void> {
+async function sleepUntil(at: number, clock: Clock, signal: AbortSignal): Promise<void> {
   let [before, now] = [Number.NEGATIVE_INFINITY, clock.now()];
   while (now >= before && now < at && !signal.aborted) {
     await clock.sleep(Math.min(at - now, LONGEST_SLEEP_MS), signal).catch(unlessAborted(signal));
@@ -100,21 +97,26 @@ export async function runDue(
   states: readonly PipelineState[],
   environment: ScheduleEnvironment,
 ): Promise<RunOutcome[]> {
+  const { clock, signal, isTradingDay, leading = LEADS_ALL } = environment;
   const outcomes: RunOutcome[] = [];
-  for (const state of dueStates(states, environment.clock.now(), environment.isTradingDay)) {
-    if (environment.signal.aborted || (await environment.mayRun?.()) === false) break;
+  for (const state of dueStates(ledOf(states, leading), clock.now(), isTradingDay)) {
+    if (signal.aborted || !(await leading.confirm(state.pipeline.name))) break;
     outcomes.push(await runOne(state, environment));
   }
-  await scrubWhenDue(environment);
+  await scrubWhenDue(ledOf(states, leading), environment);
   return outcomes;
 }
 
-/** Verifies a part of the lake, if that is due. @returns when the next part is due. */
-async function scrubWhenDue({ scrub, clock, signal, onEvent }: ScheduleEnvironment): Promise<number> {
-  if (scrub === undefined || signal.aborted) return Number.POSITIVE_INFINITY;
+/** Verifies a part of the lake, if that is due, and this schedule leads a pipeline. @returns when the next part is due. */
+async function scrubWhenDue(
+  [led]: readonly PipelineState[],
+  { scrub, clock, signal, onEvent, leading = LEADS_ALL }: ScheduleEnvironment,
+): Promise<number> {
+  if (scrub === undefined || led === undefined || signal.aborted) return Number.POSITIVE_INFINITY;
   try {
     const at = await scrub.dueAt();
     if (at > clock.now()) return at;
+    if (!(await leading.confirm(led.pipeline.name))) return clock.now() + ASK_AGAIN_MS;
     await onEvent({ kind: "scrubbed", report: await scrub.run(signal) });
     return await scrub.dueAt();
   } catch (error) {

@@ -286,7 +286,10 @@ test.skipIf(SWEEP === "few")(
     let looking: Promise<void> | undefined;
     const lookAt = async (url: string): Promise<void> => {
       const health = await fetch(`${url}/healthz`);
-      expect([health.status, await health.json()]).toMatchObject([200, { status: "standby" }]);
+      expect([health.status, await health.json()]).toMatchObject([
+        200,
+        { status: "standby", pipelines: [{ pipeline: "mine", role: "standby", leader: expect.any(String) }] },
+      ]);
       const once = await runCli(["schedule", "--once", "./mine.mjs"], { cwd: place, env });
       expect([once.code, ...messages(once.stderr)]).toEqual([0, "another schedule leads"]);
     };

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import type { LastRun } from "../../../src/jobs/run/report/run-history.js";
 import type { RunOutcome } from "../../../src/jobs/run/report/run-outcome.js";
+import { LEADS_ALL, type Leading } from "../../../src/jobs/schedule/leading.js";
 import { scheduleMetrics } from "../../../src/jobs/schedule/metrics.js";
 import { startMonitor } from "../../../src/jobs/schedule/monitor.js";
 import { initialStates } from "../../../src/jobs/schedule/pipeline-state.js";
@@ -18,13 +19,17 @@ function last(status: RunStatus, at: string): LastRun {
 }
 
 async function monitored(...runs: [string, LastRun][]) {
+  return monitoredBy(LEADS_ALL, ...runs);
+}
+
+async function monitoredBy(leading: Leading, ...runs: [string, LastRun][]) {
   const pipelines = ["daily", "other"].map((name) =>
     definePipeline(bars(name, { at: "18:30", region: "CN" })),
   );
   const clock = virtualClock(NOW);
   const states = initialStates(pipelines, new Map(runs), { missed: true, neverRun: false }, NOW);
-  const metrics = scheduleMetrics(states, clock, weekdays);
-  const options = { host: "127.0.0.1", port: 0, clock, isTradingDay: weekdays, metrics };
+  const metrics = scheduleMetrics(states, clock, weekdays, leading);
+  const options = { host: "127.0.0.1", port: 0, clock, isTradingDay: weekdays, metrics, leading };
   const monitor = await startMonitor(states, options);
   onTestFinished(() => monitor.close());
   const get = async (path: string) => {
@@ -38,6 +43,11 @@ async function monitored(...runs: [string, LastRun][]) {
   return { states, clock, metrics, monitor, options, get };
 }
 
+const LEADING = [
+  { pipeline: "daily", role: "leading" },
+  { pipeline: "other", role: "leading" },
+];
+
 async function health(get: (path: string) => Promise<{ status: number; text: string }>) {
   const { status, text } = await get("/healthz");
   return [status, JSON.parse(text)];
@@ -45,20 +55,20 @@ async function health(get: (path: string) => Promise<{ status: number; text: str
 
 test("all is well while each pipeline has run at its time, or is yet to", async () => {
   const { clock, get } = await monitored(["daily", last("complete", "2026-11-20T10:30:00Z")]);
-  expect(await health(get)).toEqual([200, { status: "ok", pipelines: [] }]);
+  expect(await health(get)).toEqual([200, { status: "ok", pipelines: LEADING }]);
   clock.advance(2 * 86_400_000);
-  expect(await health(get)).toEqual([200, { status: "ok", pipelines: [] }]);
+  expect(await health(get)).toEqual([200, { status: "ok", pipelines: LEADING }]);
 });
 
 test("a pipeline that has not run for more than an hour after its time is overdue, unless it runs", async () => {
   const { clock, states, get } = await monitored(["daily", last("complete", "2026-11-20T10:30:00Z")]);
   clock.advance(Date.parse("2026-11-23T11:30:00Z") - NOW);
-  expect(await health(get)).toEqual([200, { status: "ok", pipelines: [] }]);
+  expect(await health(get)).toEqual([200, { status: "ok", pipelines: LEADING }]);
   clock.advance(1);
   const reason = "it was due at 2026-11-23T10:30:00.000Z and has not run";
   expect(await health(get)).toEqual([
     503,
-    { status: "unwell", pipelines: ["daily", "other"].map((pipeline) => ({ pipeline, reason })) },
+    { status: "unwell", pipelines: LEADING.map((one) => ({ ...one, reason })) },
   ]);
   for (const state of states) state.running = true;
   expect((await health(get))[0]).toBe(200);
@@ -74,7 +84,12 @@ test.each<[RunStatus, number]>([
   expect(code).toBe(expected);
   if (expected === 503) {
     expect(body.pipelines).toEqual([
-      { pipeline: "daily", reason: `its last run, of 2026-11-20T10:30:00.000Z, ended ${status}` },
+      {
+        pipeline: "daily",
+        role: "leading",
+        reason: `its last run, of 2026-11-20T10:30:00.000Z, ended ${status}`,
+      },
+      { pipeline: "other", role: "leading" },
     ]);
   }
 });
@@ -125,6 +140,36 @@ test("metrics: counters of the runs, gauges of the pipelines, and the process", 
   }
   expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
   expect(text).not.toMatch(/last_run_timestamp_seconds\{pipeline="other"\}/);
+});
+
+test("of pipelines that another schedule leads, it names the leader, and knows nothing else", async () => {
+  const led = new Set<string>();
+  const leader = "process 4711 on night-1, since 2026-11-20T10:00:00.000Z";
+  const leading = {
+    ...LEADS_ALL,
+    leads: (name: string) => led.has(name),
+    leaderOf: (name: string) => (name === "daily" ? leader : undefined),
+  };
+  const { get } = await monitoredBy(leading, ["daily", last("failed", "2026-11-20T10:30:00Z")]);
+  const daily = { pipeline: "daily", role: "standby", leader };
+  // Nobody is known to lead the other one yet.
+  expect(await health(get)).toEqual([
+    200,
+    { status: "standby", pipelines: [daily, { pipeline: "other", role: "standby" }] },
+  ]);
+  led.add("other");
+  expect(await health(get)).toEqual([
+    200,
+    { status: "ok", pipelines: [daily, { pipeline: "other", role: "leading" }] },
+  ]);
+  const { text } = await get("/metrics");
+  expect(text.match(/^barlake_schedule_leading.*$/gm)).toEqual([
+    'barlake_schedule_leading{pipeline="daily"} 0',
+    'barlake_schedule_leading{pipeline="other"} 1',
+  ]);
+  expect(text).not.toMatch(/barlake_(pipeline_healthy|last_run_status)\{pipeline="daily"/);
+  led.add("daily");
+  expect((await health(get))[0]).toBe(503);
 });
 
 test("a port that is taken is refused with what to do", async () => {

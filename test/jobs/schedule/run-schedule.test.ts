@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Leading } from "../../../src/jobs/schedule/leading.js";
 import { runDue, runSchedule } from "../../../src/jobs/schedule/run-schedule.js";
 import { html } from "../../faults/service/scripted-service.js";
 import { right } from "../scripted-market.js";
@@ -150,4 +151,48 @@ test("a schedule that is ended ends its run; the next one runs it again", async 
     "11-20T10:30 daily started",
     "11-20T10:30 daily complete",
   ]);
+});
+
+test("it runs what it leads; what it comes to lead is found at once, and what it cannot confirm is not begun", async () => {
+  const { begin, events, hooks } = await scheduledMarket(right, {
+    start: "2026-11-20T09:59:30Z",
+    until: "2026-11-20T10:30:00Z",
+  });
+  const led = new Set(["own"]);
+  let [changed, isSure] = [new AbortController(), true];
+  const confirmed: string[] = [];
+  const leading: Leading = {
+    leads: (name) => led.has(name),
+    leaderOf: () => undefined,
+    async confirm(name) {
+      confirmed.push(name);
+      const sure = isSure;
+      isSure = true;
+      return sure;
+    },
+    get changed() {
+      return changed.signal;
+    },
+  };
+  hooks.onEvent = ({ kind }) => {
+    if (kind !== "waiting" || led.size > 1) return;
+    // Another schedule has ended, and the next confirmation fails once.
+    led.add("shared");
+    isSure = false;
+    changed.abort();
+    changed = new AbortController();
+  };
+  const [states, environment] = await begin([
+    bars("own", { cron: "0 10 * * *" }),
+    bars("shared", { cron: "30 10 * * *" }),
+    bars("other", { cron: "15 10 * * *" }),
+  ]);
+  await runSchedule(states, { ...environment, leading });
+  expect(events).toEqual([
+    "11-20T10:00 own started",
+    "11-20T10:00 own complete",
+    "11-20T10:30 shared started",
+    "11-20T10:30 shared complete",
+  ]);
+  expect(confirmed).toEqual(["own", "own", "shared"]);
 });

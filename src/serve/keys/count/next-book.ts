@@ -4,6 +4,7 @@ import { thisProcess } from "../../../lease/owner.js";
 import {
   AHEAD,
   type Holding,
+  hasMovedAway,
   outlookOf,
   type PermitBook,
   permitsToGive,
@@ -18,6 +19,8 @@ export interface OwnKey {
   /** The key's requests a minute. */
   readonly limit: number;
   readonly wanted: number;
+  /** The last request, by the monotonic clock. */
+  readonly askedAt: number;
   readonly uses: PermitUses;
 }
 
@@ -101,6 +104,9 @@ function toGive(book: PermitBook, name: string, key: OwnKey, change: BookChange)
   const used = Math.min(permits, key.uses.countAt(change.ticks));
   const idle = wanted > 0 ? 0 : Math.max(0, permits - permitsToKeep(used, limit));
   const outlook = outlookOf(book, change.self, name, limit);
+  const isIdle = hasMovedAway(used, change.ticks - key.askedAt);
+  // What was used rests in the book, where those who need it see when each permit is free.
+  if (isIdle && wanted === 0 && outlook.wantedByOthers > 0) return permits;
   return Math.max(idle, permitsToGive(outlook, { permits, used, limit }));
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MINUTE_MS } from "../../../core/time.js";
 import { ownerShape } from "../../../lease/owner.js";
 
 /**
@@ -103,6 +104,19 @@ export function permitsToTake(
 /** The most permits that a process without competition keeps: a minute without a request gives all of them up. */
 export function permitsToKeep(used: number, limit: number): number {
   return used === 0 ? 0 : used + 2 * Math.ceil(limit / PART);
+}
+
+/** A process whose requests came evenly has none for so many of their gaps in one of twenty cases. */
+const SILENT_GAPS = 3;
+const SILENT_MS = 1000;
+
+/**
+ * Whether the requests of a key have moved away from a process: it has had none for several times the usual gap.
+ *
+ * @param used requests in the last minute. @param silentMs time since the last one.
+ */
+export function hasMovedAway(used: number, silentMs: number): boolean {
+  return silentMs >= Math.max(SILENT_MS, (SILENT_GAPS * MINUTE_MS) / used);
 }
 
 /** Part of a key's permits that a process keeps for its next requests while others need permits. */

@@ -33,6 +33,7 @@ interface Key extends OwnKey {
   limit: number;
   /** Requests that found no permit since the last change of the book. */
   wanted: number;
+  askedAt: number;
   /** Until then the book is not asked again for this key, by the monotonic clock. */
   quietUntil: number;
   /** Whether other processes have permits of this key, or gave some up lately. */
@@ -89,10 +90,12 @@ export class PermitQuota implements RequestQuota {
     if (key === undefined) {
       const never = Number.NEGATIVE_INFINITY;
       const uses = new PermitUses();
-      key = { permits: 0, limit, wanted: 0, quietUntil: never, isShared: false, wantedAt: never, uses };
+      const times = { askedAt: never, quietUntil: never, wantedAt: never };
+      key = { permits: 0, limit, wanted: 0, isShared: false, uses, ...times };
       this.#keys.set(name, key);
     }
     key.limit = limit;
+    key.askedAt = ticksOf(this.#clock);
     return key;
   }
 

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from "../../../core/time.js";
 
 /** Permits that rest together: the first of them may wait this much longer than it must. */
-const STEP_MS = 2000;
+const STEP_MS = 1000;
 
 /** Permits that were used lately, for how long they rest. */
 export interface Rest {

@@ -3,7 +3,6 @@ import type { BookStore } from "../../../../src/serve/keys/count/book-log.js";
 import { PermitQuota } from "../../../../src/serve/keys/count/permit-quota.js";
 import { type EventClock, eventClock } from "../../../faults/clock/event-clock.js";
 
-/** The time that a call to the place takes, in milliseconds. */
 const CALL_MS = 20;
 /** The time after which a call of a process that is cut off fails. */
 const AWAY_MS = 30_000;
@@ -14,8 +13,12 @@ export interface Server {
   /** Another clock than that of the others, and pauses, are what a test sets. */
   aheadMs: number;
   pausedUntil: number;
+  /** Whether it was killed: none of its calls returns any more. */
+  isKilled: boolean;
   /** Whether it is cut off from the place. */
   isCutOff: boolean;
+  /** The time that its calls to the place take, in milliseconds. */
+  callMs: number;
   readonly quota: PermitQuota;
   readonly faults: unknown[];
 }
@@ -33,23 +36,26 @@ export class Fleet {
 
   add(): Server {
     const { clock } = this;
-    const paused = async (signal?: AbortSignal): Promise<void> => {
+    const running = async (signal?: AbortSignal): Promise<void> => {
       while (clock.now() < server.pausedUntil) await clock.sleep(server.pausedUntil - clock.now(), signal);
+      if (server.isKilled) await new Promise(() => {});
     };
     const faults: unknown[] = [];
     const server: Server = {
       aheadMs: 0,
       pausedUntil: 0,
+      isKilled: false,
       isCutOff: false,
+      callMs: CALL_MS,
       faults,
       quota: new PermitQuota(
-        this.#storeOf(() => server),
+        this.#storeOf(() => server, running),
         {
           now: () => clock.now() + server.aheadMs,
           monotonic: () => clock.now() - this.start + 1e6,
           async sleep(ms, signal) {
             await clock.sleep(ms, signal);
-            await paused(signal);
+            await running(signal);
           },
         },
         (error) => void faults.push(error),
@@ -60,7 +66,7 @@ export class Fleet {
 
   /** Sends a request of a key to a server, and counts it. */
   async ask(server: Server, limit: number, key = "alice"): Promise<boolean> {
-    if (this.clock.now() < server.pausedUntil) return false;
+    if (server.isKilled || this.clock.now() < server.pausedUntil) return false;
     let waitMs: number;
     try {
       waitMs = await server.quota.take(key, 0, limit);
@@ -100,15 +106,20 @@ export class Fleet {
   }
 
   /** The files of the place, in memory: a simulated minute has thousands of calls. */
-  #storeOf(serverOf: () => Server): BookStore {
+  #storeOf(serverOf: () => Server, running: () => Promise<void>): BookStore {
     const call = async <T>(work: () => T): Promise<T> => {
-      await this.clock.sleep(CALL_MS / 2);
+      await running();
+      const { callMs } = serverOf();
+      await this.clock.sleep(callMs / 2);
       if (serverOf().isCutOff) {
         await this.clock.sleep(AWAY_MS);
+        await running();
         throw new Error("the place cannot be reached");
       }
+      // What is on its way is done, also where the process is paused or killed in the mean time.
       const result = work();
-      await this.clock.sleep(CALL_MS / 2);
+      await this.clock.sleep(callMs / 2);
+      await running();
       return result;
     };
     const files = this.#files;
