@@ -12,6 +12,7 @@ import { open } from "./cases/open.js";
 import { query } from "./cases/query.js";
 import { scan } from "./cases/scan.js";
 import { serve } from "./cases/serve.js";
+import { stream } from "./cases/stream.js";
 import { thread } from "./cases/thread.js";
 import { views } from "./cases/views.js";
 import type { Benchmark } from "./measure/benchmark.js";
@@ -31,6 +32,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   query,
   views,
   serve,
+  stream,
   columns,
   dataset,
   datasetMemory,
