@@ -12,6 +12,7 @@ import { query } from "./cases/lake/query.js";
 import { scan } from "./cases/lake/scan.js";
 import { views } from "./cases/lake/views.js";
 import { serve } from "./cases/serve.js";
+import { stream } from "./cases/stream.js";
 import { decode } from "./cases/wire/decode.js";
 import { encode } from "./cases/wire/encode.js";
 import { memory } from "./cases/wire/memory.js";
@@ -36,6 +37,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   store,
   growthInFiles,
   growthInBars,
+  stream,
   columns,
   dataset,
   datasetMemory,

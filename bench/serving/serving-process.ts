@@ -1,6 +1,9 @@
+import { systemClock } from "../../src/client/system-clock.js";
 import { Lake } from "../../src/lake/lake.js";
 import { startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
+import { ReplayClock } from "../../src/serve/replay/replay-clock.js";
+import { replayRange } from "../../src/serve/replay/replay-range.js";
 import { startPlainService } from "../baselines/plain-service.js";
 import type { ServingCommand, ServingMessage } from "./serving.js";
 
@@ -26,11 +29,16 @@ process.on("message", (command: ServingCommand) => {
 tell({ kind: "ready", url: await (kind === "plain" ? startPlainService(folder) : startBarlake()) });
 
 async function startBarlake(): Promise<string> {
-  const { url } = await startService(new Lake(folder), {
-    port: 0,
-    keys: plainKeys([apiKey]),
-    clock: { now: () => Number(now) },
-  });
+  const lake = new Lake(folder);
+  const keys = plainKeys([apiKey]);
+  if (kind !== "replay") {
+    const { url } = await startService(lake, { port: 0, keys, clock: { now: () => Number(now) } });
+    return url;
+  }
+  const { range, regions } = await replayRange(lake, {});
+  const clock = new ReplayClock(systemClock, range, { time: Number(now), speed: 0 });
+  const replay = { clock, regions, assumesReference: true };
+  const { url } = await startService(lake, { port: 0, keys, clock: systemClock, replay });
   return url;
 }
 

@@ -16,9 +16,9 @@ export interface Serving {
   close(): Promise<void>;
 }
 
-/** Starts a service over a lake: barlake's, or the plain one. */
+/** Starts a service over a lake: barlake's at a time, barlake's as a replay from that time on, or the plain one. */
 export async function startServing(
-  kind: "barlake" | "plain",
+  kind: "barlake" | "replay" | "plain",
   folder: string,
   apiKey: string,
   now: number,

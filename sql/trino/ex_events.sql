@@ -1,5 +1,5 @@
 -- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. See sql/views/ex_events.sql.
--- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d.
+-- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d, unknown_spans.
 CREATE OR REPLACE VIEW ex_events AS
 SELECT
   symbol,
@@ -11,9 +11,16 @@ SELECT
   region
 FROM (
   SELECT symbol, trade_date, prev_close, region,
-    lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") AS last_close
+    lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") AS last_close,
+    lag(trade_date) OVER (PARTITION BY symbol ORDER BY "timestamp") AS last_date
   FROM raw.bars_1d
-)
-WHERE is_ex_event(last_close, prev_close);
+) AS b
+WHERE is_ex_event(last_close, prev_close)
+  AND NOT EXISTS (
+    SELECT 1
+    FROM unknown_spans AS u
+    WHERE u.region = b.region AND is_unknown_stretch(
+      greatest(b.last_date, coalesce(u.after_date, b.last_date)), least(b.trade_date, coalesce(u.before_date, b.trade_date)))
+  );
 
 COMMENT ON VIEW ex_events IS 'Days on which an exchange restated the previous close: dividends, splits, rights issues. One row a symbol and ex-date.';

@@ -2,7 +2,7 @@
 -- Among the statements announced by then: the greatest period_end, then the newest announcement of it. A late
 -- restatement of an old quarter therefore never takes the place of a newer quarter.
 -- A statement without an announcement date counts as announced on the day, at the exchange, that this lake first saw it.
--- Grain: one row a symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow.
+-- Grain: one row a symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow, raw.income.
 -- Units: prices, amounts and statement items in the instrument's currency, as delivered; shares in shares.
 CREATE OR REPLACE VIEW daily_fundamentals AS
 WITH known_balance_sheet AS NOT MATERIALIZED (
@@ -14,6 +14,12 @@ WITH known_balance_sheet AS NOT MATERIALIZED (
 known_cash_flow AS NOT MATERIALIZED (
   SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
   FROM raw.cash_flow
+  WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
+  QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
+),
+known_income AS NOT MATERIALIZED (
+  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
+  FROM raw.income
   WINDOW known AS (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING)
   QUALIFY period_end = max(period_end) OVER known AND lead(known_from) OVER known IS DISTINCT FROM known_from
 )
@@ -45,11 +51,19 @@ SELECT
   c.net_operating_cash_flow,
   c.net_investing_cash_flow,
   c.net_financing_cash_flow,
-  c.capex
+  c.capex,
+  n.period_end AS income_period_end,
+  n.announce_date AS income_announce_date,
+  n.revenue,
+  n.operating_profit,
+  n.net_income,
+  n.net_income_attributable,
+  n.basic_eps
 FROM bars_1d AS b
 LEFT JOIN instruments AS i ON i.symbol = b.symbol
 ASOF LEFT JOIN known_balance_sheet AS s ON s.symbol = b.symbol AND b.trade_date >= s.known_from
-ASOF LEFT JOIN known_cash_flow AS c ON c.symbol = b.symbol AND b.trade_date >= c.known_from;
+ASOF LEFT JOIN known_cash_flow AS c ON c.symbol = b.symbol AND b.trade_date >= c.known_from
+ASOF LEFT JOIN known_income AS n ON n.symbol = b.symbol AND b.trade_date >= n.known_from;
 
 COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements announced by that date: the greatest period_end, then its newest announcement. One row a symbol and trading date. Names and shares are those of now; daily_valuation has those of the date.';
 COMMENT ON COLUMN daily_fundamentals.trade_date IS 'Trading date in the exchange''s own zone.';
@@ -80,3 +94,10 @@ COMMENT ON COLUMN daily_fundamentals.net_operating_cash_flow IS 'Net operating c
 COMMENT ON COLUMN daily_fundamentals.net_investing_cash_flow IS 'Net investing cash flow, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN daily_fundamentals.net_financing_cash_flow IS 'Net financing cash flow, as reported: from the start of the year. [currency]';
 COMMENT ON COLUMN daily_fundamentals.capex IS 'Capex, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN daily_fundamentals.income_period_end IS 'Reporting period of the income statement that was known on the date.';
+COMMENT ON COLUMN daily_fundamentals.income_announce_date IS 'Its date of publication, where the source states it.';
+COMMENT ON COLUMN daily_fundamentals.revenue IS 'Revenue, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN daily_fundamentals.operating_profit IS 'Operating profit, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN daily_fundamentals.net_income IS 'Net income, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN daily_fundamentals.net_income_attributable IS 'Net income attributable, as reported: from the start of the year. [currency]';
+COMMENT ON COLUMN daily_fundamentals.basic_eps IS 'Basic eps, as reported: from the start of the year. [currency a share]';

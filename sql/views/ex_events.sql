@@ -1,7 +1,9 @@
 -- Days on which an exchange restated the previous close: a dividend, a split, a rights issue. A bar's prev_close that
 -- differs from the close of the bar before, by more than binary fractions do, shows one. A day without trades counts
--- as a bar with its close; a close of 0 says nothing.
--- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d, is_ex_event.
+-- as a bar with its close; a close of 0 says nothing. Nor does a close before a hole in the lake's history: where three weeks
+-- between the two bars are unknown to the calendar (unknown_spans), the bar before need not be that of the session before.
+-- After a suspension it is: the calendar knows the sessions in between.
+-- Grain: one row a symbol and ex-date. Inputs: raw.bars_1d, unknown_spans, is_ex_event, is_unknown_stretch.
 CREATE OR REPLACE VIEW ex_events AS
 SELECT
   symbol,
@@ -12,13 +14,19 @@ SELECT
   last_close - prev_close AS amount,
   region
 FROM (
-  SELECT symbol, trade_date, prev_close, region,
-    lag(close) OVER (PARTITION BY symbol ORDER BY "timestamp") AS last_close
+  SELECT symbol, trade_date, prev_close, region, lag(close) OVER bars AS last_close, lag(trade_date) OVER bars AS last_date
   FROM raw.bars_1d
-)
-WHERE is_ex_event(last_close, prev_close);
+  WINDOW bars AS (PARTITION BY symbol ORDER BY "timestamp")
+) AS b
+WHERE is_ex_event(last_close, prev_close)
+  AND NOT EXISTS (
+    SELECT 1
+    FROM unknown_spans AS u
+    WHERE u.region = b.region AND is_unknown_stretch(
+      greatest(b.last_date, coalesce(u.after_date, b.last_date)), least(b.trade_date, coalesce(u.before_date, b.trade_date)))
+  );
 
-COMMENT ON VIEW ex_events IS 'Days on which the exchange restated the previous close (dividend, split, rights issue), derived from prev_close. One row a symbol and ex-date.';
+COMMENT ON VIEW ex_events IS 'Days on which the exchange restated the previous close (dividend, split, rights issue), derived from prev_close. One row a symbol and ex-date. A row comes or goes where the sessions before it become known later.';
 COMMENT ON COLUMN ex_events.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN ex_events.ex_date IS 'First trading date at the new price level, in the exchange''s own zone.';
 COMMENT ON COLUMN ex_events.last_close IS 'Close of the bar before. [currency]';

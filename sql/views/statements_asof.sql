@@ -1,6 +1,7 @@
 -- Statements as they were known at the end of a date: of each period the newest version known by then, with the ratios,
 -- quarters, twelve months and changes that follow from what was known.
--- Grain: one row a symbol and month of reporting. Inputs: balance_sheet_history, cash_flow_history.
+-- Grain: one row a symbol and month of reporting. Inputs: balance_sheet_history, cash_flow_history,
+-- income_history.
 CREATE OR REPLACE MACRO statements_asof(as_of := NULL) AS TABLE
 SELECT
   symbol,
@@ -43,6 +44,25 @@ SELECT
   c.free_cash_flow_ttm,
   c.operating_cash_flow_yoy,
   c.operating_cash_flow_qoq,
+  n.period_end AS income_period_end,
+  n.known_from AS income_known_from,
+  n.revenue,
+  n.operating_cost,
+  n.operating_profit,
+  n.total_profit,
+  n.net_income,
+  n.net_income_attributable,
+  n.net_income_deducted,
+  n.basic_eps,
+  n.diluted_eps,
+  n.revenue_ttm,
+  n.net_income_ttm,
+  n.gross_margin,
+  n.operating_margin,
+  n.net_margin,
+  n.revenue_yoy,
+  n.net_income_yoy,
+  CASE WHEN b.book_value > 0 THEN n.net_income_ttm / b.book_value END AS return_on_equity,
   region
 FROM (
   SELECT *
@@ -55,13 +75,19 @@ FULL JOIN (
   FROM cash_flow_history
   WHERE known_from <= coalesce(CAST(as_of AS DATE), DATE '9999-12-31')
   QUALIFY row_number() OVER (PARTITION BY symbol, month ORDER BY known_from DESC) = 1
-) AS c USING (symbol, month, region);
+) AS c USING (symbol, month, region)
+FULL JOIN (
+  SELECT *
+  FROM income_history
+  WHERE known_from <= coalesce(CAST(as_of AS DATE), DATE '9999-12-31')
+  QUALIFY row_number() OVER (PARTITION BY symbol, month ORDER BY known_from DESC) = 1
+) AS n USING (symbol, month, region);
 
 COMMENT ON MACRO TABLE statements_asof IS 'Statements as they were known at the end of a date, with ratios. One row a symbol and month of reporting.
 as_of: Date; null: now. [date]
 -> symbol: Instrument symbol.
 -> month: Month end that the period belongs to.
--> balance_sheet_period_end: Last day of the balance sheet''s period; null where only a cash flow statement is known.
+-> balance_sheet_period_end: Last day of the balance sheet''s period; null where none is known.
 -> balance_sheet_known_from: Date from which the balance sheet and its ratios stood as they do here.
 -> total_assets: Total assets, as reported. [currency]
 -> total_liabilities: Total liabilities, as reported. [currency]
@@ -85,7 +111,7 @@ as_of: Date; null: now. [date]
 -> total_assets_qoq: total_assets against the period a quarter before: (x - x0) / abs(x0). [ratio]
 -> book_value_yoy: book_value against the period a year before: (x - x0) / abs(x0). [ratio]
 -> book_value_qoq: book_value against the period a quarter before: (x - x0) / abs(x0). [ratio]
--> cash_flow_period_end: Last day of the cash flow statement''s period; null where only a balance sheet is known.
+-> cash_flow_period_end: Last day of the cash flow statement''s period; null where none is known.
 -> cash_flow_known_from: Date from which the cash flow statement and what follows from it stood as they do here.
 -> net_operating_cash_flow: Net operating cash flow, as reported: from the start of the year. [currency]
 -> net_investing_cash_flow: Net investing cash flow, as reported: from the start of the year. [currency]
@@ -99,4 +125,23 @@ as_of: Date; null: now. [date]
 -> free_cash_flow_ttm: operating_cash_flow_ttm - capex_ttm. [currency]
 -> operating_cash_flow_yoy: net_operating_cash_flow from the start of the year against the same months a year before: (x - x0) / abs(x0). [ratio]
 -> operating_cash_flow_qoq: operating_cash_flow_quarter against the quarter before: (x - x0) / abs(x0). [ratio]
+-> income_period_end: Last day of the income statement''s period; null where none is known.
+-> income_known_from: Date from which the income statement and what follows from it stood as they do here.
+-> revenue: Revenue, as reported: from the start of the year. [currency]
+-> operating_cost: Operating cost, as reported: from the start of the year. [currency]
+-> operating_profit: Operating profit, as reported: from the start of the year. [currency]
+-> total_profit: Total profit, as reported: from the start of the year. [currency]
+-> net_income: Net income, as reported: from the start of the year. [currency]
+-> net_income_attributable: Net income attributable, as reported: from the start of the year. [currency]
+-> net_income_deducted: Net income deducted, as reported: from the start of the year. [currency]
+-> basic_eps: Basic eps, as reported: from the start of the year. [currency a share]
+-> diluted_eps: Diluted eps, as reported: from the start of the year. [currency a share]
+-> revenue_ttm: revenue of the last twelve months: the report + the year before - the same period a year before; of a full year, the report. Null where a piece, or the calendar year, is not known. [currency]
+-> net_income_ttm: net_income_attributable of the last twelve months, likewise. [currency]
+-> gross_margin: (revenue - operating_cost) / revenue, from the start of the year. [ratio]
+-> operating_margin: operating_profit / revenue, from the start of the year. [ratio]
+-> net_margin: net_income / revenue, from the start of the year. [ratio]
+-> revenue_yoy: revenue from the start of the year against the same months a year before: (x - x0) / abs(x0). [ratio]
+-> net_income_yoy: net_income_attributable, likewise. [ratio]
+-> return_on_equity: net_income_ttm / book_value; null where the book value is not above 0. [ratio]
 -> region: Region: CN, HK or US.';

@@ -5,17 +5,27 @@ import { isWeekdayOf, midnightOf, rangeOfDay, sessionOpen } from "./sessions.js"
 import { daysBetween, daysOverlapped, NO_DAYS, type TradingDays } from "./trading-days.js";
 import { localDay } from "./zone.js";
 
-/** Weekdays of the longest holiday: eight in China. */
+/** Weekdays of the longest holiday of the last twenty years: eight in China. */
 export const LONGEST_HOLIDAY = 8;
 
 /** Days that the table of a calendar grows by at least, so that few requests make it grow. */
 const TABLE_STEP = 1024;
 
 /**
+ * Days from one known trading day to the next from which on the days between them are unknown. Since 1990 no two sessions
+ * were further apart than 20 days: in China, from 1999-02-09 to 1999-03-01.
+ */
+export const UNKNOWN_DAYS = 21;
+
+/** Whether days between two days (since 1970-01-01) are unknown to a calendar: three weeks or more without a trading day. */
+export type IsUnknownBetween = (last: number, day: number) => boolean;
+
+/**
  * The days on which a region traded, as far as they are known; outside of these every weekday counts as a trading day.
  */
 export class TradingCalendar {
   readonly region: Region;
+  readonly isUnknownBetween: IsUnknownBetween;
   /** Known trading days, and weekdays between them on which the region was closed; days since 1970-01-01. */
   readonly #days: ReadonlySet<number>;
   readonly #closed = new Set<number>();
@@ -34,6 +44,7 @@ export class TradingCalendar {
     isKnownClosed: (day: TimeRange) => boolean = () => true,
   ) {
     this.region = region;
+    this.isUnknownBetween = unknownBetween(known);
     const days = known.map(epochDay);
     this.#days = new Set(days);
     for (const [index, day] of days.entries()) {
@@ -102,8 +113,8 @@ export interface UnknownSpan {
 }
 
 /**
- * The spans in which the lake knows no trading day: before the first known one, after the last, and in gaps that are
- * longer than any holiday.
+ * The spans in which the lake knows no trading day: before the first known one, after the last, and in gaps of
+ * {@link UNKNOWN_DAYS}, which are longer than any holiday.
  *
  * @param known trading days, ascending.
  */
@@ -111,8 +122,24 @@ export function unknownSpans(known: readonly TradingDate[]): UnknownSpan[] {
   const spans: UnknownSpan[] = [{ after: undefined, before: known[0] }];
   for (const [index, after] of known.entries()) {
     const before = known[index + 1];
-    if (before === undefined || weekdaysBetween(epochDay(after), epochDay(before)).length > LONGEST_HOLIDAY)
+    if (before === undefined || epochDay(before) - epochDay(after) >= UNKNOWN_DAYS)
       spans.push({ after, before });
   }
   return spans;
+}
+
+/**
+ * Makes the test whether three weeks or more lie between two days of which the lake knows no trading day. The two days
+ * need not be known ones themselves: of the time before the first known day, a year is unknown, and a week is not.
+ *
+ * @param known trading days, ascending.
+ */
+export function unknownBetween(known: readonly TradingDate[]): IsUnknownBetween {
+  const spans = unknownSpans(known).map(({ after, before }) => ({
+    after: after === undefined ? Number.NEGATIVE_INFINITY : epochDay(after),
+    before: before === undefined ? Number.POSITIVE_INFINITY : epochDay(before),
+  }));
+  return (last, day) =>
+    day - last >= UNKNOWN_DAYS &&
+    spans.some(({ after, before }) => Math.min(day, before) - Math.max(last, after) >= UNKNOWN_DAYS);
 }

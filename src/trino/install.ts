@@ -126,7 +126,7 @@ function viewsOf(
   absent: ReadonlySet<string>,
 ): { readonly view: TrinoView; readonly lacks: readonly string[] }[] {
   const lacking = new Map<string, readonly string[]>();
-  return trinoViews(rawSchemaOf(client.server.schema)).map((view) => {
+  return trinoViews(rawSchemaOf(client.server.schema), absent).map((view) => {
     const lacks = [
       ...new Set([
         ...view.tables.filter((table) => absent.has(table)),

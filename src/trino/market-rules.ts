@@ -1,7 +1,7 @@
 import { DAY_MS } from "../core/time.js";
 import { adjustedPriceSql, statedPriceSql } from "../db/market/bar-sql.js";
 import { sessionBarEndSql } from "../db/market/bucket-sql.js";
-import { isExEventSql } from "../db/market/ex-event-sql.js";
+import { isExEventSql, isUnknownStretchSql } from "../db/market/ex-event-sql.js";
 import {
   isAtLimitDownSql,
   isAtLimitUpSql,
@@ -74,6 +74,7 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
     parameters: 2,
     sql: (region, time) => isSessionMinuteSql(region, time),
   },
+  is_unknown_stretch: { parameters: 2, sql: (after, before) => isUnknownStretchSql(after, before) },
   is_tradable: {
     parameters: 5,
     sql: (...values) => {

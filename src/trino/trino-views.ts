@@ -25,22 +25,42 @@ export interface TrinoView {
 const FORM = /^CREATE OR REPLACE VIEW (\w+) AS\n([\s\S]*?);\n+COMMENT ON VIEW \1 IS '((?:[^']|'')*)';\s*$/m;
 
 /**
+ * Views that exist without some of their tables, which count as empty until they land: by view and table, the empty
+ * relation. Adjusted prices need no trading days: a lake of a few symbols has none.
+ */
+const EMPTY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  unknown_spans: {
+    trading_days: "(SELECT CAST(NULL AS VARCHAR) AS region, CAST(NULL AS DATE) AS trade_date WHERE false)",
+  },
+};
+
+/**
  * The views for Trino; each comes after those that it reads.
  *
  * @param rawSchema the schema of the tables, which the files call `raw`.
+ * @param absent tables that have not landed.
  */
-export function trinoViews(rawSchema: string): TrinoView[] {
+export function trinoViews(rawSchema: string, absent: ReadonlySet<string> = new Set()): TrinoView[] {
   const files = readViewFiles(TRINO_VIEWS);
   const names = files.map(({ path }) => basename(path, ".sql"));
   const views: TrinoView[] = [];
-  for (const file of inOrderOfNeed(files)) views.push(trinoView(file, rawSchema, { names, before: views }));
+  for (const file of inOrderOfNeed(files))
+    views.push(trinoView(file, rawSchema, { names, before: views, absent }));
   return views;
 }
 
 function trinoView(
   file: ViewFile,
   rawSchema: string,
-  { names, before }: { readonly names: readonly string[]; readonly before: readonly TrinoView[] },
+  {
+    names,
+    before,
+    absent,
+  }: {
+    readonly names: readonly string[];
+    readonly before: readonly TrinoView[];
+    readonly absent: ReadonlySet<string>;
+  },
 ): TrinoView {
   const [, name, body, comment = ""] = FORM.exec(file.sql) ?? [];
   if (name === undefined || body === undefined || name !== basename(file.path, ".sql")) {
@@ -48,7 +68,9 @@ function trinoView(
       hint: "CREATE OR REPLACE VIEW name AS ...; COMMENT ON VIEW name IS '...';",
     });
   }
-  const query = expanded(tablesIn(sqlTokens(body), rawSchema));
+  const empty = Object.entries(EMPTY[name] ?? {}).filter(([table]) => absent.has(table));
+  const landed = empty.reduce((sql, [table, none]) => sql.replaceAll(`raw.${table}`, none), body);
+  const query = expanded(tablesIn(sqlTokens(landed), rawSchema));
   const words = wordsOf(body.replaceAll(/\braw\.\w+/g, ""));
   const views = names.filter((other) => other !== name && words.has(other));
   // A view of another view is out of date when that one changes.
@@ -61,7 +83,7 @@ function trinoView(
   const marked = `${comment.replaceAll("''", "'")} [barlake ${mark}]`;
   // A view runs with the rights of the user who queries it.
   const head = `CREATE OR REPLACE VIEW ${ident(name)} COMMENT ${literal(marked)} SECURITY INVOKER AS`;
-  const tables = [...new Set([...body.matchAll(/\braw\.(\w+)/g)].map(([, table = ""]) => table))];
+  const tables = [...new Set([...landed.matchAll(/\braw\.(\w+)/g)].map(([, table = ""]) => table))];
   return { name, comment: marked, sql: `${head}\n${query}`, tables, views };
 }
 

@@ -13,7 +13,7 @@ import { instantOf } from "../../src/market/zone.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import type { TableSchema } from "../../src/schema/column.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
-import { BALANCE_SHEET } from "../../src/schema/statements.js";
+import { isStatementName, STATEMENTS } from "../../src/schema/statements.js";
 import { type Market, simulateMarket } from "../../src/sim/market.js";
 import { instrumentRow } from "../../src/wire/instrument-row.js";
 import { fixtureLake } from "../lake/fixture-lake.js";
@@ -91,14 +91,22 @@ export async function grow(
   const chinese = symbols.filter((symbol) => /\.(SH|SZ)$/.test(symbol));
   if (minuteDays > 0) await bars(BARS_1M, MARKET.minuteBars(chinese, minutes[0] as TradingDate, to));
   const regions = new Map<string, Region>(MARKET.instruments.map((one) => [one.symbol, one.region]));
-  const statements = MARKET.statementVersions("balance_sheet", symbols)
-    .filter(({ firstSeen }) => firstSeen >= from && firstSeen <= to)
-    .map(({ symbol, record, firstSeen }) => {
-      const region = regions.get(symbol) as Region;
-      return { ...record, symbol, region, first_seen_at: instantOf(firstSeen, REGIONS[region].zone, 8 * 60) };
-    });
-  await stageObjects(session, "statements", BALANCE_SHEET.columns, statements);
-  await upsert(session, lake, BALANCE_SHEET, "statements", options);
+  for (const table of Object.values(STATEMENTS)) {
+    if (!isStatementName(table.name)) continue;
+    const statements = MARKET.statementVersions(table.name, symbols)
+      .filter(({ firstSeen }) => firstSeen >= from && firstSeen <= to)
+      .map(({ symbol, record, firstSeen }) => {
+        const region = regions.get(symbol) as Region;
+        return {
+          ...record,
+          symbol,
+          region,
+          first_seen_at: instantOf(firstSeen, REGIONS[region].zone, 8 * 60),
+        };
+      });
+    await stageObjects(session, "statements", table.columns, statements);
+    await upsert(session, lake, table, "statements", options);
+  }
 }
 
 /** A lake that holds the market up to a day. */

@@ -5,6 +5,7 @@ import { openPanel } from "../../src/dataset/panel/lake-panel.js";
 import { type DatasetDefinition, defineDataset } from "../../src/dataset/spec.js";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/publish.js";
+import { STATEMENTS } from "../../src/schema/statements.js";
 import { newLake } from "../serve/served-lake.js";
 import { cases, pickFrom } from "../sweep.js";
 import { DAYS, END, lakeUntil, UNIVERSE } from "./growing-lake.js";
@@ -23,6 +24,10 @@ const DEFINITIONS: Readonly<Record<string, Partial<DatasetDefinition>>> = {
       { name: "pb", sql: "price_to_book" },
       { name: "turnover", sql: "daily_status.turnover" },
       { name: "assets", sql: "daily_fundamentals.total_assets" },
+      { name: "income", sql: "daily_fundamentals.net_income" },
+      { name: "earnings", sql: "earnings_per_share_ttm" },
+      { name: "roe", sql: "daily_metrics.roe" },
+      { name: "issued", sql: "daily_metrics.total_shares" },
       { name: "base", sql: "returns.base" },
       { name: "mean", sql: "avg(close) OVER (PARTITION BY symbol ORDER BY trade_date ROWS 19 PRECEDING)" },
       { name: "rank", sql: "rank() OVER (PARTITION BY trade_date ORDER BY amount)" },
@@ -52,7 +57,12 @@ describe("as today moves on", () => {
     const hidden: Record<string, string> = {
       bars_1d: `SELECT * FROM all_bars_1d WHERE trade_date <= ${TODAY}`,
       trading_days: `SELECT * FROM all_trading_days WHERE trade_date <= ${TODAY}`,
-      balance_sheet: `SELECT * FROM all_balance_sheet WHERE ${seen("first_seen_at")}`,
+      ...Object.fromEntries(
+        Object.keys(STATEMENTS).map((table) => [
+          table,
+          `SELECT * FROM all_${table} WHERE ${seen("first_seen_at")}`,
+        ]),
+      ),
       instruments: `SELECT ${validity} FROM all_instruments WHERE ${seen("valid_from")}`,
       universe_members: `SELECT ${validity} FROM all_universe_members WHERE ${seen("valid_from")}`,
     };

@@ -6,9 +6,12 @@ import fc from "fast-check";
 import { anyAttack } from "../serve/any-attack.js";
 import { carryOut, type Target } from "../serve/hostile-client.js";
 import { KEY } from "../serve/served-lake.js";
+import { anyStreamAttack, carryOutOnStream } from "../serve/stream/stream-attack.js";
 
 /** Attacks at the same time, at most. */
 const MOST_AT_ONCE = 24;
+/** Fewer than the connections that a key may have. */
+const MOST_STREAMS = 12;
 const RUNS = 10;
 /** How long a request may go without a response. */
 const PATIENCE_MS = 30_000;
@@ -30,9 +33,13 @@ export async function fuzzServe(minutes: number, seed: number): Promise<number> 
     let attacks = 0;
     const property = fc.asyncProperty(
       fc.array(anyAttack(KEY), { minLength: 1, maxLength: MOST_AT_ONCE }),
-      async (list) => {
-        attacks += list.length;
-        await Promise.all(list.map((attack) => carryOut(attack, target)));
+      fc.array(anyStreamAttack(KEY), { maxLength: MOST_STREAMS }),
+      async (list, onStream) => {
+        attacks += list.length + onStream.length;
+        await Promise.all([
+          ...list.map((attack) => carryOut(attack, target)),
+          ...onStream.map((attack) => carryOutOnStream(attack, target)),
+        ]);
         assert.equal(child.exitCode, null, "the service's process is gone");
         for (const [k, path] of RIGHT_REQUESTS.entries())
           assert.equal(

@@ -25,11 +25,12 @@ const shipped = shippedNotebooks();
 const textOf = (name: string): string =>
   readFileSync(shipped.find((one) => one.name === name)?.path ?? name, "utf8");
 
-test("five notebooks come with it, each with a heading", () => {
+test("six notebooks come with it, each with a heading", () => {
   expect(shipped.map(({ name, title }) => [name, title])).toEqual([
     ["data-quality", "Data quality"],
     ["earnings-announcements", "Earnings announcements"],
     ["factor-deciles", "Factor deciles"],
+    ["fundamentals", "Fundamentals"],
     ["instrument", "Instrument"],
     ["market-overview", "Market overview"],
   ]);

@@ -4,6 +4,7 @@ import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";
 import { ENDPOINTS } from "../../src/wire/endpoints.js";
+import { cases } from "../sweep.js";
 import { anyAttack, NAMES, nasty } from "./any-attack.js";
 import { carryOut } from "./hostile-client.js";
 import {
@@ -16,6 +17,7 @@ import {
   type Served,
   serve,
 } from "./served-lake.js";
+import { anyStreamAttack, carryOutOnStream } from "./stream/stream-attack.js";
 
 const bar: LandedBar = {
   symbol: "600000.SH",
@@ -86,6 +88,23 @@ describe("hostile inputs are answered with data or a refusal, never with a fault
       const { status } = await served.ask(`${KLINES}&${name}=1&${name}=2`);
       expect([200, 400]).toContain(status);
     }
+  });
+});
+
+test("hostile clients of the stream get messages or are cut off, and everybody else is answered as before", async () => {
+  const target = { host: "127.0.0.1", port: served.service.port, key: KEY };
+  const before = await served.ask(KLINES);
+  const property = fc.asyncProperty(
+    fc.array(anyStreamAttack(KEY), { minLength: 4, maxLength: 12 }),
+    async (attacks) => {
+      await Promise.all(attacks.map((attack) => carryOutOnStream(attack, target)));
+      expect((await served.ask(KLINES)).body).toEqual(before.body);
+    },
+  );
+  await fc.assert(property, {
+    seed: 20_261_123,
+    numRuns: cases({ few: 3, more: 12, all: 60 }),
+    endOnFailure: true,
   });
 });
 

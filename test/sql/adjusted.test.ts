@@ -117,7 +117,8 @@ describe("bars of a simulated market", () => {
       for (const child of node.children ?? []) visit(child);
     };
     for (const root of JSON.parse((plan as { explain_value: string }).explain_value)) visit(root);
-    expect(scans).toHaveLength(2);
+    // Of the bars, and of the trading days: the known ones and the first of them.
+    expect(scans).toHaveLength(2 + 2);
     expect(scans.filter((filters) => filters.includes(`symbol='${symbols[0]}'`))).toHaveLength(2);
     expect(scans.filter((filters) => filters.includes("trade_date='2026-03-25'"))).toHaveLength(1);
   });

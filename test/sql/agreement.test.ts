@@ -1,8 +1,10 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Session } from "../../src/db/session/session.js";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { Session } from "../../src/db/session/session.js";
+import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { openReader } from "../../src/lake/publish.js";
 import { ADJUSTMENTS, PERIODS } from "../../src/market/period.js";
+import { localDate } from "../../src/market/zone.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { type LandedBar, landRows, newLake, type Served, serve } from "../serve/served-lake.js";
 import { cases, pickCases } from "../sweep.js";
@@ -66,8 +68,14 @@ const anyVolume = fc.oneof(
 );
 
 const anyDay = fc.record({
-  /** none: no bar; zeros, empty: no trades, with prices of 0, or with a close of 0 as well. */
-  kind: fc.constantFrom("traded", "traded", "traded", "traded", "none", "zeros", "empty"),
+  /** none: no bar; hole: no bar, nor for a month; zeros, empty: no trades, with prices of 0, or with a close of 0 as well. */
+  kind: fc.oneof(
+    {
+      weight: 15,
+      arbitrary: fc.constantFrom("traded", "traded", "traded", "traded", "none", "zeros", "empty"),
+    },
+    { weight: 1, arbitrary: fc.constant("hole" as const) },
+  ),
   prev: fc.constantFrom("none", "same", "same", "noise", "zero", "ex", "ex"),
   exPrice: anyPrice,
   prices: fc.tuple(anyPrice, anyPrice, anyPrice, anyPrice),
@@ -107,11 +115,12 @@ function landedBars(
   days: readonly Day[],
 ): { daily: LandedBar[]; minute: LandedBar[] } {
   const offset = symbol.endsWith(".US") ? -5 : 8;
-  const first = Date.parse("2023-11-20T00:00:00Z") - offset * 3_600_000;
+  let first = Date.parse("2023-11-20T00:00:00Z") - offset * 3_600_000;
   const [daily, minute]: LandedBar[][] = [[], []];
   let last = 3;
   for (const [n, { kind, prev, exPrice, prices, volume, amount, minutes }] of days.entries()) {
-    if (n % 7 > 4 || kind === "none") continue;
+    if (kind === "hole") first += 28 * DAY;
+    if (n % 7 > 4 || kind === "none" || kind === "hole") continue;
     const stated = { none: null, same: last, noise: last * (1 + 1e-12), zero: 0, ex: exPrice }[prev];
     const timestamp = first + n * DAY;
     const [open, other, settlement, close] = prices;
@@ -166,6 +175,89 @@ test("service, view and dataset give the same bars where prices and volumes are 
   );
   const sum = (of: keyof Compared): number => seen.reduce((total, one) => total + one[of], 0);
   expect(Math.min(sum("view"), sum("dataset"))).toBeGreaterThan(0);
+});
+
+test("a close before days that the calendar does not know makes no ex-event, one before a suspension does", async () => {
+  const { lake, remove } = newLake();
+  onTestFinished(remove);
+  const at = (date: string): number => Date.parse(`${date}T00:00:00+08:00`);
+  const bar = (symbol: string, date: string, close: number, prev_close: number | null = null): LandedBar => {
+    const prices = { open: close, high: close, low: close, close };
+    return { symbol, timestamp: at(date), ...prices, volume: 1, amount: 1, prev_close };
+  };
+  const weekdays = (first: string, count: number): string[] =>
+    Array.from({ length: count }, (_, n) =>
+      new Date(Date.parse(first) + n * DAY).toISOString().slice(0, 10),
+    ).filter((date) => ![0, 6].includes(new Date(date).getUTCDay()));
+  // The calendar knows the first three months of 2024, and July.
+  const index = [...weekdays("2024-01-01", 91), ...weekdays("2024-07-01", 31)];
+  await landRows(lake, BARS_1D, [
+    ...index.map((date) => bar("000001.SH", date, 3000)),
+    // Suspended from January to March.
+    bar("600000.SH", "2024-01-10", 10),
+    bar("600000.SH", "2024-03-20", 5, 5),
+    // Without data from March to July.
+    bar("600001.SH", "2024-03-28", 10),
+    bar("600001.SH", "2024-07-02", 4, 4),
+    bar("600001.SH", "2024-07-03", 2, 2),
+    // Three weeks and a day into what is unknown, and a day less.
+    bar("600002.SH", "2024-05-01", 8),
+    bar("600002.SH", "2024-05-22", 4, 4),
+    bar("600002.SH", "2024-06-11", 2, 2),
+    // In a region without a calendar.
+    bar("00700.HK", "2024-01-10", 8),
+    bar("00700.HK", "2024-01-30", 4, 4),
+    bar("00700.HK", "2024-02-20", 2, 2),
+  ]);
+  {
+    await using session = await Session.open({ threads: 1 });
+    await landTradingDays(session, lake, { operation: "TEST", runId: "days", now: at("2024-09-01") });
+  }
+  const served = await serve(lake);
+  const { session: reader } = await openReader(lake, { threads: 1 });
+  onTestFinished(async () => {
+    reader.close();
+    await served.service.close();
+  });
+  const symbols = ["600000.SH", "600001.SH", "600002.SH", "00700.HK"];
+  const expected = [
+    { symbol: "600000.SH", day: "2024-03-20", factor: 2 },
+    { symbol: "600001.SH", day: "2024-07-03", factor: 2 },
+    { symbol: "600002.SH", day: "2024-06-11", factor: 2 },
+    { symbol: "00700.HK", day: "2024-01-30", factor: 2 },
+  ];
+  const path = `/v1/klines/ex-factors?symbols=${symbols.join()}`;
+  const { body } = await served.ask<{ data: Record<string, { timestamp: number; ex_factor: number }[]> }>(
+    path,
+  );
+  const shown = symbols.flatMap((symbol) =>
+    (body.data[symbol] ?? []).map(({ timestamp, ex_factor: factor }) => {
+      return { symbol, day: localDate(timestamp, "Asia/Shanghai"), factor };
+    }),
+  );
+  expect(shown).toEqual(expected);
+  const inView = await reader.json(
+    `SELECT symbol, ex_date::VARCHAR AS day, factor FROM ex_events ORDER BY list_position(['${symbols.join("', '")}'], symbol), day`,
+  );
+  expect(inView).toEqual(expected);
+  for (const adjustment of ADJUSTMENTS) await expectAgreement({ served, reader }, symbols, "1d", adjustment);
+
+  // The calendar of the time in between lands: now the bars were not missing, but suspended.
+  const { headers } = await served.ask(path);
+  await landRows(
+    lake,
+    BARS_1D,
+    weekdays("2024-04-01", 91).map((date) => bar("000001.SH", date, 3000)),
+  );
+  {
+    await using session = await Session.open({ threads: 1 });
+    await landTradingDays(session, lake, { operation: "TEST", runId: "days", now: at("2024-09-01") });
+  }
+  const again = await served.ask<typeof body>(path, {
+    headers: { "if-none-match": headers.get("etag") as string },
+  });
+  expect(again.status).toBe(200);
+  expect(Object.values(again.body.data).map((factors) => factors.length)).toEqual([1, 2, 2, 1]);
 });
 
 /** Bars of a week from Monday, 2024-03-04, on. */

@@ -4,7 +4,7 @@ import { upsert } from "../../src/lake/land/upsert.js";
 import { openReader } from "../../src/lake/publish.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../src/schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../src/schema/statements.js";
+import { BALANCE_SHEET, CASH_FLOW, INCOME } from "../../src/schema/statements.js";
 import { land, openSession, T0, temporaryLake } from "../lake/temporary-lake.js";
 
 interface Version {
@@ -20,6 +20,7 @@ async function lakeWith(
   dates: readonly string[],
   sheets: readonly Version[],
   flows: readonly Version[] = [],
+  incomes: readonly Version[] = [],
 ) {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(
@@ -47,6 +48,7 @@ async function lakeWith(
   };
   await put(BALANCE_SHEET, "total_assets", sheets);
   await put(CASH_FLOW, "capex", flows);
+  await put(INCOME, "revenue", incomes);
   await stageObjects(session, "instruments_in", INSTRUMENTS.columns, [
     {
       symbol: "600519.SH",
@@ -77,8 +79,11 @@ async function lakeWith(
       period: string | null;
       assets: number | null;
       capex: number | null;
+      revenue: number | null;
+      of: string | null;
     }>(
-      `SELECT trade_date::VARCHAR AS date, name, balance_sheet_period_end::VARCHAR AS period, total_assets AS assets, capex
+      `SELECT trade_date::VARCHAR AS date, name, balance_sheet_period_end::VARCHAR AS period, total_assets AS assets, capex,
+         revenue, income_period_end::VARCHAR AS "of"
        FROM daily_fundamentals ORDER BY trade_date`,
     );
   } finally {
@@ -92,6 +97,25 @@ test("a statement counts from the day of its announcement on, and not before", a
     [{ period: "2024-03-31", announced: "2024-04-30", value: 100 }],
   );
   expect(rows.map((row) => row.assets)).toEqual([null, 100, 100]);
+});
+
+test("the income statement is the one that was known, whatever is known of the others", async () => {
+  const rows = await lakeWith(
+    ["2024-04-26", "2024-04-29", "2024-09-02", "2024-10-02"],
+    [{ period: "2024-03-31", announced: "2024-04-30", value: 100 }],
+    [],
+    [
+      { period: "2024-03-31", announced: "2024-04-29", value: 7 },
+      { period: "2024-06-30", announced: "2024-08-30", value: 15 },
+      { period: "2024-03-31", announced: "2024-09-30", value: 8 },
+    ],
+  );
+  expect(rows.map(({ revenue, of }) => [revenue, of])).toEqual([
+    [null, null],
+    [7, "2024-03-31"],
+    [15, "2024-06-30"],
+    [15, "2024-06-30"],
+  ]);
 });
 
 test("a late restatement of an old quarter never takes the place of a newer quarter", async () => {
@@ -149,7 +173,7 @@ test("both statements join, each by its own announcement; bars are neither lost 
     ],
     [{ period: "2024-03-31", announced: "2024-06-01", value: 7 }],
   );
-  expect(rows).toEqual([
+  expect(rows).toMatchObject([
     { date: "2024-01-02", name: "new", period: null, assets: null, capex: null },
     { date: "2024-05-02", name: "new", period: "2024-03-31", assets: 101, capex: null },
     { date: "2024-06-03", name: "new", period: "2024-03-31", assets: 101, capex: 7 },

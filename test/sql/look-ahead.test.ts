@@ -16,6 +16,7 @@ const DATED: readonly (readonly [query: string, date: string, mayChange?: string
   ["daily_valuation", "trade_date"],
   // Its names and shares are those of now, as their comments say.
   ["daily_fundamentals", "trade_date", "name, type, exchange, total_shares, float_shares"],
+  ["daily_metrics", "trade_date"],
   // The newest session does not know the next one.
   ["trading_calendar", "trade_date", "next_session"],
   ["balance_sheet_history", "known_from"],
@@ -58,6 +59,7 @@ const OF_NOW = [
   "shares",
   "universe_members",
   "universes",
+  "unknown_spans",
 ];
 
 const ZONES =

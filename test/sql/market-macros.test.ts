@@ -8,7 +8,7 @@ import {
   unitsSql,
 } from "../../src/db/market/bar-sql.js";
 import { sessionBarEndSql } from "../../src/db/market/bucket-sql.js";
-import { isExEventSql } from "../../src/db/market/ex-event-sql.js";
+import { isExEventSql, isUnknownStretchSql } from "../../src/db/market/ex-event-sql.js";
 import {
   isAtLimitDownSql,
   isAtLimitUpSql,
@@ -34,6 +34,7 @@ const MACROS: Readonly<Record<string, readonly [parameters: string, sql: (...nam
     "volume, low, high, limit_up_price, limit_down_price",
     (volume, low, high, limitUp, limitDown) => isTradableSql({ volume, low, high, limitUp, limitDown }),
   ],
+  is_unknown_stretch: ["after_date, before_date", isUnknownStretchSql],
   limit_percent: ["symbol, trade_date, type, name", limitPercentSql],
   local_date: ["instant, region", tradeDateSql],
   local_midnight: ["trade_date, region", localMidnightSql],

@@ -78,7 +78,8 @@ describe("statements of a simulated market", () => {
       const rows = await reader.json<Record<string, unknown> & { symbol: string; month: string }>(
         `SELECT * REPLACE (month::VARCHAR AS month) FROM statements_asof('${date}') ORDER BY symbol, month`,
       );
-      const keys = new Set([...sheets.keys(), ...flows.keys()]);
+      const incomes = knownBy(versions.income, date);
+      const keys = new Set([...sheets.keys(), ...flows.keys(), ...incomes.keys()]);
       expect(rows.map((row) => `${row.symbol} ${row.month}`).sort()).toEqual([...keys].sort());
       expect(rows.length).toBeGreaterThan(40);
       for (const row of rows) {
@@ -139,7 +140,28 @@ describe("statements of a simulated market", () => {
             ((now as number) - (before as number)) / (((a as number) + (b as number)) / 2),
         );
         expectClose(row.accruals, accruals, what);
+        const income = incomes.get(`${row.symbol} ${month}`);
+        for (const item of ["revenue", "net_income_attributable", "basic_eps"])
+          expect(row[item], what).toBe(income?.[item] ?? null);
+        const equity = number(row.book_value);
+        const onEquity = combine(
+          [number(row.net_income_ttm), equity],
+          ([earned, book]) => (earned as number) / (book as number),
+        );
+        expectClose(row.return_on_equity, equity !== null && equity > 0 ? onEquity : null, what);
       }
+      const asHistory = await reader.json(
+        `SELECT symbol, month::VARCHAR AS month, revenue_ttm, net_income_ttm, gross_margin, net_income_yoy
+         FROM income_history WHERE known_from <= '${date}'
+         QUALIFY row_number() OVER (PARTITION BY symbol, month ORDER BY known_from DESC) = 1 ORDER BY symbol, month`,
+      );
+      expect(
+        await reader.json(
+          `SELECT symbol, month::VARCHAR AS month, revenue_ttm, net_income_ttm, gross_margin, net_income_yoy
+           FROM statements_asof('${date}') WHERE income_period_end IS NOT NULL ORDER BY symbol, month`,
+        ),
+      ).toEqual(asHistory);
+      expect(rows.some((row) => row.return_on_equity !== null)).toBe(date > "2024-05");
       expect(rows.filter((row) => row.operating_cash_flow_ttm !== null).length).toBeGreaterThan(10);
     },
   );

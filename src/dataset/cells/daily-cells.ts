@@ -3,8 +3,11 @@ import { isPresent } from "../../core/bits.js";
 import { LakeError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
+import { REGIONS, type Region } from "../../market/regions.js";
+import { type IsUnknownBetween, unknownBetween } from "../../market/trading-calendar.js";
 import type { ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes } from "../panel/axes.js";
+import type { KnownDays } from "../panel/known-days.js";
 import type { DatasetSpec } from "../spec.js";
 import { backwardFactors, type FactorState, firstFactors } from "./adjust-days.js";
 import { BAR_COLUMNS, type BarColumn, type BarColumnName } from "./bar-columns.js";
@@ -28,6 +31,7 @@ export function dailyColumns(
   return period === "1d" && isPlain && names.length === fields.length ? names : undefined;
 }
 
+const REGION_NAMES = Object.keys(REGIONS) as Region[];
 /** Rows that DuckDB returns at a time. */
 const VECTOR_ROWS = 2048;
 const KEY_SHAPE = { s: "int32", d: "int32", close: "double", prev_close: "double" } as const;
@@ -45,9 +49,11 @@ export function dailyCells(
     adjustment,
     buffers,
     isSparse,
+    knownDays,
   }: {
     readonly adjustment: string;
     readonly buffers: CellBuffers;
+    readonly knownDays: KnownDays;
     /** Whether many symbols of the lake are not in the dataset. */
     readonly isSparse: boolean;
   },
@@ -59,6 +65,9 @@ export function dailyCells(
     labelOfDay[(labels.days[label] as number) - firstDay] = label;
   const isAdjusted = adjustment === "backward";
   const factors = new Float64Array(VECTOR_ROWS).fill(1);
+  const calendars = new Map(
+    REGION_NAMES.map((region) => [region, unknownBetween(knownDays.get(region) ?? [])]),
+  );
   /** Whether rows must be sorted, because the order of the files is not sufficient. */
   let mustOrder = false;
 
@@ -90,7 +99,7 @@ export function dailyCells(
     const history = `SELECT ${keys} ${rows(`trade_date < ${dateSql(firstDay)}`)}`;
     const window = `SELECT ${keys}, CAST(is_final AND volume > 0 AS INTEGER) AS traded${values.filter(isUnread).join("")}
       ${rows(`trade_date BETWEEN ${dateSql(firstDay)} AND ${dateSql(lastDay)}`)}`;
-    const state = firstFactors(range.symbols.length);
+    const state = firstFactors(range.symbols.map(({ region }) => calendars.get(region) as IsUnknownBetween));
     let isInOrder = true;
     if (isAdjusted)
       await visitRows(await session.stream(history), KEY_SHAPE, (earlier) => {

@@ -25,7 +25,14 @@ export interface ResolvedFields {
 }
 
 /** Views with one row per symbol and trading date, in the order in which a bare column name is looked up. */
-const DAILY_VIEWS = ["daily_status", "daily_valuation", "daily_fundamentals", "returns", "bars_1d"];
+const DAILY_VIEWS = [
+  "daily_status",
+  "daily_valuation",
+  "daily_fundamentals",
+  "daily_metrics",
+  "returns",
+  "bars_1d",
+];
 /** Columns of these views that have the current value on every date. */
 const OF_NOW: Readonly<Record<string, readonly string[]>> = {
   daily_fundamentals: ["name", "type", "exchange", "total_shares", "float_shares"],

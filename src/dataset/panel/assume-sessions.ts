@@ -4,6 +4,7 @@ import type { Session } from "../../db/session/session.js";
 import type { TempTable } from "../../db/session/temp-table.js";
 import type { Region } from "../../market/regions.js";
 import { unknownSpans } from "../../market/trading-calendar.js";
+import { readKnownDays } from "./known-days.js";
 
 /** Dates of a region that count as sessions though the lake does not know its trading days at that time. */
 export interface AssumedSessions {
@@ -31,11 +32,9 @@ export async function assumeSessions(
   }: { readonly regions: readonly Region[]; readonly bars: string; readonly window: string },
 ): Promise<AssumedSessions[]> {
   const assumed: AssumedSessions[] = [];
+  const known = await readKnownDays(session);
   for (const region of regions) {
-    const known = await session.json<{ day: TradingDate }>(
-      `SELECT CAST(trade_date AS VARCHAR) AS day FROM raw.trading_days WHERE region = ${literal(region)} ORDER BY trade_date`,
-    );
-    const spans = unknownSpans(known.map(({ day }) => day)).map(({ after, before }) =>
+    const spans = unknownSpans(known.get(region) ?? []).map(({ after, before }) =>
       [
         "true",
         ...(after === undefined ? [] : [`trade_date > DATE ${literal(after)}`]),

@@ -8,6 +8,7 @@ import { type ResolvedFields, resolveFields } from "../expression/resolve-fields
 import type { DatasetSpec } from "../spec.js";
 import { type Axes, createAxes } from "./axes.js";
 import type { Block, PanelShape } from "./block.js";
+import { readKnownDays } from "./known-days.js";
 import { markMembers } from "./membership.js";
 
 /** Memory that the cells of a block may take. Block sizes depend only on it, so that files are the same everywhere. */
@@ -54,7 +55,12 @@ export async function openPanel(session: Session, spec: DatasetSpec): Promise<La
   const source =
     daily === undefined
       ? await sqlCells(session, spec, axes, resolved, { hasCloses, buffers })
-      : dailyCells(session, axes, daily, { adjustment: spec.adjustment, buffers, isSparse: !isAll(spec) });
+      : dailyCells(session, axes, daily, {
+          adjustment: spec.adjustment,
+          buffers,
+          isSparse: !isAll(spec),
+          knownDays: await readKnownDays(session),
+        });
   return {
     ...shape,
     spec,

@@ -1,8 +1,14 @@
 import { LEAST_EX_CHANGE } from "../../market/ex-events.js";
+import { UNKNOWN_DAYS } from "../../market/trading-calendar.js";
 
 /**
  * Whether a day is an ex-date, by the rule of `exFactor`: compares the last bar's close with the stated previous close.
  */
 export function isExEventSql(lastClose: string, prevClose: string): string {
   return `${prevClose} > 0 AND ${lastClose} > 0 AND isfinite(${lastClose} / ${prevClose}) AND abs(${lastClose} / ${prevClose} - 1) >= ${LEAST_EX_CHANGE}`;
+}
+
+/** Whether the days between two dates, of which no one is a known trading day, are unknown, by the rule of `unknownSpans`. */
+export function isUnknownStretchSql(after: string, before: string): string {
+  return `date_diff('day', ${after}, ${before}) >= ${UNKNOWN_DAYS}`;
 }

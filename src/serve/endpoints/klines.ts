@@ -7,12 +7,12 @@ import { REGIONS, type Region } from "../../market/regions.js";
 import { addDays, SESSION_HOURS } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf } from "../../market/zone.js";
-import { BARS_1D } from "../../schema/bars.js";
 import { jsonText } from "../../wire/encode/json-text.js";
 import type { KlineRun } from "../../wire/kline-columns.js";
 import type { BodyFormat } from "../../wire/media-type.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import { RequestError } from "../http/request-error.js";
+import { EX_EVENT_TABLES } from "../klines/ex-events.js";
 import { BLOCK_ROWS, isOneBlock, klineBlocks } from "../klines/kline-blocks.js";
 import type { DaysOf } from "../klines/latest-days.js";
 import { type KlinesRequest, readKlines } from "../klines/read-klines.js";
@@ -89,7 +89,7 @@ export const serveExFactors: EndpointHandler = async (view, { query, format }) =
       .filter(({ timestamp }) => timestamp >= range.start && timestamp < range.end);
     return factors.length > 0 || instruments.has(symbol) ? [[symbol, factors] as const] : [];
   });
-  if (format === "arrow") return exFactorsArrow(data, await versionsText(view.version, [BARS_1D]));
+  if (format === "arrow") return exFactorsArrow(data, await versionsText(view.version, EX_EVENT_TABLES));
   return new TextResponse(jsonText({ data: Object.fromEntries(data) }, (member) => member === "ex_factor"));
 };
 
@@ -216,7 +216,7 @@ async function arrowOf(
   blocks: Iterable<readonly KlineRun[]> | AsyncIterable<readonly KlineRun[]>,
   rows?: number,
 ): Promise<ArrowResponse> {
-  const tables = adjustment === "none" ? [series.table] : [series.table, BARS_1D];
+  const tables = adjustment === "none" ? [series.table] : [...new Set([series.table, ...EX_EVENT_TABLES])];
   const metadata = new Map([
     ["period", period],
     ["adjust", adjustment],

@@ -6,11 +6,12 @@ import { STATEMENTS } from "../../schema/statements.js";
 import { ENDPOINTS, type EndpointName } from "../../wire/endpoints.js";
 import type { BodyFormat } from "../../wire/media-type.js";
 import type { Caller } from "../keys/key-ring.js";
+import { EX_EVENT_TABLES } from "../klines/ex-events.js";
 import type { LakeVersion } from "../read/lake-version.js";
 import { REFERENCE_TABLES } from "../read/reference-data.js";
 
 const TABLES_OF: Readonly<Record<(typeof ENDPOINTS)[EndpointName]["group"], readonly TableSchema[]>> = {
-  klines: [BARS_1D, BARS_1M, ...REFERENCE_TABLES],
+  klines: [...EX_EVENT_TABLES, BARS_1M, ...REFERENCE_TABLES],
   intraday: [BARS_1D, BARS_1M, ...REFERENCE_TABLES],
   quotes: [],
   reference: REFERENCE_TABLES,

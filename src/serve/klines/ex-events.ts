@@ -1,37 +1,60 @@
 import { readColumns } from "../../arrow/scan/result-columns.js";
 import { isExEventSql } from "../../db/market/ex-event-sql.js";
 import type { ExEvent } from "../../market/ex-events.js";
+import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
+import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { LakeVersion } from "../read/lake-version.js";
+import type { Calendars } from "../read/load-calendars.js";
 import { demandsOf, requestedSql } from "./requested-bars.js";
+
+/** The tables that ex-events follow from. */
+export const EX_EVENT_TABLES = [BARS_1D, TRADING_DAYS] as const;
 
 /**
  * Derives the ex-events of symbols from all of their daily bars: the days whose `prev_close` differs from the close of
- * the bar before. A day without trades counts as a bar with its close; a close of 0 is ignored.
+ * the bar before. A day without trades counts as a bar with its close; a close of 0 is ignored, and so is one before days
+ * that the calendar does not know.
  *
  * @returns the events of each symbol, in the symbols' order, ascending by day.
  */
-export async function readExEvents(version: LakeVersion, symbols: readonly string[]): Promise<ExEvent[][]> {
+export async function readExEvents(
+  version: LakeVersion,
+  symbols: readonly string[],
+  calendars: Calendars,
+): Promise<ExEvent[][]> {
   const snapshot = await version.snapshot(BARS_1D);
   const events: ExEvent[][] = symbols.map(() => []);
   const { files, requested } = demandsOf(snapshot, symbols);
   if (files.length === 0) return events;
   const read = await version.query(async (session) => {
     const sql = `WITH ${requestedSql("$requested")}, closes AS (
-        SELECT position, trade_date, prev_close,
-          lag(close) OVER (PARTITION BY position ORDER BY "timestamp") AS last_close
-        FROM (${await version.relation(session, snapshot, files)}) JOIN requested USING (symbol))
+        SELECT position, trade_date, prev_close, lag(close) OVER bars AS last_close, lag(trade_date) OVER bars AS last_date
+        FROM (${await version.relation(session, snapshot, files)}) JOIN requested USING (symbol)
+        WINDOW bars AS (PARTITION BY position ORDER BY "timestamp"))
       SELECT position, CAST(trade_date - DATE '1970-01-01' AS INTEGER) AS day,
+        CAST(last_date - DATE '1970-01-01' AS INTEGER) AS last_day,
         last_close / prev_close AS factor, last_close - prev_close AS amount
       FROM closes
       WHERE ${isExEventSql("last_close", "prev_close")}
       ORDER BY position, day`;
     const result = await session.run(sql, { requested: JSON.stringify(requested) });
-    return readColumns(result, { position: "int32", day: "int32", factor: "double", amount: "double" });
+    return readColumns(result, {
+      position: "int32",
+      day: "int32",
+      last_day: "int32",
+      factor: "double",
+      amount: "double",
+    });
   });
-  const { position, day, factor, amount } = read.columns;
+  const { position, day, last_day, factor, amount } = read.columns;
   for (let row = 0; row < read.rows; row++) {
-    events[position.values[row] as number]?.push({
+    const at = position.values[row] as number;
+    const region = regionOf(symbols[at] as string);
+    if (region === undefined) continue;
+    if (calendars[region].isUnknownBetween(last_day.values[row] as number, day.values[row] as number))
+      continue;
+    events[at]?.push({
       day: day.values[row] as number,
       factor: factor.values[row] as number,
       amount: amount.values[row] as number,

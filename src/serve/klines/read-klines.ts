@@ -13,6 +13,7 @@ import type { KlineRun } from "../../wire/kline-columns.js";
 import type { LakeView } from "../read/lake-reader.js";
 import { landedSymbols } from "../read/landed-symbols.js";
 import { type BarRun, compacted, type KlineRows, runsOf } from "./bar-runs.js";
+import { EX_EVENT_TABLES } from "./ex-events.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { lookBackRanges } from "./look-back.js";
 import { ALL_TIME, demandsOf } from "./requested-bars.js";
@@ -77,7 +78,7 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
 /** Everything that the bars of a request depend on except symbols, range and count. */
 async function cacheKey(view: LakeView, request: KlinesRequest): Promise<string> {
   const { series, adjustment } = request;
-  const tables = adjustment === "none" || series.table === BARS_1D ? [series.table] : [series.table, BARS_1D];
+  const tables = adjustment === "none" ? [series.table] : [...new Set([series.table, ...EX_EVENT_TABLES])];
   return `${await view.version.stateOf(tables)} ${JSON.stringify(series.bucket)} ${adjustment}`;
 }
 

@@ -5,14 +5,14 @@ import type { Lake, PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { ExEvent } from "../../market/ex-events.js";
 import { REGIONS, type Region } from "../../market/regions.js";
-import { BARS_1D, BARS_1M } from "../../schema/bars.js";
+import { BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 import { TRADING_DAYS } from "../../schema/trading-days.js";
 import type { Caller } from "../keys/key-ring.js";
 import { type Scope, scopeOf } from "../keys/scope.js";
 import { BarCache } from "../klines/bar-cache.js";
-import { readExEvents } from "../klines/ex-events.js";
+import { EX_EVENT_TABLES, readExEvents } from "../klines/ex-events.js";
 import { type FirstMinutes, firstMinutes } from "../klines/first-minutes.js";
 import { type DaysOf, latestDays } from "../klines/latest-days.js";
 import { NewestBars } from "../klines/newest-bars.js";
@@ -210,13 +210,13 @@ export class LakeReader {
   }
 
   async #exEventsOf(version: LakeVersion, symbols: readonly string[]): Promise<(readonly ExEvent[])[]> {
-    const versions = await version.stateOf([BARS_1D]);
+    const versions = await version.stateOf(EX_EVENT_TABLES);
     const isFull = (this.#exEvents?.value.size ?? 0) > MOST_SYMBOLS;
     if (isFull || this.#exEvents?.versions !== versions) this.#exEvents = { versions, value: new Map() };
     const known = this.#exEvents.value;
     const missing = symbols.filter((symbol) => !known.has(symbol));
     if (missing.length > 0) {
-      const read = await readExEvents(version, missing);
+      const read = await readExEvents(version, missing, await this.#calendarsOf(version));
       for (const [index, symbol] of missing.entries()) known.set(symbol, read[index] ?? []);
     }
     return symbols.map((symbol) => known.get(symbol) ?? []);

@@ -18,6 +18,8 @@ const BLOCK_SYMBOLS = 1000;
 const MOST_SUBSCRIPTIONS = 1_000_000;
 const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
 const EVERYTHING: Caller = { name: "stream" };
+/** Unknown symbols after which a command looks no more symbols up. */
+const MOST_UNKNOWN = 1000;
 /** Unknown symbols that an error names. */
 const NAMED_SYMBOLS = 5;
 
@@ -94,11 +96,9 @@ export class QuoteHub {
     const { op, symbols } = parseCommand(text, stream.path);
     // Before the turn: what counts requests may be slow, and the other connections do not wait for it.
     await refusing(() => this.#options.takeQuota(stream.caller));
-    return this.#inTurn(async () => {
-      if (op === "unsubscribe") this.#unsubscribe(stream, symbols);
-      else await this.#subscribe(stream, symbols);
-      return subscribedText(stream.path, stream.symbols.size);
-    });
+    if (op === "subscribe") await this.#subscribe(stream, symbols);
+    else await this.#inTurn(async () => this.#unsubscribe(stream, symbols));
+    return subscribedText(stream.path, stream.symbols.size);
   };
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -107,21 +107,46 @@ export class QuoteHub {
     return done;
   }
 
+  /**
+   * Subscribes to symbols in blocks, between which the commands of other connections have their turn. It ends early where
+   * many symbols are unknown: each block of them takes queries, and leaves nothing that would make the next one shorter.
+   */
   async #subscribe(stream: QuoteStream, symbols: readonly string[]): Promise<void> {
     const added = symbols.filter((symbol) => !stream.symbols.has(symbol));
     const total = stream.symbols.size + added.length;
     const most = Math.min(MAX_SUBSCRIPTIONS, stream.caller.maxSymbols ?? MAX_SUBSCRIPTIONS);
     if (total > most) throw new StreamError(`${total} symbols are more than the ${most} of one connection`);
+    await this.#checkScope(stream.caller, added);
+    const unknown: string[] = [];
+    let tried = 0;
+    for (const block of inBatches(added, BLOCK_SYMBOLS)) {
+      if (unknown.length >= MOST_UNKNOWN) break;
+      for (const symbol of await this.#inTurn(() => this.#subscribeBlock(stream, block)))
+        unknown.push(symbol);
+      tried += block.length;
+    }
+    if (unknown.length === 0) return;
+    const named = unknown.slice(0, NAMED_SYMBOLS).map((symbol) => JSON.stringify(symbol.slice(0, 32)));
+    const rest = unknown.length > NAMED_SYMBOLS ? ` and ${unknown.length - NAMED_SYMBOLS} more` : "";
+    const skipped = added.length - tried;
+    throw new StreamError(
+      `symbols ${named.join(", ")}${rest} are not known; subscribed to the other ${tried - unknown.length}, ` +
+        `${stream.symbols.size} in all${skipped > 0 ? `; the last ${skipped} were not looked up after so many unknown ones` : ""}`,
+    );
+  }
+
+  /** @returns the symbols that the lake does not know. */
+  async #subscribeBlock(stream: QuoteStream, added: readonly string[]): Promise<readonly string[]> {
+    if (!this.#streams.has(stream)) return [];
     if (this.#subscriptions + added.length > MOST_SUBSCRIPTIONS)
       throw new StreamError("the service has too many subscriptions; try again later");
-    await this.#checkScope(stream.caller, added);
     // The quotes of other connections may be of an older version, or of a later time that a replay has left.
     await this.#push();
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
     const quotes = await this.#quotesOf(asked.filter((symbol) => !this.#topics.has(symbol)));
     const { instruments } = await this.#look(EVERYTHING, (view) => view.reference());
     // Nothing is awaited after this: a connection that is over has no subscriptions.
-    if (!this.#streams.has(stream)) return;
+    if (!this.#streams.has(stream)) return [];
     const unknown: string[] = [];
     for (const symbol of added) {
       const topic = this.#topics.get(symbol) ?? { streams: new Set(), quote: quotes.get(symbol) };
@@ -135,14 +160,7 @@ export class QuoteHub {
       this.#subscriptions += 1;
       if (topic.quote !== undefined) stream.offer(symbol, topic.quote);
     }
-    if (unknown.length > 0) {
-      const named = unknown.slice(0, NAMED_SYMBOLS).map((symbol) => JSON.stringify(symbol.slice(0, 32)));
-      const rest = unknown.length > NAMED_SYMBOLS ? ` and ${unknown.length - NAMED_SYMBOLS} more` : "";
-      const others = added.length - unknown.length;
-      throw new StreamError(
-        `symbols ${named.join(", ")}${rest} are not known; subscribed to the other ${others}, ${stream.symbols.size} in all`,
-      );
-    }
+    return unknown;
   }
 
   #unsubscribe(stream: QuoteStream, symbols: readonly string[]): void {

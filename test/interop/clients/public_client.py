@@ -1,7 +1,7 @@
 """Calls the methods of the public client `tickflow`, sync and async, against a service.
 
-Arguments: the service's address, a key, and a JSON object of method -> {"args": [...], "kwargs": {...}}. Prints JSON:
-method -> [what the sync client gave, what the async client gave], and under "errors" and "frames" what failed calls and
+Arguments: the service's address, a key, a JSON object of method -> {"args": [...], "kwargs": {...}}, and symbols for the
+streams, with commas. Prints JSON: method -> [what the sync client gave, what the async client gave], and under "errors" and "frames" what failed calls and
 frames are.
 """
 
@@ -9,10 +9,13 @@ import asyncio
 import inspect
 import json
 import sys
+import threading
 
 from tickflow import AsyncTickFlow, TickFlow
 
-url, key, methods = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+url, key, methods, symbols = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4].split(",")
+# Seconds after which what a stream should bring counts as lost.
+PATIENCE = 300
 OPTIONS = {"base_url": url, "timeout": 600, "max_retries": 0}
 
 
@@ -52,6 +55,27 @@ async def call_async(client, name, args, kwargs):
         return failure(error)
 
 
+def quotes_of(stream, name, symbols):
+    """The first quotes that a stream brings, and the error of what it refuses, as a program gets them: by callbacks."""
+    quotes, errors, arrived, refused = [], [], threading.Event(), threading.Event()
+    stream.on_quotes(lambda batch: (quotes.extend(batch), arrived.set()))
+    stream.on_error(lambda message: (errors.append(message), refused.set()))
+    channel = ["quotes"] if name == "stream" else []
+    stream.subscribe(*channel, symbols)
+    stream.connect(block=False)
+    came = arrived.wait(PATIENCE)
+    stream.subscribe(*channel, ["0.SH"])
+    was_refused = refused.wait(PATIENCE)
+    stream.unsubscribe(*channel, symbols)
+    if name == "stream":
+        refused.clear()
+        stream.on_depth(lambda batch: None)
+        stream.subscribe("depth", symbols)
+        was_refused = refused.wait(PATIENCE) and was_refused
+    stream.close()
+    return {"came": came, "refused": was_refused, "quotes": quotes, "errors": errors}
+
+
 async def main():
     results = {}
     with TickFlow(api_key=key, **OPTIONS) as client:
@@ -64,13 +88,24 @@ async def main():
                 ]
     with TickFlow(api_key="not a key", **OPTIONS) as client:
         results["a wrong key"] = [call(client, "exchanges.list", [], {})] * 2
+        streams = {name: quotes_of(getattr(client, name), name, symbols) for name in ("stream", "realtime")}
     public = sorted(
         f"{resource}.{method}"
-        for resource in ("klines", "quotes", "depth", "instruments", "exchanges", "universes", "financials")
+        for resource in (
+            "klines",
+            "quotes",
+            "depth",
+            "instruments",
+            "exchanges",
+            "universes",
+            "financials",
+            "stream",
+            "realtime",
+        )
         for method in dir(getattr(client, resource))
         if not method.startswith("_")
     )
-    print(json.dumps({"methods": public, "results": results}))
+    print(json.dumps({"methods": public, "results": results, "streams": streams}))
 
 
 asyncio.run(main())

@@ -84,7 +84,7 @@ afterAll(async () => {
 
 describe.skipIf(!pythonHas("polars", "pandas", "pyarrow", "duckdb", "pytz"))("Python", () => {
   test("the documented lines read an Arrow stream", async () => {
-    const doc = readFileSync(join(import.meta.dirname, "../../docs/service.md"), "utf8");
+    const doc = readFileSync(join(import.meta.dirname, "../../../docs/service.md"), "utf8");
     const code = [...doc.matchAll(/```python\n([\s\S]*?)```/g)].map(([, lines]) => lines).join("\n");
     const file = join(temporaryFolder(), "lines.py");
     writeFileSync(file, code.replaceAll("600330.SH,600519.SH", SYMBOLS.join(",")));
@@ -188,6 +188,12 @@ const REFUSED: readonly (Call & { readonly error: string; readonly code: string 
 ];
 
 type Result = Readonly<Record<string, unknown>>;
+interface Streamed {
+  readonly came: boolean;
+  readonly refused: boolean;
+  readonly quotes: readonly unknown[];
+  readonly errors: readonly string[];
+}
 interface Frame {
   readonly types: Readonly<Record<string, string>>;
   readonly rows: readonly unknown[];
@@ -196,6 +202,7 @@ interface Frame {
 describe.skipIf(!pythonHas("tickflow", "pandas"))("the public client", () => {
   let methods: readonly string[];
   let results: Readonly<Record<string, readonly [Result, Result]>>;
+  let streams: Readonly<Record<string, Streamed>>;
 
   beforeAll(async () => {
     const calls = Object.fromEntries([...CALLS, ...REFUSED].map((call) => [labelOf(call), call]));
@@ -204,12 +211,35 @@ describe.skipIf(!pythonHas("tickflow", "pandas"))("the public client", () => {
       served.service.url,
       KEY,
       JSON.stringify(calls),
+      LIST,
     );
-    ({ methods, results } = found as { methods: typeof methods; results: typeof results });
+    ({ methods, results, streams } = found as {
+      methods: typeof methods;
+      results: typeof results;
+      streams: typeof streams;
+    });
   });
 
-  test("every method is called", () => {
-    expect(methods).toEqual([...new Set([...CALLS, ...REFUSED].map(({ method }) => method))].sort());
+  test("every method is called, and listed in docs/service.md", () => {
+    const called = [...CALLS, ...REFUSED].map(({ method }) => method);
+    const ofStreams = methods.filter((method) => /^(stream|realtime)\./.test(method));
+    expect(methods).toEqual([...new Set([...called, ...ofStreams])].sort());
+    const doc = readFileSync(join(import.meta.dirname, "../../../docs/service.md"), "utf8");
+    const section = doc.split("\n## ").find((text) => text.startsWith("The public Python client")) ?? "";
+    const listed = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`([a-z_]+\.[a-z_]+)`/g)].map(([, method]) => method),
+    );
+    expect(listed.sort()).toEqual(methods);
+  });
+
+  test.each(["stream", "realtime"])("%s brings the quotes of the endpoint, and the errors", async (name) => {
+    const { came, refused, quotes, errors } = streams[name] as Streamed;
+    expect([came, refused]).toEqual([true, true]);
+    const { data } = (await served.ask<{ data: readonly unknown[] }>(`/v1/quotes?symbols=${LIST}`)).body;
+    expect(quotes).toEqual(expect.arrayContaining([...data]));
+    expect(quotes).toHaveLength(data.length);
+    expect(errors[0]).toMatch('symbols "0.SH" are not known');
+    if (name === "stream") expect(errors[1]).toBe('channel "depth" is not served; the only one is "quotes"');
   });
 
   test.each(CALLS.map((call) => [labelOf(call), call] as const))("%s", async (label, { same }) => {

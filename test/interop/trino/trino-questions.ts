@@ -16,6 +16,7 @@ const VIEWS: Readonly<Record<string, readonly string[]>> = {
   cash_flow_history: STATEMENT,
   income_history: STATEMENT,
   daily_fundamentals: DAY,
+  daily_metrics: DAY,
   daily_status: DAY,
   daily_valuation: DAY,
   ex_events: ["symbol", "ex_date"],
@@ -23,6 +24,7 @@ const VIEWS: Readonly<Record<string, readonly string[]>> = {
   instruments: ["symbol"],
   quality_gaps: ["dataset", "symbol", "kind", "first_date"],
   trading_calendar: ["region", "trade_date"],
+  unknown_spans: ["region", "after_date"],
 };
 
 /** What is compared whole, once: a view of one name, or a macro of DuckDB with one value of its parameter. */

@@ -29,11 +29,11 @@ const fill = async (lake: Lake): Promise<void> => {
   await landReference(lake, INSTRUMENTS, [listed]);
 };
 
-async function streaming(options: Partial<ServiceOptions> = {}) {
+async function streaming(options: Partial<ServiceOptions> = {}, fillWith = fill) {
   const clock = handClock(NOW);
   const logged: string[] = [];
   const log = (facts: object, message: string): void => void logged.push(JSON.stringify([facts, message]));
-  const served = await serveForTest(fill, { clock, logger: { info: log, error: log }, ...options });
+  const served = await serveForTest(fillWith, { clock, logger: { info: log, error: log }, ...options });
   const open = async (path = `/v1/ws/stream?api_key=${KEY}`, headers = {}) => {
     const client = await openStream(served.service.url, path, headers);
     onTestFinished(() => client.socket.terminate());
@@ -41,6 +41,37 @@ async function streaming(options: Partial<ServiceOptions> = {}) {
   };
   return { ...served, clock, logged, open };
 }
+
+/** Quotes that a client asks for without reading them: 24 MB, more than the buffers of a connection take. */
+const UNREAD = { symbols: 400, commands: 200 };
+
+test("a client that never reads is cut off; nothing is made for it in advance, and others do not wait for it", async () => {
+  const symbols = Array.from({ length: UNREAD.symbols }, (_, k) => `${600_000 + k}.SH`);
+  const { open, clock, logged } = await streaming({}, (lake) =>
+    landRows(
+      lake,
+      BARS_1D,
+      symbols.map((symbol) => bar(symbol, 10)),
+    ),
+  );
+  const [other, silent] = [await open(), await open()];
+  // The topics stay, so that their quotes are not made again.
+  other.send(subscribe(...symbols));
+  expect((await other.next()).total).toBe(UNREAD.symbols);
+  silent.socket.pause();
+  for (let k = 0; k < UNREAD.commands; k++)
+    for (const op of ["subscribe", "unsubscribe"]) silent.send({ ...subscribe(...symbols), op });
+  const end = (): string | undefined => logged.find((line) => line.includes("stream closed"));
+  while (end() === undefined) {
+    await clock.sleeper();
+    clock.advance(1000);
+  }
+  other.send({ op: "unsubscribe", channel: "quotes", symbols: symbols.slice(1) });
+  for (let message = await other.next(); message.op !== "subscribed"; message = await other.next());
+  const [{ quotes }] = JSON.parse(end() as string) as [{ quotes: number }];
+  expect(quotes).toBeLessThan(UNREAD.symbols * UNREAD.commands);
+  silent.socket.terminate();
+});
 
 const subscribe = (...symbols: string[]) => ({ op: "subscribe", channel: "quotes", symbols });
 
@@ -122,9 +153,18 @@ test("a wrong key is refused with the error body, and no key is logged", async (
   await client.closed;
   const { status } = await ask(`/v1/ws/stream?api_key=${KEY}`);
   expect(status).toBe(400);
+  // A path that is no stream, a message against the protocol, and one that is no command.
+  const elsewhere = new WebSocket(`${service.url.replace("http", "ws")}/v1/ws/depth?api_key=${KEY}`);
+  const [, notFound] = await once(elsewhere, "unexpected-response");
+  expect((notFound as { statusCode: number }).statusCode).toBe(404);
+  const wrong = await open();
+  wrong.send(`{"op":"${KEY}"}`);
+  await wrong.next();
+  wrong.socket.send("x".repeat(2_000_000));
+  await wrong.closed;
   const metrics = await (await fetch(`${service.url}/metrics`)).text();
   expect(metrics).toContain('barlake_service_requests_total{endpoint="GET /v1/ws/stream",status="401"} 2');
-  expect(metrics).toContain('barlake_service_requests_total{endpoint="GET /v1/ws/stream",status="101"} 1');
+  expect(metrics).toContain('barlake_service_requests_total{endpoint="GET /v1/ws/stream",status="101"} 2');
   expect(logged.join("\n")).toContain('"status":401');
   for (const text of [logged.join("\n"), metrics]) expect(text).not.toMatch(/test-key|wrong-key/);
 });
@@ -287,12 +327,15 @@ test("a command whose count is waited for holds up no other connection", async (
 test("thousands of unknown symbols leave nothing behind", async () => {
   const { open } = await streaming();
   const client = await open();
-  const symbols = Array.from({ length: 2000 }, (_, k) => `${700_000 + k}.SZ`);
+  const symbols = Array.from({ length: 20_000 }, (_, k) => `${700_000 + k}.SZ`);
   for (let k = 0; k < 2; k++) {
-    client.send(subscribe(...symbols));
+    client.send(subscribe("600000.SH", ...symbols.slice(1)));
     expect((await client.next()).message).toMatch(
-      /and 1995 more are not known; subscribed to the other 0, 0 in all$/,
+      /and 1994 more are not known; subscribed to the other 1, 1 in all; the last 18000 were not looked up after so many unknown ones$/,
     );
+    expect((await client.next()).data?.length).toBe(1);
+    client.send({ ...subscribe("600000.SH"), op: "unsubscribe" });
+    expect((await client.next()).total).toBe(0);
   }
 });
 
