@@ -8,9 +8,11 @@ export * from "./core/errors.js";
 
 // Open a lake, and read its tables' versions.
 
+export { openLake } from "./api/lake/open-lake.js";
+export { connect } from "./api/service/connect.js";
 export type { Clock, TimeRange, TradingDate } from "./core/time.js";
 export type { ParquetFiles, PartitionValues } from "./db/views/parquet-relation.js";
-export { Lake, openLake, type PointInTime, type UserViews } from "./lake/lake.js";
+export { Lake, type PointInTime, type UserViews } from "./lake/lake.js";
 export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/delta-actions.js";
 export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
 export type { Storage, StoredFile } from "./lake/storage/storage.js";

@@ -24,6 +24,8 @@ export interface ResponseFacts {
   readonly now: number;
   /** Identifies the response. */
   readonly source: string;
+  /** For a period that is aggregated from `period`: how much later its first bar may be labelled. @default 0 */
+  readonly labelledLaterMs?: number | undefined;
 }
 
 /** Bars of a symbol that came but are not good enough to be landed. */

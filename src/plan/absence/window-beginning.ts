@@ -31,6 +31,8 @@ export interface ExpectedDays {
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
+  /** How much later than a landed bar the first bar of an aggregated period may be labelled, in milliseconds. @default 0 */
+  readonly labelledLaterMs?: number | undefined;
 }
 
 /** The rows of each symbol of a response, in the order of the response; symbols without a bar are left out. */
@@ -61,7 +63,9 @@ export function beginningOf(
   const first = expected.days.find(
     (day) => day.end > listed && subtractRanges(day, expected.closed).length > 0,
   );
-  const limit = first === undefined ? oldest : first.start + firstBarMs(span, timestamp, expected);
+  const { labelledLaterMs = 0 } = expected;
+  const limit =
+    first === undefined ? oldest : first.start + firstBarMs(span, timestamp, expected) + labelledLaterMs;
   const newest = Number(timestamp[span.end - 1]);
   return { symbol, rows: received, oldest, newest, beginsLate: oldest > limit };
 }
