@@ -7,6 +7,7 @@ import { ingest } from "./cases/ingest.js";
 import { ingestMemory } from "./cases/ingest-memory.js";
 import { land } from "./cases/land.js";
 import { landMemory } from "./cases/land-memory.js";
+import { library } from "./cases/library.js";
 import { memory } from "./cases/memory.js";
 import { open } from "./cases/open.js";
 import { query } from "./cases/query.js";
@@ -29,6 +30,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ingest,
   ingestMemory,
   query,
+  library,
   views,
   serve,
   columns,

@@ -12,7 +12,7 @@ import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./windo
 /** The facts by which a response is judged. */
 export interface ResponseFacts {
   readonly period: LandedPeriod;
-  readonly calendar: TradingCalendar | undefined;
+  readonly calendar: Pick<TradingCalendar, "daysIn"> | undefined;
   /** Ranges in which the region did not trade, as this run has found out. */
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */

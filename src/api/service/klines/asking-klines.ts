@@ -1,14 +1,17 @@
 import { isTooManySymbols } from "../../../client/response-error.js";
+import type { Issue } from "../../../core/issue.js";
 import { compareText } from "../../../core/text-order.js";
-import type { TimeRange } from "../../../core/time.js";
+import { DAY_MS, subtractRanges, type TimeRange } from "../../../core/time.js";
 import { CONCURRENCY } from "../../../jobs/ingest/ask-each.js";
 import { expectationOf, klinesQuery } from "../../../jobs/ingest/bars/klines-request.js";
 import { ClosedRanges } from "../../../jobs/ledger/closed-ranges.js";
 import { basePeriod, type LandedPeriod } from "../../../market/period.js";
+import type { Region } from "../../../market/regions.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { judgeResponse, type ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import { nextFollowUps, type Page, type PossibleGap } from "../../../plan/absence/older-bars.js";
 import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/row-cap.js";
+import { soundBars } from "../../../plan/absence/sound-bars.js";
 import { barsPerDay, expectedBars, inBatches, planRequestUnits } from "../../../plan/request-units.js";
 import { type DecodedKlines, decodeKlines } from "../../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
@@ -21,6 +24,9 @@ import { UnitBars } from "./unit-bars.js";
 
 /** Most planned bars of the requests in flight together: their columns are in memory. */
 const BARS_IN_FLIGHT = 1_000_000;
+
+/** A time in which every region has a weekday. */
+const FIRST_MS = 14 * DAY_MS;
 
 /** A window of some symbols that is requested at once, and most bars that it can have. */
 interface Unit extends Page {
@@ -130,9 +136,10 @@ export class AskingKlines {
           continue;
         }
         const verdict = this.#judge(page, response);
-        bars.add(page, response.columns, verdict);
+        const { runs, issues } = soundBars(response.columns);
+        bars.add(page, runs, verdict);
         gaps.push(...verdict.gaps);
-        again.push(...this.#take(page, response, verdict));
+        again.push(...this.#take(page, response, verdict, issues));
       }
       // Of the newest bars so many were requested, and came.
       gaps = gaps.filter((gap) => bars.countOf(gap.symbol) < count && !this.#closed.explains(gap));
@@ -176,7 +183,7 @@ export class AskingKlines {
     const { region } = page;
     const verdict = judgeResponse(page, response, {
       period: this.#base,
-      calendar: new TradingCalendar(region),
+      calendar: this.#firstDays(region),
       closed: this.#closed.of(region),
       listedAt: new Map(),
       covered: new Map(),
@@ -196,12 +203,29 @@ export class AskingKlines {
     return verdict;
   }
 
+  /**
+   * The first trading days of a window on which the region may have traded: they show whether a response begins late.
+   * A window can have decades of days.
+   */
+  #firstDays(region: Region): Pick<TradingCalendar, "daysIn"> {
+    const calendar = new TradingCalendar(region);
+    return {
+      daysIn: (range, now) => {
+        const [open] = subtractRanges(range, this.#closed.of(region));
+        if (open === undefined) return [];
+        return calendar.daysIn({ start: open.start, end: Math.min(range.end, open.start + FIRST_MS) }, now);
+      },
+    };
+  }
+
   /** Reports what a response lacks. @returns a second request for symbols that are missing without a reason. */
-  #take(page: Page, response: DecodedKlines, verdict: ResponseVerdict): Page[] {
+  #take(page: Page, response: DecodedKlines, verdict: ResponseVerdict, broken: readonly Issue[]): Page[] {
     const { region, window, again } = page;
     const { open, log } = this.#report;
     const missing = again === undefined ? verdict.absence.unconfirmed : [];
-    log.addAll(response.issues, new Set(missing));
+    const isAgain = new Set(missing);
+    log.addAll(response.issues, isAgain);
+    for (const issue of broken) if (!isAgain.has(issue.symbol ?? "")) log.add(issue);
     for (const symbol of response.unusable) open.push({ symbol, window, reason: "set_aside" });
     for (const gap of verdict.abandoned)
       open.push({ symbol: gap.symbol, window: gap.window, reason: "unexplained" });

@@ -5,6 +5,7 @@ import { REGIONS, type Region } from "../../../market/regions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { instantOf, localDate } from "../../../market/zone.js";
 import { cutDay } from "../../../plan/absence/cut-day.js";
+import { soundBars } from "../../../plan/absence/sound-bars.js";
 import { symbolSpans } from "../../../plan/absence/window-beginning.js";
 import { inBatches } from "../../../plan/request-units.js";
 import { decodeKlines } from "../../../wire/decode/decode-klines.js";
@@ -93,10 +94,10 @@ async function received(
     for (const symbol of unusable)
       report.open.push({ symbol, window: dayBefore(symbol, access.use.clock.now()), reason: "set_aside" });
     if (options.count === undefined) reportCut(columns, report);
-    for (const { symbol, start, end } of symbolSpans(columns)) {
-      report.came.add(symbol);
-      runs.push({ symbol, values: columns, start, end });
-    }
+    const sound = soundBars(columns);
+    for (const issue of sound.issues) report.log.add(issue);
+    for (const run of sound.runs) report.came.add(run.symbol);
+    runs.push(...sound.runs);
   }
   return { runs, report, signal };
 }

@@ -7,7 +7,7 @@ import type { ServiceAccess } from "../service-access.js";
 import type { GrowingReport } from "./kline-report.js";
 
 /**
- * Reports the symbols of which no bar came: those that the service does not know, and those without a bar in the window.
+ * Reports the symbols of which no bar came, and none was set aside: those that the service does not know, and those without a bar in the window.
  * Where the key may not ask for instruments, all of them count as without a bar.
  */
 export async function nameMissing(
@@ -16,8 +16,8 @@ export async function nameMissing(
   report: GrowingReport,
   options: AskOptions,
 ): Promise<void> {
-  const open = new Set(report.open.map(({ symbol }) => symbol));
-  const missing = symbols.filter((symbol) => !report.came.has(symbol) && !open.has(symbol));
+  const named = new Set([...report.open, ...report.counts].map(({ symbol }) => symbol));
+  const missing = symbols.filter((symbol) => !report.came.has(symbol) && !named.has(symbol));
   if (missing.length === 0) return;
   try {
     const { entries } = await askBatches(

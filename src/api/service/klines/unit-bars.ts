@@ -1,26 +1,28 @@
 import { lowerBound } from "../../../core/lower-bound.js";
 import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import type { Page } from "../../../plan/absence/older-bars.js";
-import { symbolSpans } from "../../../plan/absence/window-beginning.js";
-import type { KlineColumns, KlineRun } from "../../../wire/kline-columns.js";
+import type { KlineRun } from "../../../wire/kline-columns.js";
 
 /** The bars of the responses about one window, by symbol. It is a class because each response adds to it. */
 export class UnitBars {
   readonly #runs = new Map<string, KlineRun[]>();
 
   /**
-   * Adds the bars of a response that count: a request for older bars gives also the bar that was known; symbols that are
+   * Adds the sound bars of a response that count: a request for older bars gives also the bar that was known; symbols that are
    * requested a second time, and bars of another period, are left out.
    */
-  add({ gaps, window, again }: Page, columns: KlineColumns, { absence, mislabelled }: ResponseVerdict): void {
+  add(
+    { gaps, window, again }: Page,
+    sound: readonly KlineRun[],
+    { absence, mislabelled }: ResponseVerdict,
+  ): void {
     const left = new Set([...(again === undefined ? absence.unconfirmed : []), ...mislabelled]);
-    const { timestamp } = columns;
-    for (const { symbol, start, end: last } of symbolSpans(columns)) {
+    for (const { symbol, values, start, end: last } of sound) {
       if (left.has(symbol)) continue;
       const before = gaps?.get(symbol)?.window.end ?? window.end;
-      const end = lowerBound(start, last, (row) => Number(timestamp[row]) >= before);
+      const end = lowerBound(start, last, (row) => Number(values.timestamp[row]) >= before);
       if (end === start) continue;
-      const run = { symbol, values: columns, start, end };
+      const run = { symbol, values, start, end };
       this.#runs.set(symbol, [...(this.#runs.get(symbol) ?? []), run]);
     }
   }
