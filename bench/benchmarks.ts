@@ -3,6 +3,7 @@ import { dataset } from "./cases/dataset.js";
 import { datasetMemory } from "./cases/dataset-memory.js";
 import { growthInBars, growthInFiles } from "./cases/lake/growth.js";
 import { store } from "./cases/lake/store.js";
+import { library } from "./cases/library.js";
 import { ingest } from "./cases/ingest.js";
 import { ingestMemory } from "./cases/ingest-memory.js";
 import { land } from "./cases/lake/land.js";
@@ -32,6 +33,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ingest,
   ingestMemory,
   query,
+  library,
   views,
   serve,
   store,

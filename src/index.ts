@@ -1,26 +1,76 @@
 /*
- * The public interface, by task. A record's fields, units and errors are documented where it is declared.
+ * The public interface, by task. A record's fields, units and errors are documented where it is declared. Most programs
+ * need the first two parts alone: docs/library.md.
  */
+
+// A service: a method for each endpoint of the interface, whole K-lines as Arrow tables.
+
+export { type ConnectOptions, connect } from "./api/service/connect.js";
+export type { IntradayOptions } from "./api/service/klines/intraday.js";
+export { IncompleteError, type KlineReport, type OpenWindow } from "./api/service/klines/kline-report.js";
+export type { KlineOptions } from "./api/service/klines/kline-request.js";
+export type { KlineRow, KlineStream, Klines, KlineTable } from "./api/service/klines/kline-table.js";
+export type { MarketService } from "./api/service/market-service.js";
+export type { AskOptions } from "./api/service/records/ask-records.js";
+export type { ExFactor, ExFactorOptions } from "./api/service/records/ex-factors.js";
+export type {
+  AskStatements,
+  Financials,
+  Statement,
+  StatementOptions,
+} from "./api/service/records/financials.js";
+export type { RecordTable } from "./api/service/records/record-table.js";
+export type { InstrumentType } from "./api/service/records/reference.js";
+export type { RunAccess } from "./api/service/service-access.js";
+export type { TimeInput } from "./api/time-input.js";
+export { type Row, RowTable } from "./arrow/row-table.js";
+export type {
+  ExchangeSummary,
+  Instrument,
+  ReceivedQuote,
+  StatementRecord,
+  SymbolRecord,
+  UniverseDetail,
+  UniverseSummary,
+} from "./wire/resources.js";
+
+// A lake: query, read, fill, serve, and datasets of it.
+
+export type { LakeDataset } from "./api/lake/lake-dataset.js";
+export {
+  type LakeConnection,
+  type LakeRunOptions,
+  type OpenLakeOptions,
+  openLake,
+  type PipelineSource,
+  type QueryOptions,
+  type ReadOptions,
+} from "./api/lake/open-lake.js";
+export type { LakeState } from "./api/lake/point-in-time.js";
+export type { LakeServer, ServeOptions } from "./api/lake/serve-lake.js";
+export type { TableFilter } from "./api/lake/table-query.js";
+export type { WarmReaderOptions } from "./api/lake/warm-readers.js";
+export type { QueryValue, QueryValues } from "./db/session/query-values.js";
 
 // Errors: every error that is thrown on purpose is a BarlakeError, with a hint what to do next.
 
 export * from "./core/errors.js";
 
-// Open a lake, and read its tables' versions.
+// The tables of a lake, and their versions.
 
 export type { Clock, TimeRange, TradingDate } from "./core/time.js";
 export type { ParquetFiles, PartitionValues } from "./db/views/parquet-relation.js";
-export { Lake, openLake, type PointInTime, type UserViews } from "./lake/lake.js";
+export { Lake, type LakeOptions, type PointInTime, type UserViews } from "./lake/lake.js";
 export type { FileStats, MetaData, Protocol, RemoveFile, Txn } from "./lake/log/delta-actions.js";
 export type { DataFile, Snapshot } from "./lake/log/snapshot.js";
 export type { Storage, StoredFile } from "./lake/storage/storage.js";
 export type { LeaseRecord, LeaseState, LeaseStore } from "./lease/lease-store.js";
-export type { Period } from "./market/period.js";
+export type { Adjustment, Period } from "./market/period.js";
 export type { Region } from "./market/regions.js";
 export type { Column, ColumnType, PartitionSpan, TableSchema } from "./schema/column.js";
 export { TABLES } from "./schema/tables.js";
 
-// Ask a lake: SQL over its views, as rows or as Arrow's record batches.
+// A session of a lake: SQL over its views, as rows or as Arrow's record batches.
 
 export { batchesToIpc, type IpcFormat } from "./arrow/batches-ipc.js";
 export type { Fill, Scan, ScanColumn, ScanSource } from "./arrow/scan/table-scan.js";
@@ -66,6 +116,7 @@ export type { Returned } from "./jobs/run/report/symbol-tally.js";
 export type { Failure } from "./jobs/run/request/request-records.js";
 export type { RequestCounts } from "./jobs/run/run-log.js";
 export {
+  planPipeline,
   type RunEnvironment,
   type RunOptions,
   type RunReport,
@@ -78,8 +129,23 @@ export type { LandReport } from "./lake/land/upsert.js";
 export type { FreeBytes } from "./lake/local/free-space.js";
 export type { KnownLimits, LimitsKeeper, ServiceLimits } from "./lake/requests/service-limits.js";
 export type { AbsenceReason } from "./plan/absence/absence.js";
+export type { RequestUnit } from "./plan/request-units.js";
 export type { RunStatus } from "./schema/runs.js";
-export type { Endpoint, EndpointGroup } from "./wire/endpoints.js";
+export {
+  ENDPOINTS,
+  type Endpoint,
+  type EndpointGroup,
+  type EndpointName,
+  type PermissionCode,
+} from "./wire/endpoints.js";
+
+// Serve a lake.
+
+export type { RequestQuota } from "./serve/http/request-quota.js";
+export { type Service, type ServiceOptions, startService } from "./serve/http/service.js";
+export type { ServiceLogger } from "./serve/http/service-logger.js";
+export { type Caller, type KeyRing, plainKeys } from "./serve/keys/key-ring.js";
+export type { Replay } from "./serve/replay/add-replay.js";
 
 // Copy a lake.
 

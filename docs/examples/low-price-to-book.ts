@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { dataset, type Lake, openLake } from "barlake";
+import { dataset, Lake } from "barlake";
 import { Broker, type Quote } from "./broker.js";
 import { type Backtest, type Day, printReport } from "./report.js";
 
@@ -68,5 +68,5 @@ export async function lowPriceToBook(lake: Lake, cash = 10_000_000): Promise<Bac
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  printReport("Low price to book", await lowPriceToBook(openLake(process.argv[2] ?? "data")));
+  printReport("Low price to book", await lowPriceToBook(new Lake(process.argv[2] ?? "data")));
 }

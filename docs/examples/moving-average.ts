@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { dataset, type Lake, openLake } from "barlake";
+import { dataset, Lake } from "barlake";
 import { Broker, type Quote } from "./broker.js";
 import { type Backtest, type Day, printReport } from "./report.js";
 
@@ -83,5 +83,5 @@ export async function movingAverageCross(lake: Lake, cash = 1_000_000): Promise<
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  printReport("Moving averages", await movingAverageCross(openLake(process.argv[2] ?? "data")));
+  printReport("Moving averages", await movingAverageCross(new Lake(process.argv[2] ?? "data")));
 }

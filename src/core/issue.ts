@@ -15,7 +15,8 @@ export type IssueRule =
   | "not_requested"
   | "outside_window"
   | "unparsable"
-  | "unreadable_file";
+  | "unreadable_file"
+  | "incomplete_list";
 
 /** One defect in delivered data, as a value: the good part of the same delivery still lands. */
 export interface Issue {
@@ -51,7 +52,7 @@ const OF_NO_SYMBOL: ReadonlySet<IssueRule> = new Set(["bad_symbol", "not_request
  */
 export class IssueLog {
   readonly #kept: Issue[] = [];
-  readonly #counts = new Map<string, IssueCount>();
+  readonly #counts = new Map<string, IssueCount & { total: number }>();
   readonly #rules = new Set<IssueRule>();
   #total = 0;
   #rejected = 0;
@@ -70,13 +71,38 @@ export class IssueLog {
     const symbol = OF_NO_SYMBOL.has(rule) ? undefined : issue.symbol;
     const key = `${rule} ${symbol ?? ""}`;
     const count = this.#counts.get(key);
-    if (count === undefined) this.#counts.set(key, { rule, symbol, rejected });
-    else count.rejected += rejected;
+    if (count === undefined) this.#counts.set(key, { rule, symbol, rejected, total: 1 });
+    else {
+      count.rejected += rejected;
+      count.total += 1;
+    }
+  }
+
+  /** Adds the issues of another log, apart from those of some symbols. */
+  addAll(other: IssueLog, without: ReadonlySet<string> = new Set()): void {
+    const counts = this.#counts;
+    const isOut = (symbol: string | undefined): boolean => symbol !== undefined && without.has(symbol);
+    const kept = other.#kept.filter(({ symbol }) => !isOut(symbol));
+    for (const issue of kept) {
+      if (this.#kept.length < this.#limit || !this.#rules.has(issue.rule)) this.#kept.push(issue);
+      this.#rules.add(issue.rule);
+    }
+    for (const [key, { total, ...one }] of other.#counts) {
+      if (isOut(one.symbol)) continue;
+      this.#total += total;
+      this.#rejected += one.rejected;
+      const count = counts.get(key);
+      if (count === undefined) counts.set(key, { ...one, total });
+      else {
+        count.rejected += one.rejected;
+        count.total += total;
+      }
+    }
   }
 
   /** Counts of all issues, also of those that are not stored in full. */
   get counts(): readonly Readonly<IssueCount>[] {
-    return [...this.#counts.values()];
+    return [...this.#counts.values()].map(({ rule, symbol, rejected }) => ({ rule, symbol, rejected }));
   }
 
   /** The first `limit` issues, and the first of each rule, in the order in which they were found. */

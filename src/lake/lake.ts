@@ -219,15 +219,6 @@ export function isOutside(path: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(path) || isAbsolute(path);
 }
 
-/**
- * Makes the lake of a folder's path, or of `s3://bucket/prefix`, without user views. Nothing is read yet.
- *
- * @throws {UsageError} for another URL.
- */
-export function openLake(location: string): Lake {
-  return new Lake(location);
-}
-
 /** Rows of a snapshot, from the log's statistics. */
 export function rowCount(snapshot: Snapshot): number {
   let rows = 0;

@@ -27,8 +27,8 @@ export interface ReaderOptions extends SessionOptions {
   readonly verify?: boolean;
 }
 
-/** A database with a lake's views. */
-export interface Reader extends ReadableTables {
+/** A database with a lake's views. Disposing it closes its session. */
+export interface Reader extends ReadableTables, Disposable {
   readonly session: Session;
 }
 
@@ -49,7 +49,7 @@ export async function openReader(
     const found = await createLakeViews(session, lake, tables, statement);
     if (statement === undefined) await addUserViews(session, lake);
     if (verify) await verifyReads(session, lake, found.snapshots);
-    return { session, ...found };
+    return { session, ...found, [Symbol.dispose]: () => session.close() };
   } catch (error) {
     session.close();
     throw error;

@@ -112,6 +112,25 @@ export const quote = z.object({
 /** A quote; a ratio whose inputs are not known is left out. */
 export type Quote = z.infer<typeof quote>;
 
+/** A quote as the client accepts it: services give further members, or leave out `region`, `session` and `ext`. */
+export const receivedQuote = z.looseObject({
+  ...quote.shape,
+  region: z.string().nullish(),
+  session: z.string().nullish(),
+  volume: z.number(),
+  ext: z
+    .looseObject({
+      type: z.string().nullish(),
+      change_amount: z.number().nullish(),
+      change_pct: z.number().nullish(),
+      amplitude: z.number().nullish(),
+      turnover_rate: z.number().nullish(),
+      name: z.string().nullish(),
+    })
+    .nullish(),
+});
+export type ReceivedQuote = z.infer<typeof receivedQuote>;
+
 export const symbolRecord = z.looseObject({
   symbol: z.string(),
   code: z.string(),
@@ -121,6 +140,7 @@ export const symbolRecord = z.looseObject({
   symbol_type: z.string().optional(),
   ext: z.unknown().optional(),
 });
+export type SymbolRecord = z.infer<typeof symbolRecord>;
 
 /** The ratio of one ex-event: the close of the bar before, divided by the exchange's previous close. */
 export const exFactor = z.strictObject({ timestamp: epochMs, ex_factor: z.number() });

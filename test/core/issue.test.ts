@@ -28,3 +28,18 @@ test("counts all issues by rule and symbol, and keeps the first of each rule", (
     { rule: "not_requested", symbol: undefined, rejected: 0 },
   ]);
 });
+
+test("a log takes the issues of another, apart from those of some symbols", () => {
+  const [log, other] = [new IssueLog(1), new IssueLog(1)];
+  log.add({ rule: "unsorted", message: "a", symbol: "A.SH", rejected: 1 });
+  for (const symbol of ["A.SH", "A.SH", "B.SH"])
+    other.add({ rule: "unsorted", message: "b", symbol, rejected: 2 });
+  other.add({ rule: "out_of_range", message: "c", symbol: "A.SH", rejected: 4 });
+  log.addAll(other, new Set(["B.SH"]));
+  expect([log.total, log.rejected]).toEqual([4, 9]);
+  expect(log.counts).toEqual([
+    { rule: "unsorted", symbol: "A.SH", rejected: 5 },
+    { rule: "out_of_range", symbol: "A.SH", rejected: 4 },
+  ]);
+  expect(log.kept.map(({ message }) => message)).toEqual(["a", "c"]);
+});

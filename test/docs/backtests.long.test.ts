@@ -270,8 +270,7 @@ async function runInstalled(file: string, args: readonly string[]): Promise<stri
 }
 
 test("docs/datasets.md's loop over batches runs", async () => {
-  const [, code = ""] =
-    /^```ts\n(import \{ dataset, openLake \}.*?)^```$/ms.exec(textOf("datasets.md")) ?? [];
+  const [, code = ""] = /^```ts\n(import \{ openLake \}.*?)^```$/ms.exec(textOf("datasets.md")) ?? [];
   const place = mkdtempSync(join(PROJECT, "test/docs/run-"));
   try {
     writeFileSync(join(place, "loop.mts"), code.replace('"data/sim"', JSON.stringify(lake.location)));

@@ -54,7 +54,7 @@ test("every spec of the guide is one", async () => {
     .filter(({ layout }) => layout === undefined);
   const literals = [
     ...GUIDE.matchAll(/defineDataset\((\{\n.*?^\})\);$/gms),
-    ...GUIDE.matchAll(/dataset\(openLake\("[^"]+"\), (\{.*?\})\);$/gm),
+    ...GUIDE.matchAll(/lake\.dataset\((\{.*?\})\)\.open\(\);$/gm),
   ].map(([, literal]) => literal as string);
   expect([json.length, literals.length]).toEqual([1, 2]);
   for (const definition of json) expect(defineDataset(definition).name).toBe(definition.name);

@@ -1,4 +1,4 @@
-import { hostOf } from "../../client/service-client.js";
+import { limitsOf } from "../../api/service/open-key.js";
 import { systemClock } from "../../client/system-clock.js";
 import { expectedRows } from "../../jobs/ingest/bars/bars-demand.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
@@ -10,7 +10,7 @@ import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { type DemandOptions, demandOf, demandOptions } from "../options/demand-options.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
-import { limitsOf, rpmOption, type ServiceOptions, urlOption } from "../options/service-option.js";
+import { rpmOption, type ServiceOptions, urlOption } from "../options/service-option.js";
 import { count, duration, paint, plural, size, table } from "../text/text.js";
 
 /** Approximate size of a bar: as JSON on the wire, and in a compacted file. */
@@ -48,7 +48,12 @@ export async function printPlan(
   options: PlanOptions,
 ): Promise<number> {
   const limits = options.url
-    ? await limitsOf(lake, hostOf(options.url), process.env.BARLAKE_API_KEY ?? "")
+    ? await limitsOf(lake, {
+        url: options.url,
+        apiKey: process.env.BARLAKE_API_KEY ?? "",
+        environment: process.env,
+        clock: systemClock,
+      })
     : undefined;
   const units = await planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
   if (units === undefined || pipeline.kind !== "bars") {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Option } from "commander";
+import { stateFolder } from "../../api/service/state-folder.js";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
@@ -23,7 +24,6 @@ import { TABLE_MODES, type TableMode } from "../results/result-table.js";
 import { runShell } from "../shell/run-shell.js";
 import { runStatements } from "../shell/run-statements.js";
 import { lakePlace, type SqlPlace } from "../shell/sql-place.js";
-import { stateFolder } from "../state-folder.js";
 import { type TrinoOptions, trinoOptions } from "../trino/trino-options.js";
 import { openTrinoPlace } from "../trino/trino-place.js";
 
@@ -168,7 +168,7 @@ async function run(
   const { output, mode, limit, format = (output && formatOfFile(output)) || undefined } = options;
   const sql = await sqlOf(given, options);
   if (sql !== undefined) return runStatements(place, sql, { output, mode, limit, format, signal });
-  const historyFile = join(stateFolder(), "sql_history");
+  const historyFile = join(stateFolder(process.env), "sql_history");
   await runShell(place, { settings: { mode, limit, timing: true }, historyFile, signal });
 }
 

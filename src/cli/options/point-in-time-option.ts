@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import { parseISO } from "date-fns/parseISO";
+import { textMs } from "../../api/time-input.js";
 import type { PointInTime } from "../../lake/lake.js";
 import { TABLES } from "../../schema/tables.js";
 
@@ -28,9 +28,7 @@ export function pointInTimeOf({ asOf, version }: PointInTimeOptions): PointInTim
 }
 
 function instant(text: string): number {
-  const hasZone = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i.test(text.replace(/^\d{4}-?\d{2}-?\d{2}/, ""));
-  const isDate = /^\d{4}-?\d{2}-?\d{2}$/.test(text);
-  const ms = parseISO(hasZone ? text : `${text}${isDate ? "T00:00:00Z" : "Z"}`).getTime();
+  const ms = textMs(text);
   if (Number.isFinite(ms)) return ms;
   throw new InvalidArgumentError("It is no time; write it like 2026-11-20 or 2026-11-20T08:30:00Z.");
 }

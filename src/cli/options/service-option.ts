@@ -1,21 +1,14 @@
-import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { keyIdOf, keyIdSecret } from "../../client/key-id.js";
-import { holdKey } from "../../client/key-lock.js";
-import { keyNameOf } from "../../client/key-name.js";
-import { KeyShares } from "../../client/key-shares.js";
-import { type ByGroup, hostOf, ServiceClient } from "../../client/service-client.js";
+import { type KeyUse, limitsOf, openKey } from "../../api/service/open-key.js";
+import { type ByGroup, hostOf, type ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { messageOf, UsageError } from "../../core/errors.js";
 import { MINUTE_MS } from "../../core/time.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import type { Lake } from "../../lake/lake.js";
-import { keepServiceLimits, type LimitsKeeper } from "../../lake/requests/service-limits.js";
-import type { Storage } from "../../lake/storage/storage.js";
+import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
 import { ENDPOINTS, type EndpointGroup } from "../../wire/endpoints.js";
-import { stateFolder } from "../state-folder.js";
 import { paint } from "../text/text.js";
-import { keysPlace } from "./keys-place.js";
 import type { CommonOptions } from "./lake-option.js";
 
 /** Options of commands that send requests to a service. */
@@ -99,92 +92,43 @@ export async function openService(
   purpose: string,
   signal?: AbortSignal,
 ): Promise<OpenService> {
-  const { host, baseUrl, apiKey } = checkService({ url });
-  const clock = systemClock;
-  const limits = await limitsOf(lake, host, apiKey);
-  if (limits.note !== undefined) note(limits.note);
-  const place = await keysPlace(lake);
-  const lock = await holdKey({ folder: join(stateFolder(), "keys"), host, apiKey, share, purpose, clock });
-  const shares =
-    place &&
-    (await joinKey(place, { host, apiKey, share, purpose, signal }).catch(async (error: unknown) => {
-      await lock.release();
-      throw error;
-    }));
-  const client = new ServiceClient({
-    baseUrl,
-    apiKey,
-    clock,
-    share: shares?.share ?? share,
-    right: shares,
+  const { host, ...service } = checkService({ url });
+  const use: KeyUse = {
+    ...service,
     requestsPerMinute: rpm,
-    learned: limits.limits.requestsPerMinute,
-    // A part of a shared key comes with the requests that were sent with it.
-    sentBefore: shares === undefined ? lock.sentBefore : undefined,
-    limits: {
+    share,
+    responseLimits: {
       ...(minSpeed !== undefined && { minBytesPerSecond: minSpeed }),
       ...(maxResponseMinutes !== undefined && { maxResponseMs: maxResponseMinutes * MINUTE_MS }),
     },
+    purpose,
+    onNote: note,
+  };
+  const limits = await limitsOf(lake, use);
+  if (limits.note !== undefined) note(limits.note);
+  const key = await openKey(use, lake, {
+    learned: limits.limits.requestsPerMinute,
     onLearned: ({ group, requestsPerMinute }) =>
       limits.learn({ requestsPerMinute: { [group]: requestsPerMinute } }),
-  });
-  lock.report(() => client.sentLately());
-  shares?.watch({
-    sentLately: () => client.sentLately(),
-    setShare: (part, taken) => client.setShare(part, taken),
+    signal,
   });
   return {
-    client,
+    client: key.client,
     limits,
-    lost: shares === undefined ? lock.lost : AbortSignal.any([lock.lost, shares.lost]),
+    lost: key.lost,
     async close() {
-      await client.close();
-      await shares?.release().catch((error: unknown) => note(`key for ${host}: ${messageOf(error)}`));
-      await lock.release();
+      await key.close();
       await limits.saved().catch((error: unknown) => note(`limits of ${host}: ${messageOf(error)}`));
     },
   };
 }
 
-/** Waits for a part of a key that several machines use, and says for whom. */
-async function joinKey(
-  place: Storage,
-  {
-    host,
-    apiKey,
-    share,
-    purpose,
-    signal,
-  }: {
-    readonly host: string;
-    readonly apiKey: string;
-    readonly share: number | undefined;
-    readonly purpose: string;
-    readonly signal: AbortSignal | undefined;
-  },
-): Promise<KeyShares> {
-  return KeyShares.join({
-    store: place.leases(`keys/${await keyNameOf(host, apiKey)}`),
-    host,
-    ask: share,
-    purpose,
-    clock: systemClock,
-    signal,
-    onWait: (holders) => note(`the key for ${host} is used by ${holders}: waiting for a part of it`),
-  });
-}
-
-/** What a lake knows of a service; the caps are those of the key. */
-export async function limitsOf(lake: Lake, host: string, apiKey: string): Promise<LimitsKeeper> {
-  const keyId = keyIdOf(await keyIdSecret(stateFolder()), host, apiKey);
-  return keepServiceLimits(lake.storage, { host, keyId }, systemClock);
-}
-
 /** The service that options and environment name. @throws {UsageError} without an address or a key. */
-export function checkService({ url }: { readonly url?: string | undefined }): {
+export function checkService({ url }: { readonly url?: string | undefined }): Pick<
+  KeyUse,
+  "url" | "apiKey" | "environment" | "clock"
+> & {
   readonly host: string;
-  readonly baseUrl: string;
-  readonly apiKey: string;
 } {
   const apiKey = process.env.BARLAKE_API_KEY;
   if (!url) {
@@ -193,7 +137,7 @@ export function checkService({ url }: { readonly url?: string | undefined }): {
     });
   }
   if (!apiKey) throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY" });
-  return { host: hostOf(url), baseUrl: url, apiKey };
+  return { host: hostOf(url), url, apiKey, environment: process.env, clock: systemClock };
 }
 
 function note(text: string): void {

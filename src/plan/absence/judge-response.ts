@@ -21,7 +21,7 @@ import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./windo
 /** The facts by which a response is judged. */
 export interface ResponseFacts {
   readonly period: LandedPeriod;
-  readonly calendar: TradingCalendar | undefined;
+  readonly calendar: Pick<TradingCalendar, "daysIn"> | undefined;
   /** Ranges in which the region did not trade, as this run has found out. */
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
@@ -33,6 +33,8 @@ export interface ResponseFacts {
   readonly now: number;
   /** Identifies the response. */
   readonly source: string;
+  /** For a period that is aggregated from `period`: how much later its first bar may be labelled. @default 0 */
+  readonly labelledLaterMs?: number | undefined;
 }
 
 /** Bars of a symbol that came but are not good enough to be landed. */

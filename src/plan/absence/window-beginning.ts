@@ -31,6 +31,8 @@ export interface ExpectedDays {
   readonly closed: readonly TimeRange[];
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
+  /** How much later than a landed bar the first bar of an aggregated period may be labelled, in milliseconds. @default 0 */
+  readonly labelledLaterMs?: number | undefined;
 }
 
 /** The rows of each symbol of a response, in the order of the response; symbols without a bar are left out. */
@@ -59,7 +61,9 @@ export function beginningOf(
   const oldest = Number(timestamp[start]);
   const listed = expected.listedAt.get(symbol) ?? Number.NEGATIVE_INFINITY;
   const first = firstOpenDay(expected, listed);
-  const limit = first === undefined ? oldest : first.start + firstBarMs(span, timestamp, expected);
+  const { labelledLaterMs = 0 } = expected;
+  const limit =
+    first === undefined ? oldest : first.start + firstBarMs(span, timestamp, expected) + labelledLaterMs;
   const newest = Number(timestamp[span.end - 1]);
   return { symbol, rows: received, oldest, newest, beginsLate: oldest > limit };
 }

@@ -1,0 +1,82 @@
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { openLake } from "../../src/api/lake/open-lake.js";
+import { Session } from "../../src/db/session/session.js";
+import { Lake, rowCount } from "../../src/lake/lake.js";
+import { publish } from "../../src/lake/publish.js";
+import { BARS_1D } from "../../src/schema/bars.js";
+import { writeDays, writeReference } from "../lakes/market-lake.js";
+import type { Benchmark, Outcome } from "../measure/benchmark.js";
+import { temporaryFolder } from "../measure/temporary-folder.js";
+
+/** Queries of one run, so that a run is long enough to time. */
+const QUERIES = 20;
+
+const SQL = `SELECT trade_date, close, volume FROM bars_1d
+  WHERE symbol = $symbol AND trade_date >= DATE '2025-10-01' ORDER BY trade_date`;
+
+/**
+ * A short query of a program: through `openLake`, which looks for new commits before each query and verifies the files
+ * that it reads, and by DuckDB's own client on `lake.duckdb`.
+ */
+export const library: Benchmark = {
+  name: "library",
+  doc: "a short query, again and again: openLake against DuckDB's client on a finished lake.duckdb",
+  shared: true,
+  async prepare(size) {
+    const folder = temporaryFolder();
+    const lake = new Lake(join(folder.path, "lake"));
+    const symbols = size === "full" ? 1000 : 40;
+    {
+      using session = await Session.open({ spillUnder: folder.path });
+      await writeDays(session, lake, { symbols, years: [2024, 2025], end: "2026-01-01" });
+      await writeReference(session, lake, symbols);
+    }
+    await publish(lake);
+    const instance = await DuckDBInstance.create(lake.databaseFile, { access_mode: "READ_ONLY" });
+    const connection = await instance.connect();
+    await connection.run("SET TimeZone = 'UTC'");
+    const open = openLake(lake.location);
+    const [found] = (await open.query<{ symbol: string }>("SELECT min(symbol) AS symbol FROM bars_1d")).rows();
+    const symbol = found?.symbol ?? "";
+    const bars = rowCount(await lake.snapshot(BARS_1D));
+    return {
+      summary: `${bars} daily bars of ${symbols} symbols, ${QUERIES} queries a run`,
+      work: { "queries/s": QUERIES },
+      cases: [
+        {
+          name: "DuckDB's client on lake.duckdb",
+          async run(timed) {
+            return timed(async () => {
+              let rows: Record<string, unknown>[] = [];
+              for (let n = 0; n < QUERIES; n++)
+                rows = (await connection.runAndReadAll(SQL, { symbol })).getRowObjectsJS();
+              return outcomeOf(rows);
+            });
+          },
+        },
+        {
+          name: "barlake: openLake, warm",
+          async run(timed) {
+            return timed(async () => {
+              let rows: Record<string, unknown>[] = [];
+              for (let n = 0; n < QUERIES; n++) rows = (await open.query(SQL, { symbol })).rows();
+              return outcomeOf(rows);
+            });
+          },
+        },
+      ],
+      async close() {
+        await open.close();
+        connection.closeSync();
+        instance.closeSync();
+        folder[Symbol.dispose]();
+      },
+    };
+  },
+};
+
+function outcomeOf(rows: readonly Readonly<Record<string, unknown>>[]): Outcome {
+  const sum = (name: string): number => rows.reduce((total, row) => total + Number(row[name]), 0);
+  return { checks: { rows: rows.length, close: sum("close"), volume: sum("volume") } };
+}

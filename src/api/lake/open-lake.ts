@@ -1,0 +1,205 @@
+import type { RecordBatch } from "apache-arrow";
+import { type Row, RowTable } from "../../arrow/row-table.js";
+import { type DatasetDefinition, defineDataset } from "../../dataset/spec.js";
+import { interruptOn } from "../../db/session/interrupt-on.js";
+import { boundValues, type QueryValues } from "../../db/session/query-values.js";
+import { definePipeline, type Pipeline, type PipelineDefinition } from "../../jobs/pipeline/definition.js";
+import { loadPipeline } from "../../jobs/pipeline/load-pipeline.js";
+import {
+  planPipeline,
+  type RunEnvironment,
+  type RunOptions,
+  type RunReport,
+  runPipeline,
+} from "../../jobs/run/run-pipeline.js";
+import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
+import type { Reader } from "../../lake/publish.js";
+import type { RequestUnit } from "../../plan/request-units.js";
+import type { MarketService } from "../service/market-service.js";
+import { type LakeDataset, lakeDataset } from "./lake-dataset.js";
+import { type LakeState, pointInTimeOf } from "./point-in-time.js";
+import { type LakeServer, type ServeOptions, serveLake } from "./serve-lake.js";
+import { type BoundQuery, type TableFilter, tableQuery } from "./table-query.js";
+import { type WarmReaderOptions, WarmReaders } from "./warm-readers.js";
+
+/** How a lake is opened, and which state of it is read. */
+export interface OpenLakeOptions extends LakeOptions, LakeState, WarmReaderOptions {}
+
+/** How one query is run. */
+export interface QueryOptions extends LakeState {
+  /** Ends the query. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What of a table is read, and how. */
+export interface ReadOptions extends TableFilter, QueryOptions {}
+
+/** What a run asks for beyond its pipeline, and whom. */
+export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress" | "waits"> {
+  /** Ends the run; what has arrived is landed. */
+  readonly signal?: AbortSignal | undefined;
+  readonly service: MarketService;
+}
+
+/** A pipeline, its definition, its name, or the path of its file. */
+export type PipelineSource = string | Pipeline | PipelineDefinition;
+
+/**
+ * A lake with a warm session: the first query creates the views, later ones use them again, and see what other processes
+ * have committed. It is a class because it owns sessions: close it, or declare it with `await using`.
+ */
+export class LakeConnection implements AsyncDisposable {
+  /** The lake itself, for the functions that take one. */
+  readonly lake: Lake;
+  readonly #state: PointInTime;
+  readonly #verify: boolean;
+  readonly #readers: WarmReaders;
+
+  /** Only {@link openLake} makes one. */
+  constructor(location: string, options: OpenLakeOptions) {
+    this.#state = pointInTimeOf(options);
+    this.lake = new Lake(location, options);
+    this.#verify = options.verify ?? true;
+    this.#readers = new WarmReaders(this.lake, options);
+  }
+
+  /** The name of the lake: an absolute path, or a URL. */
+  get location(): string {
+    return this.lake.location;
+  }
+
+  /**
+   * Runs a query over the lake's views. The whole result is in memory; {@link stream} gives it in parts.
+   *
+   * @param sql one statement of DuckDB; docs/sql.md has the views and macros.
+   * @param values of its parameters `$name`.
+   * @throws {QueryError} where it fails; {@link LakeError} where a file that it read is damaged; {@link UsageError} for a
+   *   value, or a column's type, that Arrow does not have.
+   */
+  query<T = Row>(sql: string, values: QueryValues = {}, options: QueryOptions = {}): Promise<RowTable<T>> {
+    return this.#table(options, async () => ({ sql, values }));
+  }
+
+  /** The rows of a query as record batches while DuckDB computes them: one batch is in memory at a time. */
+  stream(
+    sql: string,
+    values: QueryValues = {},
+    options: QueryOptions = {},
+  ): AsyncGenerator<RecordBatch, void, undefined> {
+    return this.#batches(options, sql, values);
+  }
+
+  /**
+   * Reads a table or a view of the lake: `bars_1d`, `daily_valuation`, or a view of the user, ordered by symbol and time.
+   *
+   * @throws {UsageError} for a table, a column, a symbol or a date that does not exist, with the names that do.
+   */
+  read<T = Row>(table: string, options: ReadOptions = {}): Promise<RowTable<T>> {
+    return this.#table(options, ({ session }) => tableQuery(session, table, options));
+  }
+
+  /**
+   * Runs a pipeline: requests what the lake does not have, and lands it. A run that is cut short goes on with the next
+   * call.
+   *
+   * @throws {UsageError} for a pipeline that does not exist, or lacks what it needs; or where another process uses the key.
+   */
+  async run(source: PipelineSource, options: LakeRunOptions): Promise<RunReport> {
+    const { service, signal, onProgress, waits, ...demand } = options;
+    const pipeline = await pipelineOf(source);
+    const { client, limits, lost } = await service.forRun(this.lake, pipeline.quota, signal);
+    const report = await runPipeline(pipeline, demand, {
+      lake: this.lake,
+      client,
+      limits,
+      clock: this.lake.clock,
+      signal: signal === undefined ? lost : AbortSignal.any([signal, lost]),
+      ...(onProgress && { onProgress }),
+      ...(waits !== undefined && { waits }),
+    });
+    lost.throwIfAborted();
+    return report;
+  }
+
+  /** The requests that a run of a pipeline of bars would send; undefined for other kinds, whose requests follow from responses. */
+  async plan(source: PipelineSource, demand: RunOptions = {}): Promise<readonly RequestUnit[] | undefined> {
+    return planPipeline(await pipelineOf(source), demand, { lake: this.lake, clock: this.lake.clock });
+  }
+
+  /** A panel of symbols by days or minutes, for backtests. @throws {UsageError} naming what is wrong in the definition. */
+  dataset(definition: DatasetDefinition): LakeDataset {
+    const options = { pointInTime: this.#state, verify: this.#verify };
+    return lakeDataset(this.lake, defineDataset(definition), options);
+  }
+
+  /** Serves the lake, in the state that {@link openLake} was given, over HTTP. */
+  serve(options: ServeOptions): Promise<LakeServer> {
+    return serveLake(this.lake, options, this.#state);
+  }
+
+  /** Closes the sessions; queries that run end before. */
+  close(): Promise<void> {
+    return this.#readers[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #stateOf({ asOf, versions }: LakeState): PointInTime {
+    return asOf === undefined && versions === undefined ? this.#state : pointInTimeOf({ asOf, versions });
+  }
+
+  async #table<T>(
+    options: QueryOptions,
+    queryOf: (reader: Reader) => Promise<BoundQuery>,
+  ): Promise<RowTable<T>> {
+    const state = this.#stateOf(options);
+    return this.#readers.use(state, async (reader) => {
+      const { sql, values } = await queryOf(reader);
+      const batches: RecordBatch[] = [];
+      for await (const batch of batchesOf(reader, sql, values, options.signal)) batches.push(batch);
+      return new RowTable<T>(batches);
+    });
+  }
+
+  async *#batches(
+    options: QueryOptions,
+    sql: string,
+    values: QueryValues,
+  ): AsyncGenerator<RecordBatch, void, undefined> {
+    using lent = await this.#readers.lend(this.#stateOf(options));
+    yield* batchesOf(lent.reader, sql, values, options.signal);
+  }
+}
+
+async function* batchesOf(
+  { session }: Reader,
+  sql: string,
+  values: QueryValues,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<RecordBatch, void, undefined> {
+  signal?.throwIfAborted();
+  using _ = interruptOn(session, signal);
+  try {
+    yield* await session.batches(sql, boundValues(values));
+  } catch (error) {
+    // The caller aborted: its reason says more than the error of the interrupted statement.
+    signal?.throwIfAborted();
+    throw error;
+  }
+}
+
+async function pipelineOf(source: PipelineSource): Promise<Pipeline> {
+  return typeof source === "string" ? loadPipeline(source) : definePipeline(source);
+}
+
+/**
+ * Opens the lake of a folder's path, or of `s3://bucket/prefix`. Nothing is read before it is used; a lake that does not
+ * exist is empty, and a run creates it.
+ *
+ * @throws {UsageError} for another URL, for a time that is none, and for a table that does not exist.
+ */
+export function openLake(location: string, options: OpenLakeOptions = {}): LakeConnection {
+  return new LakeConnection(location, options);
+}

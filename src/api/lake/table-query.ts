@@ -1,0 +1,104 @@
+import { UsageError } from "../../core/errors.js";
+import { ident } from "../../db/quote.js";
+import type { QueryValue } from "../../db/session/query-values.js";
+import type { Session } from "../../db/session/session.js";
+import { parseSymbol } from "../../market/symbol.js";
+import { dateOption } from "../time-input.js";
+
+/** What of a view is read. */
+export interface TableFilter {
+  /** @default all symbols */
+  readonly symbols?: readonly string[] | undefined;
+  /** First date `YYYY-MM-DD`, of the exchange's calendar. @default all */
+  readonly from?: string | undefined;
+  /** Date after the last one. @default all */
+  readonly to?: string | undefined;
+  /** Names of columns, in the order of the result. @default all */
+  readonly columns?: readonly string[] | undefined;
+}
+
+/** A query, and the values of its parameters. */
+export interface BoundQuery {
+  readonly sql: string;
+  readonly values: Readonly<Record<string, QueryValue>>;
+}
+
+/** Columns that `from` and `to` are about; of a view that has several, the first. */
+const DATE_COLUMNS = ["trade_date", "period_end"];
+/** Columns by which the rows are ordered, where the view has them. */
+const ORDER = ["symbol", "id", "exchange", "trade_date", "timestamp", "period_end", "valid_from"];
+/** Symbols up to this number are compared one by one, so that DuckDB skips files by their statistics. */
+const FEW_SYMBOLS = 50;
+
+/**
+ * The query for the rows of a view of the lake.
+ *
+ * @throws {UsageError} for a view, a column, a symbol or a date that does not exist, with the names that do.
+ */
+export async function tableQuery(session: Session, view: string, filter: TableFilter): Promise<BoundQuery> {
+  const known = await columnsOf(session, view);
+  const where: string[] = [];
+  const values: Record<string, QueryValue> = {};
+  const bind = (name: string, value: QueryValue): string => {
+    values[name] = value;
+    return `$${name}`;
+  };
+  if (filter.symbols !== undefined) {
+    expectColumn(view, known, "symbol", "symbols");
+    const symbols = [...new Set(filter.symbols.map(parseSymbol))];
+    const list =
+      symbols.length <= FEW_SYMBOLS
+        ? symbols.map((symbol, n) => bind(`symbol_${n}`, symbol)).join(", ")
+        : `SELECT unnest(${bind("symbols", symbols)})`;
+    where.push(symbols.length === 0 ? "false" : `symbol IN (${list})`);
+  }
+  for (const [name, sign] of [
+    ["from", ">="],
+    ["to", "<"],
+  ] as const) {
+    const date = filter[name];
+    if (date === undefined) continue;
+    const column = DATE_COLUMNS.find((one) => known.includes(one));
+    if (column === undefined)
+      throw new UsageError(`read ${view}: ${name} is for tables with a date`, {
+        hint: `columns: ${known.join(", ")}`,
+      });
+    where.push(
+      `${ident(column)} ${sign} CAST(${bind(name, dateOption(`read ${view}: ${name}`, date))} AS DATE)`,
+    );
+  }
+  for (const column of filter.columns ?? []) expectColumn(view, known, column, "columns");
+  if (filter.columns?.length === 0) throw new UsageError(`read ${view}: columns is an empty list`);
+  const selected = filter.columns === undefined ? "*" : filter.columns.map(ident).join(", ");
+  const order = ORDER.filter((name) => known.includes(name));
+  const sql = [
+    `SELECT ${selected} FROM ${ident(view)}`,
+    ...(where.length > 0 ? [`WHERE ${where.join(" AND ")}`] : []),
+    ...(order.length > 0 ? [`ORDER BY ${order.join(", ")}`] : []),
+  ].join(" ");
+  return { sql, values };
+}
+
+/** @throws {UsageError} where there is no such view. */
+async function columnsOf(session: Session, view: string): Promise<readonly string[]> {
+  const columns = await session.json<{ name: string }>(
+    `SELECT column_name AS name FROM duckdb_columns()
+     WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $1 ORDER BY column_index`,
+    [view],
+  );
+  if (columns.length > 0) return columns.map(({ name }) => name);
+  const views = await session.json<{ name: string }>(
+    `SELECT view_name AS name FROM duckdb_views()
+     WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal ORDER BY view_name`,
+  );
+  throw new UsageError(`read: the lake has no table or view ${JSON.stringify(view.slice(0, 64))}`, {
+    hint: `it has ${views.map(({ name }) => name).join(", ")}`,
+  });
+}
+
+function expectColumn(view: string, known: readonly string[], column: string, option: string): void {
+  if (known.includes(column)) return;
+  throw new UsageError(`read ${view}: ${option}: it has no column ${JSON.stringify(column.slice(0, 64))}`, {
+    hint: `columns: ${known.join(", ")}`,
+  });
+}

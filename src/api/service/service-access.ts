@@ -1,0 +1,121 @@
+import type { ServiceClient } from "../../client/service-client.js";
+import { messageOf, UsageError } from "../../core/errors.js";
+import { releaseAfter } from "../../core/release-after.js";
+import { RequestSizeLimits } from "../../jobs/run/request/request-size-limits.js";
+import type { Lake } from "../../lake/lake.js";
+import type { LimitsKeeper } from "../../lake/requests/service-limits.js";
+import type { Period } from "../../market/period.js";
+import { RowCap } from "../../plan/absence/row-cap.js";
+import { type KeyUse, limitsOf, type OpenKey, openKey } from "./open-key.js";
+
+/** What a run on a lake needs of a service. */
+export interface RunAccess {
+  readonly client: ServiceClient;
+  readonly limits: LimitsKeeper;
+  /** Aborts, with the reason, when the key was given to another process. */
+  readonly lost: AbortSignal;
+}
+
+/** How a key is claimed. */
+interface ClaimParts {
+  readonly use?: KeyUse;
+  readonly limits?: LimitsKeeper;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The access to a service with one key. The key is claimed when it is first used, and released when this is closed. It
+ * is a class because it owns the key and its connections, and keeps what responses teach.
+ */
+export class ServiceAccess implements AsyncDisposable {
+  readonly use: KeyUse;
+  /** Limits that responses have shown, of lists and of landed periods. */
+  readonly limits = new RequestSizeLimits();
+  readonly #caps = new Map<Period, RowCap>();
+  readonly #keepers = new Map<string, LimitsKeeper>();
+  #key: Promise<OpenKey> | undefined;
+  #isClosed = false;
+
+  constructor(use: KeyUse) {
+    this.use = use;
+  }
+
+  /** The client of the key. @throws {UsageError} where another process uses the key. */
+  async client(): Promise<ServiceClient> {
+    return (await this.#open(undefined, {})).client;
+  }
+
+  /** Aborts when the key was given to another process. */
+  async lost(): Promise<AbortSignal> {
+    return (await this.#open(undefined, {})).lost;
+  }
+
+  /** What a run on a lake needs; what the run learns is kept in the lake. @param quota of the pipeline. */
+  async forRun(
+    lake: Lake,
+    quota: { readonly requestsPerMinute?: number | undefined; readonly share?: number | undefined } = {},
+    signal?: AbortSignal,
+  ): Promise<RunAccess> {
+    const { location } = lake;
+    const limits = this.#keepers.get(location) ?? (await limitsOf(lake, this.use));
+    this.#keepers.set(location, limits);
+    if (limits.note !== undefined) this.use.onNote(limits.note);
+    const use = { ...quota, ...defined(this.use) } as KeyUse;
+    const { client, lost } = await this.#open(lake, { use, limits, signal });
+    return { client, limits, lost };
+  }
+
+  /** The cap of the bars of one symbol in a response. */
+  capOf(period: Period): RowCap {
+    if (period === "1d" || period === "1m") return this.limits.rowCap(period);
+    const cap = this.#caps.get(period) ?? new RowCap();
+    this.#caps.set(period, cap);
+    return cap;
+  }
+
+  /** Closes the connections, and releases the key. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const key = await this.#key?.catch(() => undefined);
+    this.#key = undefined;
+    await releaseAfter(
+      async () => key?.close(),
+      ...[...this.#keepers].map(
+        ([location, keeper]) =>
+          () =>
+            keeper
+              .saved()
+              .catch((error: unknown) => this.use.onNote(`limits in ${location}: ${messageOf(error)}`)),
+      ),
+    );
+  }
+
+  #open(lake: Lake | undefined, parts: ClaimParts): Promise<OpenKey> {
+    if (this.#isClosed)
+      throw new UsageError(`service ${this.use.url}: it was closed`, { hint: "connect again" });
+    this.#key ??= this.#claim(lake, parts);
+    return this.#key;
+  }
+
+  async #claim(lake: Lake | undefined, { use = this.use, limits, signal }: ClaimParts): Promise<OpenKey> {
+    try {
+      return await openKey(use, lake, {
+        learned: limits?.limits.requestsPerMinute,
+        onLearned: ({ group, requestsPerMinute }) => {
+          for (const keeper of this.#keepers.values())
+            keeper.learn({ requestsPerMinute: { [group]: requestsPerMinute } });
+        },
+        signal,
+      });
+    } catch (error) {
+      // Another process may have the key now, and release it: the next call tries again.
+      this.#key = undefined;
+      throw error;
+    }
+  }
+}
+
+/** The members that are not undefined. */
+function defined<T extends object>(some: T): Partial<T> {
+  return Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<T>;
+}

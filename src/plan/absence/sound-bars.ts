@@ -1,0 +1,61 @@
+import { isSet } from "../../core/bits.js";
+import type { Issue } from "../../core/issue.js";
+import { dateOfEpochDay } from "../../core/time.js";
+import type { CalendarSpan } from "../../market/calendar-spans.js";
+import type { BarSegment } from "../../wire/bar-segment.js";
+import { type KlineColumns, type KlineRun, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
+import { type CutBars, cutBars } from "./cut-bars.js";
+
+/** The bars of a response that could land, and an issue for each other one. */
+export interface SoundBars {
+  /** By symbol, ascending in time; not copied. */
+  readonly runs: readonly KlineRun[];
+  readonly issues: readonly Issue[];
+}
+
+const ALWAYS: CalendarSpan = {
+  first: dateOfEpochDay(0),
+  epochDay: 0,
+  start: Number.NEGATIVE_INFINITY,
+  end: Number.POSITIVE_INFINITY,
+};
+const always = (): CalendarSpan => ALWAYS;
+const RULES = {
+  periodOf: { CN: always, HK: always, US: always },
+  finalEnd: { CN: Infinity, HK: Infinity, US: Infinity },
+};
+
+/** Divides the bars of a response by the rules of a landing, for callers that do not land them. */
+export function soundBars(columns: KlineColumns): SoundBars {
+  const cut: CutBars = { placed: [], broken: [] };
+  cutBars({ columns, source: "" }, RULES, cut);
+  return {
+    runs: cut.placed.map(({ symbol, start, end }) => ({ symbol, values: columns, start, end })),
+    issues: cut.broken.flatMap(issuesOf),
+  };
+}
+
+function issuesOf({ columns, symbol, region, start, end }: BarSegment): Issue[] {
+  if (region === undefined) {
+    const message = `symbol ${symbol} has an unknown exchange suffix`;
+    return [{ rule: "unknown_exchange", message, symbol, rejected: end - start }];
+  }
+  return Array.from({ length: end - start }, (_, n) => issueOf(columns, symbol, start + n));
+}
+
+/** The first rule that a broken bar breaks: the order is that of the rejects of a lake. */
+function issueOf({ timestamp, volume, doubles }: KlineColumns, symbol: string, row: number): Issue {
+  const of = (rule: Issue["rule"], text: string): Issue => {
+    const at = new Date(Number(timestamp[row])).toISOString();
+    return { rule, message: `${symbol} at ${at}: ${text}`, symbol, rejected: 1 };
+  };
+  for (const [name, { validity }] of Object.entries(doubles))
+    if (!OPTIONAL_COLUMNS.has(name) && validity !== undefined && !isSet(validity, row))
+      return of("null_in_required", `${name} is null`);
+  for (const [name, { values }] of Object.entries(doubles))
+    if (!OPTIONAL_COLUMNS.has(name) && !Number.isFinite(values[row]))
+      return of("out_of_range", `${name} is not a finite number`);
+  if ((volume[row] as bigint) < 0n) return of("out_of_range", `volume ${volume[row]} is below 0`);
+  const [high, low] = [doubles.high.values[row], doubles.low.values[row]];
+  return of("high_below_low", `high ${high} is below low ${low}`);
+}
