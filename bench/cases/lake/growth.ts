@@ -10,7 +10,12 @@ import { BARS_1M } from "../../../src/schema/bars.js";
 import { type GrownSpec, growLake, NEWEST_MONTH, NEXT_DATE } from "../../lakes/grown-lake.js";
 import type { Benchmark, Case, Outcome } from "../../measure/benchmark.js";
 import { temporaryFolder } from "../../measure/temporary-folder.js";
-import { environment, MINUTES, type MinuteService, startMinuteService } from "../../serving/minute-service.js";
+import {
+  environment,
+  MINUTES,
+  type MinuteService,
+  startMinuteService,
+} from "../../serving/minute-service.js";
 
 /** The built command line. */
 const COMMAND = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));

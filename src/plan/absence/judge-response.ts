@@ -94,7 +94,7 @@ export function judgeResponse(page: Page, response: DecodedKlines, facts: Respon
   const covered = coveredTime({
     region: page.region,
     period: facts.period,
-    daysIn: (range) => facts.calendar?.daysIn(range, facts.now) ?? [],
+    daysIn: (range) => facts.calendar?.daysIn(range, facts.now) ?? NO_DAYS,
     covered: facts.covered,
   });
   const verdict = judgeBeginnings(page, beginnings, facts.cap, { source: facts.source, open, covered });
@@ -156,7 +156,7 @@ function isOfOtherPeriod(
 function lostBars(
   { issues, unusable, received, setAsideAt }: DecodedKlines,
   { symbols, window }: Page,
-  days: readonly TradingDay[],
+  days: TradingDays,
 ): LostBars[] {
   const asked = new Set(symbols);
   const lost = new Map<string, number | undefined>(

@@ -1,7 +1,7 @@
 import { subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
-import { daysOverlapped, type TradingDay } from "../../market/trading-calendar.js";
+import { daysOverlapped, type TradingDays } from "../../market/trading-days.js";
 import { barsPerDay } from "../request-units.js";
 
 /** What earlier responses have settled. */
@@ -20,7 +20,7 @@ interface CoverageFacts {
   readonly region: Region;
   readonly period: LandedPeriod;
   /** Trading days of a range, ascending. */
-  readonly daysIn: (range: TimeRange) => readonly TradingDay[];
+  readonly daysIn: (range: TimeRange) => TradingDays;
   /** Windows with a response of final bars, by symbol. */
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
 }

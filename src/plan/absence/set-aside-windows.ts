@@ -1,5 +1,5 @@
 import type { TimeRange } from "../../core/time.js";
-import { daysOverlapped, type TradingDay } from "../../market/trading-calendar.js";
+import { dayAt, daysOverlapped, type TradingDays } from "../../market/trading-days.js";
 
 /** A part of a window, and the number of bars in it that were set aside. */
 export interface SetAsideWindow {
@@ -19,7 +19,7 @@ const MOST_WINDOWS = 8;
  */
 export function setAsideWindows(
   times: readonly number[],
-  { window, days }: { readonly window: TimeRange; readonly days: readonly TradingDay[] },
+  { window, days }: { readonly window: TimeRange; readonly days: TradingDays },
 ): SetAsideWindow[] | undefined {
   const barsOf = new Map<number, number>();
   for (const at of times) {
@@ -39,8 +39,8 @@ export function setAsideWindows(
     runs.length > MOST_WINDOWS ? [{ first: first.first, last: last.last, bars: times.length }] : runs;
   return joined.map((run) => ({
     window: {
-      start: Math.max(window.start, (days[run.first] as TradingDay).start),
-      end: Math.min(window.end, (days[run.last] as TradingDay).end),
+      start: Math.max(window.start, dayAt(days, run.first).start),
+      end: Math.min(window.end, dayAt(days, run.last).end),
     },
     bars: run.bars,
   }));

@@ -4,7 +4,7 @@ import { dateOfEpochDay } from "../../core/time.js";
 import type { CalendarSpan } from "../../market/calendar-spans.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { type KlineColumns, type KlineRun, OPTIONAL_COLUMNS } from "../../wire/kline-columns.js";
-import { type CutBars, cutBars } from "./cut-bars.js";
+import { type CutBars, cutBars } from "../cut-bars.js";
 
 /** The bars of a response that could land, and an issue for each other one. */
 export interface SoundBars {

@@ -8,6 +8,7 @@ import { ClosedRanges } from "../../../jobs/ledger/closed-ranges.js";
 import { basePeriod, type LandedPeriod } from "../../../market/period.js";
 import type { Region } from "../../../market/regions.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
+import { NO_DAYS } from "../../../market/trading-days.js";
 import { judgeResponse, type ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import { nextFollowUps, type Page, type PossibleGap } from "../../../plan/absence/older-bars.js";
 import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/row-cap.js";
@@ -212,7 +213,7 @@ export class AskingKlines {
     return {
       daysIn: (range, now) => {
         const [open] = subtractRanges(range, this.#closed.of(region));
-        if (open === undefined) return [];
+        if (open === undefined) return NO_DAYS;
         return calendar.daysIn({ start: open.start, end: Math.min(range.end, open.start + FIRST_MS) }, now);
       },
     };
