@@ -6,6 +6,7 @@ import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
 import { StatementError } from "./results/statement-error.js";
 import { errorText } from "./text/error-text.js";
+import { systemFaultOf } from "./text/system-fault.js";
 
 interface CommandEntry {
   /** What the command does, on one line. */
@@ -141,13 +142,15 @@ Examples:
     },
   };
   const asked = argv[2] === "help" ? argv[3] : argv[2];
+  const isUnknown = asked !== undefined && !asked.startsWith("-") && !Object.hasOwn(COMMANDS, asked);
   for (const [name, { does, load }] of Object.entries(COMMANDS)) {
     if (name === asked) (await load())(cli);
     else program.command(name);
     program.commands.at(-1)?.description(does);
   }
   try {
-    await program.parseAsync(argv);
+    // Without the rest, because --help after a name that is not known would show the general help.
+    await program.parseAsync(isUnknown ? [...argv.slice(0, 2), asked] : argv);
     return exitCode;
   } catch (error) {
     return exitOfError(error, controller.signal);
@@ -168,8 +171,15 @@ function exitOfError(error: unknown, signal: AbortSignal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   if (signal.aborted) return EXIT.interrupted;
   process.stderr.write(`${errorText(error)}\n`);
-  if (!(error instanceof BarlakeError) && error instanceof Error) process.stderr.write(`${error.stack}\n`);
-  return error instanceof UsageError || isWrongQuery(error) ? EXIT.usage : EXIT.partial;
+  if (isOwnFault(error)) process.stderr.write(`${error.stack}\n`);
+  const isUsage =
+    error instanceof UsageError || isWrongQuery(error) || systemFaultOf(error)?.isUsage === true;
+  return isUsage ? EXIT.usage : EXIT.partial;
+}
+
+/** Whether the cause of an error is this program, so that its stack is worth a report. The system's refusals are not. */
+function isOwnFault(error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof BarlakeError) && systemFaultOf(error) === undefined;
 }
 
 /** Whether the text of a query is the cause of its failure, and not the environment (a full disk, for example). */

@@ -1,8 +1,9 @@
-import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { MAIN, runCli } from "./run-cli.js";
+import { smallLake } from "./small-lake.js";
 
 const COMMANDS = [
   "demo",
@@ -97,7 +98,11 @@ test.each<[string, string[], RegExp]>([
     ["plan", "daily", "--symbols", "600519"],
     /symbol "600519" is not of the form/,
   ],
-  ["plan without instruments", ["plan", "daily"], /the lake knows no instruments[\s\S]*reference/],
+  [
+    "plan without instruments",
+    ["plan", "daily", "--lake", "none"],
+    /the lake knows no instruments[\s\S]*reference/,
+  ],
   ["runs without a number", ["runs", "--limit", "0"], /must be a whole number of at least 1/],
   ["runs of an unknown run", ["runs", "show", "2020"], /run 2020 is not known[\s\S]*barlake runs lists them/],
   ["schedule of an unknown pipeline", ["schedule", "nightly"], /pipeline "nightly" is not known/],
@@ -116,7 +121,8 @@ test.each<[string, string[], RegExp]>([
   ["optimize to files of no size", ["optimize", "--target-mb", "0"], /must be a number above 0/],
   ["sim of a half instrument", ["sim", "--symbols", "1.5"], /must be a whole number/],
 ])("%s: exit code 2, and what to do", async (_, parameters, message) => {
-  const { code, stderr } = await runCli(parameters, { env: { BARLAKE_LAKE: join(folder(), "lake") } });
+  const lake = await smallLake(join(folder(), "lake"));
+  const { code, stderr } = await runCli(parameters, { env: { BARLAKE_LAKE: lake } });
   expect(stderr).toMatch(message);
   expect(stderr).not.toMatch(/^ {4}at /m);
   expect(code).toBe(2);
@@ -133,12 +139,53 @@ test("a pipeline file with a wrong field gets an error that names it", async () 
   expect(code).toBe(2);
 });
 
-test("an empty lake says how to begin, and reading it makes no tables", async () => {
+test.each([
+  ["sql", "from bars_1d"],
+  ["serve", "--port", "0"],
+  ["status"],
+  ["check"],
+  ["optimize"],
+  ["vacuum"],
+  ["repair"],
+  ["withdrawn", "bars_1d", "--symbols", "600519.SH", "--from", "2026-11-02", "--to", "2026-11-07"],
+  ["runs"],
+  ["history", "bars_1d"],
+  ["dataset", "plan", "cn-daily"],
+])("%s of a lake that is not there says so and which ones are, and makes nothing", async (...parameters) => {
   const place = folder();
-  const { code, stdout } = await runCli(["status", "--lake", join(place, "lake")]);
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/is empty; begin with/);
-  expect(existsSync(join(place, "lake", "bars_1d"))).toBe(false);
+  await smallLake(join(place, "real", "lake"));
+  const { code, stderr } = await runCli([...parameters, "--lake", "typo"], { cwd: place });
+  expect(stderr).toMatch(/lake typo: there is no such folder \(.*typo\)/);
+  expect(stderr).toMatch(/hint: +lakes here: --lake real[/]lake; a new one begins with barlake demo/);
+  expect(code).toBe(2);
+  expect(readdirSync(place)).toEqual(["real"]);
+});
+
+test("a lake that is an empty folder, or a file, is named as that", async () => {
+  const place = folder();
+  mkdirSync(join(place, "empty"));
+  writeFileSync(join(place, "file"), "");
+  const status = (lake: string) => runCli(["status", "--lake", lake], { cwd: place });
+  expect((await status("empty")).stderr).toMatch(/lake empty: there is no table in it/);
+  for (const shown of [await status("file"), await runCli(["sim", "--lake", "file"], { cwd: place })])
+    expect(shown).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/lake file: is a file, not a folder\nhint:/),
+    });
+});
+
+test("a refusal of the system is one line and what to do, without a stack", async () => {
+  const place = folder();
+  writeFileSync(join(place, "file"), "");
+  const { code, stderr } = await runCli(["sim", "--lake", "file/lake", "--symbols", "2"], { cwd: place });
+  expect(stderr).toMatch(/^error: \S+: a file stands where a folder should be \(ENOTDIR, \w+\)\nhint: .*\n$/);
+  expect(code).toBe(1);
+});
+
+test("an unknown command stays one with --help", async () => {
+  const { code, stderr } = await runCli(["sttus", "--help"]);
+  expect(stderr).toMatch(/unknown command 'sttus'[\s\S]*Did you mean status/);
+  expect(code).toBe(2);
 });
 
 test("the demo leaves a folder alone that it did not make", async () => {

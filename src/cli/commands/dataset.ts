@@ -13,6 +13,7 @@ import type { Cli } from "../cli.js";
 import { buildText, checkText, listText, planText } from "../dataset/dataset-text.js";
 import { loadSpec, shippedSpecs } from "../dataset/load-spec.js";
 import { EXIT } from "../exit-codes.js";
+import { openExistingLake } from "../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
 import {
   type PointInTimeOptions,
@@ -62,7 +63,7 @@ function addPlan(cli: Cli, parent: Command): void {
     .action((name: string, options: SpecOptions) =>
       cli.action(async () => {
         const plan = await planDataset(
-          openLake(options),
+          await openExistingLake(options),
           await specOf(name, options),
           pointInTimeOf(options),
         );
@@ -93,7 +94,7 @@ Examples:
     )
     .action((name: string, options: BuildOptions) =>
       cli.action(async () => {
-        const lake = openLake(options);
+        const lake = await openExistingLake(options);
         const spec = await specOf(name, options);
         const view = progressView(spec.name);
         const startedAt = performance.now();

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Argument, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
@@ -9,17 +12,21 @@ import {
   UnfinishedImport,
 } from "../../jobs/import/run-import.js";
 import { newRunId } from "../../jobs/run/run-pipeline.js";
+import { Lake } from "../../lake/lake.js";
 import type { Cli } from "../cli.js";
 import { exitOfImport } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
 import { progressView } from "../text/progress.js";
 import { changesTable, landedTable, rejectedTable } from "../text/report-text.js";
-import { paint, plural } from "../text/text.js";
+import { count, paint, plural, table } from "../text/text.js";
 
 interface Options extends CommonOptions {
   readonly map: Record<string, string>;
   readonly volumeUnit: "shares" | "lots";
   readonly barLabel: "end" | "start";
+  readonly symbol?: string;
+  readonly exchange?: string;
+  readonly dryRun?: boolean;
 }
 
 /** Maximum number of remarks that are printed; the others are only counted. */
@@ -46,6 +53,9 @@ export function addImport(cli: Cli): void {
         .choices(["end", "start"])
         .default("end"),
     )
+    .option("--symbol <symbol>", "symbol of all rows of one file of bars")
+    .option("--exchange <suffix>", "exchange of symbols without one: AAPL is AAPL.US with --exchange US")
+    .option("--dry-run", "read and judge every row as an import does, and write nothing into the lake")
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
@@ -61,22 +71,32 @@ anything has landed.
 Examples:
   barlake import bars_1d prices/*.csv.gz
   barlake import bars_1d all.parquet --map timestamp=date --map volume=vol --volume-unit lots
+  barlake import bars_1d AAPL.csv --exchange US --dry-run
   barlake import instruments list.csv --map listing_date=list_date
   barlake import universes universes.json`,
     )
-    .action((table: ImportTable, files: string[], options: Options) =>
+    .action((name: ImportTable, files: string[], options: Options) =>
       cli.action(async () => {
-        const view = progressView(`import ${table}`);
-        const { map, volumeUnit, barLabel } = options;
+        const view = progressView(`import ${name}`);
+        const { map, volumeUnit, barLabel, symbol, exchange } = options;
         const show = (report: ImportReport): void => {
           if (options.json) printJson(report);
           else print(report, options);
         };
+        await using target = await targetOf(options);
         const report = await runImport(
-          openLake(options),
-          table,
+          target.lake,
+          name,
           files,
-          { map, volumeUnit, barLabel, runId: newRunId(systemClock.now()), signal: cli.signal },
+          {
+            map,
+            volumeUnit,
+            barLabel,
+            symbol,
+            exchange,
+            runId: newRunId(systemClock.now()),
+            signal: cli.signal,
+          },
           systemClock,
           (done) => view.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
         )
@@ -91,7 +111,22 @@ Examples:
     );
 }
 
+interface Target extends AsyncDisposable {
+  readonly lake: Lake;
+}
+
+/** The lake to land in; for a dry run an empty one for the time of the run, so that all its rules apply. */
+async function targetOf(options: Options): Promise<Target> {
+  if (!options.dryRun) return { lake: openLake(options), [Symbol.asyncDispose]: async () => {} };
+  const folder = await mkdtemp(join(tmpdir(), "barlake-dry-run-"));
+  return {
+    lake: new Lake(folder, { hasDatabase: false }),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
 function print(report: ImportReport, options: Options): void {
+  if (options.dryRun) return printDryRun(report);
   process.stdout.write(`${[landedTable(report.landed), ...changesTable(report.landed)].join("\n")}\n`);
   for (const remark of report.remarks.slice(0, SHOWN_REMARKS))
     process.stdout.write(`${paint("yellow", "note:")} ${remark}\n`);
@@ -99,6 +134,13 @@ function print(report: ImportReport, options: Options): void {
   if (more > 0)
     process.stdout.write(`${paint("yellow", "note:")} and ${plural(more, "more remark")} of this kind\n`);
   if (report.rejected.length > 0) process.stdout.write(`\n${rejectedTable(report.rejected, options.lake)}\n`);
+}
+
+function printDryRun({ landed, remarks, rejected }: ImportReport): void {
+  const rows = landed.map(({ table: name, inserted }) => [name, count(inserted)]);
+  process.stdout.write(`dry run: nothing was written\n${table(["table", "rows that are good"], rows)}\n`);
+  for (const remark of remarks) process.stdout.write(`${paint("yellow", "note:")} ${remark}\n`);
+  if (rejected.length > 0) process.stdout.write(`\n${rejectedTable(rejected)}\n`);
 }
 
 function collect(text: string, sofar: Record<string, string>): Record<string, string> {

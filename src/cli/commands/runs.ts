@@ -3,7 +3,8 @@ import { listRuns, type RunDetails, type RunRow, runDetails } from "../../jobs/r
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { openExistingLake } from "../options/existing-lake.js";
+import { type CommonOptions, jsonOption, lakeOption, printJson } from "../options/lake-option.js";
 import { wholeNumber } from "../options/number-option.js";
 import { referenceTable } from "../text/report-text.js";
 import { instantText } from "../text/schedule-text.js";
@@ -28,7 +29,7 @@ export function addRuns(cli: Cli): void {
     .addHelpText("after", EXAMPLES)
     .action((options: ListOptions) =>
       cli.action(async () => {
-        const { session } = await openReader(openLake(options));
+        const { session } = await openReader(await openExistingLake(options));
         using reader = session;
         const found = await listRuns(reader, options);
         if (options.json) printJson(found.map(withOptions));
@@ -45,7 +46,7 @@ export function addRuns(cli: Cli): void {
     .addHelpText("after", EXAMPLES)
     .action((id: string, options: CommonOptions) =>
       cli.action(async () => {
-        const { session } = await openReader(openLake(options));
+        const { session } = await openReader(await openExistingLake(options));
         using reader = session;
         const details = await runDetails(reader, id);
         if (options.json) printJson({ ...details, run: withOptions(details.run) });

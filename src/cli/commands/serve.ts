@@ -17,8 +17,9 @@ import { replayRange } from "../../serve/replay/replay-range.js";
 import { parseReplayTime } from "../../serve/replay/replay-time.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
+import { openExistingLake } from "../options/existing-lake.js";
 import { type KeysLocation, keysAt, keysOption } from "../options/keys-option.js";
-import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
+import { type CommonOptions, lakeOption } from "../options/lake-option.js";
 import { reportMovedLake } from "../options/moved-lake.js";
 import { wholeNumber } from "../options/number-option.js";
 import {
@@ -119,7 +120,7 @@ Examples:
             { err: error, place: options.keys },
             "requests of the keys cannot be counted: their permits end 45 s after the last contact",
           );
-        const lake = openLake(options);
+        const lake = await openExistingLake(options);
         await reportMovedLake(lake);
         const replay = await replayOf(lake, options);
         const service = await startService(lake, {
@@ -137,6 +138,7 @@ Examples:
           ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),
         });
         process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);
+        process.stdout.write(`its interface, for people: ${service.url}/docs\n`);
         if (replay !== undefined) process.stdout.write(replayText(replay));
         if (own !== undefined) {
           process.stdout.write(`key for this run: ${own}\n\n`);

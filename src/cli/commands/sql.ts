@@ -11,7 +11,8 @@ import { EXIT } from "../exit-codes.js";
 import { type FoundNotebook, findNotebook } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { showNotebook } from "../notebook/show-notebook.js";
-import { type CommonOptions, lakeOption, openLake } from "../options/lake-option.js";
+import { openExistingLake } from "../options/existing-lake.js";
+import { type CommonOptions, lakeOption } from "../options/lake-option.js";
 import { reportMovedLake } from "../options/moved-lake.js";
 import { wholeNumber } from "../options/number-option.js";
 import {
@@ -19,7 +20,7 @@ import {
   pointInTimeOf,
   pointInTimeOptions,
 } from "../options/point-in-time-option.js";
-import { formatOfFile, formatOption, type ResultFormat } from "../results/result-format.js";
+import { formatOfOutput, formatOption, type ResultFormat } from "../results/result-format.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
 import { runShell } from "../shell/run-shell.js";
 import { runStatements } from "../shell/run-statements.js";
@@ -80,7 +81,7 @@ ${shippedText()}
 
 Examples:
   barlake sql "from daily_fundamentals where symbol = '600519.SH' order by trade_date desc limit 5"
-  barlake sql "from bars_1d" -o bars.parquet                   or .csv, .json, .arrow, .arrows, .md
+  barlake sql "from bars_1d" -o bars.parquet                   or .xlsx, .csv, .json, .arrow, .arrows, .md
   barlake sql "from bars_1d" --format arrow | python -c "import sys, polars; print(polars.read_ipc_stream(sys.stdin.buffer))"
   barlake sql -f report.sql --format csv
   barlake sql -f instrument --param symbol=600519.SH --html page.html
@@ -116,7 +117,7 @@ interface OpenedPlace extends AsyncDisposable {
 }
 
 async function openDuckDB(options: Options): Promise<OpenedPlace> {
-  const lake = openLake(options);
+  const lake = await openExistingLake(options);
   await reportMovedLake(lake);
   const { session, snapshots } = await openReader(lake, { verify: options.verify }, pointInTimeOf(options));
   return {
@@ -165,7 +166,7 @@ async function run(
   options: Options,
   signal: AbortSignal,
 ): Promise<void> {
-  const { output, mode, limit, format = (output && formatOfFile(output)) || undefined } = options;
+  const { output, mode, limit, format = output === undefined ? undefined : formatOfOutput(output) } = options;
   const sql = await sqlOf(given, options);
   if (sql !== undefined) return runStatements(place, sql, { output, mode, limit, format, signal });
   const historyFile = join(stateFolder(process.env), "sql_history");

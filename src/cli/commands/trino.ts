@@ -11,7 +11,8 @@ import {
 } from "../../trino/install.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { openExistingLake } from "../options/existing-lake.js";
+import { type CommonOptions, jsonOption, lakeOption, printJson } from "../options/lake-option.js";
 import { type Cell, paint, table } from "../text/text.js";
 import { openTrinoClient, type TrinoOptions, trinoOptions } from "../trino/trino-options.js";
 
@@ -50,7 +51,7 @@ ${examples}`,
   ).action((options: Options) =>
     cli.action(async () => {
       const client = openTrinoClient(options);
-      const tables = await tablesOf(openLake(options), options.location);
+      const tables = await tablesOf(await openExistingLake(options), options.location);
       const { status, registered, created } = await installInTrino(client, tables, cli.signal);
       if (options.json) printJson({ ...status, registered, created });
       else {
@@ -70,7 +71,7 @@ ${examples}`,
       const client = openTrinoClient(options);
       const status = await trinoStatus(
         client,
-        await tablesOf(openLake(options), options.location),
+        await tablesOf(await openExistingLake(options), options.location),
         cli.signal,
       );
       if (options.json) printJson(status);

@@ -1,6 +1,7 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { Option } from "commander";
+import { UsageError } from "../../core/errors.js";
 import { OWN_VIEWS } from "../../db/views/view-files.js";
 import { Lake } from "../../lake/lake.js";
 import { paint } from "../text/text.js";
@@ -31,8 +32,13 @@ export function openLake(options: CommonOptions): Lake {
   return lakeAt(options.lake);
 }
 
-/** The lake of a location, as {@link openLake} opens it. */
+/** The lake of a location, as {@link openLake} opens it. @throws {UsageError} where it is a file. */
 export function lakeAt(location: string): Lake {
+  if (statSync(location, { throwIfNoEntry: false })?.isFile()) {
+    throw new UsageError(`lake ${location}: is a file, not a folder`, {
+      hint: "give the folder that the lake is in, or is to be made in",
+    });
+  }
   const folder = resolve(process.env.BARLAKE_VIEWS ?? "sql/views");
   const isOwn = existsSync(folder) && realpathSync(folder) === realpathSync(OWN_VIEWS);
   return isOwn ? new Lake(location) : new Lake(location, { userViews: { folder, onFault: reportFault } });

@@ -9,6 +9,7 @@ import type { SqlPlace } from "../shell/sql-place.js";
 import { markdownOf } from "./markdown.js";
 import type { ResultFormat } from "./result-format.js";
 import { writeBeside } from "./write-beside.js";
+import { xlsxOf } from "./xlsx.js";
 
 /** A query's result to be written completely: any size, in constant memory. */
 export interface WrittenResult {
@@ -38,6 +39,7 @@ export async function writeResult(place: SqlPlace, result: WrittenResult): Promi
       throw new UsageError("a Parquet file cannot be printed", { hint: "give it a name with -o FILE" });
     case "arrow":
     case "markdown":
+    case "xlsx":
       return print(await piecesOf(place, result));
     case "csv":
     case "json":
@@ -47,7 +49,7 @@ export async function writeResult(place: SqlPlace, result: WrittenResult): Promi
 
 async function writeTo(place: SqlPlace, result: WrittenResult, path: string): Promise<void> {
   const { format } = result;
-  if (format !== "arrow" && format !== "markdown") return copy(place, result, path);
+  if (Object.hasOwn(COPY_OPTIONS, format)) return copy(place, result, path);
   await pipeline(await piecesOf(place, result), createWriteStream(path, { flush: true }));
 }
 
@@ -58,10 +60,11 @@ async function piecesOf(
 ): Promise<AsyncIterable<Uint8Array | string>> {
   if (format === "markdown") return markdownOf(await engine.read(sql));
   if (file === undefined && process.stdout.isTTY) {
-    throw new UsageError("Arrow cannot be shown in a terminal", {
+    throw new UsageError(`${format === "arrow" ? "Arrow" : "a workbook"} cannot be shown in a terminal`, {
       hint: "give it a name with -o FILE, or pipe it into a program",
     });
   }
+  if (format === "xlsx") return xlsxOf(await engine.read(sql));
   const isStream = file === undefined || extname(file).toLowerCase() === ".arrows";
   return batchesToIpc(await engine.batches(sql), isStream ? "stream" : "file");
 }

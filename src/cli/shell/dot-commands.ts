@@ -115,7 +115,7 @@ const COMMANDS: readonly DotCommand[] = [
   {
     name: ".output",
     takes: "FILE|off",
-    does: "the next result as .csv, .json, .parquet, .arrow or .md; or, with another ending, all output",
+    does: "the next result as .csv, .json, .parquet, .xlsx, .arrow or .md; or, with another ending, all output",
     run: async (shell, parameters) => {
       if (parameters.length === 0) throw new UsageError(".output: needs the name of a file, or off");
       const file = parameters.join(" ");
@@ -129,16 +129,21 @@ const COMMANDS: readonly DotCommand[] = [
     does: "this list",
     run: async (shell) => shell.print(help()),
   },
-  { name: ".quit", takes: "", does: "leave; so does Ctrl-D", run: async () => false },
+  { name: ".quit", takes: "", does: "leave; so do exit, quit and Ctrl-D", run: async () => false },
 ];
 
 /** Names of commands in other shells that users may type. */
-const ALIASES: Readonly<Record<string, string>> = { ".exit": ".quit", ".schema": ".describe" };
+const ALIASES: Readonly<Record<string, string>> = {
+  ".exit": ".quit",
+  exit: ".quit",
+  quit: ".quit",
+  ".schema": ".describe",
+};
 
 /** Runs a command. @returns whether the shell continues. @throws {UsageError} for an unknown command. */
 export async function runCommand(shell: ShellSession, text: string, read: ReadFile): Promise<boolean> {
   const [typed = "", ...parameters] = text.replace(/\s*;?\s*$/, "").split(/\s+/);
-  const name = ALIASES[typed] ?? typed;
+  const name = ALIASES[typed.toLowerCase()] ?? typed;
   const command = COMMANDS.find((one) => one.name === name);
   if (command !== undefined) return (await command.run(shell, parameters, read)) !== false;
   const like = COMMANDS.find((one) => one.name.startsWith(name) || name.startsWith(one.name.slice(0, 3)));

@@ -1,6 +1,9 @@
 import { splitStatements } from "../../db/statement/split-statements.js";
 
-/** One input: a statement, or a command that begins with a dot. */
+/** What users of other shells type to leave: no statement begins so. */
+const LEAVING = /^\s*(exit|quit)\s*;?\s*$/i;
+
+/** One input: a statement, or a command: it begins with a dot, or leaves. */
 export interface Entry {
   readonly kind: "statement" | "command";
   readonly text: string;
@@ -26,7 +29,7 @@ export class EntryReader {
   take(line: string): Entry[] {
     this.#line++;
     if (this.#pending === "") this.#start = this.#line;
-    if (this.#pending === "" && line.trimStart().startsWith("."))
+    if (this.#pending === "" && (line.trimStart().startsWith(".") || LEAVING.test(line)))
       return [{ kind: "command", text: line.trim(), line: this.#line, written: line }];
     const written = `${this.#pending}${line}\n`;
     const { statements, rest } = splitStatements(written);

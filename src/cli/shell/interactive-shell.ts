@@ -62,6 +62,7 @@ export async function runInteractive(
     process.stdout.write("^C\n");
     prompt();
   });
+  process.stdout.write(`${paint("bold", place.title)}\n`);
   process.stdout.write(`${paint("dim", 'SQL ends with ";". Tab completes, .help helps, Ctrl-D leaves.')}\n`);
   prompt();
   for await (const line of lines) {

@@ -9,6 +9,8 @@ import { withProposals } from "./catalog/propose-names.js";
 
 /** Where the command line's SQL runs. */
 export interface SqlPlace {
+  /** What is asked, for the first line of a shell: a lake and where it is, for example. */
+  readonly title: string;
   readonly engine: QueryEngine;
   /** For unfinished files. */
   readonly work: Pick<WorkFolder, "newFile" | "discard">;
@@ -23,6 +25,7 @@ export interface SqlPlace {
 /** A session of a lake. */
 export function lakePlace(session: Session, lake: Lake): SqlPlace {
   return {
+    title: `lake ${lake.location}`,
     engine: session,
     work: writableWork(lake),
     catalog: async () => {

@@ -16,6 +16,7 @@ export async function openTrinoPlace(
   const work = workFolder(folder);
   const engine = await TrinoEngine.open(client, work.staging);
   const place: SqlPlace = {
+    title: `Trino, schema ${client.server.schema}`,
     engine,
     work,
     // A client asks any number of things at once; only an engine asks one after the other.

@@ -1,15 +1,15 @@
 import { UsageError } from "../../core/errors.js";
 import { perRegion, regionSql } from "../../db/market/region-sql.js";
-import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
+import { isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
 import type { Rejects } from "../../lake/land/rejects.js";
-import { canonicalSymbol, isSymbol } from "../../market/symbol.js";
 import { KLINE_COLUMNS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import type { ImportOptions } from "./import-options.js";
-import { findColumn, type Source, stemOf, textSql } from "./source.js";
+import { rowSymbolSql } from "./row-symbol.js";
+import { findColumn, type Source, textSql } from "./source.js";
 
 /** A start label is moved by this to the end of its minute. */
 const MINUTE = "INTERVAL 1 MINUTE";
@@ -46,7 +46,7 @@ export async function readBars(
     FROM (
       SELECT *, ${instantSql("timestamp", "region")} AS instant, ${parsed.join(", ")}
       FROM (SELECT *, ${regionSql("symbol")} AS region
-        FROM (SELECT line, ${symbolSql(source, column("symbol"))} AS symbol, ${textSql(column("timestamp"))} AS timestamp,
+        FROM (SELECT line, ${rowSymbolSql(source, column("symbol"), options)} AS symbol, ${textSql(column("timestamp"))} AS timestamp,
           ${texts.join(", ")} FROM (${source.sql})))
     )`);
   const members = ["timestamp", ...numbers.map((c) => c.name)].map(
@@ -68,16 +68,6 @@ export async function readBars(
      FROM ${bars.name} WHERE verdict IS NULL`,
   );
   return await remarks(session, bars, source, column("amount") !== undefined, options);
-}
-
-/** The symbol of a row: that of its column, else that of the file's name. */
-function symbolSql(source: Source, column: string | undefined): string {
-  if (column !== undefined) return canonicalSymbolSql(textSql(column));
-  const stem = canonicalSymbol(stemOf(source.path));
-  if (isSymbol(stem)) return literal(stem);
-  throw new UsageError(`file ${source.path}: has no column "symbol", and its name is not a symbol`, {
-    hint: "give the column with --map symbol=COLUMN, or name the file like 600519.SH.csv",
-  });
 }
 
 /** Epoch milliseconds, a date, or a date and time; values without an offset are read in the exchange's zone. */

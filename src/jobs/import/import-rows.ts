@@ -1,6 +1,6 @@
 import { UsageError } from "../../core/errors.js";
 import { regionSql } from "../../db/market/region-sql.js";
-import { canonicalSymbolSql, isSymbolSql } from "../../db/market/symbol-sql.js";
+import { isSymbolSql } from "../../db/market/symbol-sql.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { TempTable } from "../../db/session/temp-table.js";
@@ -8,6 +8,7 @@ import type { Rejects } from "../../lake/land/rejects.js";
 import { type Column, DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
 import { INSTRUMENT_EXT } from "../../schema/reference.js";
 import type { ImportOptions } from "./import-options.js";
+import { columnSymbolSql } from "./row-symbol.js";
 import { dateSql, findColumn, type Source, textSql } from "./source.js";
 
 /** Reads one file of instruments into the staged ones; code, exchange and region follow from the symbol. */
@@ -39,7 +40,7 @@ export async function readInstruments(
         WHEN region IS NULL THEN 'unknown_exchange'
         WHEN row_number() OVER (PARTITION BY symbol ORDER BY line) > 1 THEN 'duplicate_key' END AS rule
     FROM (SELECT line, symbol, ${select.join(", ")}
-      FROM (SELECT * REPLACE (${canonicalSymbolSql(textSql("symbol"))} AS symbol)
+      FROM (SELECT * REPLACE (${columnSymbolSql(textSql("symbol"), options)} AS symbol)
           FROM (SELECT * RENAME (${ident(column("symbol") as string)} AS symbol) FROM (${source.sql}))))`);
   await rejects.add(
     table.name,
@@ -90,7 +91,7 @@ export async function readStatements(
   await using parsed = new TempTable(session, "parsed_rows");
   await parsed.fill(`SELECT *, CASE WHEN symbol IS NULL OR NOT ${isSymbolSql("symbol")} THEN 'bad_symbol'
       WHEN period_end IS NULL THEN 'unparsable' END AS rule
-    FROM (SELECT line, ${literal(source.path)} AS source, ${canonicalSymbolSql(textSql(column("symbol")))} AS symbol,
+    FROM (SELECT line, ${literal(source.path)} AS source, ${columnSymbolSql(textSql(column("symbol")), options)} AS symbol,
       ${dateSql(textSql(column("period_end")))} AS period_end,
       ${dateSql(textSql(column("announce_date")))} AS announce_date ${fields.map((field) => `, ${field}`).join("")}
       FROM (${source.sql}))`);
@@ -128,7 +129,7 @@ export async function readUniverses(
   const symbols = list ? `unnest(${ident(list)})` : textSql(single);
   const text = (name: string): string => textSql(column(name));
   await using parsed = new TempTable(session, "parsed_rows");
-  await parsed.fill(`SELECT * REPLACE (${canonicalSymbolSql("symbol")} AS symbol),
+  await parsed.fill(`SELECT * REPLACE (${columnSymbolSql("symbol", options)} AS symbol),
       CASE WHEN ${isSymbolSql("symbol")} THEN ${regionSql("symbol")} END AS symbol_region
     FROM (SELECT line, ${text("id")} AS id, ${text("name")} AS name, ${text("category")} AS category,
       ${text("region")} AS region, ${text("description")} AS description, ${symbols} AS symbol FROM (${source.sql}))`);

@@ -1,4 +1,4 @@
-import { BarlakeError, LakeError, messageOf, QueryError } from "../../core/errors.js";
+import { BarlakeError, LakeError, messageOf, QueryError, UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import { Session } from "../../db/session/session.js";
@@ -23,6 +23,7 @@ import { checkMap } from "./check-map.js";
 import { readBars } from "./import-bars.js";
 import type { ImportOptions } from "./import-options.js";
 import { readInstruments, readStatements, readUniverses } from "./import-rows.js";
+import { checkSymbolOptions } from "./row-symbol.js";
 import { openSource, rejectFile, type Source } from "./source.js";
 
 /** Tables that files can be imported into. */
@@ -67,7 +68,7 @@ interface Import {
  * aside (same file, line and reason) are counted, but not kept again.
  *
  * @param onFile called after each file, for a progress bar.
- * @throws {UsageError} for a map to an unknown column, and when the only file lacks a column that the table needs;
+ * @throws {UsageError} for a map to an unknown column or an impossible symbol, and when the only file lacks a column that the table needs;
  *   {@link BarlakeError} when a compressed file is truncated; {@link UnfinishedImport} when an error followed a landing; the
  *   signal's reason once it aborts, when nothing has landed.
  */
@@ -81,6 +82,9 @@ export async function runImport(
 ): Promise<ImportReport> {
   const table = tableNamed(name) as TableSchema;
   checkMap(table, options.map);
+  checkSymbolOptions(options, files);
+  if (options.symbol !== undefined && !isBars(table))
+    throw new UsageError(`--symbol ${options.symbol}: is for bars, and ${name} has a symbol in each row`);
   using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
   const rejects = new Rejects(session, options.runId);
   const staged = new TempTable(session, "staged_import");

@@ -7,16 +7,9 @@ export function documentationPage({ info, paths, components }: OpenApiDocument):
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
   const groups = [...new Set(operations.map(({ operation }) => operation.tags[0]))];
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${text(info.title)}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<header><h1>${text(info.title)}</h1>
+  return page(
+    info.title,
+    `<header><h1>${text(info.title)}</h1>
 <p>${text(info.description)} Every request carries its key in the header <code>x-api-key</code>.
 <a href="/openapi.json">openapi.json</a></p></header>
 <nav>${groups.map((group) => `<a href="#${text(group)}">${text(group)}</a>`).join(" ")}</nav>
@@ -27,7 +20,37 @@ ${groups
     return `<h2 id="${text(group)}">${text(group)}</h2>\n${own.map(section).join("\n")}`;
   })
   .join("\n")}
-</main>
+</main>`,
+  );
+}
+
+/** What a person sees who opens the service's address in a browser. */
+export function frontPage(): string {
+  return page(
+    "barlake",
+    `<h1>barlake</h1>
+<p>This is a market data service: K-lines, quotes, reference data and statements of a lake, over HTTP.</p>
+<ul>
+<li><a href="/docs">The interface</a>: every endpoint with its parameters and an example</li>
+<li><a href="/openapi.json">openapi.json</a>, for client generators</li>
+<li><a href="/health">health</a> and <a href="/metrics">metrics</a></li>
+</ul>
+<p>Requests carry a key in the header <code>x-api-key</code>:</p>
+<pre>curl -H "x-api-key: $BARLAKE_API_KEY" HOST/v1/exchanges</pre>`,
+  );
+}
+
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${text(title)}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+${body}
 </body>
 </html>
 `;
@@ -161,6 +184,8 @@ h3 span { display: inline-block; min-width: 3.2rem; font-size: .8rem; text-align
 .get { background: #1a7f37; } .post { background: #0969da; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
+body { overflow-wrap: anywhere; } nav { flex-wrap: wrap; }
+section { overflow-x: auto; }
 pre { background: var(--soft); padding: .6rem .8rem; border-radius: 6px; overflow-x: auto; font-size: .85rem; }
 .shape code { font-size: .85rem; overflow-wrap: anywhere; } .errors { font-size: .85rem; margin-bottom: 0; opacity: .85; }
 `;

@@ -5,6 +5,7 @@ import { html } from "../../faults/service/scripted-service.js";
 import { right, scriptedMarket } from "../../jobs/scripted-market.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { runCli } from "../run-cli.js";
+import { smallLake } from "../small-lake.js";
 
 const DAILY: PipelineDefinition = {
   name: "daily",
@@ -53,6 +54,6 @@ test("lists runs newest first, and shows one in full", async () => {
 });
 
 test("a lake without runs says so", async () => {
-  const { code, stdout } = await runCli(["runs", "--lake", join(temporaryFolder(), "lake")]);
+  const { code, stdout } = await runCli(["runs", "--lake", await smallLake(join(temporaryFolder(), "lake"))]);
   expect([code, stdout]).toEqual([0, "no run yet\n"]);
 });

@@ -15,6 +15,7 @@ import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { cases, pickFrom } from "../../sweep.js";
 import { MAIN, runCli } from "../run-cli.js";
 import { hasTerminal, runInTerminal } from "../shell/terminal.js";
+import { smallLake } from "../small-lake.js";
 
 const THREE = "SELECT i::INTEGER AS i, 'a|b' AS s, [i, NULL] AS l FROM range(3) t(i)";
 
@@ -22,11 +23,20 @@ const THREE = "SELECT i::INTEGER AS i, 'a|b' AS s, [i, NULL] AS l FROM range(3) 
 const FAILS_LATE =
   "SELECT CASE WHEN i < 600000 THEN i ELSE error('no more') END AS i FROM range(1000000) t(i)";
 
-/** A folder to work in, whose lake is empty. */
-function place(): { folder: string; sql: (...parameters: string[]) => ReturnType<typeof runCli> } {
+/** A folder to work in, whose lake has no bars. */
+function place(): {
+  folder: string;
+  lake: Promise<string>;
+  sql: (...parameters: string[]) => ReturnType<typeof runCli>;
+} {
   const folder = temporaryFolder();
-  const env = { BARLAKE_LAKE: join(folder, "lake") };
-  return { folder, sql: (...parameters) => runCli(["sql", ...parameters], { cwd: folder, env }) };
+  const lake = smallLake(join(folder, "lake"));
+  return {
+    folder,
+    lake,
+    sql: async (...parameters) =>
+      runCli(["sql", ...parameters], { cwd: folder, env: { BARLAKE_LAKE: await lake } }),
+  };
 }
 
 describe("a result", () => {
@@ -34,7 +44,7 @@ describe("a result", () => {
     const folder = temporaryFolder();
     const file = join(folder, "x.csv");
     const { code, shown } = await runInTerminal(["sql", "SELECT 42 AS i", "-o", file], [], {
-      BARLAKE_LAKE: join(folder, "lake"),
+      BARLAKE_LAKE: await smallLake(join(folder, "lake")),
     });
     expect(code).toBe(0);
     expect(shown).toMatch(/^5 B in \S+x\.csv · [\d.]+ m?s\s*$/);
@@ -58,24 +68,25 @@ describe("a result", () => {
     expect((await written("x.txt")).toString()).toBe(
       "i  s    l\n0  a|b  [0, NULL]\n1  a|b  [1, NULL]\n2  a|b  [2, NULL]\n",
     );
-    expect((await written("x.dat")).toString()).toBe((await written("x.csv")).toString());
+    expect((await written("x")).toString()).toBe((await written("x.csv")).toString());
     expect((await written("x.arrow")).subarray(0, 6).toString()).toBe("ARROW1");
     expect((await written("x.feather")).subarray(0, 6).toString()).toBe("ARROW1");
     for (const name of ["x.arrow", "x.arrows"])
       expect(tableFromIPC(await written(name)).toArray()).toHaveLength(3);
   });
 
+  test("is not written under an ending that promises another format", async () => {
+    const { folder, sql } = place();
+    const { code, stderr } = await sql(THREE, "-o", "x.dat");
+    expect(stderr).toMatch(/x\.dat: no result can be written as \.dat\nhint: +the endings are \.csv/);
+    expect(code).toBe(2);
+    expect(readdirSync(folder)).toEqual(["lake"]);
+    expect(await sql(THREE, "-o", "x.dat", "--format", "csv")).toMatchObject({ code: 0 });
+  });
+
   test("goes to standard output, as Arrow too", async () => {
-    const { folder } = place();
-    const child = spawn(process.execPath, [
-      MAIN,
-      "sql",
-      THREE,
-      "--format",
-      "arrow",
-      "--lake",
-      join(folder, "lake"),
-    ]);
+    const { lake } = place();
+    const child = spawn(process.execPath, [MAIN, "sql", THREE, "--format", "arrow", "--lake", await lake]);
     const pieces: Buffer[] = [];
     child.stdout.on("data", (piece: Buffer) => pieces.push(piece));
     const code = await new Promise((resolve) => child.on("close", resolve));
@@ -85,13 +96,12 @@ describe("a result", () => {
   });
 
   test("that fails midway does not look whole on standard output", async () => {
-    const { folder } = place();
+    const lake = ["--lake", await place().lake];
     for (const format of pickFrom(
       ["arrow", "csv", "json", "markdown"],
       cases({ few: 2, more: 4, all: 4 }),
       [0],
     )) {
-      const lake = ["--lake", join(folder, "lake")];
       const child = spawn(process.execPath, [MAIN, "sql", FAILS_LATE, "--format", format, ...lake]);
       const [pieces, errors]: [Buffer[], Buffer[]] = [[], []];
       child.stdout.on("data", (piece: Buffer) => pieces.push(piece));
@@ -118,7 +128,7 @@ describe("a result", () => {
       expect(code).toBe(1);
       expect(readFileSync(file, "utf8")).toBe("precious");
     }
-    expect(readdirSync(folder).filter((name) => !name.startsWith("old."))).toEqual([]);
+    expect(readdirSync(folder).filter((name) => name !== "lake" && !name.startsWith("old."))).toEqual([]);
   });
 
   test("goes through a link to the file that it leads to, whose mode stays", async () => {
@@ -131,7 +141,7 @@ describe("a result", () => {
     await sql("SELECT 1 AS a", "-o", "link.csv");
     expect(readFileSync(real, "utf8")).toBe("a\n1\n");
     expect(statSync(real).mode & 0o777).toBe(0o640);
-    expect(readdirSync(folder).sort()).toEqual(["link.csv", "real"]);
+    expect(readdirSync(folder).sort()).toEqual(["lake", "link.csv", "real"]);
   });
 
   test("may go to a device", async () => {
@@ -181,12 +191,12 @@ describe("several statements", () => {
 });
 
 describe("standard input", () => {
-  const piped = (input: string, ...parameters: string[]) => {
-    const folder = temporaryFolder();
+  const piped = async (input: string, ...parameters: string[]) => {
+    const { folder, lake } = place();
     return runCli(["sql", ...parameters], {
       cwd: folder,
       input,
-      env: { BARLAKE_LAKE: join(folder, "lake") },
+      env: { BARLAKE_LAKE: await lake },
     });
   };
 
@@ -196,6 +206,13 @@ describe("standard input", () => {
     expect(stdout).toMatch(/^a\n1\n1 row[^\n]*\nb {2}2\n1 row[^\n]*\n$/);
     expect(stderr).toMatch(/\.nonsense is no command[\s\S]*\.help lists them/);
     expect(code).toBe(2);
+  });
+
+  test.each(["exit", "quit;", " EXIT "])("ends with %s", async (word) => {
+    expect(await piped(`SELECT 1 AS a;\n${word}\nSELECT 'never';\n`)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^a\n1\n1 row[^\n]*\n$/),
+    });
   });
 
   test("needs no semicolon at its end", async () => {
@@ -211,7 +228,7 @@ describe("standard input", () => {
 });
 
 test("a shell's results go to files, and files into it", async () => {
-  const { folder } = place();
+  const { folder, lake } = place();
   writeFileSync(join(folder, "inner.sql"), "SELECT 'from a file' AS t;\n");
   const input = [
     ".timing off",
@@ -225,7 +242,7 @@ test("a shell's results go to files, and files into it", async () => {
   const { code, stdout, stderr } = await runCli(["sql"], {
     cwd: folder,
     input: input.join("\n"),
-    env: { BARLAKE_LAKE: join(folder, "lake") },
+    env: { BARLAKE_LAKE: await lake },
   });
   expect(readFileSync(join(folder, "out.txt"), "utf8")).toBe("t\nfrom a file\n1 row\n");
   expect(stdout).toMatch(/wrote rows\.parquet\n +n +s\n1000 +499500\n/);
@@ -234,12 +251,12 @@ test("a shell's results go to files, and files into it", async () => {
 });
 
 test("files that read one another come to an end", async () => {
-  const { folder } = place();
+  const { folder, lake } = place();
   writeFileSync(join(folder, "loop.sql"), ".read loop.sql\n");
   const { code, stderr } = await runCli(["sql"], {
     cwd: folder,
     input: ".read loop.sql\n",
-    env: { BARLAKE_LAKE: join(folder, "lake") },
+    env: { BARLAKE_LAKE: await lake },
   });
   expect(stderr).toMatch(/loop\.sql: files read one another 10 deep/);
   expect(code).toBe(2);

@@ -2,13 +2,16 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { smallLake } from "../small-lake.js";
 import { hasTerminal, KEY, runInTerminal, type Step } from "./terminal.js";
 
 const PROMPT = /barlake> /;
 
 describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
-  const run = (steps: readonly Step[], place = temporaryFolder()) =>
-    runInTerminal(["sql", "--lake", join(place, "lake")], steps, { XDG_STATE_HOME: join(place, "state") });
+  const run = async (steps: readonly Step[], place = temporaryFolder()) =>
+    runInTerminal(["sql", "--lake", await smallLake(join(place, "lake"))], steps, {
+      XDG_STATE_HOME: join(place, "state"),
+    });
   const historyOf = (place: string): string =>
     readFileSync(join(place, "state", "barlake", "sql_history"), "utf8");
 

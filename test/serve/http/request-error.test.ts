@@ -31,14 +31,7 @@ function raw(port: number, text: string): Promise<string> {
 
 describe("what is not of the interface", () => {
   test("paths are not found", async () => {
-    for (const path of [
-      "/",
-      "/v1",
-      "/v1/nope",
-      "/v1/klines/batch/",
-      "/v2/klines/batch",
-      `/${"x".repeat(500)}`,
-    ]) {
+    for (const path of ["/v1", "/v1/nope", "/v1/klines/batch/", "/v2/klines/batch", `/${"x".repeat(500)}`]) {
       const { status, body } = await served.ask(path);
       expect([status, body]).toEqual([
         404,

@@ -161,6 +161,18 @@ describe("the document", () => {
   });
 });
 
+test("the front page says what the service is, and leads to the interface, without a key", async () => {
+  const response = await fetch(`${served.service.url}/`);
+  expect(response.headers.get("content-security-policy")).toBe(
+    "default-src 'none'; style-src 'unsafe-inline'",
+  );
+  const html = await response.text();
+  const links = [...html.matchAll(/href="([^"]*)"/g)].map(([, link]) => link as string);
+  expect(links).toEqual(["/docs", "/openapi.json", "/health", "/metrics"]);
+  for (const link of links) expect((await fetch(served.service.url + link)).status).toBe(200);
+  expect(html).not.toMatch(/<script|src=|https?:/);
+});
+
 test("the page shows every endpoint, and loads nothing", async () => {
   const response = await fetch(`${served.service.url}/docs`);
   expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");

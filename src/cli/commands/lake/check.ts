@@ -5,11 +5,13 @@ import { auditLake } from "../../../jobs/maintenance/audit-lake.js";
 import { type CheckReport, checkLake } from "../../../jobs/maintenance/check-lake.js";
 import { checkSample, type SampleReport, type SampleSize } from "../../../jobs/maintenance/check-sample.js";
 import { type ScrubReport, scrubLake } from "../../../jobs/maintenance/scrub-lake.js";
+import type { Lake } from "../../../lake/lake.js";
 import type { Finding, Severity } from "../../../lake/maintenance/check/finding.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
-import { jsonOption, lakeOption, openLake, printJson } from "../../options/lake-option.js";
+import { openExistingLake } from "../../options/existing-lake.js";
+import { jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";
 import { auditText } from "../../text/audit-text.js";
 import { progressView } from "../../text/progress.js";
@@ -69,6 +71,7 @@ Examples:
     .action((names: readonly string[], options: Options) =>
       cli.action(async () => {
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const lake = await openExistingLake(options);
         const view =
           options.deep && !(options.json && process.stderr.isTTY) ? progressView("check") : undefined;
         const failures: unknown[] = [];
@@ -98,7 +101,7 @@ Examples:
         };
         const { signal } = cli;
         const check = (): Promise<CheckReport> =>
-          checkLake(openLake(options), tables, {
+          checkLake(lake, tables, {
             deep: options.deep === true,
             now: systemClock.now(),
             signal,
@@ -110,13 +113,11 @@ Examples:
           (found) => text(found, options),
         );
         const scrub =
-          options.scrub &&
-          (await part(() => scrubLake(openLake(options), { signal }, systemClock), scrubText));
+          options.scrub && (await part(() => scrubLake(lake, { signal }, systemClock), scrubText));
         const audits =
-          options.audits &&
-          (await part(() => collected(auditLake(openLake(options), { signal })), auditText));
+          options.audits && (await part(() => collected(auditLake(lake, { signal })), auditText));
         const wanted = options.sample;
-        const sample = wanted && (await part(() => askSample(cli, options, wanted), sampleText));
+        const sample = wanted && (await part(() => askSample(cli, lake, options, wanted), sampleText));
         if (options.json)
           printJson({
             deep: options.deep === true,
@@ -143,8 +144,12 @@ function forMachines({ verifiedSince, ...scrub }: ScrubReport): object {
   return { ...scrub, verified_since: since };
 }
 
-async function askSample(cli: Cli, options: Options, sampleSize: SampleSize): Promise<SampleReport> {
-  const lake = openLake(options);
+async function askSample(
+  cli: Cli,
+  lake: Lake,
+  options: Options,
+  sampleSize: SampleSize,
+): Promise<SampleReport> {
   const service = await openService(options, lake, "check --sample");
   const view = options.json && process.stderr.isTTY ? undefined : progressView("sample");
   try {

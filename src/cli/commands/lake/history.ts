@@ -5,13 +5,8 @@ import type { TableSchema } from "../../../schema/column.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
-import {
-  type CommonOptions,
-  jsonOption,
-  lakeOption,
-  openLake,
-  printJson,
-} from "../../options/lake-option.js";
+import { openExistingLake } from "../../options/existing-lake.js";
+import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { count, size, table } from "../../text/text.js";
 
 interface Options extends CommonOptions {
@@ -38,7 +33,8 @@ Examples:
         const limit = Number(options.limit);
         if (!Number.isSafeInteger(limit) || limit < 1)
           throw new UsageError(`--limit ${options.limit} is not a whole number of at least 1`);
-        const entries = (await readHistory(openLake(options).storage, found)).slice(-limit).toReversed();
+        const { storage } = await openExistingLake(options);
+        const entries = (await readHistory(storage, found)).slice(-limit).toReversed();
         if (options.json) printJson(entries.map(forMachines));
         else process.stdout.write(`${entries.length === 0 ? `${name} has no version yet` : text(entries)}\n`);
         return EXIT.done;

@@ -7,13 +7,8 @@ import { type OptimizeReport, TARGET_BYTES } from "../../../lake/maintenance/opt
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
-import {
-  type CommonOptions,
-  jsonOption,
-  lakeOption,
-  openLake,
-  printJson,
-} from "../../options/lake-option.js";
+import { openExistingLake } from "../../options/existing-lake.js";
+import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { progressView } from "../../text/progress.js";
 import { count, paint, plural, size, table } from "../../text/text.js";
 
@@ -64,9 +59,10 @@ Examples:
     .action((names: string[], options: Options) =>
       cli.action(async () => {
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const lake = await openExistingLake(options);
         const view = options.json && process.stderr.isTTY ? undefined : progressView("optimize");
         const reports = await optimizeLake(
-          openLake(options),
+          lake,
           tables,
           {
             runId: newRunId(systemClock.now()),

@@ -8,13 +8,8 @@ import { localDate } from "../../../market/zone.js";
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
-import {
-  type CommonOptions,
-  jsonOption,
-  lakeOption,
-  openLake,
-  printJson,
-} from "../../options/lake-option.js";
+import { openExistingLake } from "../../options/existing-lake.js";
+import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { progressView } from "../../text/progress.js";
 import { count, plural, table } from "../../text/text.js";
 
@@ -53,9 +48,10 @@ Examples:
     .action((names: readonly string[], options: Options) =>
       cli.action(async () => {
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const lake = await openExistingLake(options);
         const view = options.json && process.stderr.isTTY ? undefined : progressView("repair");
         const reports = await repairLake(
-          openLake(options),
+          lake,
           tables,
           {
             runId: newRunId(systemClock.now()),

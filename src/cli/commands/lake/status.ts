@@ -9,13 +9,8 @@ import { openReader } from "../../../lake/publish.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
-import {
-  type CommonOptions,
-  jsonOption,
-  lakeOption,
-  openLake,
-  printJson,
-} from "../../options/lake-option.js";
+import { openExistingLake } from "../../options/existing-lake.js";
+import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { reportMovedLake } from "../../options/moved-lake.js";
 import {
   type PointInTimeOptions,
@@ -66,7 +61,7 @@ export function addStatus(cli: Cli): void {
     .addHelpText("after", "\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
     .action((options: CommonOptions & PointInTimeOptions) =>
       cli.action(async () => {
-        const lake = openLake(options);
+        const lake = await openExistingLake(options);
         await reportMovedLake(lake);
         const { session, refused, snapshots } = await openReader(
           lake,

@@ -8,13 +8,8 @@ import { type VacuumReport, vacuum, vacuumStaging, vacuumTime } from "../../../l
 import { TABLES } from "../../../schema/tables.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
-import {
-  type CommonOptions,
-  jsonOption,
-  lakeOption,
-  openLake,
-  printJson,
-} from "../../options/lake-option.js";
+import { openExistingLake } from "../../options/existing-lake.js";
+import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { count, size, table } from "../../text/text.js";
 
 interface Options extends CommonOptions {
@@ -45,7 +40,7 @@ Examples:
       cli.action(async () => {
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
         const retentionMs = parseRetention(options.retention);
-        const lake = openLake(options);
+        const lake = await openExistingLake(options);
         const reports: VacuumReport[] = [];
         for (const one of tables) {
           if (cli.signal.aborted) break;

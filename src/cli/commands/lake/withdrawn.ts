@@ -10,7 +10,8 @@ import { instantOf } from "../../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import type { Cli } from "../../cli.js";
 import { EXIT } from "../../exit-codes.js";
-import { jsonOption, lakeOption, openLake, printJson } from "../../options/lake-option.js";
+import { openExistingLake } from "../../options/existing-lake.js";
+import { jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";
 import { count, paint, plural, table } from "../../text/text.js";
 
@@ -51,7 +52,7 @@ Examples:
       cli.action(async () => {
         const symbols = options.symbols.split(",").map(parseSymbol);
         const window = windowOf(symbols, options);
-        const lake = openLake(options);
+        const lake = await openExistingLake(options);
         const service = await openService(options, lake, "withdrawn");
         try {
           const signal = AbortSignal.any([cli.signal, service.lost]);

@@ -59,13 +59,6 @@ test("what is only worth knowing does not change the exit code", async () => {
   });
 });
 
-test("an empty lake has nothing to check, and the check makes nothing", async () => {
-  const lake = join(temporaryFolder(), "lake");
-  const { code, stdout } = await runCli(["check", "--deep", "--lake", lake]);
-  expect([code, stdout]).toEqual([0, `${lake} has no such table yet\n`]);
-  expect(() => readdirSync(lake)).toThrow(/ENOENT/);
-});
-
 test("a part that fails leaves the results of the others, and its error", async () => {
   const { lake } = await smallLake();
   // The record of verifications cannot be written.

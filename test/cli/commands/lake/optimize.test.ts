@@ -46,9 +46,3 @@ test("without tables all are looked at; JSON for machines; the second time nothi
     tables: [{ table: "bars_1d", partitions: 0, filesBefore: 1, filesAfter: 1, version: 3 }],
   });
 });
-
-test("of an empty lake there is nothing to compact", async () => {
-  const lake = join(temporaryFolder(), "lake");
-  const { code, stdout } = await runCli(["optimize", "--lake", lake]);
-  expect([code, stdout]).toEqual([0, `${lake} has no such table yet\n`]);
-});
