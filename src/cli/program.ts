@@ -172,9 +172,7 @@ function exitOfError(error: unknown, signal: AbortSignal): number {
   if (signal.aborted) return EXIT.interrupted;
   process.stderr.write(`${errorText(error)}\n`);
   if (isOwnFault(error)) process.stderr.write(`${error.stack}\n`);
-  const isUsage =
-    error instanceof UsageError || isWrongQuery(error) || systemFaultOf(error)?.isUsage === true;
-  return isUsage ? EXIT.usage : EXIT.partial;
+  return error instanceof UsageError || isWrongQuery(error) ? EXIT.usage : EXIT.partial;
 }
 
 /** Whether the cause of an error is this program, so that its stack is worth a report. The system's refusals are not. */
