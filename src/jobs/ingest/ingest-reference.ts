@@ -25,7 +25,7 @@ import { type PendingResponse, withFailed } from "../run/request/request-records
 import type { Run } from "../run/run.js";
 import { landOptions } from "../run/run-context.js";
 import { isInstrumentOf, noteRepeats, receivedMembers, receivedRecords } from "./received-lists.js";
-import { leaseInTurn } from "./shared-asking.js";
+import { leaseInTurn } from "./request-sharing.js";
 
 /**
  * Takes a dated snapshot of exchanges, instruments, universes and members, where the last one is old enough. Each

@@ -21,7 +21,7 @@ import { RecentWindows } from "../../ledger/recent-windows.js";
 import { enterAbsences, type Leftovers } from "../../run/leftovers.js";
 import type { Run } from "../../run/run.js";
 import { askEach, CONCURRENCY } from "../ask-each.js";
-import type { SharedAsking } from "../shared-asking.js";
+import type { RequestSharing } from "../request-sharing.js";
 import { AskedSessions } from "./asked-sessions.js";
 import { type BarsDemand, barsTable, lookbackStart, type PlanFacts, planBarRequests } from "./bars-demand.js";
 import { expectationOf, judgedResponse, klinesQuery } from "./klines-request.js";
@@ -56,11 +56,11 @@ export class AskingBars {
   readonly #asked: AskedSessions;
   /** Responses that are known to be cut or to be whole. */
   readonly #shown = new Set<string>();
-  readonly #sharing: SharedAsking;
+  readonly #sharing: RequestSharing;
   /** Windows with a full response, by symbol; `#facts.covered` also has windows that failed or have a gap. */
   readonly #answered: Map<string, TimeRange[]>;
 
-  constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: SharedAsking) {
+  constructor(run: Run, demand: BarsDemand, facts: PlanFacts, sharing: RequestSharing) {
     this.#sharing = sharing;
     this.#answered = new Map(facts.covered);
     this.table = barsTable(demand.period);

@@ -4,7 +4,7 @@ import { BARS_1D } from "../../../schema/bars.js";
 import { explainLeftovers } from "../../run/leftovers.js";
 import type { Run } from "../../run/run.js";
 import { landOptions } from "../../run/run-context.js";
-import { SharedAsking } from "../shared-asking.js";
+import { RequestSharing } from "../request-sharing.js";
 import { AskingBars } from "./asking-bars.js";
 import type { BarsDemand } from "./bars-demand.js";
 
@@ -14,7 +14,7 @@ import type { BarsDemand } from "./bars-demand.js";
  * The requests are planned again when a response shows that the service gives more, or fewer, bars than assumed.
  */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
-  const { facts, sharing } = await SharedAsking.open(run, demand);
+  const { facts, sharing } = await RequestSharing.open(run, demand);
   const asking = new AskingBars(run, demand, facts, sharing);
   await releaseAfter(
     async () => {

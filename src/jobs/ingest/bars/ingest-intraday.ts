@@ -12,7 +12,7 @@ import { lastResponses } from "../../ledger/ledger.js";
 import type { PendingResponse } from "../../run/request/request-records.js";
 import type { Run } from "../../run/run.js";
 import type { RunContext } from "../../run/run-context.js";
-import { leaseInTurn } from "../shared-asking.js";
+import { leaseInTurn } from "../request-sharing.js";
 import { received } from "./klines-request.js";
 import { LandingBars } from "./landing-bars.js";
 

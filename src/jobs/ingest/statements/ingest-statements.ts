@@ -9,7 +9,7 @@ import { ENDPOINTS, type Endpoint } from "../../../wire/endpoints.js";
 import { lastResponses } from "../../ledger/ledger.js";
 import type { Run } from "../../run/run.js";
 import { askEach, CONCURRENCY } from "../ask-each.js";
-import { leaseInTurn } from "../shared-asking.js";
+import { leaseInTurn } from "../request-sharing.js";
 import { AskingStatements } from "./asking-statements.js";
 import { LandingStatements } from "./landing-statements.js";
 import { reportRefusals, type TableOutcome } from "./report-refusals.js";

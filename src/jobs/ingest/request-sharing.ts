@@ -16,7 +16,7 @@ const LOOK_AGAIN_MS = [500, 1500] as const;
  * Shares the requests for bars with other runs on the lake. It is a class because it keeps leases and the state of the
  * ledger.
  */
-export class SharedAsking {
+export class RequestSharing {
   readonly #run: Run;
   readonly #demand: BarsDemand;
   readonly #facts: PlanFacts;
@@ -41,10 +41,10 @@ export class SharedAsking {
   static async open(
     run: Run,
     demand: BarsDemand,
-  ): Promise<{ readonly facts: PlanFacts; readonly sharing: SharedAsking }> {
+  ): Promise<{ readonly facts: PlanFacts; readonly sharing: RequestSharing }> {
     const version = await ledgerVersion(run.context.lake);
     const facts = await run.exclusive(() => readPlanFacts(marketParts(run.context), demand));
-    return { facts, sharing: new SharedAsking(run, demand, facts, version) };
+    return { facts, sharing: new RequestSharing(run, demand, facts, version) };
   }
 
   /** Whether another run is requesting a part of the last plan. */
