@@ -7,9 +7,9 @@ import { barsPerDay } from "../request-units.js";
 /** What earlier responses have settled. */
 export interface CoveredTime {
   /** The parts of a symbol's range that have a trading day and no response; ascending. */
-  uncovered(symbol: string, range: TimeRange): readonly TimeRange[];
+  readonly uncovered: (symbol: string, range: TimeRange) => readonly TimeRange[];
   /** Most bars of a symbol in a range. */
-  bars(range: TimeRange): number;
+  readonly bars: (range: TimeRange) => number;
 }
 
 /** For a symbol that was never requested before. */
@@ -28,7 +28,7 @@ interface CoverageFacts {
 /** What is covered by windows with a response. */
 export function coveredTime({ region, period, daysIn, covered }: CoverageFacts): CoveredTime {
   return {
-    uncovered(symbol, range) {
+    uncovered: (symbol, range) => {
       const rests = subtractRanges(range, covered.get(symbol) ?? []);
       if (rests.length === 0) return rests;
       const days = daysIn(range);
