@@ -3,6 +3,7 @@ import { systemClock } from "../../../src/client/system-clock.js";
 import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
 import { objectStorage } from "../../../src/lake/storage/object-storage.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
+import { RequestError } from "../../../src/serve/http/request-error.js";
 import { PermitQuota } from "../../../src/serve/keys/count/permit-quota.js";
 import { keyPlace } from "../../../src/serve/keys/key-place.js";
 import { addKey, revokeKey } from "../../../src/serve/keys/key-records.js";
@@ -71,7 +72,16 @@ describe.each(PLACES)("keys in $name", ({ start, stop, openerOf }) => {
     );
     let accepted = 0;
     const ask = async (quota: PermitQuota): Promise<void> => {
-      for (let n = 0; n < 150; n++) if ((await quota.take("alice", NOW, 120)) === 0) accepted++;
+      for (let n = 0; n < 150; n++) if (await isAccepted(quota)) accepted++;
+    };
+    // On a machine that is busy for more than a second it refuses, as the place cannot be reached in time.
+    const isAccepted = async (quota: PermitQuota): Promise<boolean> => {
+      try {
+        return (await quota.take("alice", NOW, 120)) === 0;
+      } catch (error) {
+        if (error instanceof RequestError) return false;
+        throw error;
+      }
     };
     await Promise.all(servers.map(ask));
     expect(faults).toEqual([]);
