@@ -29,7 +29,7 @@ export async function openQuotes(url: string, apiKey: string): Promise<QuoteClie
   await new Promise<void>((resolve, reject) => socket.once("open", resolve).once("error", reject));
   const arrived: (readonly Quote[])[] = [];
   let wake = (): void => {};
-  let reply = (_: Message): void => {};
+  let reply: (message: Message) => void = () => {};
   socket.on("message", (data: Buffer) => {
     const message = JSON.parse(data.toString()) as Message;
     if (message.data === undefined) return reply(message);

@@ -23,23 +23,23 @@ LIMIT 1;
 
 -- %% chart bar x=quarter y=millions color=item height=280 title="Revenue and earnings of twelve months, millions" empty="No twelve months are known: they take the statements of two years."
 -- ## Earnings
-WITH some AS (
+WITH shown AS (
   SELECT month, revenue_ttm / 1e6 AS revenue, net_income_ttm / 1e6 AS earnings
   FROM known
   WHERE net_income_ttm IS NOT NULL
   ORDER BY month DESC
   LIMIT 12
 )
-UNPIVOT (SELECT strftime(month, '%Y-%m') AS quarter, revenue, earnings FROM some ORDER BY month) ON revenue, earnings INTO NAME item VALUE millions
+UNPIVOT (SELECT strftime(month, '%Y-%m') AS quarter, revenue, earnings FROM shown ORDER BY month) ON revenue, earnings INTO NAME item VALUE millions
 ORDER BY quarter, item DESC;
 
 -- %% chart line x=month y=margin color=item percent=margin height=240 title="Margins, from the start of the year" empty="No income statement of the symbol was known by then."
-WITH some AS (
+WITH shown AS (
   SELECT month, gross_margin AS gross, operating_margin AS operating, net_margin AS net
   FROM known
   WHERE income_period_end IS NOT NULL
 )
-UNPIVOT some ON gross, operating, net INTO NAME item VALUE margin
+UNPIVOT shown ON gross, operating, net INTO NAME item VALUE margin
 ORDER BY month, item;
 
 -- %% chart line x=month y=return_on_equity percent=return_on_equity rule=0 height=220 title="Return on equity: earnings of twelve months, over the book value at their end" empty="No book value and earnings of one period were known by then."

@@ -210,7 +210,7 @@ test("a close before days that the calendar does not know makes no ex-event, one
     bar("00700.HK", "2024-02-20", 2, 2),
   ]);
   {
-    await using session = await Session.open({ threads: 1 });
+    using session = await Session.open({ threads: 1 });
     await landTradingDays(session, lake, { operation: "TEST", runId: "days", now: at("2024-09-01") });
   }
   const served = await serve(lake);
@@ -250,7 +250,7 @@ test("a close before days that the calendar does not know makes no ex-event, one
     weekdays("2024-04-01", 91).map((date) => bar("000001.SH", date, 3000)),
   );
   {
-    await using session = await Session.open({ threads: 1 });
+    using session = await Session.open({ threads: 1 });
     await landTradingDays(session, lake, { operation: "TEST", runId: "days", now: at("2024-09-01") });
   }
   const again = await served.ask<typeof body>(path, {

@@ -15,7 +15,7 @@ from tickflow import AsyncTickFlow, TickFlow
 
 url, key, methods, symbols = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4].split(",")
 # Seconds after which what a stream should bring counts as lost.
-PATIENCE = 300
+PATIENCE = 60
 OPTIONS = {"base_url": url, "timeout": 600, "max_retries": 0}
 
 
@@ -86,9 +86,9 @@ async def main():
                     call(client, name, args, kwargs),
                     await call_async(other, name, args, kwargs),
                 ]
+        streams = {name: quotes_of(getattr(client, name), name, symbols) for name in ("stream", "realtime")}
     with TickFlow(api_key="not a key", **OPTIONS) as client:
         results["a wrong key"] = [call(client, "exchanges.list", [], {})] * 2
-        streams = {name: quotes_of(getattr(client, name), name, symbols) for name in ("stream", "realtime")}
     public = sorted(
         f"{resource}.{method}"
         for resource in (

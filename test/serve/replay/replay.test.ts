@@ -239,7 +239,7 @@ const rareInstants = ["2026-11-02T11:30", "2026-10-29T09:31", "2026-11-02T16:59"
   .map(at);
 /** Whole minutes of six days, from the first one on. */
 const MINUTES = 6 * 1440;
-const drawn = pickCases(MINUTES, cases({ few: 0, more: 8, all: 100 })).map(
+const drawn = pickCases(MINUTES, cases({ few: 0, more: 12, all: 200 })).map(
   (minute) => at("2026-10-29T00:00") + minute * MINUTE,
 );
 
@@ -257,6 +257,48 @@ test("every endpoint shows in each form what a lake that ends there shows", asyn
       await cut.service.close();
     }
   }
+});
+
+/** Instants of the days with bars, most of them within their sessions, each asked for less than everything. */
+const instants = pickCases(MINUTES, cases({ few: 5, more: 100, all: 2000 }));
+const NEWEST = [
+  `/v1/klines/batch?symbols=${ALL}&period=1m&count=2`,
+  `/v1/klines/batch?symbols=${ALL}&period=60m&count=1`,
+  `/v1/klines/batch?symbols=${ALL}&count=1&adjust=none`,
+  `/v1/klines/intraday/batch?symbols=${ALL}&count=1`,
+  `/v1/quotes?symbols=${ALL}`,
+  `/v1/klines/ex-factors?symbols=${ALL}`,
+  `/v1/financials/income?symbols=${ALL}`,
+];
+
+/** Every value of the members with a name, however deep. */
+function valuesOf(name: string, value: unknown): unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([own, one]) =>
+    own === name ? (Array.isArray(one) ? one : [one]) : valuesOf(name, one),
+  );
+}
+
+test("nothing is shown that is later than its now", async () => {
+  const { ask, replay } = await replayed(at("2026-11-01T00:00"));
+  let shown = 0;
+  for (const minute of instants) {
+    // In the middle of a minute, the minute has not ended.
+    const now = at("2026-10-29T00:00") + minute * MINUTE + 30_000;
+    if (now >= replay.range.end) continue;
+    replay.set({ time: now });
+    for (const path of NEWEST) {
+      const { body } = await ask(path);
+      const times = valuesOf("timestamp", body) as number[];
+      const dates = (valuesOf("announce_date", body) as (string | null)[]).flatMap((date) =>
+        date === null ? [] : [at(`${date}T00:00`)],
+      );
+      for (const time of [...times, ...dates])
+        expect(time, `${path} at ${new Date(now).toISOString()}`).toBeLessThanOrEqual(now);
+      shown += times.length;
+    }
+  }
+  expect(shown).toBeGreaterThan(0);
 });
 
 test("time and speed are set by a key that may, and each response says its time", async () => {
