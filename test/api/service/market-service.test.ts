@@ -118,10 +118,11 @@ test("a lake is filled from a service, and only what it lacks is requested", asy
   await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
   expect((await mine.run("reference", { service })).status).toBe("complete");
   expect((await mine.plan("daily", { from: "2026-11-01" }))?.length).toBeGreaterThan(0);
-  const demand = { service, from: "2026-11-01", symbols: BOTH };
+  // The last session is not final in the US.
+  const demand = { service, from: "2026-11-01", to: "2026-11-20", symbols: BOTH };
   const report = await mine.run("daily", demand);
   expect([report.status, report.requests.sent > 0]).toEqual(["complete", true]);
-  const filter = { symbols: BOTH, from: "2026-11-01", columns: ["symbol", "trade_date", "close"] };
+  const filter = { symbols: BOTH, from: "2026-11-01", to: "2026-11-20", columns: ["symbol", "trade_date", "close"] };
   expect((await mine.read("bars_1d", filter)).rows()).toEqual((await lake.read("bars_1d", filter)).rows());
   expect((await mine.run("daily", demand)).requests.sent).toBe(0);
   expect(await mine.plan("reference")).toBeUndefined();
@@ -130,6 +131,7 @@ test("a lake is filled from a service, and only what it lacks is requested", asy
     kind: "bars",
     period: "1d",
     from: "2026-11-01",
+    to: "2026-11-20",
     symbols: ["600117.SH"],
   };
   expect(await mine.plan(definition)).toEqual([]);
