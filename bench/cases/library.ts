@@ -37,7 +37,9 @@ export const library: Benchmark = {
     const connection = await instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
     const open = openLake(lake.location);
-    const [found] = (await open.query<{ symbol: string }>("SELECT min(symbol) AS symbol FROM bars_1d")).rows();
+    const [found] = (
+      await open.query<{ symbol: string }>("SELECT min(symbol) AS symbol FROM bars_1d")
+    ).rows();
     const symbol = found?.symbol ?? "";
     const bars = rowCount(await lake.snapshot(BARS_1D));
     return {

@@ -23,12 +23,15 @@ test("dates are those of each exchange, and the window ends today", () => {
   expect(text(instants.rangeOf("US", NOW))).toEqual(["1970-01-01T00:00:00.000Z", "2026-11-03T04:30:00.000Z"]);
 });
 
-test.each(PERIODS)("a window of %s has fewer bars than the cap, with every bucket that a session begins", (period) => {
-  const bucket = BUCKETS[period];
-  for (const cap of [100, 5000, 10_000]) {
-    const days = (landedCap(period, 241, cap) - 1) / 241;
-    if (bucket.kind === "minutes") expect(days * (Math.ceil(241 / bucket.minutes) + 2)).toBeLessThan(cap);
-    else expect(landedCap(period, 241, cap)).toBe(cap);
-  }
-  if (bucket.kind === "landed") expect(labelledLaterMs(period)).toBe(0);
-});
+test.each(PERIODS)(
+  "a window of %s has fewer bars than the cap, with every bucket that a session begins",
+  (period) => {
+    const bucket = BUCKETS[period];
+    for (const cap of [100, 5000, 10_000]) {
+      const days = (landedCap(period, 241, cap) - 1) / 241;
+      if (bucket.kind === "minutes") expect(days * (Math.ceil(241 / bucket.minutes) + 2)).toBeLessThan(cap);
+      else expect(landedCap(period, 241, cap)).toBe(cap);
+    }
+    if (bucket.kind === "landed") expect(labelledLaterMs(period)).toBe(0);
+  },
+);

@@ -122,7 +122,12 @@ test("a lake is filled from a service, and only what it lacks is requested", asy
   const demand = { service, from: "2026-11-01", to: "2026-11-20", symbols: BOTH };
   const report = await mine.run("daily", demand);
   expect([report.status, report.requests.sent > 0]).toEqual(["complete", true]);
-  const filter = { symbols: BOTH, from: "2026-11-01", to: "2026-11-20", columns: ["symbol", "trade_date", "close"] };
+  const filter = {
+    symbols: BOTH,
+    from: "2026-11-01",
+    to: "2026-11-20",
+    columns: ["symbol", "trade_date", "close"],
+  };
   expect((await mine.read("bars_1d", filter)).rows()).toEqual((await lake.read("bars_1d", filter)).rows());
   expect((await mine.run("daily", demand)).requests.sent).toBe(0);
   expect(await mine.plan("reference")).toBeUndefined();

@@ -14,7 +14,9 @@ async function soundOf(symbol: string, column: string, row: number, value: strin
       timestamp.map((_, at) => (name === column && at === row ? value : "10")),
     ]),
   );
-  const texts = Object.entries({ timestamp, ...columns }).map(([name, values]) => `"${name}":[${values.join()}]`);
+  const texts = Object.entries({ timestamp, ...columns }).map(
+    ([name, values]) => `"${name}":[${values.join()}]`,
+  );
   const body = Buffer.from(`{"data":{"${symbol}":{${texts.join()}}}}`);
   const { columns: decoded } = await decodeKlines([body], { shape: "map" });
   const { runs, issues } = soundBars(decoded);
@@ -22,8 +24,22 @@ async function soundOf(symbol: string, column: string, row: number, value: strin
 }
 
 test.each([
-  ["600519.SH", "high", 2, "9", "high_below_low", "600519.SH at 2026-11-03T16:00:00.000Z: high 9 is below low 10"],
-  ["600519.SH", "volume", 2, "-1", "out_of_range", "600519.SH at 2026-11-03T16:00:00.000Z: volume -1 is below 0"],
+  [
+    "600519.SH",
+    "high",
+    2,
+    "9",
+    "high_below_low",
+    "600519.SH at 2026-11-03T16:00:00.000Z: high 9 is below low 10",
+  ],
+  [
+    "600519.SH",
+    "volume",
+    2,
+    "-1",
+    "out_of_range",
+    "600519.SH at 2026-11-03T16:00:00.000Z: volume -1 is below 0",
+  ],
 ] as const)("%s, %s in row %i is %s: %s", async (symbol, column, row, value, rule, message) => {
   const { rows, issues } = await soundOf(symbol, column, row, value);
   expect(rows).toEqual([
