@@ -110,8 +110,7 @@ test("quotes, ex-factors and statements come of symbols", async () => {
   }
   const table = await service.financials.balanceSheet(BOTH, { from: "2026-01-01", to: "2026-06-30" });
   expect(new Set(table.rows().map(({ period_end }) => period_end))).toEqual(new Set(["2026-03-31"]));
-  const [total] = table.getChild("total_assets")?.toArray() as Float64Array;
-  expect(total).toBe(table.rows()[0]?.total_assets);
+  expect(table.getChild("total_assets")?.get(0)).toBe(table.rows()[0]?.total_assets);
 });
 
 test("a lake is filled from a service, and only what it lacks is requested", async () => {
@@ -201,7 +200,8 @@ test("docs/library.md names a method for every endpoint of the interface", () =>
   const own = Object.values(ENDPOINTS).map(
     ({ method, path }) => `${method} ${path.replaceAll(/:([a-z]+)/g, "{$1}")}`,
   );
-  expect(named.toSorted()).toEqual(own.toSorted());
+  expect(new Set(named)).toEqual(new Set(own));
+  expect(named).toHaveLength(own.length);
   for (const [, path = ""] of rows) {
     const method = path
       .split(".")
