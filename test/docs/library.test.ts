@@ -63,7 +63,7 @@ async function run(name: string, code: string, args: readonly string[] = []): Pr
   const printed: string[] = [];
   const log = vi.spyOn(console, "log").mockImplementation((...values: unknown[]) => {
     printed.push(
-      values.map((value) => (typeof value === "object" ? JSON.stringify(value) : String(value))).join(" "),
+      values.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(" "),
     );
   });
   const before = process.argv;

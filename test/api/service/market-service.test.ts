@@ -110,18 +110,23 @@ test("quotes, ex-factors and statements come of symbols", async () => {
   }
   const table = await service.financials.balanceSheet(BOTH, { from: "2026-01-01", to: "2026-06-30" });
   expect(new Set(table.rows().map(({ period_end }) => period_end))).toEqual(new Set(["2026-03-31"]));
-  const [total] = table.getChild("total_assets")?.toArray() as Float64Array;
-  expect(total).toBe(table.rows()[0]?.total_assets);
+  expect(table.getChild("total_assets")?.get(0)).toBe(table.rows()[0]?.total_assets);
 });
 
 test("a lake is filled from a service, and only what it lacks is requested", async () => {
   await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
   expect((await mine.run("reference", { service })).status).toBe("complete");
   expect((await mine.plan("daily", { from: "2026-11-01" }))?.length).toBeGreaterThan(0);
-  const demand = { service, from: "2026-11-01", symbols: BOTH };
+  // The last session is not final in the US.
+  const demand = { service, from: "2026-11-01", to: "2026-11-20", symbols: BOTH };
   const report = await mine.run("daily", demand);
   expect([report.status, report.requests.sent > 0]).toEqual(["complete", true]);
-  const filter = { symbols: BOTH, from: "2026-11-01", columns: ["symbol", "trade_date", "close"] };
+  const filter = {
+    symbols: BOTH,
+    from: "2026-11-01",
+    to: "2026-11-20",
+    columns: ["symbol", "trade_date", "close"],
+  };
   expect((await mine.read("bars_1d", filter)).rows()).toEqual((await lake.read("bars_1d", filter)).rows());
   expect((await mine.run("daily", demand)).requests.sent).toBe(0);
   expect(await mine.plan("reference")).toBeUndefined();
@@ -130,6 +135,7 @@ test("a lake is filled from a service, and only what it lacks is requested", asy
     kind: "bars",
     period: "1d",
     from: "2026-11-01",
+    to: "2026-11-20",
     symbols: ["600117.SH"],
   };
   expect(await mine.plan(definition)).toEqual([]);
@@ -194,7 +200,8 @@ test("docs/library.md names a method for every endpoint of the interface", () =>
   const own = Object.values(ENDPOINTS).map(
     ({ method, path }) => `${method} ${path.replaceAll(/:([a-z]+)/g, "{$1}")}`,
   );
-  expect(named.toSorted()).toEqual(own.toSorted());
+  expect(new Set(named)).toEqual(new Set(own));
+  expect(named).toHaveLength(own.length);
   for (const [, path = ""] of rows) {
     const method = path
       .split(".")
