@@ -53,7 +53,7 @@ async function statements(
   const asked = parseParameters(PARAMETERS.financials, query);
   (await view.scope()).checkSymbols(asked.symbols);
   await view.acquireMemory(Math.min(asked.symbols.length, BLOCK_SYMBOLS) * ROWS_OF_A_SYMBOL);
-  if (format === "arrow") return ArrowResponse.of(statementBatches(view, table, asked));
+  if (format === "arrow") return ArrowResponse.ofBatches(statementBatches(view, table, asked));
   return StreamedResponse.of(statementPieces(view, table, asked));
 }
 

@@ -27,7 +27,7 @@ import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { refusePath } from "./refuse-path.js";
 import { RequestError, responseOf } from "./request-error.js";
-import { bodyOf, requestLifetime } from "./request-lifetime.js";
+import { bodyOf, PENDING_BYTES, requestLifetime } from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
 import { ENDPOINT_HANDLERS } from "./routes.js";
@@ -143,7 +143,7 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
     requestIdHeader: false,
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 100 },
-    http: { maxHeaderSize: MAX_URL_LENGTH + 16 * 1024 },
+    http: { maxHeaderSize: MAX_URL_LENGTH + 16 * 1024, highWaterMark: PENDING_BYTES },
     frameworkErrors: (error, request, reply) => {
       const { status, body } = responseOf(error, request.id);
       void (reply as FastifyReply).code(status).header("x-request-id", request.id).send(body);
