@@ -188,7 +188,7 @@ async function klinesOf(
   if (isOneBlock(request, most)) {
     const runs = await readKlines(view, request);
     return form.format === "arrow"
-      ? ArrowResponse.ofRuns(runs, await streamFacts(view, request, form))
+      ? ArrowResponse.ofRuns(runs, await streamFacts(view, request, form, runs))
       : KlineResponse.of(runs, "map");
   }
   await view.acquireMemory(BLOCK_ROWS);
@@ -206,7 +206,7 @@ async function klinesOfOne(
 ): Promise<ArrowResponse | KlineResponse> {
   const runs = known(await readKlines(view, request), request.symbols[0] as string);
   return form.format === "arrow"
-    ? ArrowResponse.ofRuns(runs, await streamFacts(view, request, form))
+    ? ArrowResponse.ofRuns(runs, await streamFacts(view, request, form, runs))
     : KlineResponse.of(runs, "single");
 }
 
@@ -215,6 +215,7 @@ async function streamFacts(
   view: LakeView,
   { symbols, series, adjustment }: KlinesRequest,
   { period }: Form,
+  runs?: readonly KlineRun[],
 ): Promise<StreamFacts> {
   const tables = adjustment === "none" ? [series.table] : [series.table, BARS_1D];
   const metadata = new Map([
@@ -222,7 +223,7 @@ async function streamFacts(
     ["adjust", adjustment],
     ["versions", await versionsText(view.version, tables)],
   ]);
-  return { symbols, metadata };
+  return { symbols: runs?.map(({ symbol }) => symbol) ?? symbols, metadata };
 }
 
 /** @throws {RequestError} where there is no run, because the lake does not know the symbol. */

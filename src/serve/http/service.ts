@@ -8,7 +8,7 @@ import type { Clock } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
-import { ARROW_STREAM, acceptedFormat } from "../../wire/media-type.js";
+import { ARROW_LINK, ARROW_STREAM, acceptedFormat } from "../../wire/media-type.js";
 import { ArrowResponse } from "../endpoints/arrow-response.js";
 import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
@@ -242,6 +242,7 @@ function addEndpoint(
       const isArrow = response instanceof ArrowResponse;
       const isStreamed = isArrow || response instanceof KlineResponse || response instanceof StreamedResponse;
       if (!(isStreamed || response instanceof TextResponse)) return response;
+      if (response instanceof KlineResponse) void reply.header("link", ARROW_LINK);
       void reply.type(isArrow ? ARROW_STREAM : "application/json; charset=utf-8");
       if (response instanceof TextResponse) return response.text;
       // The framework would read the whole body of a HEAD, only to drop it.
