@@ -87,9 +87,9 @@ export class MessageReader {
     }
   }
 
-  /** The next bytes, copied. */
+  /** The next bytes, copied to memory of their own. */
   async #take(length: number): Promise<Uint8Array> {
-    const taken = new Uint8Array(length);
+    const taken = Buffer.allocUnsafeSlow(length);
     for (let at = 0; at < length; ) {
       if (this.#piece.length === 0) {
         const next = await this.#pieces.next();
