@@ -17,7 +17,7 @@ export interface PlainBytes {
 export async function startPlainBytes(order: PlainOrder): Promise<PlainBytes> {
   const child = fork(fileURLToPath(new URL("plain-bytes-process.ts", import.meta.url)));
   const started = new Promise<string>((resolve, reject) => {
-    child.once("message", (url) => resolve(String(url)));
+    child.once("message", (url) => resolve(url as string));
     child.once("exit", (code, signal) => reject(new Error(`plain server ended with ${signal ?? code}`)));
   });
   child.send(order);

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
@@ -33,7 +33,7 @@ afterAll(async () => {
 async function between(passesOffer: boolean, cutsFirst = 0) {
   const seen: { accept: string | undefined; type: string | null }[] = [];
   let left = cutsFirst;
-  const server = createServer(async ({ url, headers }, reply) => {
+  const pass = async ({ url, headers }: IncomingMessage, reply: ServerResponse): Promise<void> => {
     const { accept } = headers;
     const response = await fetch(upstream.service.url + url, {
       headers: { "x-api-key": KEY, accept: accept ?? "*/*", "accept-encoding": "identity" },
@@ -48,7 +48,8 @@ async function between(passesOffer: boolean, cutsFirst = 0) {
     });
     const isCut = type === ARROW_STREAM && left-- > 0;
     reply.end(isCut ? body.subarray(0, body.length >> 1) : body);
-  });
+  };
+  const server = createServer((request, reply) => void pass(request, reply));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -7,7 +7,7 @@ export class FlatError extends Error {
 export interface FlatVector {
   readonly length: number;
   /** The position of an element. */
-  at(index: number): number;
+  readonly at: (index: number) => number;
 }
 
 /**

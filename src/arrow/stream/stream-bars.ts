@@ -115,11 +115,12 @@ export class StreamBars {
   }
 
   #add(index: number, segment: Segment, offset: number): void {
-    if (this.#open?.index !== index) {
+    let open = this.#open;
+    if (open?.index !== index) {
       this.#close();
-      this.#open = this.#begin(index, offset);
+      open = this.#begin(index, offset);
+      this.#open = open;
     }
-    const open = this.#open as OpenSymbol;
     // What is beyond the limit is counted, and not kept.
     if (open.isTaken && open.rows < this.#maxBars) open.segments.push(segment);
     open.rows += segment.end - segment.start;

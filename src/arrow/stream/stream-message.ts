@@ -33,7 +33,7 @@ export interface StreamMessage {
 /** A buffer of a body, made when it is sent. */
 interface BodyPart {
   readonly bytes: number;
-  make(): ArrayBufferView;
+  readonly make: () => ArrayBufferView;
 }
 
 /** The body of a batch while its columns are added to it, in the order of the schema. */

@@ -101,8 +101,8 @@ test("long runs are sent as they are, in batches that a client can read one by o
     runOf("D.SH", 1, 2_000, undefined),
     runOf("E.SH", 16, 2_048, undefined),
   ];
-  const { pieces } = klineStream(runs, { symbols: runs.map(({ symbol }) => symbol), metadata: NOTHING });
-  const sent = [...pieces()];
+  const stream = klineStream(runs, { symbols: runs.map(({ symbol }) => symbol), metadata: NOTHING });
+  const sent = [...stream.pieces()];
   const table = tableFromIPC(Buffer.concat(sent));
   expect(table.batches.map(({ numRows }) => numRows)).toEqual([32_768, 232, 2_001, 2_048]);
   expect(columnsOfTable(table)).toEqual(columnsOfRuns(runs));
@@ -138,8 +138,8 @@ test("more symbols than 16 bits can name have indexes of 32 bits", () => {
 });
 
 test("a stream without bars has the schema", () => {
-  const { pieces } = klineStream([], { symbols: ["A.SH"], metadata: new Map([["period", "1d"]]) });
-  const { numRows, schema } = tableFromIPC(Buffer.concat([...pieces()]));
+  const stream = klineStream([], { symbols: ["A.SH"], metadata: new Map([["period", "1d"]]) });
+  const { numRows, schema } = tableFromIPC(Buffer.concat([...stream.pieces()]));
   expect([numRows, schema.fields.length, schema.metadata.get("period")]).toEqual([0, 11, "1d"]);
 });
 
