@@ -1,5 +1,5 @@
 """From a request to a polars frame: with the public client (`sdk`: of its lists, `sdk-frames`: of its frames), or with
-an Arrow stream (`arrow`).
+an Arrow stream (`arrow`: read by the standard library, `arrow-httpx`: by the package that the public client uses).
 
 Reads one line of JSON from standard input: {"url": ..., "key": ..., "symbols": [...], "count": ..., "times": ...}, and
 prints the sum of the volume.
@@ -7,6 +7,8 @@ prints the sum of the volume.
 
 import json
 import sys
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
 
 import httpx
 import pandas  # noqa: F401, loaded before the clock runs
@@ -34,20 +36,27 @@ def by_frames(order):
     return pl.concat([pl.from_pandas(frame) for frame in frames.values()])
 
 
-def by_arrow(order):
+def arrow_request(order):
     params = {"symbols": ",".join(order["symbols"]), "period": "1m", "count": order["count"], "adjust": "none"}
-    headers = {
-        "x-api-key": order["key"],
-        "accept": "application/vnd.apache.arrow.stream",
-        "accept-encoding": "identity",
-    }
+    headers = {"x-api-key": order["key"], "accept": "application/vnd.apache.arrow.stream"}
+    return f"{order['url']}/v1/klines/batch?{urlencode(params)}", headers
+
+
+def by_arrow(order):
+    url, headers = arrow_request(order)
+    return pl.read_ipc_stream(urlopen(Request(url, headers=headers)).read())
+
+
+def by_arrow_httpx(order):
+    url, headers = arrow_request(order)
     with httpx.Client(timeout=600) as client:
-        response = client.get(order["url"] + "/v1/klines/batch", params=params, headers=headers)
+        response = client.get(url, headers={**headers, "accept-encoding": "identity"})
     response.raise_for_status()
     return pl.read_ipc_stream(response.content)
 
 
-way = {"sdk": by_lists, "sdk-frames": by_frames, "arrow": by_arrow}[sys.argv[1]]
+ways = {"sdk": by_lists, "sdk-frames": by_frames, "arrow": by_arrow, "arrow-httpx": by_arrow_httpx}
+way = ways[sys.argv[1]]
 print("ready", flush=True)
 order = json.loads(sys.stdin.readline())
 for _ in range(order["times"]):

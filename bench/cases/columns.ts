@@ -4,6 +4,7 @@ import { request } from "undici";
 import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
 import { API_KEY_HEADER } from "../../src/wire/endpoints.js";
 import { ARROW_STREAM } from "../../src/wire/media-type.js";
+import { startPlainBytes } from "../baselines/plain-bytes.js";
 import { type Command, pandasCommand, startWaiting } from "../baselines/waiting-program.js";
 import type { Benchmark, Case } from "../measure/benchmark.js";
 import { API_KEY, type MinuteService, startMinuteService } from "../serving/minute-service.js";
@@ -20,28 +21,36 @@ export const columns: Benchmark = {
     const [symbols, count] = size === "full" ? [100, 5000] : [5, 300];
     const service = await startMinuteService({ symbols, months: 1 });
     const path = `/v1/klines/batch?symbols=${service.symbols.join(",")}&period=1m&count=${count}&adjust=none`;
-    const json = served(service, "application/json", path);
+    const json = served("barlake: JSON", service.url, "application/json", path);
+    const headers = { [API_KEY_HEADER]: API_KEY, accept: ARROW_STREAM };
+    const plain = await startPlainBytes({ url: service.url + path, headers });
     return {
       summary: `${symbols} symbols x ${count} minutes, one client; the client shares the cores`,
       work: { "bars/s": symbols * count * TIMED_REQUESTS },
-      cases: [json, served(service, ARROW_STREAM, path), ...frames(service, count)],
+      cases: [
+        json,
+        served("barlake: Arrow stream", service.url, ARROW_STREAM, path),
+        served("plain server: the bytes of that stream from memory", plain.url, ARROW_STREAM, path),
+        ...frames(service, count),
+      ],
       async close() {
+        plain.close();
         service.close();
       },
     };
   },
 };
 
-function served(service: MinuteService, accept: string, path: string): Case {
+function served(name: string, url: string, accept: string, path: string): Case {
   const ask = async (read: (body: AsyncIterable<Uint8Array>) => Promise<void>): Promise<void> => {
     const headers = { [API_KEY_HEADER]: API_KEY, accept };
-    const { statusCode, body } = await request(service.url + path, { headers });
+    const { statusCode, body } = await request(url + path, { headers });
     if (statusCode !== 200) throw new Error(`${path.slice(0, 80)} was answered ${statusCode}`);
     await read(body);
   };
   let bytes = 0;
   return {
-    name: accept === ARROW_STREAM ? "barlake: Arrow stream" : "barlake: JSON",
+    name,
     baseline: "barlake: JSON",
     async run(timed) {
       const pieces: Uint8Array[] = [];
@@ -90,6 +99,12 @@ function frames(service: MinuteService, count: number): Case[] {
       "Python: the public client, its frames to a polars frame",
     ),
     frame([...command, "arrow"], service, count, "Python: Arrow stream to a polars frame"),
+    frame(
+      [...command, "arrow-httpx"],
+      service,
+      count,
+      "Python: Arrow stream, read by httpx, to a polars frame",
+    ),
   ];
 }
 

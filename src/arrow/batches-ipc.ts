@@ -4,6 +4,7 @@ import {
   RecordBatchFileWriter,
   RecordBatchStreamWriter,
 } from "apache-arrow";
+import { CUT_SHORT } from "./stream/stream-message.js";
 
 /** `stream`: can be read from its beginning, as from a pipe. `file`: has an index at its end; also called Feather. */
 export type IpcFormat = "stream" | "file";
@@ -51,6 +52,3 @@ export async function* batchesToIpc(
   writer.finish();
   yield* written.take();
 }
-
-/** The beginning of a message: its mark, a length of 264 bytes, and 8 of them. With none, some readers see an end. */
-const CUT_SHORT = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0x08, 0x01, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);

@@ -31,6 +31,22 @@ export function isAllNull(bitmap: Uint8Array, rows: number): boolean {
   return (rows & 7) === 0 || ((bitmap[whole] as number) & (0xff >> (8 - (rows & 7)))) === 0;
 }
 
+/** The number of bits from `start` to `end`, exclusive, that are 0. */
+export function countZeros(bits: Uint8Array, start: number, end: number): number {
+  let zeros = 0;
+  for (let at = start; at < end; ) {
+    const byte = bits[at >> 3] as number;
+    if ((at & 7) === 0 && at + 8 <= end && (byte === 0 || byte === 0xff)) {
+      if (byte === 0) zeros += 8;
+      at += 8;
+    } else {
+      if (!isSet(bits, at)) zeros += 1;
+      at += 1;
+    }
+  }
+  return zeros;
+}
+
 /**
  * Copies `count` bits of a bitmap, from bit `from` on, to bit `at` of another one, whose other bits do not change.
  *

@@ -19,6 +19,23 @@ export function acceptedFormat(header: string | undefined): BodyFormat {
   return arrow > 0 && arrow >= (weights.get("application/json") ?? 0) ? "arrow" : "json";
 }
 
+/** The form that every service of the interface writes. */
+export const JSON_TYPE = "application/json";
+
+/**
+ * Value of a `link` header (RFC 8288) with which a service says that it also writes this response as an Arrow stream. A
+ * client that was told may ask for one; another service of the interface might refuse a form that it does not know.
+ */
+export const ARROW_LINK = `<>; rel="alternate"; type="${ARROW_STREAM}"`;
+
+/** Whether a `link` header has {@link ARROW_LINK}. */
+export function offersArrow(link: string | undefined): boolean {
+  return (link ?? "").split(/,\s*(?=<)/).includes(ARROW_LINK);
+}
+
+/** Value of an `accept` header that asks for an Arrow stream, and takes JSON. */
+export const ARROW_OR_JSON = `${ARROW_STREAM}, ${JSON_TYPE};q=0.9`;
+
 /** Whether a `content-type` header names an Arrow IPC stream; its parameters do not matter. */
 export function isArrowStream(contentType: string | undefined): boolean {
   return contentType?.split(";")[0]?.trim().toLowerCase() === ARROW_STREAM;

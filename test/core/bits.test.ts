@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { copyBits, isAllNull, isPresent, isSet, putBit, setBit } from "../../src/core/bits.js";
+import { copyBits, countZeros, isAllNull, isPresent, isSet, putBit, setBit } from "../../src/core/bits.js";
 
 const bit = (bitmap: Uint8Array, at: number): number => ((bitmap[at >> 3] as number) >> (at & 7)) & 1;
 const anyBitmap = fc.uint8Array({ minLength: 8, maxLength: 8 });
@@ -52,4 +52,15 @@ test("a bit is read and written, and those beside it stay", () => {
       expect(isPresent(undefined, at)).toBe(true);
     }),
   );
+});
+
+test("zeros are counted between any two bits", () => {
+  fc.assert(
+    fc.property(anyBitmap, fc.nat(64), fc.nat(64), (bitmap, a, b) => {
+      const [start, end] = [Math.min(a, b), Math.max(a, b)];
+      const bits = Array.from({ length: end - start }, (_, k) => bit(bitmap, start + k));
+      expect(countZeros(bitmap, start, end)).toBe(bits.filter((one) => one === 0).length);
+    }),
+  );
+  expect(countZeros(Uint8Array.of(0xff, 0, 0, 0xff), 3, 27)).toBe(16);
 });

@@ -1,10 +1,11 @@
+import { decodeKlineResponse } from "../../arrow/stream/decode-kline-stream.js";
 import type { ServiceClient } from "../../client/service-client.js";
 import { WireError } from "../../core/errors.js";
 import type { TimeRange } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { judgeAbsence } from "../../plan/absence/absent-symbols.js";
 import { symbolSpans } from "../../plan/absence/window-beginning.js";
-import { type DecodedKlines, decodeKlines } from "../../wire/decode/decode-klines.js";
+import type { DecodedKlines } from "../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { klinesQuery } from "../ingest/bars/klines-request.js";
 
@@ -59,8 +60,8 @@ export async function askWindowAgain(
       window: { first: part.start, last: part.end - 1 },
     } as const;
     const { value: response } = await client.ask(
-      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(named, part, period) },
-      (body) => decodeKlines(body, expectation),
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(named, part, period), arrow: true },
+      (body, contentType) => decodeKlineResponse(body, contentType, expectation),
       signal,
     );
     responses.push(response);

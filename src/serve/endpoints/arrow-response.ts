@@ -1,31 +1,62 @@
 import type { RecordBatch } from "apache-arrow";
 import { batchesToIpc } from "../../arrow/batches-ipc.js";
+import {
+  type KlineStream,
+  klineStream,
+  klineStreamPieces,
+  type StreamFacts,
+} from "../../arrow/stream/kline-stream.js";
+import type { KlineRun } from "../../wire/kline-columns.js";
 
-/** Pieces that are smaller are sent together: most pieces of a stream are a few bytes of padding. */
-const PIECE_BYTES = 64 * 1024;
+/** Pieces that are smaller are sent together: many pieces of a stream are a few bytes. */
+const PIECE_BYTES = 16 * 1024;
 
-/** A table that is not yet encoded as an Arrow IPC stream; its batches are made as the client reads. */
+/** A table that is not yet sent as an Arrow IPC stream. */
 export class ArrowResponse {
   /** Rows of the whole table; undefined where they are not known before it is read. */
   readonly rows: number | undefined;
-  readonly #batches: AsyncIterable<RecordBatch>;
+  /** Bytes of the whole stream; undefined where they are not known before it is read. */
+  readonly byteLength: number | undefined;
+  readonly #pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
-  private constructor(batches: AsyncIterable<RecordBatch>, rows: number | undefined) {
-    this.#batches = batches;
+  private constructor(
+    pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+    rows?: number,
+    byteLength?: number,
+  ) {
+    this.#pieces = pieces;
     this.rows = rows;
+    this.byteLength = byteLength;
   }
 
-  /** Makes the first batch, so that what cannot be read fails before the response begins. @param batches at least one. */
-  static async of(batches: AsyncGenerator<RecordBatch>, rows?: number): Promise<ArrowResponse> {
-    const { value: first } = await batches.next();
-    return new ArrowResponse(joined(first as RecordBatch, batches), rows);
+  /** A table whose batches are made as the client reads. @param batches at least one. */
+  static ofBatches(batches: AsyncIterable<RecordBatch>, rows?: number): Promise<ArrowResponse> {
+    return ArrowResponse.#begun(batchesToIpc(batches, "stream"), rows);
+  }
+
+  /** Bars that are in memory. */
+  static ofRuns(runs: readonly KlineRun[], facts: StreamFacts): ArrowResponse {
+    const stream: KlineStream = klineStream(runs, facts);
+    const rows = runs.reduce((sum, { start, end }) => sum + end - start, 0);
+    return new ArrowResponse(stream.pieces(), rows, stream.byteLength);
+  }
+
+  /** Bars that are read as the client reads. */
+  static ofBlocks(blocks: AsyncIterable<readonly KlineRun[]>, facts: StreamFacts): Promise<ArrowResponse> {
+    return ArrowResponse.#begun(klineStreamPieces(blocks, facts));
+  }
+
+  /** Makes the first piece, so that what cannot be read fails before the response begins. */
+  static async #begun(pieces: AsyncGenerator<Uint8Array>, rows?: number): Promise<ArrowResponse> {
+    const { value: first } = await pieces.next();
+    return new ArrowResponse(joined(first as Uint8Array, pieces), rows);
   }
 
   /** The stream in pieces; one that fails ends with an incomplete message, so that no reader accepts it as whole. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     let small: Uint8Array[] = [];
     let bytes = 0;
-    for await (const piece of batchesToIpc(this.#batches, "stream")) {
+    for await (const piece of this.#pieces) {
       if (piece.length < PIECE_BYTES) {
         small.push(piece);
         bytes += piece.length;
@@ -41,7 +72,7 @@ export class ArrowResponse {
   /** The whole stream. */
   async bytes(): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
-    for await (const piece of this.pieces()) pieces.push(piece);
+    for await (const piece of this.#pieces) pieces.push(piece);
     return Buffer.concat(pieces);
   }
 }
@@ -51,7 +82,10 @@ export async function* only(batch: RecordBatch): AsyncGenerator<RecordBatch> {
   yield batch;
 }
 
-async function* joined(first: RecordBatch, rest: AsyncGenerator<RecordBatch>): AsyncGenerator<RecordBatch> {
+async function* joined(
+  first: Uint8Array,
+  rest: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   yield first;
   yield* rest;
 }

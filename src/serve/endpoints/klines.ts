@@ -1,5 +1,5 @@
 import { type NullableColumn, nullableBatch } from "../../arrow/nullable-batch.js";
-import { runBatches } from "../../arrow/run-batches.js";
+import type { StreamFacts } from "../../arrow/stream/kline-stream.js";
 import { wordList } from "../../arrow/typed-batch.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import type { Period } from "../../market/period.js";
@@ -116,7 +116,7 @@ function exFactorsArrow(
     },
   ];
   const batch = nullableBatch(columns, rows.length, new Map([["versions", versions]]));
-  return ArrowResponse.of(only(batch), rows.length);
+  return ArrowResponse.ofBatches(only(batch), rows.length);
 }
 
 /** Minutes of one symbol on its region's latest trading day: `GET /v1/klines/intraday`. */
@@ -188,12 +188,14 @@ async function klinesOf(
   if (isOneBlock(request, most)) {
     const runs = await readKlines(view, request);
     return form.format === "arrow"
-      ? arrowOf(view, request, form, [runs], rowsOf(runs))
+      ? ArrowResponse.ofRuns(runs, await streamFacts(view, request, form, runs))
       : KlineResponse.of(runs, "map");
   }
   await view.acquireMemory(BLOCK_ROWS);
   const blocks = klineBlocks(view, request, most);
-  return form.format === "arrow" ? arrowOf(view, request, form, blocks) : KlineResponse.ofBlocks(blocks);
+  return form.format === "arrow"
+    ? ArrowResponse.ofBlocks(blocks, await streamFacts(view, request, form))
+    : KlineResponse.ofBlocks(blocks);
 }
 
 /** The bars of one symbol. @throws {RequestError} where the lake does not know it. */
@@ -204,29 +206,24 @@ async function klinesOfOne(
 ): Promise<ArrowResponse | KlineResponse> {
   const runs = known(await readKlines(view, request), request.symbols[0] as string);
   return form.format === "arrow"
-    ? arrowOf(view, request, form, [runs], rowsOf(runs))
+    ? ArrowResponse.ofRuns(runs, await streamFacts(view, request, form, runs))
     : KlineResponse.of(runs, "single");
 }
 
-/** Bars as an Arrow stream, whose metadata say what the numbers are and where they are from. */
-async function arrowOf(
+/** What an Arrow stream says of its bars: their symbols, what the numbers are, and where they are from. */
+async function streamFacts(
   view: LakeView,
   { symbols, series, adjustment }: KlinesRequest,
   { period }: Form,
-  blocks: Iterable<readonly KlineRun[]> | AsyncIterable<readonly KlineRun[]>,
-  rows?: number,
-): Promise<ArrowResponse> {
+  runs?: readonly KlineRun[],
+): Promise<StreamFacts> {
   const tables = adjustment === "none" ? [series.table] : [...new Set([series.table, ...EX_EVENT_TABLES])];
   const metadata = new Map([
     ["period", period],
     ["adjust", adjustment],
     ["versions", await versionsText(view.version, tables)],
   ]);
-  return ArrowResponse.of(runBatches(blocks, symbols, metadata), rows);
-}
-
-function rowsOf(runs: readonly KlineRun[]): number {
-  return runs.reduce((sum, { start, end }) => sum + end - start, 0);
+  return { symbols: runs?.map(({ symbol }) => symbol) ?? symbols, metadata };
 }
 
 /** @throws {RequestError} where there is no run, because the lake does not know the symbol. */

@@ -54,7 +54,7 @@ async function instrumentsBody(
 ): Promise<ArrowResponse | TextResponse> {
   if (format === "json") return instrumentsText(data, more);
   const versions = await versionsText(view.version, [INSTRUMENTS]);
-  return ArrowResponse.of(only(instrumentBatch(data, new Map([["versions", versions]]))), data.length);
+  return ArrowResponse.ofBatches(only(instrumentBatch(data, new Map([["versions", versions]]))), data.length);
 }
 
 function instrumentsText(data: readonly object[], more: object = {}): TextResponse {

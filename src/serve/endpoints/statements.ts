@@ -63,7 +63,7 @@ async function statements(
       `this service has no ${table.name}: none was ever landed in its lake`,
     );
   await view.acquireMemory(Math.min(asked.symbols.length, BLOCK_SYMBOLS) * ROWS_OF_A_SYMBOL);
-  if (format === "arrow") return ArrowResponse.of(statementBatches(view, table, asked));
+  if (format === "arrow") return ArrowResponse.ofBatches(statementBatches(view, table, asked));
   return StreamedResponse.of(statementPieces(view, table, asked));
 }
 

@@ -17,7 +17,7 @@ export function addCompression(app: FastifyInstance): void {
     varyBy(reply, "accept-encoding");
     if (!acceptsGzip(request.headers["accept-encoding"])) return payload;
     if (!isWhole) {
-      void reply.header("content-encoding", "gzip");
+      void reply.header("content-encoding", "gzip").removeHeader("content-length");
       // An aborted body destroys the compressed stream, and with it the connection.
       return pipeline(payload as Readable, createGzip({ level: LEVEL }), () => {});
     }

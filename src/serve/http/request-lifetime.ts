@@ -9,6 +9,9 @@ import type { MemoryBudgets } from "./memory-budget.js";
 /** Responses of at most this many rows are sent whole, with a content length. */
 const ROWS_AT_ONCE = 16_384;
 
+/** Bytes of a body that may wait for a connection: less would mean a system call for each column of an Arrow batch. */
+export const PENDING_BYTES = 512 * 1024;
+
 /** Milliseconds after which a client that reads nothing of its response is disconnected. */
 const STALLED_MS = 30_000;
 
@@ -59,5 +62,7 @@ export async function bodyOf(
     const { buffer, byteOffset, byteLength } = await response.bytes();
     return Buffer.from(buffer, byteOffset, byteLength);
   }
+  if ("byteLength" in response && response.byteLength !== undefined)
+    void reply.header("content-length", response.byteLength);
   return Readable.from(response.pieces()).once("error", onFault);
 }

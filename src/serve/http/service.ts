@@ -8,7 +8,7 @@ import type { Clock } from "../../core/time.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import { API_KEY_HEADER, ENDPOINTS, type Endpoint, type EndpointName } from "../../wire/endpoints.js";
-import { ARROW_STREAM, acceptedFormat } from "../../wire/media-type.js";
+import { ARROW_LINK, ARROW_STREAM, acceptedFormat } from "../../wire/media-type.js";
 import { ArrowResponse } from "../endpoints/arrow-response.js";
 import { KlineResponse, StreamedResponse, TextResponse } from "../endpoints/response.js";
 import type { Caller, KeyRing } from "../keys/key-ring.js";
@@ -27,7 +27,7 @@ import { MemoryBudgets } from "./memory-budget.js";
 import { addPublicPages, PUBLIC_PATHS } from "./public-pages.js";
 import { refusePath } from "./refuse-path.js";
 import { RequestError, responseOf } from "./request-error.js";
-import { bodyOf, requestLifetime } from "./request-lifetime.js";
+import { bodyOf, PENDING_BYTES, requestLifetime } from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
 import { namesTag, responseTag } from "./response-tag.js";
 import { ENDPOINT_HANDLERS } from "./routes.js";
@@ -143,7 +143,7 @@ async function makeApp(reader: LakeReader, options: ServiceOptions): Promise<Fas
     requestIdHeader: false,
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 100 },
-    http: { maxHeaderSize: MAX_URL_LENGTH + 16 * 1024 },
+    http: { maxHeaderSize: MAX_URL_LENGTH + 16 * 1024, highWaterMark: PENDING_BYTES },
     frameworkErrors: (error, request, reply) => {
       const { status, body } = responseOf(error, request.id);
       void (reply as FastifyReply).code(status).header("x-request-id", request.id).send(body);
@@ -242,6 +242,7 @@ function addEndpoint(
       const isArrow = response instanceof ArrowResponse;
       const isStreamed = isArrow || response instanceof KlineResponse || response instanceof StreamedResponse;
       if (!(isStreamed || response instanceof TextResponse)) return response;
+      if (response instanceof KlineResponse) void reply.header("link", ARROW_LINK);
       void reply.type(isArrow ? ARROW_STREAM : "application/json; charset=utf-8");
       if (response instanceof TextResponse) return response.text;
       // The framework would read the whole body of a HEAD, only to drop it.

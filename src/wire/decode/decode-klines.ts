@@ -1,5 +1,5 @@
 import { IssueLog } from "../../core/issue.js";
-import type { DecodedBars } from "./decoded-bars.js";
+import type { DecodedBars, DecodedDocument } from "./decoded-bars.js";
 import { JsonScanner } from "./json-scanner.js";
 import { type KlineBufferPool, KlineBuffers } from "./kline-buffers.js";
 import type { KlineExpectation } from "./kline-expectation.js";
@@ -26,39 +26,47 @@ export interface DecodedKlines extends DecodedBars, Disposable {
  * @throws {WireError} where the body is not JSON, is cut short, has another shape, or exceeds a limit.
  * @throws {ServiceError} where the body is the interface's error body.
  */
-export async function decodeKlines(
+export function decodeKlines(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   expectation: KlineExpectation,
   pool?: KlineBufferPool,
 ): Promise<DecodedKlines> {
+  return decodeBars(expectation, pool, async (issues, buffers) => {
+    const sink = new KlineSink(expectation, issues, buffers);
+    const scanner = new JsonScanner(sink, expectation.limits);
+    for await (const chunk of body) scanner.push(chunk);
+    scanner.end();
+    return { ...sink.finish(scanner.bytes), bytes: scanner.bytes };
+  });
+}
+
+/** The bars that a body has, in any form. */
+export interface ReadBars extends DecodedDocument {
+  /** Size of the body, uncompressed. */
+  readonly bytes: number;
+}
+
+/** Decodes a body of any form: lends buffers for its bars, and says what they show of the requested symbols. */
+export async function decodeBars(
+  expectation: KlineExpectation,
+  pool: KlineBufferPool | undefined,
+  read: (issues: IssueLog, buffers: KlineBuffers) => Promise<ReadBars>,
+): Promise<DecodedKlines> {
+  const issues = new IssueLog();
   let lent = pool?.take();
   const giveBack = (): void => {
     if (lent !== undefined) pool?.give(lent);
     lent = undefined;
   };
   try {
-    const response = await read(body, expectation, lent ?? new KlineBuffers());
-    return { ...response, [Symbol.dispose]: giveBack };
+    const { columns, received, setAsideAt, named, bytes } = await read(issues, lent ?? new KlineBuffers());
+    const usable = new Set(columns.symbols);
+    const asked = expectation.symbols ?? [];
+    const unusable = asked.filter((symbol) => named.has(symbol) && !usable.has(symbol));
+    const absent = asked.filter((symbol) => !received.get(symbol) && !unusable.includes(symbol));
+    return { columns, issues, absent, unusable, received, setAsideAt, bytes, [Symbol.dispose]: giveBack };
   } catch (error) {
     giveBack();
     throw error;
   }
-}
-
-async function read(
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  expectation: KlineExpectation,
-  buffers: KlineBuffers,
-): Promise<Omit<DecodedKlines, typeof Symbol.dispose>> {
-  const issues = new IssueLog();
-  const sink = new KlineSink(expectation, issues, buffers);
-  const scanner = new JsonScanner(sink, expectation.limits);
-  for await (const chunk of body) scanner.push(chunk);
-  scanner.end();
-  const { columns, received, setAsideAt, named } = sink.finish(scanner.bytes);
-  const usable = new Set(columns.symbols);
-  const asked = expectation.symbols ?? [];
-  const unusable = asked.filter((symbol) => named.has(symbol) && !usable.has(symbol));
-  const absent = asked.filter((symbol) => !received.get(symbol) && !unusable.includes(symbol));
-  return { columns, issues, absent, unusable, received, setAsideAt, bytes: scanner.bytes };
 }

@@ -11,3 +11,9 @@ export interface DecodedBars {
    */
   readonly setAsideAt: ReadonlyMap<string, readonly number[]>;
 }
+
+/** The decoded content of a whole body. */
+export interface DecodedDocument extends DecodedBars {
+  /** The symbols in the body, usable or not. */
+  readonly named: ReadonlySet<string>;
+}

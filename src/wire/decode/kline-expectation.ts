@@ -1,5 +1,9 @@
 import type { JsonLimits } from "./json-sink.js";
 
+/** Most bars of one symbol, and most symbols of one response, unless an expectation says otherwise. */
+export const MAX_BARS = 1_000_000;
+export const MAX_SYMBOLS = 20_000;
+
 /** What was requested, so that another response is detected; and how large the response may be. */
 export interface KlineExpectation {
   /** `map`: `data` is symbol -> Compact K-line data. `single`: `data` is Compact K-line data of `symbols[0]`. */
@@ -8,9 +12,9 @@ export interface KlineExpectation {
   readonly symbols?: readonly string[] | undefined;
   /** First and last requested timestamp, both inclusive, epoch milliseconds; bars outside are rejected. */
   readonly window?: { readonly first: number; readonly last: number } | undefined;
-  /** Most bars of one symbol; a symbol with more is rejected. @default 1000000 */
+  /** Most bars of one symbol; a symbol with more is rejected. @default {@link MAX_BARS} */
   readonly maxBarsPerSymbol?: number;
-  /** Most symbols of one response. @default 20000 */
+  /** Most symbols of one response. @default {@link MAX_SYMBOLS} */
   readonly maxSymbols?: number;
   readonly limits?: JsonLimits;
 }

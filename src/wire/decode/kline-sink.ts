@@ -1,11 +1,11 @@
 import { ServiceError, WireError } from "../../core/errors.js";
 import type { IssueLog } from "../../core/issue.js";
-import { isSymbol } from "../../market/symbol.js";
-import type { DecodedBars } from "./decoded-bars.js";
+import type { DecodedDocument } from "./decoded-bars.js";
 import type { JsonSink, NumberRuns } from "./json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";
-import type { KlineExpectation } from "./kline-expectation.js";
+import { type KlineExpectation, MAX_BARS, MAX_SYMBOLS } from "./kline-expectation.js";
 import type { NumberToken } from "./number-token.js";
+import { strangeSymbol } from "./strange-symbol.js";
 import { SymbolBars } from "./symbol-bars.js";
 
 /** The current place in the document. */
@@ -13,12 +13,6 @@ type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
 
 /** Most members of the response's root object. */
 const MAX_ROOT_KEYS = 100;
-
-/** The decoded content of a document. */
-interface DecodedDocument extends DecodedBars {
-  /** The symbols in the document, usable or not. */
-  readonly named: ReadonlySet<string>;
-}
 
 /** Interprets a K-line document, and fills column buffers with it. */
 export class KlineSink implements JsonSink {
@@ -44,12 +38,12 @@ export class KlineSink implements JsonSink {
     this.#shape = expectation.shape;
     this.#only = expectation.symbols?.[0] ?? "";
     this.#expected = expectation.symbols && new Set(expectation.symbols);
-    this.#maxSymbols = expectation.maxSymbols ?? 20_000;
+    this.#maxSymbols = expectation.maxSymbols ?? MAX_SYMBOLS;
     this.#issues = issues;
     this.#bars = new SymbolBars(
       buffers,
       issues,
-      expectation.maxBarsPerSymbol ?? 1_000_000,
+      expectation.maxBarsPerSymbol ?? MAX_BARS,
       expectation.window,
     );
   }
@@ -140,13 +134,9 @@ export class KlineSink implements JsonSink {
 
   #beginSymbol(offset: number): void {
     const symbol = this.#key;
-    const where = { symbol: symbol.slice(0, 64), byteOffset: this.#keyOffset, rejected: 0 };
-    if (!isSymbol(symbol)) {
-      this.#issues.add({ ...where, rule: "bad_symbol", message: `key "${where.symbol}" is not a symbol` });
-      return this.#enterSkip();
-    }
-    if (this.#expected && !this.#expected.has(symbol)) {
-      this.#issues.add({ ...where, rule: "not_requested", message: `${symbol} was not requested` });
+    const strange = strangeSymbol(symbol, this.#expected, this.#keyOffset);
+    if (strange !== undefined) {
+      this.#issues.add(strange);
       return this.#enterSkip();
     }
     this.#place = "kline";

@@ -17,6 +17,9 @@ const latin1 = new TextDecoder("latin1");
 /** Why {@link NumberToken.scan} stopped. `incomplete`: the bytes end where the number may continue. */
 export type ScanResult = "number" | "incomplete" | "invalid";
 
+/** A number as a response states it. */
+export type StatedNumber = Pick<NumberToken, "toDouble" | "toSmallInteger" | "toBigInt" | "text">;
+
 /**
  * One JSON number in a byte buffer: scanned and validated once, then read as a double or as an int64.
  *

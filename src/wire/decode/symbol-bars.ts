@@ -5,7 +5,7 @@ import type { DecodedBars } from "./decoded-bars.js";
 import { GrowingDoubles, type GrowingInt64 } from "./growing-column.js";
 import type { NumberRuns } from "./json-sink.js";
 import type { KlineBuffers } from "./kline-buffers.js";
-import type { NumberToken } from "./number-token.js";
+import type { StatedNumber } from "./number-token.js";
 import { sortBars } from "./sort-bars.js";
 
 /** 1900-01-01 and 2200-01-01: a timestamp outside means another unit (seconds or microseconds), not history. */
@@ -117,7 +117,7 @@ export class SymbolBars implements NumberRuns {
     this.#target.pushRun(values as never);
   }
 
-  number(token: NumberToken, offset: number): void {
+  number(token: StatedNumber, offset: number): void {
     if (this.#isFull(offset)) return;
     const target = this.#target;
     if (target instanceof GrowingDoubles) {

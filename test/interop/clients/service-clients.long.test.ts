@@ -287,6 +287,37 @@ describe.skipIf(!pythonHas("tickflow", "pandas"))("the public client", () => {
   });
 });
 
+describe.skipIf(!pythonHas("tickflow", "websockets"))("the stream of the public client", () => {
+  interface Followed {
+    readonly quotes: readonly unknown[];
+    readonly errors: readonly string[];
+    readonly ended: boolean;
+  }
+  let results: Readonly<Record<string, Followed & readonly string[]>>;
+
+  beforeAll(async () => {
+    const args = [served.service.url, KEY, "600000.SH", "0.SH"];
+    results = (await runPythonAsync("public_stream.py", ...args)) as typeof results;
+  });
+
+  test.each(["stream", "realtime", "async stream", "async realtime"])(
+    "%s: quotes, errors, the end",
+    async (name) => {
+      const { body } = await served.ask<{ readonly data: unknown }>("/v1/quotes?symbols=600000.SH");
+      const message = 'symbols "0.SH" are not known; subscribed to the other 0, 1 in all';
+      expect(results[name]).toEqual({ quotes: body.data, errors: [message], ended: true });
+    },
+  );
+
+  test("a wrong key is refused in the handshake, and not tried again", () => {
+    expect(results["a wrong key"]).toEqual([expect.stringContaining("UNAUTHORIZED")]);
+  });
+
+  test("a channel that is not served is an error of the stream", () => {
+    expect(results.depth).toEqual(['channel "depth" is not served; the only one is "quotes"']);
+  });
+});
+
 function labelOf({ method, args = [], kwargs = {} }: Call): string {
   return `${method}(${JSON.stringify(args)}, ${JSON.stringify(kwargs)})`;
 }

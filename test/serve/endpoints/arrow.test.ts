@@ -15,6 +15,8 @@ let served: Served;
 const DAY = 86_400_000;
 const FIRST = Date.parse("2024-01-01T16:00Z");
 const SYMBOLS = ["600000.SH", "AAPL.US", "600001.SH", "IF2401.CFX"];
+/** Together they have more bars than a response that is sent whole. */
+const LONG = ["600010.SH", "600011.SH"];
 const BATCH = `/v1/klines/batch?symbols=${SYMBOLS.join(",")}`;
 
 beforeAll(async () => {
@@ -35,7 +37,15 @@ beforeAll(async () => {
     ...days.map((day) => bar("AAPL.US", day, 180 + day / 3)),
     ...days.map((day) => bar("IF2401.CFX", day, 3500 + day / 3, { open_interest: 7 * day })),
   ]);
-  await landRows(lake, BARS_1M, [bar("600000.SH", 0, 10, { timestamp: Date.parse("2024-01-02T01:31Z") })]);
+  await landRows(lake, BARS_1M, [
+    bar("600000.SH", 0, 10, { timestamp: Date.parse("2024-01-02T01:31Z") }),
+    ...LONG.flatMap((symbol, s) =>
+      Array.from({ length: 8_500 }, (_, k) => {
+        const minute = Math.floor(k / 100) * DAY + (k % 100) * 60_000;
+        return bar(symbol, 0, 10 + s + k / 8, { timestamp: Date.parse("2023-01-02T01:31Z") + minute });
+      }),
+    ),
+  ]);
   const known = { exchange: "SH", region: "CN", type: "stock" };
   await landReference(lake, INSTRUMENTS, [
     {
@@ -120,7 +130,7 @@ test.each(["klines?symbol=600000.SH", "klines/intraday?symbol=600000.SH"])(
 test("the schema says types, nulls, units, period, adjustment and version", async () => {
   const { schema } = await table(`${BATCH}&period=1w`);
   expect(schema.fields.map(({ name, type, nullable }) => `${name}: ${type}${nullable ? "?" : ""}`)).toEqual([
-    "symbol: Dictionary<Int32, Utf8>",
+    "symbol: Dictionary<Int16, Utf8>",
     "timestamp: Timestamp<MILLISECOND, UTC>",
     ...["open", "high", "low", "close"].map((name) => `${name}: Float64`),
     "volume: Int64",
@@ -214,6 +224,23 @@ test("caches keep the forms apart", async () => {
   ]);
   expect((await get(BATCH, { headers: { "if-none-match": tag } })).status).toBe(304);
   expect((await served.ask(BATCH, { headers: { "if-none-match": tag } })).status).toBe(200);
+});
+
+test("a long stream says its length, and is the same when it is compressed on its way", async () => {
+  const path = `/v1/klines/batch?symbols=${LONG.join(",")}&period=1m&count=10000&adjust=none`;
+  const [plain, compressed] = [
+    await get(path, { headers: { "accept-encoding": "identity" } }),
+    await get(path, { headers: { "accept-encoding": "gzip" } }),
+  ];
+  expect([compressed.headers.get("content-encoding"), compressed.headers.get("content-length")]).toEqual([
+    "gzip",
+    null,
+  ]);
+  const body = await plain.arrayBuffer();
+  expect(plain.headers.get("content-length")).toBe(String(body.byteLength));
+  expect(await compressed.arrayBuffer()).toEqual(body);
+  const json = await served.ask<Klines>(path);
+  expect(rowsOf(tableFromIPC(new Uint8Array(body)))).toEqual(rowsOfJson(json.body));
 });
 
 test("a HEAD has the header of the GET, and no body", async () => {

@@ -1,6 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
 import { RowTable } from "../../../arrow/row-table.js";
-import { runBatches } from "../../../arrow/run-batches.js";
+import type { StreamFacts } from "../../../arrow/stream/kline-stream.js";
+import { runBatches } from "../../../arrow/stream/run-batches.js";
 import type { KlineRun } from "../../../wire/kline-columns.js";
 import type { ServiceAccess } from "../service-access.js";
 import { AskingKlines } from "./asking-klines.js";
@@ -27,7 +28,7 @@ export interface KlineRow {
 
 /**
  * K-lines as an Arrow table, ordered by symbol (in the order of the request) and time, with what the responses have
- * shown beside them. Columns: symbol dictionary<int32, utf8>, timestamp timestamp[ms, UTC], then those of {@link KlineRow}.
+ * shown beside them. Columns: symbol dictionary<int16, utf8> (int32 for more than 32,768 symbols), timestamp timestamp[ms, UTC], then those of {@link KlineRow}.
  */
 export class KlineTable extends RowTable<KlineRow> {
   /** What was set aside, what the service does not know, and what is not settled. */
@@ -81,7 +82,7 @@ export function klinesOf(access: ServiceAccess): Klines {
     const blocks = (): AsyncIterable<readonly KlineRun[]> => blocksOf(access, request, report, options);
     return {
       report,
-      [Symbol.asyncIterator]: () => runBatches(blocks(), request.symbols, metadataOf(request)),
+      [Symbol.asyncIterator]: () => runBatches(blocks(), factsOf(request)),
     };
   };
   return Object.assign(whole, { stream });
@@ -96,16 +97,23 @@ export async function klineTable(
   const bySymbol = new Map<string, KlineRun[]>(request.symbols.map((symbol) => [symbol, []]));
   for (const run of runs) bySymbol.get(run.symbol)?.push(run);
   const batches: RecordBatch[] = [];
-  const ordered = [...bySymbol.values()].flat();
-  for await (const batch of runBatches([ordered], request.symbols, metadataOf(request))) batches.push(batch);
+  const ordered = async function* () {
+    yield [...bySymbol.values()].flat();
+  };
+  for await (const batch of runBatches(ordered(), factsOf(request))) batches.push(batch);
   return new KlineTable(batches, report);
 }
 
-function metadataOf({ period, adjust }: Pick<KlineRequest, "period" | "adjust">): Map<string, string> {
-  return new Map([
+function factsOf({
+  symbols,
+  period,
+  adjust,
+}: Pick<KlineRequest, "symbols" | "period" | "adjust">): StreamFacts {
+  const metadata = new Map([
     ["period", period],
     ["adjust", adjust],
   ]);
+  return { symbols, metadata };
 }
 
 /** The bars of a request, window by window; requests in flight end when the consumer leaves. */

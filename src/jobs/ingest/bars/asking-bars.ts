@@ -1,3 +1,4 @@
+import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-stream.js";
 import { isTooManySymbols } from "../../../client/response-error.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import type { TimeRange } from "../../../core/time.js";
@@ -13,7 +14,7 @@ import {
 } from "../../../plan/absence/older-bars.js";
 import { ASSUMED_CAP } from "../../../plan/absence/row-cap.js";
 import { barsPerDay, expectedBars, type RequestUnit } from "../../../plan/request-units.js";
-import { type DecodedKlines, decodeKlines } from "../../../wire/decode/decode-klines.js";
+import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
 import type { KlineColumns } from "../../../wire/kline-columns.js";
 import { ClosedRanges } from "../../ledger/closed-ranges.js";
@@ -161,7 +162,7 @@ export class AskingBars {
     const [{ period }, run] = [this.#demand, this.#run];
     let isTooLarge = false;
     const got = await run.requests.ask(
-      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period) },
+      { endpoint: ENDPOINTS.klinesBatch, query: klinesQuery(symbols, window, period), arrow: true },
       {
         dataset: this.table.name,
         symbols,
@@ -169,8 +170,8 @@ export class AskingBars {
         finalEnd: run.context.finalEnds[region],
         bars: this.#asked.days(page) * symbols.length * barsPerDay(region, period),
       },
-      async (body, source) => {
-        const response = await decodeKlines(body, expectationOf(page), run.buffers);
+      async (body, source, type) => {
+        const response = await decodeKlineResponse(body, type, expectationOf(page), run.buffers);
         return judgedResponse(page, response, this.#judge(page, response, source), this.#answered);
       },
       (error) => (isTooLarge = isTooManySymbols(error) && this.#takesFewer(error, symbols.length)),

@@ -1,3 +1,4 @@
+import { decodeKlineResponse } from "../../../arrow/stream/decode-kline-stream.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import { REGIONS, type Region } from "../../../market/regions.js";
@@ -6,7 +7,6 @@ import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { type CutDay, cutDay } from "../../../plan/absence/cut-day.js";
 import { BARS_1M } from "../../../schema/bars.js";
 import { UNIVERSES } from "../../../schema/reference.js";
-import { decodeKlines } from "../../../wire/decode/decode-klines.js";
 import { ENDPOINTS, LIMITS } from "../../../wire/endpoints.js";
 import { lastResponses } from "../../ledger/ledger.js";
 import type { PendingResponse } from "../../run/request/request-records.js";
@@ -35,10 +35,10 @@ export async function ingestIntraday(run: Run, universes: readonly string[]): Pr
       if (run.requests.isHalted(BARS_1M.name)) break;
       run.progress.doing(`minutes of ${id}`);
       const got = await run.requests.ask(
-        { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount } },
+        { endpoint, query: { universes: id, period: "1m", count: LIMITS.maxCount }, arrow: true },
         { dataset: BARS_1M.name, symbols: [id] },
-        async (body) => {
-          const read = received(await decodeKlines(body, { shape: "map" }, run.buffers));
+        async (body, _, type) => {
+          const read = received(await decodeKlineResponse(body, type, { shape: "map" }, run.buffers));
           // Reported at the end of the run as requested without a result.
           return { ...read, absent: read.rows === 0 ? [id] : [] };
         },

@@ -63,7 +63,7 @@ export class RequestSender {
   async ask<T extends Received>(
     ask: Ask,
     purpose: Purpose,
-    read: (body: AsyncIterable<Uint8Array>, requestId: string) => Promise<T>,
+    read: (body: AsyncIterable<Uint8Array>, requestId: string, contentType?: string) => Promise<T>,
     heals: (error: ServiceError) => boolean = () => false,
   ): Promise<PendingResponse<T> | undefined> {
     const { client, clock, signal, fence } = this.#context;
@@ -80,7 +80,7 @@ export class RequestSender {
     try {
       const { value, durationMs } = await client.ask(
         ask,
-        (body) => read(body, requestId),
+        (body, contentType) => read(body, requestId, contentType),
         signal,
         async (attempt) => {
           await fence?.confirm();

@@ -1,17 +1,16 @@
-import { type RecordBatch, Table, tableFromIPC } from "apache-arrow";
+import { Table, tableFromIPC } from "apache-arrow";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { batchesToIpc } from "../../src/arrow/batches-ipc.js";
-import { runBatches } from "../../src/arrow/run-batches.js";
-import { isPresent, setBit } from "../../src/core/bits.js";
-import { NO_BARS } from "../../src/wire/encode/encode-klines.js";
+import { klineStream, klineStreamPieces } from "../../../src/arrow/stream/kline-stream.js";
+import { isPresent, setBit } from "../../../src/core/bits.js";
+import { NO_BARS } from "../../../src/wire/encode/encode-klines.js";
 import {
   DOUBLE_COLUMNS,
   type KlineRun,
   type KlineValues,
   type NumberColumn,
   OPTIONAL_COLUMNS,
-} from "../../src/wire/kline-columns.js";
+} from "../../../src/wire/kline-columns.js";
 
 const NOTHING = new Map<string, string>();
 
@@ -58,10 +57,14 @@ function columnsOfRuns(runs: readonly KlineRun[]): Columns {
   };
 }
 
-async function tableOf(batches: AsyncIterable<RecordBatch>): Promise<Table> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of batchesToIpc(batches, "stream")) pieces.push(piece);
-  return tableFromIPC(Buffer.concat(pieces));
+async function tableOf(pieces: AsyncIterable<Uint8Array>): Promise<Table> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return tableFromIPC(Buffer.concat(all));
+}
+
+async function* asBlocks(blocks: readonly (readonly KlineRun[])[]): AsyncGenerator<readonly KlineRun[]> {
+  yield* blocks;
 }
 
 const anyRun = fc.record({
@@ -73,40 +76,71 @@ const anyRun = fc.record({
 test("the stream has each run's rows, in the order of the blocks", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(anyRun, { maxLength: 4 }), { maxLength: 4 }), async (drawn) => {
-      let symbols = 0;
+      let count = 0;
       const blocks = drawn.map((block) =>
-        block.map(({ before, rows, nulls }) => runOf(`${symbols++}.SH`, before, rows, nulls)),
+        block.map(({ before, rows, nulls }) => runOf(`${count++}.SH`, before, rows, nulls)),
       );
-      const names = Array.from({ length: symbols }, (_, k) => `${k}.SH`);
-      expect(columnsOfTable(await tableOf(runBatches(blocks, names, NOTHING)))).toEqual(
-        columnsOfRuns(blocks.flat()),
-      );
+      const symbols = Array.from({ length: count }, (_, k) => `${k}.SH`);
+      const facts = { symbols, metadata: NOTHING };
+      const expected = columnsOfRuns(blocks.flat());
+      expect(columnsOfTable(await tableOf(klineStreamPieces(asBlocks(blocks), facts)))).toEqual(expected);
+      const whole = klineStream(blocks.flat(), facts);
+      const bytes = Buffer.concat([...whole.pieces()]);
+      expect(columnsOfTable(tableFromIPC(bytes))).toEqual(expected);
+      expect(bytes.length).toBe(whole.byteLength);
     }),
     { numRuns: 60 },
   );
 });
 
-test("long runs are cut into batches that a client can read one by one", async () => {
+test("long runs are sent as they are, in batches that a client can read one by one; short ones are joined", () => {
   const runs = [
     runOf("A.SH", 5, 33_000, 3),
     runOf("B.SH", 0, 1, 0),
     { symbol: "C.SH", values: NO_BARS, start: 0, end: 0 },
     runOf("D.SH", 1, 2_000, undefined),
+    runOf("E.SH", 16, 2_048, undefined),
   ];
-  const batches: RecordBatch[] = [];
-  for await (const batch of runBatches([runs], ["A.SH", "B.SH", "C.SH", "D.SH"], NOTHING))
-    batches.push(batch);
-  expect(batches.map(({ numRows }) => numRows)).toEqual([32_768, 2_233]);
-  expect(columnsOfTable(new Table(batches))).toEqual(columnsOfRuns(runs));
+  const stream = klineStream(runs, { symbols: runs.map(({ symbol }) => symbol), metadata: NOTHING });
+  const sent = [...stream.pieces()];
+  const table = tableFromIPC(Buffer.concat(sent));
+  expect(table.batches.map(({ numRows }) => numRows)).toEqual([32_768, 232, 2_001, 2_048]);
+  expect(columnsOfTable(table)).toEqual(columnsOfRuns(runs));
+  const isSent = (values: Float64Array): boolean => sent.some(({ buffer }) => buffer === values.buffer);
+  expect(runs.map(({ values }) => isSent(values.doubles.open.values))).toEqual([
+    true,
+    false,
+    false,
+    false,
+    true,
+  ]);
 });
 
-test("a stream without bars has the schema and the symbols", async () => {
-  const table = await tableOf(runBatches([], ["A.SH"], new Map([["period", "1d"]])));
-  expect([table.numRows, table.schema.fields.length, table.schema.metadata.get("period")]).toEqual([
-    0,
-    11,
-    "1d",
+test("a column of nulls takes a bit a bar", () => {
+  const bytes = [0, undefined].map((nulls) => {
+    const runs = [runOf("A.SH", 0, 4_000, nulls)];
+    return klineStream(runs, { symbols: ["A.SH"], metadata: NOTHING }).byteLength;
+  });
+  expect((bytes[1] as number) - (bytes[0] as number)).toBe(3 * (4_000 * 8 - 4_000 / 8 - 4));
+  expect((bytes[0] as number) / 4_000).toBeLessThan(59);
+});
+
+test("more symbols than 16 bits can name have indexes of 32 bits", () => {
+  const symbols = Array.from({ length: 40_000 }, (_, k) => `${k}.SH`);
+  const last = runOf("39999.SH", 0, 3, undefined);
+  const table = tableFromIPC(
+    Buffer.concat([...klineStream([last], { symbols, metadata: NOTHING }).pieces()]),
+  );
+  expect([String(table.schema.fields[0]?.type), table.getChild("symbol")?.get(2)]).toEqual([
+    "Dictionary<Int32, Utf8>",
+    "39999.SH",
   ]);
+});
+
+test("a stream without bars has the schema", () => {
+  const stream = klineStream([], { symbols: ["A.SH"], metadata: new Map([["period", "1d"]]) });
+  const { numRows, schema } = tableFromIPC(Buffer.concat([...stream.pieces()]));
+  expect([numRows, schema.fields.length, schema.metadata.get("period")]).toEqual([0, 11, "1d"]);
 });
 
 test("a stream that fails cannot be read as a whole one", async () => {
@@ -116,7 +150,7 @@ test("a stream that fails cannot be read as a whole one", async () => {
   }
   const pieces: Uint8Array[] = [];
   const reading = async (): Promise<void> => {
-    for await (const piece of batchesToIpc(runBatches(failing(), ["A.SH"], NOTHING), "stream"))
+    for await (const piece of klineStreamPieces(failing(), { symbols: ["A.SH"], metadata: NOTHING }))
       pieces.push(piece);
   };
   await expect(reading()).rejects.toThrow("the disk is gone");

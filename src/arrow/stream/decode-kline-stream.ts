@@ -1,0 +1,35 @@
+import { type DecodedKlines, decodeBars, decodeKlines } from "../../wire/decode/decode-klines.js";
+import type { KlineBufferPool } from "../../wire/decode/kline-buffers.js";
+import type { KlineExpectation } from "../../wire/decode/kline-expectation.js";
+import { isArrowStream } from "../../wire/media-type.js";
+import { MessageReader } from "./message-reader.js";
+import { StreamBars } from "./stream-bars.js";
+
+/**
+ * Decodes an Arrow IPC stream of bars, while its bytes arrive, into typed column buffers. The bars pass the same checks
+ * as those of a JSON body: see {@link decodeKlines}.
+ *
+ * @throws {WireError} where the body is no such stream, is cut short, or exceeds a limit.
+ */
+export function decodeKlineStream(
+  body: AsyncIterable<Uint8Array>,
+  expectation: KlineExpectation,
+  pool?: KlineBufferPool,
+): Promise<DecodedKlines> {
+  return decodeBars(expectation, pool, async (issues, buffers) => {
+    const reader = new MessageReader(body);
+    const bars = new StreamBars(expectation, issues, buffers);
+    while (await reader.next((message) => bars.take(message)));
+    return { ...bars.finish(reader.bytes), bytes: reader.bytes };
+  });
+}
+
+/** Decodes a K-line response in the form that its `content-type` names: an Arrow stream, else JSON. */
+export function decodeKlineResponse(
+  body: AsyncIterable<Uint8Array>,
+  contentType: string | undefined,
+  expectation: KlineExpectation,
+  pool?: KlineBufferPool,
+): Promise<DecodedKlines> {
+  return (isArrowStream(contentType) ? decodeKlineStream : decodeKlines)(body, expectation, pool);
+}

@@ -1,0 +1,20 @@
+import type { Issue } from "../../core/issue.js";
+import { isSymbol } from "../../market/symbol.js";
+
+/**
+ * Why the bars of a symbol in a response are not taken; undefined where they are.
+ *
+ * @param requested undefined: any symbol is taken.
+ * @param byteOffset of the symbol in the body.
+ */
+export function strangeSymbol(
+  symbol: string,
+  requested: ReadonlySet<string> | undefined,
+  byteOffset: number,
+): Issue | undefined {
+  const where = { symbol: symbol.slice(0, 64), byteOffset, rejected: 0 };
+  if (!isSymbol(symbol))
+    return { ...where, rule: "bad_symbol", message: `key "${where.symbol}" is not a symbol` };
+  if (requested === undefined || requested.has(symbol)) return undefined;
+  return { ...where, rule: "not_requested", message: `${symbol} was not requested` };
+}
