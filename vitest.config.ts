@@ -72,6 +72,8 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/interop/datasets/dataset-zipline.long.test.ts": "a library of Python that is slow to load",
   "test/interop/delta/delta-readers.long.test.ts": "three engines read every version of every table",
   "test/interop/delta/delta-writers.long.test.ts": "two engines write, and three read after each write",
+  "test/interop/clients/service-clients.long.test.ts":
+    "every method of a client in Python, sync and async, and its streams",
   "test/interop/clients/schemathesis.long.test.ts": "some 2,000 generated requests",
   "test/interop/trino/trino.long.test.ts": "a server of Java, and all rows of every view by two engines",
   "test/sql/look-ahead.test.ts": "every view as of several dates, on lakes cut at each of them",

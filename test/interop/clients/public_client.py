@@ -1,21 +1,17 @@
 """Calls the methods of the public client `tickflow`, sync and async, against a service.
 
-Arguments: the service's address, a key, a JSON object of method -> {"args": [...], "kwargs": {...}}, and symbols for the
-streams, with commas. Prints JSON: method -> [what the sync client gave, what the async client gave], and under "errors" and "frames" what failed calls and
-frames are.
+Arguments: the service's address, a key, a JSON object of method -> {"args": [...], "kwargs": {...}}. Prints JSON: method ->
+[what the sync client gave, what the async client gave], and under "errors" and "frames" what failed calls and frames are.
 """
 
 import asyncio
 import inspect
 import json
 import sys
-import threading
 
 from tickflow import AsyncTickFlow, TickFlow
 
-url, key, methods, symbols = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4].split(",")
-# Seconds after which what a stream should bring counts as lost.
-PATIENCE = 60
+url, key, methods = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 OPTIONS = {"base_url": url, "timeout": 600, "max_retries": 0}
 
 
@@ -55,27 +51,6 @@ async def call_async(client, name, args, kwargs):
         return failure(error)
 
 
-def quotes_of(stream, name, symbols):
-    """The first quotes that a stream brings, and the error of what it refuses, as a program gets them: by callbacks."""
-    quotes, errors, arrived, refused = [], [], threading.Event(), threading.Event()
-    stream.on_quotes(lambda batch: (quotes.extend(batch), arrived.set()))
-    stream.on_error(lambda message: (errors.append(message), refused.set()))
-    channel = ["quotes"] if name == "stream" else []
-    stream.subscribe(*channel, symbols)
-    stream.connect(block=False)
-    came = arrived.wait(PATIENCE)
-    stream.subscribe(*channel, ["0.SH"])
-    was_refused = refused.wait(PATIENCE)
-    stream.unsubscribe(*channel, symbols)
-    if name == "stream":
-        refused.clear()
-        stream.on_depth(lambda batch: None)
-        stream.subscribe("depth", symbols)
-        was_refused = refused.wait(PATIENCE) and was_refused
-    stream.close()
-    return {"came": came, "refused": was_refused, "quotes": quotes, "errors": errors}
-
-
 async def main():
     results = {}
     with TickFlow(api_key=key, **OPTIONS) as client:
@@ -86,7 +61,6 @@ async def main():
                     call(client, name, args, kwargs),
                     await call_async(other, name, args, kwargs),
                 ]
-        streams = {name: quotes_of(getattr(client, name), name, symbols) for name in ("stream", "realtime")}
     with TickFlow(api_key="not a key", **OPTIONS) as client:
         results["a wrong key"] = [call(client, "exchanges.list", [], {})] * 2
     public = sorted(
@@ -105,7 +79,7 @@ async def main():
         for method in dir(getattr(client, resource))
         if not method.startswith("_")
     )
-    print(json.dumps({"methods": public, "results": results, "streams": streams}))
+    print(json.dumps({"methods": public, "results": results}))
 
 
 asyncio.run(main())

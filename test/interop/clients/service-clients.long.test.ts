@@ -188,12 +188,6 @@ const REFUSED: readonly (Call & { readonly error: string; readonly code: string 
 ];
 
 type Result = Readonly<Record<string, unknown>>;
-interface Streamed {
-  readonly came: boolean;
-  readonly refused: boolean;
-  readonly quotes: readonly unknown[];
-  readonly errors: readonly string[];
-}
 interface Frame {
   readonly types: Readonly<Record<string, string>>;
   readonly rows: readonly unknown[];
@@ -202,7 +196,6 @@ interface Frame {
 describe.skipIf(!pythonHas("tickflow", "pandas"))("the public client", () => {
   let methods: readonly string[];
   let results: Readonly<Record<string, readonly [Result, Result]>>;
-  let streams: Readonly<Record<string, Streamed>>;
 
   beforeAll(async () => {
     const calls = Object.fromEntries([...CALLS, ...REFUSED].map((call) => [labelOf(call), call]));
@@ -211,13 +204,8 @@ describe.skipIf(!pythonHas("tickflow", "pandas"))("the public client", () => {
       served.service.url,
       KEY,
       JSON.stringify(calls),
-      LIST,
     );
-    ({ methods, results, streams } = found as {
-      methods: typeof methods;
-      results: typeof results;
-      streams: typeof streams;
-    });
+    ({ methods, results } = found as { methods: typeof methods; results: typeof results });
   });
 
   test("every method is called, and listed in docs/service.md", () => {
@@ -231,16 +219,6 @@ describe.skipIf(!pythonHas("tickflow", "pandas"))("the public client", () => {
     );
     expect(new Set(listed)).toEqual(new Set(methods));
     expect(listed).toHaveLength(methods.length);
-  });
-
-  test.each(["stream", "realtime"])("%s brings the quotes of the endpoint, and the errors", async (name) => {
-    const { came, refused, quotes, errors } = streams[name] as Streamed;
-    expect([came, refused]).toEqual([true, true]);
-    const { data } = (await served.ask<{ data: readonly unknown[] }>(`/v1/quotes?symbols=${LIST}`)).body;
-    expect(quotes).toEqual(expect.arrayContaining([...data]));
-    expect(quotes).toHaveLength(data.length);
-    expect(errors[0]).toMatch('symbols "0.SH" are not known');
-    if (name === "stream") expect(errors[1]).toBe('channel "depth" is not served; the only one is "quotes"');
   });
 
   test.each(CALLS.map((call) => [labelOf(call), call] as const))("%s", async (label, { same }) => {
@@ -297,7 +275,7 @@ describe.skipIf(!pythonHas("tickflow", "websockets"))("the stream of the public 
 
   beforeAll(async () => {
     const args = [served.service.url, KEY, "600000.SH", "0.SH"];
-    results = (await runPythonAsync("public_stream.py", ...args)) as typeof results;
+    results = (await runPythonAsync("clients/public_stream.py", ...args)) as typeof results;
   });
 
   test.each(["stream", "realtime", "async stream", "async realtime"])(
