@@ -123,5 +123,6 @@ export function versionsOf(snapshots: readonly Snapshot[]): string {
 /** The versions of some tables as JSON, for the metadata of a response: `{"bars_1d":7}`. */
 export async function versionsText(version: LakeVersion, tables: readonly TableSchema[]): Promise<string> {
   const snapshots = await Promise.all(tables.map((table) => version.snapshot(table)));
-  return JSON.stringify(Object.fromEntries(snapshots.map((one) => [one.table.name, one.version])));
+  const landed = snapshots.filter(({ version: one }) => one >= 0);
+  return JSON.stringify(Object.fromEntries(landed.map((one) => [one.table.name, one.version])));
 }

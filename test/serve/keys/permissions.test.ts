@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
+import { STATEMENTS } from "../../../src/schema/statements.js";
 import { keyFile } from "../../../src/serve/keys/key-file.js";
 import { addKey, type KeyGrant } from "../../../src/serve/keys/key-records.js";
 import { StoredKeys } from "../../../src/serve/keys/stored-keys.js";
@@ -13,7 +14,16 @@ import {
   pathOf,
 } from "../../../src/wire/endpoints.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
-import { landReference, landRows, NOW, newLake, type Served, serve, serveForTest } from "../served-lake.js";
+import {
+  landFinancials,
+  landReference,
+  landRows,
+  NOW,
+  newLake,
+  type Served,
+  serve,
+  serveForTest,
+} from "../served-lake.js";
 
 const bar = (symbol: string) => ({
   symbol,
@@ -55,6 +65,13 @@ beforeAll(async () => {
     { id: "mine", symbol: IN, region: "CN" },
     { id: "other", symbol: OUT, region: "CN" },
   ]);
+  const sheet = { period_end: "2023-12-31", announce_date: "2024-03-01", total_assets: 1 };
+  for (const table of Object.values(STATEMENTS))
+    await landFinancials(
+      lake,
+      table,
+      [IN, OUT].map((symbol) => ({ symbol, ...sheet })),
+    );
 });
 afterAll(remove);
 
