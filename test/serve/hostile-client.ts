@@ -63,7 +63,8 @@ function checkReply({ status, body, isWhole }: HttpReply): void {
     status < 500 || (status === 503 && body.includes('"INTRADAY_UNAVAILABLE"')),
     `${status}: ${text}`,
   );
-  if (!isWhole) return;
+  // The pages for people are the only responses that are not JSON.
+  if (!isWhole || (status === 200 && body.startsWith("<!doctype html>"))) return;
   const value: unknown = JSON.parse(body);
   assert.ok(typeof value === "object" && value !== null, text);
   if (status === 200) assert.ok("data" in value || "status" in value, text);

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
@@ -8,10 +8,11 @@ import { hasTerminal, KEY, runInTerminal, type Step } from "./terminal.js";
 const PROMPT = /barlake> /;
 
 describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
-  const run = async (steps: readonly Step[], place = temporaryFolder()) =>
-    runInTerminal(["sql", "--lake", await smallLake(join(place, "lake"))], steps, {
-      XDG_STATE_HOME: join(place, "state"),
-    });
+  const run = async (steps: readonly Step[], place = temporaryFolder()) => {
+    const lake = join(place, "lake");
+    if (!existsSync(lake)) await smallLake(lake);
+    return runInTerminal(["sql", "--lake", lake], steps, { XDG_STATE_HOME: join(place, "state") });
+  };
   const historyOf = (place: string): string =>
     readFileSync(join(place, "state", "barlake", "sql_history"), "utf8");
 

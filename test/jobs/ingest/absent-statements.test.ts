@@ -51,6 +51,7 @@ test("an empty map for a whole batch proves nothing: the run is partial, and the
   ]);
   expect(first.report.failures).toEqual([
     {
+      dataset: "balance_sheet",
       request: "balance_sheet",
       reason: `no response shows whether there are statements of ${A}, ${B}; they are requested again by the next run`,
       symbols: 2,
