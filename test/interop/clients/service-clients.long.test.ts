@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
-import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
+import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS } from "../../../src/schema/statements.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import {
   KEY,
@@ -75,6 +75,8 @@ beforeAll(async () => {
   const statement = { symbol: "600000.SH", period_end: "2023-12-31", announce_date: "2024-03-01" };
   await landFinancials(lake, BALANCE_SHEET, [{ ...statement, total_assets: 7 }]);
   await landFinancials(lake, CASH_FLOW, [{ ...statement, capex: -3.5 }]);
+  await landFinancials(lake, INCOME, [{ ...statement, revenue: 9 }]);
+  await landFinancials(lake, METRICS, [{ ...statement, roe: 0.1 }]);
   served = await serve(lake);
 });
 afterAll(async () => {

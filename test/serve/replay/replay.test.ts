@@ -251,8 +251,15 @@ test("every endpoint shows in each form what a lake that ends there shows", asyn
     const shown = await responses(served);
     const cut = await serve(await lakeUntil(now), { clock: { now: () => now } });
     try {
-      for (const [path, expected] of await responses(cut))
-        expect(shown.get(path), `${path} at ${new Date(now).toISOString()}`).toEqual(expected);
+      for (const [path, expected] of await responses(cut)) {
+        const where = `${path} at ${new Date(now).toISOString()}`;
+        const found = shown.get(path);
+        // A table that landed later: the lake that ends before has none, and the replay has no statement of it.
+        const isMissing = path.startsWith("/v1/financials/") && statusOf(expected) === 404;
+        if (isMissing && statusOf(found) !== 404)
+          expect([valuesOf("period_end", found), valuesOf("rows", found)], where).toEqual([[], []]);
+        else expect(found, where).toEqual(expected);
+      }
     } finally {
       await cut.service.close();
     }
@@ -270,6 +277,8 @@ const NEWEST = [
   `/v1/klines/ex-factors?symbols=${ALL}`,
   `/v1/financials/income?symbols=${ALL}`,
 ];
+
+const statusOf = (response: unknown) => (response as { readonly status: number }).status;
 
 /** Every value of the members with a name, however deep. */
 function valuesOf(name: string, value: unknown): unknown[] {
@@ -293,8 +302,10 @@ test("nothing is shown that is later than its now", async () => {
       const dates = (valuesOf("announce_date", body) as (string | null)[]).flatMap((date) =>
         date === null ? [] : [at(`${date}T00:00`)],
       );
+      // The bar of an hour is labelled with the hour's end, also while it forms.
+      const latest = path.includes("period=60m") ? now + 60 * MINUTE : now;
       for (const time of [...times, ...dates])
-        expect(time, `${path} at ${new Date(now).toISOString()}`).toBeLessThanOrEqual(now);
+        expect(time, `${path} at ${new Date(now).toISOString()}`).toBeLessThanOrEqual(latest);
       shown += times.length;
     }
   }
