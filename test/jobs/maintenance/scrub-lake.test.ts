@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/time.js";
 import { checkLake } from "../../../src/jobs/maintenance/check-lake.js";
 import { dailyScrub, scrubLake } from "../../../src/jobs/maintenance/scrub-lake.js";
+import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import { runDue, runSchedule, type ScheduleEvent } from "../../../src/jobs/schedule/run-schedule.js";
 import { verifiedFiles, verifiedSince } from "../../../src/lake/files/verify/verified-files.js";
 import { Lake } from "../../../src/lake/lake.js";
@@ -12,6 +13,7 @@ import { TABLES } from "../../../src/schema/tables.js";
 import { runCli } from "../../cli/run-cli.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { land, openSession, T0, temporaryLake } from "../../lake/temporary-lake.js";
+import { bars } from "../schedule/scheduled-market.js";
 
 /** A lake with daily bars of three years, one file each, written at {@link T0}. */
 async function threeFiles(): Promise<Lake> {
@@ -125,7 +127,8 @@ test("a schedule verifies once a day, when nothing is due, and goes on after a f
   const environment = {
     clock,
     signal: controller.signal,
-    isTradingDay: () => true,
+    // The only pipeline is never due.
+    isTradingDay: () => false,
     run: () => Promise.reject(new Error("nothing is to be run")),
     scrub: {
       ...daily,
@@ -140,15 +143,17 @@ test("a schedule verifies once a day, when nothing is due, and goes on after a f
       if (events.filter(({ kind }) => kind === "scrubbed").length === 3) controller.abort();
     },
   };
-  await runSchedule([], environment);
+  const pipeline = definePipeline(bars("daily", { at: "18:30", region: "CN" }));
+  const states = [{ pipeline, servedUntil: clock.now(), running: false, last: undefined }];
+  await runSchedule(states, environment);
   const kinds = events.map(({ kind }) => kind).filter((kind) => kind !== "waiting");
   expect(kinds).toEqual(["scrub failed", "scrubbed", "scrubbed", "scrubbed"]);
   expect(clock.now() - (T0 + 60 * DAY_MS)).toBeGreaterThanOrEqual(2 * DAY_MS);
   const once = { ...environment, signal: new AbortController().signal };
-  await runDue([], once);
+  await runDue(states, once);
   expect(events.filter(({ kind }) => kind === "scrubbed")).toHaveLength(3);
   clock.advance(DAY_MS);
-  await runDue([], once);
+  await runDue(states, once);
   expect(events.at(-1)).toMatchObject({ kind: "scrubbed" });
 });
 
