@@ -240,9 +240,16 @@ SELECT count(*) AS n FROM bars_1d WHERE trade_date <= $last AND region = $region
       });
       await load("cash_flow", ["financials_cash_flow.csv"], { net_operating_cash_flow: "n_cashflow_act" });
       // The data has no other statements, without which Trino lacks the views that need them.
-      for (const [table, item] of Object.entries({ income: "revenue", metrics: "roe", shares: "total_shares" })) {
+      for (const [table, item] of Object.entries({
+        income: "revenue",
+        metrics: "roe",
+        shares: "total_shares",
+      })) {
         const file = join(folder, `${table}.csv`);
-        writeFileSync(file, `symbol,period_end,announce_date,${item}\n600519.SH,2023-12-31,2024-04-03,1000\n`);
+        writeFileSync(
+          file,
+          `symbol,period_end,announce_date,${item}\n600519.SH,2023-12-31,2024-04-03,1000\n`,
+        );
         const from = { ...options, map: {}, runId: `import ${table}` };
         await runImport(lake, table as "income", [file], from, systemClock);
       }
