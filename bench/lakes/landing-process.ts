@@ -16,7 +16,7 @@ export interface LandingOrder {
 
 const NOW = Date.parse(LAST_DAY) + 2 * 86_400_000;
 
-/** A process that makes bars by its parent's order, lands them when it is told to, and ends with its parent. */
+/** A process that makes bars by its parent's order, lands them when the parent says so, and ends with it. */
 process.once("SIGINT", () => process.exit(130));
 process.once("SIGTERM", () => process.exit(143));
 process.once("disconnect", () => process.exit());

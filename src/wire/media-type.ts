@@ -1,3 +1,6 @@
+/** The form that every service of the interface writes. */
+export const JSON_TYPE = "application/json";
+
 /** Media type of an Arrow IPC stream. */
 export const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 
@@ -16,15 +19,12 @@ export function acceptedFormat(header: string | undefined): BodyFormat {
     weights.set(type, Math.max(weights.get(type) ?? 0, weight >= 0 && weight <= 1 ? weight : 0));
   }
   const arrow = weights.get(ARROW_STREAM) ?? 0;
-  return arrow > 0 && arrow >= (weights.get("application/json") ?? 0) ? "arrow" : "json";
+  return arrow > 0 && arrow >= (weights.get(JSON_TYPE) ?? 0) ? "arrow" : "json";
 }
 
-/** The form that every service of the interface writes. */
-export const JSON_TYPE = "application/json";
-
 /**
- * Value of a `link` header (RFC 8288) with which a service says that it also writes this response as an Arrow stream. A
- * client that was told may ask for one; another service of the interface might refuse a form that it does not know.
+ * Value of a `link` header (RFC 8288) with which a service says that it also writes this response as an Arrow stream.
+ * A client that has seen it may ask for one; another service of the interface might refuse a form that it does not know.
  */
 export const ARROW_LINK = `<>; rel="alternate"; type="${ARROW_STREAM}"`;
 

@@ -345,7 +345,7 @@ describe("an error of the work and one of the release", () => {
     const ended = new Error("the process ends");
     const stop = new AbortController();
     const rule = {
-      // The first time the record is created; then the process is told to end.
+      // The first time the record is created; then the process gets the signal to end.
       fits: () => !(stop.signal.aborted || stop.abort(ended)),
       rankOf: () => "",
       expectFree: () => {},

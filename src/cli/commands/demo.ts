@@ -280,7 +280,7 @@ async function printFigures(lake: Lake, reports: readonly RunReport[], ms: numbe
   );
   say(
     "",
-    `${count(sum((r) => r.requests.sent, [...reports]))} requests, ${size(sum((r) => r.bytes, [...reports]))} of JSON`,
+    `${count(sum((r) => r.requests.sent, [...reports]))} requests, ${size(sum((r) => r.bytes, [...reports]))} received`,
   );
   say(
     "",

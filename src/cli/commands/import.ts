@@ -80,7 +80,7 @@ Examples:
         const view = progressView(`import ${name}`);
         const { map, volumeUnit, barLabel, symbol, exchange } = options;
         const show = (report: ImportReport): void => {
-          if (options.json) printJson(report);
+          if (options.json) printJson(options.dryRun ? { dryRun: true, ...report } : report);
           else print(report, options);
         };
         await using target = await targetOf(options);

@@ -41,6 +41,11 @@ test("bare codes get their exchange, one file its symbol; a dry run judges the r
   expect(dry.stdout).toMatch(
     /1 row set aside\n[^\n]*\n +1 +high_below_low +AAPL\.csv +3 +high 9\.0 is below low 11\.0/,
   );
+  const machine = await run("--exchange", "US", "--dry-run", "--json");
+  expect(JSON.parse(machine.stdout)).toMatchObject({
+    dryRun: true,
+    landed: [{ table: "bars_1d", inserted: 1 }],
+  });
   expect(readdirSync(place)).toEqual(["AAPL.csv"]);
   expect((await run()).stderr).toMatch(
     /its name is not a symbol\nhint: +add --symbol AAPL\.US, or --exchange US/,
