@@ -164,6 +164,7 @@ async function optimizing(lake: Lake, _: MinuteService, timed: Parameters<Case["
     signal: enough.signal,
     onProgress: () => enough.abort(),
   };
-  const [report] = await timed(() => optimizeLake(lake, [BARS_1M], options, systemClock));
+  const { reports } = await timed(() => optimizeLake(lake, [BARS_1M], options, systemClock));
+  const [report] = reports;
   return { checks: { partitions: report?.partitions ?? 0 } };
 }

@@ -5,6 +5,7 @@ import type { Lake } from "../../lake/lake.js";
 import { type OptimizeOptions, type OptimizeReport, optimize } from "../../lake/maintenance/optimize.js";
 import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
+import { eachTable, type TableReports } from "./each-table.js";
 
 /**
  * Most memory that DuckDB may use, in megabytes: beyond it a sort spills. Without it a sort takes as much as the rows of
@@ -14,32 +15,26 @@ const MEMORY_MB = Math.min(4096, Math.max(512, 128 * availableParallelism()));
 
 /**
  * Compacts tables of a lake one after another, and creates the views again where files changed. Tables without a
- * commit, and tables not reached before the signal, have no report.
- *
- * @throws {LakeError} when a table's files and log disagree; earlier compactions stay.
+ * commit, and tables not reached before the signal, have no report. A table whose log cannot be read, or whose files and
+ * log disagree, is an error of the result; the others are compacted.
  */
 export async function optimizeLake(
   lake: Lake,
   tables: Iterable<TableSchema>,
   options: OptimizeOptions,
   clock: Clock,
-): Promise<OptimizeReport[]> {
-  const existing: TableSchema[] = [];
-  for (const table of tables) if ((await lake.snapshot(table)).version >= 0) existing.push(table);
-  if (existing.length === 0) return [];
-  const reports: OptimizeReport[] = [];
-  try {
+): Promise<TableReports<OptimizeReport>> {
+  const compacted = await eachTable(tables, options.signal, async (table) => {
+    if ((await lake.snapshot(table)).version < 0) return undefined;
     using session = await Session.open({
       spillUnder: lake.work.staging,
       memoryLimit: `${MEMORY_MB}MB`,
       ...lake.access,
     });
-    for (const table of existing) {
-      if (options.signal?.aborted) break;
-      reports.push(await optimize(session, lake, table, options, clock));
-    }
-  } finally {
-    if (reports.some((report) => report.partitions > 0)) await publish(lake);
-  }
-  return reports;
+    return await optimize(session, lake, table, options, clock);
+  });
+  // Partitions that were compacted before an error count, too.
+  const isChanged = compacted.reports.some(({ partitions }) => partitions > 0);
+  if (isChanged || compacted.errors.length > 0) await publish(lake);
+  return compacted;
 }

@@ -17,6 +17,7 @@ import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
 import { askAgain } from "../ledger/ask-again.js";
+import { eachTable, type TableReports } from "./each-table.js";
 
 const OUTDATED: CopiedRows = { rows: 0, refused: "rows were withdrawn since the copy was made" };
 
@@ -63,30 +64,29 @@ export interface RepairReport {
  * Repairs tables whose files are missing or damaged. Every file is compared with the hash in its name. A lost file is
  * taken from a copy of the lake that has it; otherwise a commit removes it from the log, and the ledger says that its
  * contents are requested again. Where the copy has the rows in other files, these land at once, and are still requested
- * again: the copy may be older than the loss. From a copy that may have withdrawn rows nothing lands. The damaged file stays until a vacuum.
- *
- * @throws {LakeError} where a table's log cannot be read.
+ * again: the copy may be older than the loss. From a copy that may have withdrawn rows nothing lands. The damaged file
+ * stays until a vacuum. A table that cannot be repaired, because its log cannot be read for example, is an error of the
+ * result; the others are repaired.
  */
 export async function repairLake(
   lake: Lake,
   tables: readonly TableSchema[],
   options: RepairOptions,
   clock: Pick<Clock, "now">,
-): Promise<RepairReport[]> {
-  using session = await Session.open({
-    spillUnder: lake.work.staging,
-    stores: [...(lake.access.stores ?? []), ...(options.from?.access.stores ?? [])],
-  });
-  const reports: RepairReport[] = [];
+): Promise<TableReports<RepairReport>> {
   // The ledger comes first: the other tables need it.
   const ordered = [...tables.filter((one) => one === REQUESTS), ...tables.filter((one) => one !== REQUESTS)];
-  for (const table of ordered) {
-    if (options.signal?.aborted) break;
+  const repaired = await eachTable(ordered, options.signal, async (table) => {
     const snapshot = await lake.snapshot(table);
-    if (snapshot.version >= 0) reports.push(await repairTable(session, lake, snapshot, options, clock));
-  }
-  if (options.dryRun !== true && reports.some(({ files }) => files.length > 0)) await publish(lake);
-  return reports;
+    if (snapshot.version < 0) return undefined;
+    using session = await Session.open({
+      spillUnder: lake.work.staging,
+      stores: [...(lake.access.stores ?? []), ...(options.from?.access.stores ?? [])],
+    });
+    return await repairTable(session, lake, snapshot, options, clock);
+  });
+  if (options.dryRun !== true && repaired.reports.some(({ files }) => files.length > 0)) await publish(lake);
+  return repaired;
 }
 
 async function repairTable(

@@ -42,8 +42,17 @@ async function ingested() {
   const market = await scriptedMarket(right, "2024-01-13T00:00:00Z");
   expect(await market.run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", rows: 8 });
   market.clock.advance(3_600_000);
-  const repair = (options: Partial<RepairOptions> = {}): Promise<RepairReport[]> =>
-    repairLake(new Lake(market.lake.location), TABLES, { runId: "repair-1", ...options }, market.clock);
+  const repair = async (options: Partial<RepairOptions> = {}): Promise<readonly RepairReport[]> => {
+    const lake = new Lake(market.lake.location);
+    const { reports, errors } = await repairLake(
+      lake,
+      TABLES,
+      { runId: "repair-1", ...options },
+      market.clock,
+    );
+    if (errors.length > 0) throw errors[0];
+    return reports;
+  };
   return { ...market, repair };
 }
 
@@ -266,7 +275,7 @@ test("bars that no service was asked for are reported as such", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   await land(session, lake, BARS_1D, [{ at: "2024-01-08T16:00:00Z" }]);
   rmSync(fileOf(lake, 2024));
-  const reports = await repairLake(
+  const { reports } = await repairLake(
     lake,
     [BARS_1D],
     { runId: "repair-1" },

@@ -1,6 +1,5 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
-import { messageOf } from "../../../core/errors.js";
 import { auditLake } from "../../../jobs/maintenance/audit-lake.js";
 import { type CheckReport, checkLake } from "../../../jobs/maintenance/check-lake.js";
 import { checkSample, type SampleReport, type SampleSize } from "../../../jobs/maintenance/check-sample.js";
@@ -18,6 +17,7 @@ import { progressView } from "../../text/progress.js";
 import { isAsLanded, sampleText } from "../../text/sample-text.js";
 import { scrubText } from "../../text/scrub-text.js";
 import { count, paint, plural, size, table } from "../../text/text.js";
+import { failuresOf, throwErrors } from "../../text/throw-errors.js";
 
 interface Options extends ServiceOptions {
   readonly deep?: boolean;
@@ -125,12 +125,10 @@ Examples:
             ...(scrub && { scrub: forMachines(scrub) }),
             ...(audits && { audits }),
             ...(sample && { sample }),
-            ...(failures.length > 0 && { failures: failures.map(messageOf) }),
+            ...failuresOf(failures),
           });
         if (signal.aborted) return EXIT.interrupted;
-        for (const failure of failures.slice(1))
-          process.stderr.write(`${paint("red", "error:")} ${messageOf(failure)}\n`);
-        if (failures.length > 0) throw failures[0];
+        throwErrors(failures);
         const findings = [...(report?.findings ?? []), ...(audits ? audits.findings : [])];
         const isSound = findings.every(({ severity }) => severity === "info");
         const isWhole = !scrub || scrub.damaged.length === 0;
@@ -199,7 +197,7 @@ function cells({ severity, table: name, version, rule, message }: Finding): (str
 
 function summary({ tables, findings }: Omit<CheckReport, "errors">, { deep }: Options): string {
   const total = (part: "files" | "bytes" | "rows"): number => tables.reduce((sum, one) => sum + one[part], 0);
-  const read = deep ? `, ${plural(total("rows"), "row")} read` : "";
+  const read = deep ? `, ${plural(total("rows"), "row")} read` : ", contents not read (--deep reads them)";
   const found = SEVERITIES.flatMap((severity) => {
     const n = findings.filter((one) => one.severity === severity).length;
     return n === 0 ? [] : [paint(COLOUR[severity], severity === "info" ? `${n} info` : plural(n, severity))];

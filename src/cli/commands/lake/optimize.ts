@@ -11,6 +11,7 @@ import { openExistingLake } from "../../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { progressView } from "../../text/progress.js";
 import { count, paint, plural, size, table } from "../../text/text.js";
+import { failuresOf, throwErrors } from "../../text/throw-errors.js";
 
 interface Options extends CommonOptions {
   readonly targetMb: number;
@@ -61,7 +62,7 @@ Examples:
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
         const lake = await openExistingLake(options);
         const view = options.json && process.stderr.isTTY ? undefined : progressView("optimize");
-        const reports = await optimizeLake(
+        const { reports, errors } = await optimizeLake(
           lake,
           tables,
           {
@@ -75,9 +76,10 @@ Examples:
           },
           systemClock,
         ).finally(() => view?.stop());
-        if (options.json) printJson({ tables: reports });
-        else print(reports, options);
+        if (options.json) printJson({ tables: reports, ...failuresOf(errors) });
+        else if (reports.length > 0 || errors.length === 0) print(reports, options);
         if (cli.signal.aborted) return EXIT.interrupted;
+        throwErrors(errors);
         return reports.some(({ skipped }) => skipped.length > 0) ? EXIT.partial : EXIT.done;
       }),
     );

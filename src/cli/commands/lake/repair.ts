@@ -12,6 +12,7 @@ import { openExistingLake } from "../../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { progressView } from "../../text/progress.js";
 import { count, plural, table } from "../../text/text.js";
+import { failuresOf, throwErrors } from "../../text/throw-errors.js";
 
 interface Options extends CommonOptions {
   readonly from?: string;
@@ -50,7 +51,7 @@ Examples:
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
         const lake = await openExistingLake(options);
         const view = options.json && process.stderr.isTTY ? undefined : progressView("repair");
-        const reports = await repairLake(
+        const { reports, errors } = await repairLake(
           lake,
           tables,
           {
@@ -67,9 +68,11 @@ Examples:
           printJson({
             dryRun: options.dryRun === true,
             tables: reports.map((report) => forMachines(report)),
+            ...failuresOf(errors),
           });
-        else process.stdout.write(`${text(reports, options.dryRun === true)}\n`);
+        else process.stdout.write(`${text(reports, options.dryRun === true, errors.length > 0)}\n`);
         if (cli.signal.aborted) return EXIT.interrupted;
+        throwErrors(errors);
         const isWhole = reports.every(({ files }) => files.every(isRestored));
         return isWhole ? EXIT.done : EXIT.partial;
       }),
@@ -83,10 +86,11 @@ function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFi
   return outcome === "restored" || (outcome === "copied" && copiedRows === rows && symbolsAskedAgain === 0);
 }
 
-function text(reports: readonly RepairReport[], dryRun: boolean): string {
+function text(reports: readonly RepairReport[], dryRun: boolean, isPart: boolean): string {
   const lost = reports.flatMap((report) => report.files.map((file) => ({ table: report.table, file })));
   const checked = reports.reduce((sum, report) => sum + report.checked, 0);
-  if (lost.length === 0) return `nothing is lost: ${plural(checked, "file")} read`;
+  if (lost.length === 0)
+    return `nothing is lost${isPart ? " in the tables that can be read" : ""}: ${plural(checked, "file")} read`;
   const rows = lost.map(({ table: name, file }) => [
     name,
     file.file.path,

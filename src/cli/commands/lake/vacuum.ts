@@ -3,6 +3,7 @@ import { millisecondsInHour } from "date-fns/constants";
 import { systemClock } from "../../../client/system-clock.js";
 import { UsageError } from "../../../core/errors.js";
 import { DAY_MS } from "../../../core/time.js";
+import { eachTable } from "../../../jobs/maintenance/each-table.js";
 import { STAGING } from "../../../lake/local/work-folder.js";
 import { type VacuumReport, vacuum, vacuumStaging, vacuumTime } from "../../../lake/maintenance/vacuum.js";
 import { TABLES } from "../../../schema/tables.js";
@@ -11,6 +12,7 @@ import { EXIT } from "../../exit-codes.js";
 import { openExistingLake } from "../../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../../options/lake-option.js";
 import { count, size, table } from "../../text/text.js";
+import { failuresOf, throwErrors } from "../../text/throw-errors.js";
 
 interface Options extends CommonOptions {
   readonly retention: string;
@@ -41,21 +43,27 @@ Examples:
         const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
         const retentionMs = parseRetention(options.retention);
         const lake = await openExistingLake(options);
-        const reports: VacuumReport[] = [];
-        for (const one of tables) {
-          if (cli.signal.aborted) break;
+        const { reports: vacuumed, errors } = await eachTable(tables, cli.signal, async (one) => {
           const now = await vacuumTime(lake, systemClock);
           const when = { now, retentionMs, dryRun: options.dryRun === true };
-          reports.push(await vacuum(lake, one, when));
-        }
+          return vacuum(lake, one, when);
+        });
+        const reports = [...vacuumed];
         if (names.length === 0 && !cli.signal.aborted) {
           const now = await vacuumTime(lake, systemClock);
           const when = { now, dryRun: options.dryRun === true };
           reports.push({ table: STAGING, deleted: await vacuumStaging(lake, when), kept: 0 });
         }
-        if (options.json) printJson({ dryRun: options.dryRun === true, tables: reports.map(forMachines) });
+        if (options.json)
+          printJson({
+            dryRun: options.dryRun === true,
+            tables: reports.map(forMachines),
+            ...failuresOf(errors),
+          });
         else process.stdout.write(`${text(reports, options.dryRun === true)}\n`);
-        return cli.signal.aborted ? EXIT.interrupted : EXIT.done;
+        if (cli.signal.aborted) return EXIT.interrupted;
+        throwErrors(errors);
+        return EXIT.done;
       }),
     );
 }

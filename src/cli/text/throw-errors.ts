@@ -1,0 +1,14 @@
+import { messageOf } from "../../core/errors.js";
+import { paint } from "./text.js";
+
+/** The messages of errors that parts of a command met, for its JSON; nothing without an error. */
+export function failuresOf(errors: readonly unknown[]): { readonly failures?: readonly string[] } {
+  return errors.length === 0 ? {} : { failures: errors.map(messageOf) };
+}
+
+/** Throws the first of the errors that parts of a command met, after it has shown the others. Without one, does nothing. */
+export function throwErrors(errors: readonly unknown[]): void {
+  for (const error of errors.slice(1))
+    process.stderr.write(`${paint("red", "error:")} ${messageOf(error)}\n`);
+  if (errors.length > 0) throw errors[0];
+}

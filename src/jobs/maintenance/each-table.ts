@@ -1,0 +1,32 @@
+import type { TableSchema } from "../../schema/column.js";
+
+/** The result of maintenance work on tables. */
+export interface TableReports<Report> {
+  /** Of the tables on which the work ended well, in their order. */
+  readonly reports: readonly Report[];
+  /** Errors that ended the work on a table, in the order of the tables. */
+  readonly errors: readonly unknown[];
+}
+
+/**
+ * Works on tables one after another. An error ends the work on its table and leaves the others as they are. Tables not
+ * reached before the signal are left out, and so are those for which the work has no report.
+ */
+export async function eachTable<Report>(
+  tables: Iterable<TableSchema>,
+  signal: AbortSignal | undefined,
+  work: (table: TableSchema) => Promise<Report | undefined>,
+): Promise<TableReports<Report>> {
+  const reports: Report[] = [];
+  const errors: unknown[] = [];
+  for (const table of tables) {
+    if (signal?.aborted) break;
+    try {
+      const report = await work(table);
+      if (report !== undefined) reports.push(report);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  return { reports, errors };
+}
