@@ -17,14 +17,16 @@ export interface BarPartition {
   readonly last: number;
 }
 
-/** The parts of delivered bars: each bar is in exactly one of them. */
+/** The parts of delivered bars. */
 export interface BarsPlan {
   /** By region, and by period within. */
   readonly partitions: readonly BarPartition[];
   /** Bars that break a rule. */
   readonly broken: readonly BarSegment[];
-  /** Bars with the same key as a kept bar. */
+  /** Bars with the same key as a kept bar, of the same source or with other values. */
   readonly repeats: readonly BarSegment[];
+  /** Bars that are in no other part: a kept bar of another source is equal. */
+  readonly equal: number;
 }
 
 export interface BarsPlanOptions {
@@ -48,10 +50,16 @@ export function partitionBars(
   const periodOf = { CN: periods("CN"), HK: periods("HK"), US: periods("US") };
   for (const delivered of deliveries) cutBars(delivered, { periodOf, finalEnd }, cut);
   const repeats: PlacedSegment[] = [];
+  let equal = 0;
   const partitions = [...groupsOf(cut.placed)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, segments]) => partitionOf(segments, repeats));
-  return { partitions, broken: cut.broken, repeats };
+    .map(([, bySymbol]) => {
+      const merged: MergedSegments<PlacedSegment> = { kept: [], repeats, equal: 0 };
+      for (const { segments } of inByteOrder(bySymbol)) mergeRepeats(segments, merged);
+      equal += merged.equal;
+      return partitionOf(merged.kept);
+    });
+  return { partitions, broken: cut.broken, repeats, equal };
 }
 
 /** Segments by partition and by symbol, in the order of the delivery. */
@@ -68,20 +76,15 @@ function groupsOf(placed: readonly PlacedSegment[]): Map<string, Map<string, Pla
   return groups;
 }
 
-function partitionOf(
-  bySymbol: ReadonlyMap<string, readonly PlacedSegment[]>,
-  repeats: PlacedSegment[],
-): BarPartition {
-  const merged: MergedSegments<PlacedSegment> = { kept: [], repeats };
-  for (const { segments } of inByteOrder(bySymbol)) mergeRepeats(segments, merged);
-  const { region, period } = merged.kept[0] as PlacedSegment;
+function partitionOf(segments: readonly PlacedSegment[]): BarPartition {
+  const { region, period } = segments[0] as PlacedSegment;
   let [rows, first, last] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const segment of merged.kept) {
+  for (const segment of segments) {
     rows += segment.end - segment.start;
     first = Math.min(first, firstTime(segment));
     last = Math.max(last, lastTime(segment));
   }
-  return { region, period, segments: merged.kept, rows, first, last };
+  return { region, period, segments, rows, first, last };
 }
 
 /** The order in which DuckDB and Parquet compare texts. */

@@ -1,10 +1,17 @@
+import { isPresent } from "../core/bits.js";
 import { type BarSegment, firstTime, lastTime } from "../wire/bar-segment.js";
+import { DOUBLE_COLUMNS } from "../wire/kline-columns.js";
 
 /** Segments without repeats, and the bars that were repeats. */
 export interface MergedSegments<S extends BarSegment> {
   /** Ascending in time, and disjoint. */
   readonly kept: S[];
   readonly repeats: S[];
+  /**
+   * Bars left out because another source has the same values: the windows of two requests may overlap, where a symbol
+   * takes a free place in a request for others.
+   */
+  equal: number;
 }
 
 /**
@@ -43,26 +50,38 @@ export function mergeRepeats<S extends BarSegment>(segments: readonly S[], into:
 }
 
 /** Merges segments bar by bar; among equal times the first in the list wins. */
-function mergeCluster<S extends BarSegment>(
-  ranked: readonly S[],
-  { kept, repeats }: MergedSegments<S>,
-): void {
+function mergeCluster<S extends BarSegment>(ranked: readonly S[], into: MergedSegments<S>): void {
   const rows = ranked.map((segment) => segment.start);
   const times = ranked.map(firstTime);
-  const runs = { kept: runsInto(kept), repeats: runsInto(repeats) };
-  let last = Number.NEGATIVE_INFINITY;
+  const runs = { kept: runsInto(into.kept), repeats: runsInto(into.repeats) };
+  let last: { readonly at: number; readonly segment: S; readonly row: number } | undefined;
   for (let which = earliest(times); times[which] !== Number.POSITIVE_INFINITY; which = earliest(times)) {
     const segment = ranked[which] as S;
     const row = rows[which] as number;
     const at = times[which] as number;
-    (at === last ? runs.repeats : runs.kept).add(segment, row);
-    last = at;
+    if (last?.at !== at) {
+      runs.kept.add(segment, row);
+      last = { at, segment, row };
+    } else if (isEqualBar(last.segment, last.row, segment, row)) into.equal += 1;
+    else runs.repeats.add(segment, row);
     rows[which] = row + 1;
     times[which] =
       row + 1 < segment.end ? Number(segment.columns.timestamp[row + 1]) : Number.POSITIVE_INFINITY;
   }
   runs.kept.close();
   runs.repeats.close();
+}
+
+/** Whether two bars of one time are of different sources and have the same values. */
+function isEqualBar(a: BarSegment, rowOfA: number, b: BarSegment, rowOfB: number): boolean {
+  if (a.source === b.source) return false;
+  if (a.columns.volume[rowOfA] !== b.columns.volume[rowOfB]) return false;
+  return DOUBLE_COLUMNS.every((name) => {
+    const [one, other] = [a.columns.doubles[name], b.columns.doubles[name]];
+    const isHere = isPresent(one.validity, rowOfA);
+    if (isHere !== isPresent(other.validity, rowOfB)) return false;
+    return !isHere || one.values[rowOfA] === other.values[rowOfB];
+  });
 }
 
 /** The index of the first smallest time. */

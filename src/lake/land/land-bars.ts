@@ -68,8 +68,9 @@ export async function landBars(
   await dates.drop();
   await session.run(`DROP TABLE ${ident(staged)}`);
   await setAsideBroken(session, table, landing.name, options.rejects);
-  await setAsideRepeats(session, table, landing.name, options.rejects);
-  return await upsert(session, lake, table, landing.name, options);
+  const equal = await removeRepeats(session, table, landing.name, options.rejects);
+  const report = await upsert(session, lake, table, landing.name, options);
+  return { ...report, unchanged: report.unchanged + equal };
 }
 
 /**
@@ -93,20 +94,34 @@ async function setAsideBroken(
   await session.run(`DELETE FROM ${landing} WHERE rule IS NOT NULL`);
 }
 
-/** Sets aside all but the first of the bars with the same key in one delivery. */
-async function setAsideRepeats(
+/**
+ * Keeps the first of the bars with the same key in one delivery. Of the others it sets aside those that have the source
+ * of the first, or other values; the rest are removed: `mergeRepeats` does the same for decoded columns.
+ *
+ * @returns the number of bars that are equal to a kept one of another source.
+ */
+async function removeRepeats(
   session: Session,
   table: TableSchema,
   landing: string,
   rejects: Rejects,
-): Promise<void> {
+): Promise<number> {
   await using keys = new TempTable(session, "repeated_keys");
   await keys.fill(`SELECT symbol, timestamp FROM ${landing} GROUP BY ALL HAVING count(*) > 1`);
   const [found] = await session.json<{ keys: bigint }>(`SELECT count(*) AS keys FROM ${keys.name}`);
-  if (found?.keys === 0n) return;
+  if (found?.keys === 0n) return 0;
+  const values = `struct_pack(${KLINE_COLUMNS.map(({ name }) => `${ident(name)} := ${ident(name)}`).join(", ")})`;
   await using repeats = new TempTable(session, "repeats");
-  await repeats.fill(`SELECT b.rowid AS id, b.* FROM ${landing} b SEMI JOIN ${keys.name} USING (symbol, timestamp)
-    QUALIFY row_number() OVER (PARTITION BY symbol, timestamp ORDER BY source, line, b.rowid) > 1`);
-  await rejectRepeats(rejects, table, repeats.name);
+  await repeats.fill(`SELECT b.rowid AS id, b.*,
+      source IS DISTINCT FROM first_value(source) OVER first
+        AND ${values} IS NOT DISTINCT FROM first_value(${values}) OVER first AS is_equal
+    FROM ${landing} b SEMI JOIN ${keys.name} USING (symbol, timestamp)
+    WINDOW first AS (PARTITION BY symbol, timestamp ORDER BY source, line, b.rowid)
+    QUALIFY row_number() OVER first > 1`);
+  await rejectRepeats(rejects, table, `${repeats.name} WHERE NOT is_equal`);
   await session.run(`DELETE FROM ${landing} WHERE rowid IN (SELECT id FROM ${repeats.name})`);
+  const [left] = await session.json<{ n: bigint }>(
+    `SELECT count(*) FILTER (is_equal) AS n FROM ${repeats.name}`,
+  );
+  return Number(left?.n ?? 0);
 }

@@ -18,7 +18,8 @@ import { type LandReport, upsert } from "./upsert.js";
 
 /**
  * Lands decoded bars directly from their columns, as {@link landBars} lands those of a table: sets aside what breaks a
- * rule, and merges the rest. Volumes are in the region's unit, as a service delivers them.
+ * rule, and merges the rest. Volumes are in the region's unit, as a service delivers them. A bar that two deliveries have
+ * with the same values counts as unchanged the second time.
  *
  * @param deliveries in the order in which they arrived; their buffers must stay as they are until the promise resolves.
  */
@@ -30,7 +31,10 @@ export async function landKlines(
   options: LandBarsOptions,
 ): Promise<LandReport> {
   const unit = table.partition.includes("month") ? "month" : "year";
-  const { partitions, broken, repeats } = partitionBars(deliveries, { unit, finalEnd: options.finalEnd });
+  const { partitions, broken, repeats, equal } = partitionBars(deliveries, {
+    unit,
+    finalEnd: options.finalEnd,
+  });
   const scans: Scan[] = [];
   const scanOf = (segments: readonly BarSegment[]): string => {
     const scan = session.scan(barScan(segments, ROW_GROUP_ROWS));
@@ -46,7 +50,8 @@ export async function landKlines(
     const columns = new Map(table.columns.map(({ name, type }) => [name, DUCKDB_TYPE[type]]));
     const from = `(${staged.map((partition) => `FROM ${partition.from}`).join(" UNION ALL ")})`;
     const bounds = scanOf(partitions.flatMap(({ segments }) => segments.flatMap(endBarsOf)));
-    return await upsert(session, lake, table, { columns, from, bounds, partitions: staged }, options);
+    const report = await upsert(session, lake, table, { columns, from, bounds, partitions: staged }, options);
+    return { ...report, unchanged: report.unchanged + equal };
   } finally {
     for (const scan of scans) scan.release();
   }

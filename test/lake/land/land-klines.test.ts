@@ -174,7 +174,10 @@ describe("bars straight from their columns", () => {
           const [fast, slow] = [temporaryLake(), temporaryLake()];
           const [fastRejects, slowRejects] = [new Rejects(session, "test"), new Rejects(session, "test")];
           for (const group of groups) {
-            const deliveries = group.map((bars, i) => ({ columns: withNulls(bars), source: `run/${9 - i}` }));
+            const deliveries = [...group, ...group.slice(0, 1)].map((bars, i) => ({
+              columns: withNulls(bars),
+              source: `run/${9 - i}`,
+            }));
             expect(
               await landKlines(session, fast, table, deliveries, { ...options, rejects: fastRejects }),
             ).toEqual(
@@ -194,6 +197,39 @@ describe("bars straight from their columns", () => {
       },
     );
     expect(rejected).toBeGreaterThan(0);
+  });
+
+  test("bars that two requests have brought count as unchanged; those with other values are set aside", async () => {
+    const session = await openSession({ threads: 1 });
+    const bar = (minute: number, close: number): PlainBar => ({
+      timestamp: T0 + minute * MINUTE_MS,
+      volume: 1n,
+      open: 10,
+      high: 12,
+      low: 9,
+      close,
+      amount: 1,
+    });
+    const delivered = (source: string, closes: readonly number[]): DeliveredBars => ({
+      columns: columnsOf({ "600519.SH": closes.map((close, minute) => bar(minute, close)) }),
+      source,
+    });
+    const deliveries = [delivered("run/1", [10, 10]), delivered("run/2", [10, 11, 10])];
+    const finalEnd = { CN: 0, HK: 0, US: 0 };
+    for (const landing of [landKlines, landBySql]) {
+      const lake = temporaryLake();
+      const rejects = new Rejects(session, "test");
+      const options = { operation: "TEST", runId: "test", now: T0, finalEnd, rejects };
+      expect(await landing(session, lake, BARS_1M, deliveries, options)).toMatchObject({
+        inserted: 3,
+        unchanged: 1,
+      });
+      await rejects.save(lake);
+      const found = await session.json(
+        `SELECT source, "row".close AS close FROM (${await rejectsSql(lake)})`,
+      );
+      expect(found).toEqual([{ source: "run/2", close: expect.anything() }]);
+    }
   });
 
   test("a file of many row groups is in order from its first row to its last", async () => {
