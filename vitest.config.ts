@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { RunReport } from "./test/run-report.js";
 import { TZ } from "./test/seed.js";
+import { slowFirst } from "./test/slow-first.js";
 
 /** Ends a test that hangs. No test that goes on takes as long, on however slow a machine. */
 const HANG_MS = 900_000;
@@ -11,46 +13,21 @@ const HANG_MS = 900_000;
 /** Folders whose tests compute: no process, no service, no lake. */
 const PURE = ["*.test.ts", "arrow/**", "core/**", "market/**", "plan/**", "schema/**", "sim/**", "wire/**"];
 
-/** Files of which `npm test` runs a part: few cases of a sweep, or what needs no Python. The long tests run all of them. */
+/**
+ * Files of which `npm test` runs a part, and the long tests all: those that take the size of a sweep, or choose by it,
+ * and those of which a part needs Python.
+ */
 const IN_PART = [
-  "arrow/scan/batch-scan",
-  "cli/commands/dataset",
-  "cli/commands/demo",
-  "cli/commands/schedule",
-  "cli/commands/sql",
-  "cli/store-lake",
-  "cli/whole-way",
-  "client/key-lock",
-  "client/key-shares",
-  "dataset/build-dataset",
-  "dataset/no-look-ahead",
-  "dataset/panel",
-  "faults/damage",
-  "faults/eight-writers",
-  "faults/full-disk",
-  "faults/killed-writers",
-  "faults/simulated-ingest",
-  "interop/arrow/flechette",
-  "interop/query-result",
-  "lake/files/verify/verify-reads",
-  "lake/land/land-klines",
-  "lake/land/upsert",
-  "lake/model",
-  "lake/publish",
-  "lake/store-lake",
-  "lake/land/two-writers",
-  "lake/view-branches",
-  "plan/request-units",
-  "serve/klines/read-klines",
-  "serve/replay/replay",
-  "sim/market",
-  "sql/adjusted",
-  "sql/agreement",
-  "sql/look-ahead",
-  "sql/views",
-].map((path) => `test/${path}.test.ts`);
+  ...readdirSync(new URL("test", import.meta.url), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".test.ts") && !name.endsWith(".long.test.ts"))
+    .map((name) => `test/${name}`)
+    .filter((path) =>
+      /\b(cases|SWEEP)\b.*\/sweep\.js"/.test(readFileSync(new URL(path, import.meta.url), "utf8")),
+    ),
+  "test/interop/query-result.test.ts",
+];
 
-/** Long tests that may take more than 30 seconds, each with the reason. */
+/** Long tests that may take more than 30 seconds, each with the reason. They are started first. */
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/cli/commands/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
   "test/cli/commands/demo.long.test.ts": "the whole demo, in a folder and on each store",
@@ -113,6 +90,7 @@ export default defineConfig({
     setupFiles: ["test/threads.mjs", "test/setup.ts"],
     testTimeout: HANG_MS,
     hookTimeout: HANG_MS,
+    sequence: { sequencer: slowFirst(Object.keys(MAY_BE_SLOW)) },
     reporters: ["default", new RunReport(MAY_BE_SLOW)],
     coverage: { provider: "v8", include: ["src/**"] },
     projects: [

@@ -1,7 +1,7 @@
 import { availableParallelism, loadavg } from "node:os";
 import { relative } from "node:path";
-import type { Reporter, TestCase, TestModule } from "vitest/node";
-import { SEED, TZ } from "./seed.js";
+import type { Reporter, TestModule } from "vitest/node";
+import { repeatVariables } from "./seed.js";
 
 /** Number of files in the list of the slowest. */
 const SLOWEST = 20;
@@ -16,6 +16,8 @@ interface FileTime {
   readonly project: string;
   readonly importing: number;
   readonly testing: number;
+  /** Processor time, with that of the processes that it started. */
+  readonly processor: number;
   /** Both, on an otherwise idle machine: divided by the number of programs that waited for each core. */
   readonly alone: number;
 }
@@ -40,6 +42,7 @@ export class RunReport implements Reporter {
       project,
       importing,
       testing,
+      processor: module.meta().processorSeconds ?? 0,
       alone: (importing + testing) / waiting,
     });
   }
@@ -59,25 +62,38 @@ export class RunReport implements Reporter {
   }
 }
 
+const PARTS = ["importing", "testing", "processor"] as const;
+
 function slowestText(times: readonly FileTime[]): string {
   const row = (cells: readonly string[], name: string): string =>
     `${cells.map((cell) => cell.padStart(8)).join(" ")}  ${name}`;
-  const seconds = (one: Pick<FileTime, "importing" | "testing">): string[] =>
-    [one.importing, one.testing].map((s) => s.toFixed(1));
-  const sum = (key: "importing" | "testing"): number => times.reduce((total, one) => total + one[key], 0);
+  const seconds = (one: Pick<FileTime, (typeof PARTS)[number]>): string[] =>
+    PARTS.map((part) => one[part].toFixed(1));
+  const sum = (part: (typeof PARTS)[number]): number => times.reduce((total, one) => total + one[part], 0);
   return [
-    row(["import s", "tests s"], `slowest of ${times.length} files`),
+    row(["import s", "tests s", "cpu s"], `slowest of ${times.length} files`),
     ...times.slice(0, SLOWEST).map((one) => row(seconds(one), one.path)),
-    row(seconds({ importing: sum("importing"), testing: sum("testing") }), "all files"),
+    row(
+      seconds({ importing: sum("importing"), testing: sum("testing"), processor: sum("processor") }),
+      "all files",
+    ),
   ].join("\n");
 }
 
-/** The failed tests of a file, and the command that runs them again as they were run. */
+/** The failed tests of a file, with hooks that failed, and the command that runs them again as they were run. */
 function repeatText(module: TestModule): string {
-  const failed = [...module.children.allTests("failed")].map((one: TestCase) => `  ${one.fullName}`);
   const { name } = module.project;
-  const command = `TEST_SEED=${SEED} TEST_TZ=${TZ} npx vitest run --project ${name} ${pathOf(module)}`;
-  return ["failed:", ...failed, "again:", `  npm run build && ${command}`].join("\n");
+  const command = `${repeatVariables()} npx vitest run --project ${name} ${pathOf(module)}`;
+  return ["failed:", ...failuresOf(module), "again:", `  npm run build && ${command}`].join("\n");
+}
+
+function failuresOf(module: TestModule): string[] {
+  const tests = [...module.children.allTests("failed")].map((one) => one.fullName);
+  const suites = [...module.children.allSuites()].map((one) => [`hooks of ${one.fullName}`, one] as const);
+  const hooks = [["the file", module] as const, ...suites].flatMap(([name, one]) =>
+    one.errors().map(({ message }) => `${name}: ${message}`),
+  );
+  return [...tests, ...hooks].map((text) => `  ${text}`);
 }
 
 function pathOf(module: TestModule): string {

@@ -5,3 +5,15 @@ export const SEED = Number(process.env.TEST_SEED ?? 20_260_101);
 
 /** Zone of the tests: its offset of 5:45 reveals code that uses the machine's zone. `TEST_TZ` sets another. */
 export const TZ = process.env.TEST_TZ ?? "Asia/Kathmandu";
+
+/** Other variables that a run depends on: the cases of its sweeps, and how it runs commands and threads. */
+const OTHERS = ["TEST_COMMIT", "TEST_SWEEP", "TEST_THREADS", "TEST_FRESH", "TEST_JITTER"] as const;
+
+/** The variables that repeat this run, as they are written before a command. */
+export function repeatVariables(): string {
+  const others = OTHERS.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [`${name}=${name === "TEST_COMMIT" ? value.slice(0, 8) : value}`];
+  });
+  return [`TEST_SEED=${SEED}`, `TEST_TZ=${TZ}`, ...others].join(" ");
+}

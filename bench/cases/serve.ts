@@ -33,7 +33,7 @@ export const serve: Benchmark = {
       startServing(kind, lake.location, API_KEY, NOW);
     const [plain, barlake] = [await start("plain"), await start("barlake")];
     const symbols = Array.from({ length: spec.symbols }, (_, s) => `${600_000 + s}.SH`);
-    const durationMs = full ? 8000 : 200;
+    const durationMs = full ? 8000 : 40;
     return {
       summary: `${spec.symbols} symbols, ${rowCount(days)} daily bars, ${rowCount(minutes)} minutes; the clients share the cores`,
       work: {},

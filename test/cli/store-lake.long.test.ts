@@ -115,6 +115,6 @@ function withoutChance(text: string, lake: string): string {
     .replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{6}/g, "RUN")
     .replaceAll(/-[0-9a-f]{8}\.parquet/g, "-X.parquet")
     .replaceAll(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z?/g, "TIME")
-    .replaceAll(/\b17\d{11}\b/g, "TIME")
+    .replaceAll(/\b[12]\d{12}\b/g, "TIME")
     .replaceAll(/"(durationMs|committedAt)":\d+/g, '"$1":0');
 }

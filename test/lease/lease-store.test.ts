@@ -6,6 +6,7 @@ import type { LeaseStore } from "../../src/lease/lease-store.js";
 import { objectLeases } from "../../src/lease/object-leases.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { storePlaces } from "../object-store/store-places.js";
+import { cases } from "../sweep.js";
 
 /** A form of a store: makes empty places, between its start and its stop. A place is opened by each process. */
 interface Form {
@@ -25,7 +26,7 @@ const FORMS: Readonly<Record<string, Form>> = {
     precisionMs: 0,
   },
   ...Object.fromEntries(
-    storePlaces().map(({ name, start, stop, openerOf }) => {
+    storePlaces(cases({ few: 1, more: 2, all: 2 })).map(({ name, start, stop, openerOf }) => {
       const placeOf = (): (() => LeaseStore) => {
         const open = openerOf();
         return () => objectLeases(open(), "leases");

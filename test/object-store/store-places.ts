@@ -3,7 +3,7 @@ import { systemClock } from "../../src/client/system-clock.js";
 import { type ObjectStore, openObjectStore } from "../../src/object-store/object-store.js";
 import { type StorePlace, storePlace } from "../../src/object-store/store-place.js";
 import { probeOnce, type WriteAbility } from "../../src/object-store/store-probe.js";
-import { findStore, STORES, type StoreServer, startStore } from "./store-server.js";
+import { type StoreServer, startStore, storesHere } from "./store-server.js";
 
 /** A store in which tests make empty places, between its start and its stop. */
 export interface StorePlaces {
@@ -14,12 +14,11 @@ export interface StorePlaces {
   readonly openerOf: () => () => StorePlace;
 }
 
-/** The stores whose programs are here. Each is probed once for all of its places. */
-export function storePlaces(): StorePlaces[] {
-  return STORES.flatMap((name) => {
-    const program = findStore(name);
-    return program === undefined ? [] : [placesIn(`objects of ${name}`, () => startStore(name, program))];
-  });
+/** The first `count` of the stores whose programs are here. Each is probed once for all of its places. */
+export function storePlaces(count: number): StorePlaces[] {
+  return storesHere(count).map(({ name, program }) =>
+    placesIn(`objects of ${name}`, () => startStore(name, program)),
+  );
 }
 
 function placesIn(name: string, startServer: () => Promise<StoreServer>): StorePlaces {

@@ -27,6 +27,14 @@ export function findStore(name: StoreName): string | undefined {
   return found;
 }
 
+/** The stores whose programs are here: the first `count` of them. */
+export function storesHere(count: number): { readonly name: StoreName; readonly program: string }[] {
+  return STORES.flatMap((name) => {
+    const program = findStore(name);
+    return program === undefined ? [] : [{ name, program }];
+  }).slice(0, count);
+}
+
 /** Starts a store in a temporary folder, with one empty bucket. The caller must stop it; its files are deleted then. */
 export async function startStore(name: StoreName, program: string): Promise<StoreServer> {
   const folder = mkdtempSync(join(tmpdir(), `barlake-${name}-`));

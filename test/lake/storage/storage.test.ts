@@ -7,6 +7,7 @@ import { folderStorage } from "../../../src/lake/storage/folder-storage.js";
 import { objectStorage } from "../../../src/lake/storage/object-storage.js";
 import type { Storage } from "../../../src/lake/storage/storage.js";
 import { storePlaces } from "../../object-store/store-places.js";
+import { cases } from "../../sweep.js";
 import { temporaryFolder } from "../temporary-lake.js";
 
 /** An empty place of a lake. */
@@ -35,7 +36,7 @@ const FORMS: Readonly<Record<string, Form>> = {
     isLocal: true,
   },
   ...Object.fromEntries(
-    storePlaces().map(({ name, start, stop, openerOf }) => {
+    storePlaces(cases({ few: 1, more: 2, all: 2 })).map(({ name, start, stop, openerOf }) => {
       const placeOf = (): Place => {
         const open = openerOf();
         return { open: () => objectStorage(open()), work: workFolder(temporaryFolder()) };
