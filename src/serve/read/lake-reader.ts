@@ -17,7 +17,7 @@ import { type FirstMinutes, firstMinutes } from "../klines/first-minutes.js";
 import { type DaysOf, latestDays } from "../klines/latest-days.js";
 import { NewestBars } from "../klines/newest-bars.js";
 import { SingleFlight } from "../klines/single-flight.js";
-import type { Moment } from "../replay/moment.js";
+import type { AsOfTime } from "../replay/as-of-time.js";
 import { lastOpened } from "../replay/visible-rows.js";
 import { FileVerifier } from "./file-verifier.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
@@ -77,7 +77,7 @@ interface Cached<T> {
 /** How a {@link LakeReader} reads. */
 export interface ReaderOptions {
   /** When a request happens that arrives now, and what it may see. */
-  readonly momentOf: () => Moment;
+  readonly asOfNow: () => AsOfTime;
   /** Serves the lake as of this point in time. */
   readonly pointInTime: PointInTime;
   /** Called for each damaged file. Undefined: files are not verified. */
@@ -101,14 +101,14 @@ export class LakeReader {
   readonly #calendars = new VersionedLoad<Calendars>();
   readonly #firstMinutes = new VersionedLoad<FirstMinutes>();
   readonly #referenceTimes = new VersionedLoad<readonly number[]>();
-  readonly #momentOf: () => Moment;
+  readonly #asOfNow: () => AsOfTime;
   readonly #assumesReference: boolean;
 
-  constructor(lake: Lake, pool: SessionPool, { momentOf, pointInTime, onDamage, ...options }: ReaderOptions) {
+  constructor(lake: Lake, pool: SessionPool, { asOfNow, pointInTime, onDamage, ...options }: ReaderOptions) {
     this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
     this.#pointInTime = pointInTime;
-    this.#momentOf = momentOf;
+    this.#asOfNow = asOfNow;
     this.#assumesReference = options.assumesReference ?? false;
     this.#read = sharedReads(lake.reader(pointInTime));
     this.#pool = pool;
@@ -152,7 +152,7 @@ export class LakeReader {
 
   /** The lake as a request sees it that arrives now. */
   current({ caller, signal, acquireMemory }: Reading): LakeView {
-    const { now, visibleUntil } = this.#momentOf();
+    const { now, visibleUntil } = this.#asOfNow();
     const assumesReference = this.#assumesReference;
     const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };
     const version = new LakeVersion(
