@@ -43,6 +43,7 @@ const IN_PART = [
   "plan/request-units",
   "serve/klines/read-klines",
   "serve/replay/replay",
+  "serve/stream/replayed-bars",
   "sim/market",
   "sql/adjusted",
   "sql/agreement",

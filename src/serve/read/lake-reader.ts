@@ -49,6 +49,8 @@ export interface LakeView {
   calendars(): Promise<Calendars>;
   /** The latest trading day of each region with minute bars; empty where there are none. */
   latestDays(): Promise<DaysOf>;
+  /** In a replay: a region's latest day stays the latest before this instant (epoch milliseconds). */
+  nextDay(region: Region): Promise<number>;
 }
 
 /** Most symbols whose ex-events are cached: requests for ever new symbols must not fill the memory. */
@@ -150,9 +152,18 @@ export class LakeReader {
     onDamage(error);
   }
 
+  /** The time of a request that arrives now, epoch milliseconds. */
+  get now(): number {
+    return this.#asOfNow().now;
+  }
+
   /** The lake as a request sees it that arrives now. */
-  current({ caller, signal, acquireMemory }: Reading): LakeView {
-    const { now, visibleUntil } = this.#asOfNow();
+  current(reading: Reading): LakeView {
+    return this.at(this.#asOfNow(), reading);
+  }
+
+  /** The lake as a request sees it at a time of the replay; what is read of a later time is shown to nobody before. */
+  at({ now, visibleUntil }: AsOfTime, { caller, signal, acquireMemory }: Reading): LakeView {
     const assumesReference = this.#assumesReference;
     const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };
     const version = new LakeVersion(
@@ -178,6 +189,7 @@ export class LakeReader {
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
       calendars: () => this.#calendarsOf(version),
       latestDays: () => this.#latestDaysOf(version),
+      nextDay: (region) => this.#nextDayOf(version, region),
     };
   }
 
@@ -203,10 +215,25 @@ export class LakeReader {
     const snapshot = await version.snapshot(BARS_1M);
     const { visibleUntil } = version;
     if (visibleUntil === undefined) return latestDays(version, snapshot);
-    const files = [...snapshot.files.values()].filter((file) => fileRange(file).start <= visibleUntil);
+    return (await this.#firstMinutesOf(version, snapshot, visibleUntil)).latestDays(visibleUntil);
+  }
+
+  async #nextDayOf(version: LakeVersion, region: Region): Promise<number> {
+    const { visibleUntil: until = Number.POSITIVE_INFINITY } = version;
+    const snapshot = await version.snapshot(BARS_1M);
+    let next = (await this.#firstMinutesOf(version, snapshot, until)).next(region, until);
+    // The days of files that begin later are not known yet.
+    for (const file of snapshot.files.values()) {
+      const { start } = fileRange(file);
+      if (start > until && start < next && file.partitionValues.region === region) next = start;
+    }
+    return next;
+  }
+
+  #firstMinutesOf(version: LakeVersion, snapshot: Snapshot, until: number): Promise<FirstMinutes> {
+    const files = [...snapshot.files.values()].filter((file) => fileRange(file).start <= until);
     const key = [versionsOf([snapshot]), ...files.map(({ path }) => path)].join(" ");
-    const first = await this.#firstMinutes.of(key, () => firstMinutes(version.whole, snapshot, files));
-    return first.latestDays(visibleUntil);
+    return this.#firstMinutes.of(key, () => firstMinutes(version.whole, snapshot, files));
   }
 
   async #exEventsOf(version: LakeVersion, symbols: readonly string[]): Promise<(readonly ExEvent[])[]> {
