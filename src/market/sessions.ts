@@ -76,9 +76,20 @@ export function finalEnd(region: Region, now: number): number {
   return instantOf(addDays(date, 1), zone);
 }
 
+/** The first instant after `now` at which {@link finalEnd} of a region is another one, epoch milliseconds. */
+export function nextFinal(region: Region, now: number): number {
+  let date = localDate(finalEnd(region, now), REGIONS[region].zone);
+  while (!isWeekday(date)) date = addDays(date, 1);
+  return settledAt(region, date);
+}
+
 function isSettled(region: Region, date: TradingDate, now: number): boolean {
+  return settledAt(region, date) <= now;
+}
+
+function settledAt(region: Region, date: TradingDate): number {
   const { zone } = REGIONS[region];
-  return instantOf(date, zone, closeMinute(region) + SESSION_HOURS[region].settleMinutes) <= now;
+  return instantOf(date, zone, closeMinute(region) + SESSION_HOURS[region].settleMinutes);
 }
 
 /** A date of a region, local midnight to local midnight, as a range of instants. */

@@ -1,17 +1,14 @@
-import type { TimeRange, TradingDate } from "../../core/time.js";
+import type { TradingDate } from "../../core/time.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { type SessionStatus, sessionStatus } from "../../market/session-status.js";
 import { closeMinute, finalEnd } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import { jsonText } from "../../wire/encode/json-text.js";
-import type { KlineRun } from "../../wire/kline-columns.js";
 import { PARAMETERS, parseParameters } from "../../wire/parameters.js";
 import type { Instrument, Quote } from "../../wire/resources.js";
-import { barsOf, type LastBar } from "../klines/last-bars.js";
-import { readKlines } from "../klines/read-klines.js";
-import { ALL_TIME } from "../klines/requested-bars.js";
-import { MINUTES_OF_A_DAY, seriesOf } from "../klines/series.js";
+import type { LastBar } from "../klines/last-bars.js";
+import { type QuoteBars, type ReadQuoteBars, readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeView } from "../read/lake-reader.js";
 import type { Calendars } from "../read/load-calendars.js";
 import { EXT_TYPE } from "../read/reference-data.js";
@@ -44,21 +41,25 @@ async function quotes(
   return new TextResponse(`{"data":[${[...(await quoteTexts(view, symbols)).values()].join()}]}`);
 }
 
-/** The quote of each symbol, as JSON; a symbol without bars is left out. */
+/**
+ * The quote of each symbol, as JSON; a symbol without bars is left out.
+ *
+ * @param read reads the bars. @default from the lake
+ */
 export async function quoteTexts(
   view: LakeView,
   symbols: readonly string[],
+  read: ReadQuoteBars = readQuoteBars,
 ): Promise<ReadonlyMap<string, string>> {
   const { instruments } = await view.reference();
   await view.acquireMemory(symbols.length * ROWS_OF_A_QUOTE);
-  const daily = await lastDailyBars(view, symbols);
-  const minutes = await lastMinuteDays(view, symbols, daily);
+  const barsOf = await read(view, symbols);
   const dates = new Dates(view.now, await view.calendars());
   const texts = new Map<string, string>();
   for (const symbol of symbols) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
-    const facts = quoteFacts(region, barsOfRun(daily, symbol), barsOfRun(minutes, symbol)[0], dates);
+    const facts = quoteFacts(region, barsOf(symbol), dates);
     if (facts === undefined) continue;
     const status = dates.statusOf(region);
     const isHalted = status !== "closed" && isSuspended(facts.bar) && dates.isToday(facts.timestamp, region);
@@ -66,51 +67,6 @@ export async function quoteTexts(
     texts.set(symbol, quoteText(quoteOf(symbol, region, facts, instruments.get(symbol), session)));
   }
   return texts;
-}
-
-type Runs = ReadonlyMap<string, KlineRun>;
-
-const runsBySymbol = (runs: readonly KlineRun[]): Runs => new Map(runs.map((run) => [run.symbol, run]));
-
-function barsOfRun(runs: Runs, symbol: string): LastBar[] {
-  const run = runs.get(symbol);
-  return run === undefined ? [] : barsOf(run);
-}
-
-/** The newest two daily bars of each symbol, newest last. */
-async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Runs> {
-  return runsBySymbol(
-    await readKlines(view, {
-      symbols,
-      series: seriesOf("1d"),
-      adjustment: "none",
-      count: 2,
-      rangeOf: () => ALL_TIME,
-      isKnown: () => true,
-    }),
-  );
-}
-
-/** The minutes of the latest day as one bar per symbol, for symbols whose newest daily bar is not of a later day. */
-async function lastMinuteDays(view: LakeView, symbols: readonly string[], daily: Runs): Promise<Runs> {
-  const days = await view.latestDays();
-  const rangeOf = (region: Region): TimeRange => days.get(region) ?? { start: 0, end: 0 };
-  const outdated = symbols.filter((symbol) => {
-    const region = regionOf(symbol);
-    if (region === undefined) return false;
-    const run = daily.get(symbol);
-    if (run === undefined || run.start === run.end) return true;
-    return Number(run.values.timestamp[run.end - 1]) < rangeOf(region).end;
-  });
-  const runs = await readKlines(view, {
-    symbols: outdated,
-    series: MINUTES_OF_A_DAY,
-    adjustment: "none",
-    count: 1,
-    rangeOf,
-    isKnown: () => true,
-  });
-  return runsBySymbol(runs);
 }
 
 /** The value of a key, computed only once. */
@@ -182,12 +138,7 @@ interface QuoteFacts {
  * Uses the daily bar once the day is final, otherwise the minutes. The quote's time is that of the last minute, or the
  * close. The previous close is the bar's own, else the close of the session before: an older bar has another day's.
  */
-function quoteFacts(
-  region: Region,
-  daily: readonly LastBar[],
-  minutes: LastBar | undefined,
-  dates: Dates,
-): QuoteFacts | undefined {
+function quoteFacts(region: Region, { daily, minutes }: QuoteBars, dates: Dates): QuoteFacts | undefined {
   const newest = daily.at(-1);
   const dayOf = (bar: LastBar): TradingDate => dates.of(bar.timestamp, region);
   const sameDay = newest !== undefined && minutes !== undefined && dayOf(newest) === dayOf(minutes);
@@ -212,8 +163,6 @@ function quoteOf(
   session: Quote["session"],
 ): Quote {
   const floatShares = instrument?.ext?.float_shares;
-  const ratio = (part: number, whole: unknown): number | undefined =>
-    typeof whole === "number" && whole > 0 ? part / whole : undefined;
   return {
     symbol,
     region,
@@ -235,6 +184,10 @@ function quoteOf(
       turnover_rate: ratio(bar.volume * REGIONS[region].lot, floatShares),
     },
   };
+}
+
+function ratio(part: number, whole: unknown): number | undefined {
+  return typeof whole === "number" && whole > 0 ? part / whole : undefined;
 }
 
 const INTEGERS: ReadonlySet<string> = new Set(["timestamp", "volume"]);

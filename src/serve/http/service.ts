@@ -15,7 +15,7 @@ import type { Caller, KeyRing } from "../keys/key-ring.js";
 import { LakeReader, type Reading } from "../read/lake-reader.js";
 import { SessionPool } from "../read/session-pool.js";
 import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
-import type { Moment } from "../replay/moment.js";
+import type { AsOfTime } from "../replay/as-of-time.js";
 import { instantText } from "../replay/replay-clock.js";
 import { addStream } from "../stream/add-stream.js";
 import { streamOptions } from "../stream/stream-options.js";
@@ -103,7 +103,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
     options.logger?.error({ err }, "a data file is damaged: requests that need it fail from now on");
   const { replay, clock } = options;
   const reader = new LakeReader(lake, pool, {
-    momentOf: (): Moment => replay?.clock.moment() ?? { now: clock.now(), visibleUntil: undefined },
+    asOfNow: (): AsOfTime => replay?.clock.asOf() ?? { now: clock.now(), visibleUntil: undefined },
     pointInTime: options.pointInTime ?? {},
     onDamage: options.verify === false ? undefined : onDamage,
     assumesReference: replay?.assumesReference,

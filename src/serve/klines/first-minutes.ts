@@ -8,6 +8,8 @@ import type { LakeVersion } from "../read/lake-version.js";
 export interface FirstMinutes {
   /** The latest day of each region with a minute bar at or before an instant: local midnight to midnight. */
   latestDays(until: number): Map<Region, TimeRange>;
+  /** The first minute of a region's next day after an instant; infinite where there is none. */
+  next(region: Region, until: number): number;
 }
 
 /** Reads when each day of some files of minute bars had its first bar. */
@@ -29,6 +31,10 @@ export async function firstMinutes(
       for (const { region, date, first } of days)
         if (first <= until && !latest.has(region)) latest.set(region, dayRange(region, date));
       return latest;
+    },
+    next(region, until) {
+      const firsts = days.filter((day) => day.region === region && day.first > until);
+      return firsts.reduce((next, { first }) => Math.min(next, first), Number.POSITIVE_INFINITY);
     },
   };
 }

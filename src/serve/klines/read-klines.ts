@@ -16,7 +16,7 @@ import { type BarRun, compacted, type KlineRows, runsOf } from "./bar-runs.js";
 import { EX_EVENT_TABLES } from "./ex-events.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
 import { lookBackRanges } from "./look-back.js";
-import { ALL_TIME, demandsOf } from "./requested-bars.js";
+import { ALL_TIME, demandsOf, lotOf } from "./requested-bars.js";
 import type { Series } from "./series.js";
 
 /** Days that are not final begin at most this long ago: a weekend, and the day before it until it is final. */
@@ -38,6 +38,8 @@ export interface KlinesRequest {
   readonly rangeOf: (region: Region) => TimeRange;
   /** Whether a symbol is known without reading the table; a known symbol has an entry even without bars. */
   readonly isKnown: (symbol: string) => boolean;
+  /** Shares in a unit of volume. @default the region's unit */
+  readonly unitOf?: (region: Region) => number;
 }
 
 /**
@@ -77,9 +79,10 @@ export async function readKlines(view: LakeView, request: KlinesRequest): Promis
 
 /** Everything that the bars of a request depend on except symbols, range and count. */
 async function cacheKey(view: LakeView, request: KlinesRequest): Promise<string> {
-  const { series, adjustment } = request;
+  const { series, adjustment, unitOf = lotOf } = request;
   const tables = adjustment === "none" ? [series.table] : [...new Set([series.table, ...EX_EVENT_TABLES])];
-  return `${await view.version.stateOf(tables)} ${JSON.stringify(series.bucket)} ${adjustment}`;
+  const units = REGION_NAMES.map(unitOf).join("/");
+  return `${await view.version.stateOf(tables)} ${JSON.stringify(series.bucket)} ${adjustment} ${units}`;
 }
 
 /** Reads the bars of symbols, and caches runs that reach to the newest bar. */
@@ -146,9 +149,11 @@ function lookBacks(
   symbols: readonly string[],
 ): Map<string, TimeRange[]> {
   const slack = series.bucketDays * DAY_MS;
-  const { files } = demandsOf(snapshot, symbols, (symbol) => {
-    const { start, end } = rangeOf(regionOf(symbol) as Region);
-    return { start: start - slack, end: end + slack };
+  const { files } = demandsOf(snapshot, symbols, {
+    rangeOf: (symbol) => {
+      const { start, end } = rangeOf(regionOf(symbol) as Region);
+      return { start: start - slack, end: end + slack };
+    },
   });
   const availableIn = (region: Region): TimeRange =>
     visibleRange(
@@ -222,7 +227,11 @@ async function queryBars(
   symbols: readonly string[],
   rangeOf: (symbol: string) => TimeRange,
 ): Promise<KlineRows | undefined> {
-  const { files, requested } = demandsOf(snapshot, symbols, rangeOf, request.rangeOf);
+  const { files, requested } = demandsOf(snapshot, symbols, {
+    rangeOf,
+    labelsOf: request.rangeOf,
+    unitOf: request.unitOf ?? lotOf,
+  });
   const isMadeOfMinutes = snapshot.table === BARS_1D && view.version.visibleUntil !== undefined;
   if (files.length === 0 && !isMadeOfMinutes) return undefined;
   const steps = await stepsOf(view, request.adjustment, symbols, rangeOf);

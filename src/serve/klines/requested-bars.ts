@@ -9,7 +9,7 @@ interface RequestedSymbol {
   readonly symbol: string;
   /** Index in the requested list: the query returns it instead of the symbol. */
   readonly position: number;
-  /** Shares per unit of volume in which the region is served. */
+  /** Shares per unit of the volume in the response. */
   readonly unit: number;
   /** Range of the landed bars' timestamps, epoch milliseconds, end exclusive. */
   readonly start: number;
@@ -43,17 +43,24 @@ export interface Demands {
 
 const ALWAYS = (): TimeRange => ALL_TIME;
 
-/**
- * Computes the inputs of a query over some symbols of a table.
- *
- * @param rangeOf the range of a symbol's landed bars. @default all of time
- * @param labelsOf the range of the labels of the response's bars. @default all of time
- */
+/** Shares in a unit of a region's volume. */
+export const lotOf = (region: Region): number => REGIONS[region].lot;
+
+/** What of some symbols is requested. */
+interface RequestedParts {
+  /** The range of a symbol's landed bars. @default all of time */
+  readonly rangeOf?: (symbol: string) => TimeRange;
+  /** The range of the labels of the response's bars. @default all of time */
+  readonly labelsOf?: (region: Region) => TimeRange;
+  /** Shares in a unit of the response's volume. @default the region's unit */
+  readonly unitOf?: (region: Region) => number;
+}
+
+/** Computes the inputs of a query over some symbols of a table. */
 export function demandsOf(
   snapshot: Snapshot,
   symbols: readonly string[],
-  rangeOf: (symbol: string) => TimeRange = ALWAYS,
-  labelsOf: (region: Region) => TimeRange = ALWAYS,
+  { rangeOf = ALWAYS, labelsOf = ALWAYS, unitOf = lotOf }: RequestedParts = {},
 ): Demands {
   const demands = new Map<string, { region: Region; symbols: string[]; range: TimeRange }>();
   const requested: RequestedSymbol[] = [];
@@ -62,7 +69,7 @@ export function demandsOf(
     if (region === undefined) continue;
     const range = rangeOf(symbol);
     const { start: label_start, end: label_end } = labelsOf(region);
-    requested.push({ symbol, position, unit: REGIONS[region].lot, ...range, label_start, label_end });
+    requested.push({ symbol, position, unit: unitOf(region), ...range, label_start, label_end });
     const key = `${region} ${range.start} ${range.end}`;
     const demand = demands.get(key);
     if (demand === undefined) demands.set(key, { region, symbols: [symbol], range });

@@ -17,7 +17,7 @@ import { type FirstMinutes, firstMinutes } from "../klines/first-minutes.js";
 import { type DaysOf, latestDays } from "../klines/latest-days.js";
 import { NewestBars } from "../klines/newest-bars.js";
 import { SingleFlight } from "../klines/single-flight.js";
-import type { Moment } from "../replay/moment.js";
+import type { AsOfTime } from "../replay/as-of-time.js";
 import { lastOpened } from "../replay/visible-rows.js";
 import { FileVerifier } from "./file-verifier.js";
 import { LakeVersion, versionsOf } from "./lake-version.js";
@@ -49,6 +49,8 @@ export interface LakeView {
   calendars(): Promise<Calendars>;
   /** The latest trading day of each region with minute bars; empty where there are none. */
   latestDays(): Promise<DaysOf>;
+  /** In a replay: a region's latest day stays the latest before this instant (epoch milliseconds). */
+  nextDay(region: Region): Promise<number>;
 }
 
 /** Most symbols whose ex-events are cached: requests for ever new symbols must not fill the memory. */
@@ -77,7 +79,7 @@ interface Cached<T> {
 /** How a {@link LakeReader} reads. */
 export interface ReaderOptions {
   /** When a request happens that arrives now, and what it may see. */
-  readonly momentOf: () => Moment;
+  readonly asOfNow: () => AsOfTime;
   /** Serves the lake as of this point in time. */
   readonly pointInTime: PointInTime;
   /** Called for each damaged file. Undefined: files are not verified. */
@@ -101,14 +103,14 @@ export class LakeReader {
   readonly #calendars = new VersionedLoad<Calendars>();
   readonly #firstMinutes = new VersionedLoad<FirstMinutes>();
   readonly #referenceTimes = new VersionedLoad<readonly number[]>();
-  readonly #momentOf: () => Moment;
+  readonly #asOfNow: () => AsOfTime;
   readonly #assumesReference: boolean;
 
-  constructor(lake: Lake, pool: SessionPool, { momentOf, pointInTime, onDamage, ...options }: ReaderOptions) {
+  constructor(lake: Lake, pool: SessionPool, { asOfNow, pointInTime, onDamage, ...options }: ReaderOptions) {
     this.#verifier = onDamage && new FileVerifier(lake, (error) => this.#forget(error, onDamage));
     this.#lake = lake;
     this.#pointInTime = pointInTime;
-    this.#momentOf = momentOf;
+    this.#asOfNow = asOfNow;
     this.#assumesReference = options.assumesReference ?? false;
     this.#read = sharedReads(lake.reader(pointInTime));
     this.#pool = pool;
@@ -150,9 +152,18 @@ export class LakeReader {
     onDamage(error);
   }
 
+  /** The time of a request that arrives now, epoch milliseconds. */
+  get now(): number {
+    return this.#asOfNow().now;
+  }
+
   /** The lake as a request sees it that arrives now. */
-  current({ caller, signal, acquireMemory }: Reading): LakeView {
-    const { now, visibleUntil } = this.#momentOf();
+  current(reading: Reading): LakeView {
+    return this.at(this.#asOfNow(), reading);
+  }
+
+  /** The lake as a request sees it at a time of the replay; what is read of a later time is shown to nobody before. */
+  at({ now, visibleUntil }: AsOfTime, { caller, signal, acquireMemory }: Reading): LakeView {
     const assumesReference = this.#assumesReference;
     const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };
     const version = new LakeVersion(
@@ -178,6 +189,7 @@ export class LakeReader {
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
       calendars: () => this.#calendarsOf(version),
       latestDays: () => this.#latestDaysOf(version),
+      nextDay: (region) => this.#nextDayOf(version, region),
     };
   }
 
@@ -203,10 +215,25 @@ export class LakeReader {
     const snapshot = await version.snapshot(BARS_1M);
     const { visibleUntil } = version;
     if (visibleUntil === undefined) return latestDays(version, snapshot);
-    const files = [...snapshot.files.values()].filter((file) => fileRange(file).start <= visibleUntil);
+    return (await this.#firstMinutesOf(version, snapshot, visibleUntil)).latestDays(visibleUntil);
+  }
+
+  async #nextDayOf(version: LakeVersion, region: Region): Promise<number> {
+    const { visibleUntil: until = Number.POSITIVE_INFINITY } = version;
+    const snapshot = await version.snapshot(BARS_1M);
+    let next = (await this.#firstMinutesOf(version, snapshot, until)).next(region, until);
+    // The days of files that begin later are not known yet.
+    for (const file of snapshot.files.values()) {
+      const { start } = fileRange(file);
+      if (start > until && start < next && file.partitionValues.region === region) next = start;
+    }
+    return next;
+  }
+
+  #firstMinutesOf(version: LakeVersion, snapshot: Snapshot, until: number): Promise<FirstMinutes> {
+    const files = [...snapshot.files.values()].filter((file) => fileRange(file).start <= until);
     const key = [versionsOf([snapshot]), ...files.map(({ path }) => path)].join(" ");
-    const first = await this.#firstMinutes.of(key, () => firstMinutes(version.whole, snapshot, files));
-    return first.latestDays(visibleUntil);
+    return this.#firstMinutes.of(key, () => firstMinutes(version.whole, snapshot, files));
   }
 
   async #exEventsOf(version: LakeVersion, symbols: readonly string[]): Promise<(readonly ExEvent[])[]> {

@@ -23,7 +23,7 @@ export interface LakeSource {
 
 /**
  * The lake for one request: every table stays at the version that the request read first, and has only the rows that are
- * visible at the request's moment. All rows are read through {@link LakeVersion.relation}.
+ * visible at its as-of time. All rows are read through {@link LakeVersion.relation}.
  */
 export class LakeVersion {
   readonly #source: LakeSource;

@@ -1,6 +1,6 @@
 import { UsageError } from "../../core/errors.js";
 import { type Clock, MINUTE_MS, type TimeRange, ticksOf } from "../../core/time.js";
-import type { Moment } from "./moment.js";
+import type { AsOfTime } from "./as-of-time.js";
 
 /** Largest speed: a trading day of six hours in about two seconds. */
 export const MAX_SPEED = 10_000;
@@ -46,7 +46,7 @@ export class ReplayClock {
   }
 
   /** What is visible now: whole minutes, since bars are labelled with the end of their minute. */
-  moment(): Moment {
+  asOf(): AsOfTime {
     const now = this.now();
     return { now, visibleUntil: Math.floor(now / MINUTE_MS) * MINUTE_MS };
   }

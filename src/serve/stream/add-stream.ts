@@ -32,6 +32,8 @@ export interface StreamOptions {
   readonly clock: Pick<Clock, "now" | "monotonic" | "sleep">;
   readonly logger: ServiceLogger | undefined;
   readonly maxSymbols: number | undefined;
+  /** Whether the lake is replayed. */
+  readonly isReplayed: boolean;
   /** Counts a handshake as a request of the key. @throws {RequestError} RATE_LIMITED */
   readonly takeQuota: (caller: Caller) => Promise<void>;
   /** Waits until quotes may have changed. */

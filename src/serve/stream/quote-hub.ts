@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { isSymbol, regionOf } from "../../market/symbol.js";
 import { inBatches } from "../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
@@ -7,9 +8,12 @@ import { quoteTexts } from "../endpoints/quotes.js";
 import type { MemoryBudgets } from "../http/memory-budget.js";
 import { RequestError } from "../http/request-error.js";
 import type { Caller } from "../keys/key-ring.js";
+import { readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
 import { REFERENCE_TABLES } from "../read/reference-data.js";
+import { type LookAtLake, lookAtLake } from "./look-at-lake.js";
 import type { QuoteStream } from "./quote-stream.js";
+import { ReplayedBars } from "./replayed-bars.js";
 import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./stream-message.js";
 
 /** Symbols whose quotes are made at once: what that takes of memory is bounded, however many are subscribed to. */
@@ -17,7 +21,6 @@ const BLOCK_SYMBOLS = 1000;
 /** Most subscriptions of all connections together. */
 const MOST_SUBSCRIPTIONS = 1_000_000;
 const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
-const EVERYTHING: Caller = { name: "stream" };
 /** Unknown symbols after which a command looks no more symbols up. */
 const MOST_UNKNOWN = 1000;
 /** Unknown symbols that an error names. */
@@ -27,6 +30,8 @@ const NAMED_SYMBOLS = 5;
 export interface HubOptions {
   readonly reader: LakeReader;
   readonly budgets: MemoryBudgets;
+  /** Whether the lake is replayed: its quotes then change with each minute, whose bars are read ahead. */
+  readonly isReplayed: boolean;
   /** Waits until quotes may have changed; the lake is then looked at. */
   readonly nextChange: (signal: AbortSignal) => Promise<void>;
   /** Whether a connection's key is still valid. */
@@ -45,6 +50,8 @@ export class QuoteHub {
   /** The connections of each symbol, and the newest quote that they got. */
   readonly #topics = new Map<string, { readonly streams: Set<QuoteStream>; quote: string | undefined }>();
   readonly #ending = new AbortController();
+  readonly #look: LookAtLake;
+  readonly #replayed: ReplayedBars | undefined;
   #subscriptions = 0;
   #state = "";
   /** The end of the work that was begun last: one look or command at a time. */
@@ -53,6 +60,8 @@ export class QuoteHub {
 
   constructor(options: HubOptions) {
     this.#options = options;
+    this.#look = lookAtLake(options.reader, options.budgets, this.#ending.signal);
+    this.#replayed = options.isReplayed ? new ReplayedBars(this.#look, options.onFault) : undefined;
   }
 
   /** Connections of a key, by its owner's name; without a name, all. */
@@ -143,15 +152,21 @@ export class QuoteHub {
     // The quotes of other connections may be of an older version, or of a later time that a replay has left.
     await this.#push();
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
-    const quotes = await this.#quotesOf(asked.filter((symbol) => !this.#topics.has(symbol)));
-    const { instruments } = await this.#look(EVERYTHING, (view) => view.reference());
+    const others = asked.filter((symbol) => !this.#topics.has(symbol));
+    const [quotes, { instruments }] = await this.#look(
+      async (view) => [await this.#quotesOf(view, others), await view.reference()] as const,
+    );
     // Nothing is awaited after this: a connection that is over has no subscriptions.
-    if (!this.#streams.has(stream)) return [];
+    if (!this.#streams.has(stream)) {
+      for (const symbol of others) this.#replayed?.forget(symbol);
+      return [];
+    }
     const unknown: string[] = [];
     for (const symbol of added) {
       const topic = this.#topics.get(symbol) ?? { streams: new Set(), quote: quotes.get(symbol) };
       if (topic.streams.size === 0 && topic.quote === undefined && !instruments.has(symbol)) {
         unknown.push(symbol);
+        this.#replayed?.forget(symbol);
         continue;
       }
       this.#topics.set(symbol, topic);
@@ -170,7 +185,9 @@ export class QuoteHub {
       this.#subscriptions -= 1;
       const topic = this.#topics.get(symbol);
       topic?.streams.delete(stream);
-      if (topic?.streams.size === 0) this.#topics.delete(symbol);
+      if (topic?.streams.size !== 0) continue;
+      this.#topics.delete(symbol);
+      this.#replayed?.forget(symbol);
     }
   }
 
@@ -191,55 +208,39 @@ export class QuoteHub {
         if (!signal.aborted) this.#options.onFault(error);
       }
     }
+    this.#replayed?.clear();
     this.#isWatching = false;
   }
 
-  /** Gives the quotes that have changed to those who subscribed to them. */
+  /** Gives the quotes that have changed to those who subscribed to them: all as they are at the same instant. */
   async #push(): Promise<void> {
-    const state = await this.#look(EVERYTHING, (view) => view.version.stateOf(QUOTE_TABLES));
-    if (state === this.#state) return;
-    for (const symbols of inBatches([...this.#topics.keys()], BLOCK_SYMBOLS)) {
-      const quotes = await this.#quotesOf(symbols);
-      for (const symbol of symbols) {
-        const [topic, quote] = [this.#topics.get(symbol), quotes.get(symbol)];
-        if (topic === undefined || topic.quote === quote) continue;
-        topic.quote = quote;
-        for (const stream of topic.streams) stream.offer(symbol, quote);
+    await this.#look(async (view) => {
+      const state = await view.version.stateOf(QUOTE_TABLES);
+      if (state === this.#state) return;
+      for (const symbols of inBatches([...this.#topics.keys()], BLOCK_SYMBOLS)) {
+        const quotes = await this.#quotesOf(view, symbols);
+        // A replay was set back since: the next push has the quotes of its new time.
+        if (view.now > this.#options.reader.now) return;
+        for (const symbol of symbols) {
+          const [topic, quote] = [this.#topics.get(symbol), quotes.get(symbol)];
+          if (topic === undefined || topic.quote === quote) continue;
+          topic.quote = quote;
+          for (const stream of topic.streams) stream.offer(symbol, quote);
+        }
+        for (const stream of this.#streams) stream.flush();
+        await setImmediate();
       }
-      for (const stream of this.#streams) stream.flush();
-    }
-    this.#state = state;
+      this.#state = state;
+    });
   }
 
-  async #quotesOf(symbols: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const found = new Map<string, string>();
-    for (const block of inBatches(symbols, BLOCK_SYMBOLS))
-      for (const [symbol, quote] of await this.#look(EVERYTHING, (view) => quoteTexts(view, block)))
-        found.set(symbol, quote);
-    return found;
+  #quotesOf(view: LakeView, symbols: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return quoteTexts(view, symbols, this.#replayed?.read ?? readQuoteBars);
   }
 
   /** @throws {StreamError} for symbols that the key may not ask for. */
   async #checkScope(caller: Caller, symbols: readonly string[]): Promise<void> {
-    await refusing(() => this.#look(caller, async (view) => (await view.scope()).checkSymbols(symbols)));
-  }
-
-  /** Reads the lake as it is now, with a share of the memory of all responses. */
-  async #look<T>(caller: Caller, read: (view: LakeView) => Promise<T>): Promise<T> {
-    const { signal } = this.#ending;
-    let release: (() => void) | undefined;
-    try {
-      const view = this.#options.reader.current({
-        caller,
-        signal,
-        acquireMemory: async (rows) => {
-          release ??= await this.#options.budgets.of(rows).acquire(rows, signal);
-        },
-      });
-      return await read(view);
-    } finally {
-      release?.();
-    }
+    await refusing(() => this.#look(async (view) => (await view.scope()).checkSymbols(symbols), { caller }));
   }
 }
 

@@ -34,6 +34,7 @@ export function streamOptions({
     clock: { now: () => clock.now(), monotonic: () => ticksOf(clock), sleep },
     logger,
     maxSymbols,
+    isReplayed: replay !== undefined,
     nextChange: (signal) =>
       replay === undefined ? sleep(LOOK_EVERY_MS, signal) : nextMinute(replay.clock, sleep, signal),
     headers: () =>

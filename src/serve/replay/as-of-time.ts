@@ -1,8 +1,8 @@
 /**
- * When something is served: the one place that decides what is "now", and what of the lake is visible. Every endpoint and
- * the stream use the moment of their view.
+ * The as-of time of a request: the one place that decides what is "now", and what of the lake is visible. Every endpoint
+ * and the stream use that of their view.
  */
-export interface Moment {
+export interface AsOfTime {
   /** Epoch milliseconds. */
   readonly now: number;
   /**

@@ -1,0 +1,119 @@
+import type { TimeRange } from "../../core/time.js";
+import type { Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import type { KlineRun } from "../../wire/kline-columns.js";
+import type { LakeView } from "../read/lake-reader.js";
+import { barsOf, type LastBar } from "./last-bars.js";
+import { readKlines } from "./read-klines.js";
+import { ALL_TIME, lotOf } from "./requested-bars.js";
+import { MINUTES_OF_A_DAY, seriesOf } from "./series.js";
+
+/** The bars that the quote of a symbol is made of. */
+export interface QuoteBars {
+  /** The newest two daily bars, newest last. */
+  readonly daily: readonly LastBar[];
+  /** The minutes of the region's latest day as one bar, where the newest daily bar is not of a later day. */
+  readonly minutes: LastBar | undefined;
+}
+
+/** Reads what the quotes of symbols are made of. */
+export type ReadQuoteBars = (
+  view: LakeView,
+  symbols: readonly string[],
+) => Promise<(symbol: string) => QuoteBars>;
+
+/** Reads the bars of quotes from the lake. */
+export const readQuoteBars: ReadQuoteBars = (view, symbols) => queryQuoteBars(view, symbols, lotOf);
+
+/** As {@link readQuoteBars}. @param unitOf shares in a unit of the volume of minutes. */
+export async function queryQuoteBars(
+  view: LakeView,
+  symbols: readonly string[],
+  unitOf: (region: Region) => number,
+): Promise<(symbol: string) => QuoteBars> {
+  const daily = await lastDailyBars(view, symbols);
+  const minutes = await lastMinuteDays(view, symbols, daily, unitOf);
+  return (symbol) => ({ daily: barsOfRun(daily, symbol), minutes: barsOfRun(minutes, symbol)[0] });
+}
+
+type Runs = ReadonlyMap<string, KlineRun>;
+
+const runsBySymbol = (runs: readonly KlineRun[]): Runs => new Map(runs.map((run) => [run.symbol, run]));
+
+function barsOfRun(runs: Runs, symbol: string): LastBar[] {
+  const run = runs.get(symbol);
+  return run === undefined ? [] : barsOf(run);
+}
+
+async function lastDailyBars(view: LakeView, symbols: readonly string[]): Promise<Runs> {
+  return runsBySymbol(
+    await readKlines(view, {
+      symbols,
+      series: seriesOf("1d"),
+      adjustment: "none",
+      count: 2,
+      rangeOf: () => ALL_TIME,
+      isKnown: () => true,
+    }),
+  );
+}
+
+async function lastMinuteDays(
+  view: LakeView,
+  symbols: readonly string[],
+  daily: Runs,
+  unitOf: (region: Region) => number,
+): Promise<Runs> {
+  const days = await view.latestDays();
+  const rangeOf = (region: Region): TimeRange => days.get(region) ?? NO_TIME;
+  const outdated = symbols.filter((symbol) => {
+    const region = regionOf(symbol);
+    if (region === undefined) return false;
+    const run = daily.get(symbol);
+    if (run === undefined || run.start === run.end) return true;
+    return Number(run.values.timestamp[run.end - 1]) < rangeOf(region).end;
+  });
+  const runs = await readKlines(view, {
+    symbols: outdated,
+    series: MINUTES_OF_A_DAY,
+    adjustment: "none",
+    count: 1,
+    rangeOf,
+    isKnown: () => true,
+    unitOf,
+  });
+  return runsBySymbol(runs);
+}
+
+const NO_TIME: TimeRange = { start: 0, end: 0 };
+
+/**
+ * The previous closes that the landed daily bars of a day state. Exchanges publish them before the day begins, so they
+ * are known on the day itself, when its bar is not.
+ *
+ * @param day of the region of all symbols; undefined where nothing is asked for.
+ */
+export async function statedPrevCloses(
+  view: LakeView,
+  symbols: readonly string[],
+  day: TimeRange | undefined,
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  if (day === undefined) return found;
+  const runs = await readKlines(
+    { ...view, version: view.version.whole },
+    {
+      symbols,
+      series: seriesOf("1d"),
+      adjustment: "none",
+      count: 1,
+      rangeOf: () => day,
+      isKnown: () => true,
+    },
+  );
+  for (const run of runs) {
+    const stated = barsOf(run)[0]?.prevClose;
+    if (typeof stated === "number") found.set(run.symbol, stated);
+  }
+  return found;
+}

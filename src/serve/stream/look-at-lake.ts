@@ -1,0 +1,39 @@
+import type { MemoryBudgets } from "../http/memory-budget.js";
+import type { Caller } from "../keys/key-ring.js";
+import type { LakeReader, LakeView } from "../read/lake-reader.js";
+import type { AsOfTime } from "../replay/as-of-time.js";
+
+const EVERYTHING: Caller = { name: "stream" };
+
+/** How a look sees the lake. */
+interface LookOptions {
+  /** @default a caller that may see everything */
+  readonly caller?: Caller;
+  /** @default now */
+  readonly asOf?: AsOfTime;
+  /** Ends the look, besides the end of all. */
+  readonly signal?: AbortSignal;
+}
+
+/** Reads the lake at one instant, with a share of the memory of all responses. */
+export type LookAtLake = <T>(read: (view: LakeView) => Promise<T>, options?: LookOptions) => Promise<T>;
+
+/** @param ending ends every look. */
+export function lookAtLake(reader: LakeReader, budgets: MemoryBudgets, ending: AbortSignal): LookAtLake {
+  return async (read, { caller = EVERYTHING, asOf, signal: own } = {}) => {
+    const signal = own === undefined ? ending : AbortSignal.any([ending, own]);
+    let release: (() => void) | undefined;
+    const reading = {
+      caller,
+      signal,
+      acquireMemory: async (rows: number) => {
+        release ??= await budgets.of(rows).acquire(rows, signal);
+      },
+    };
+    try {
+      return await read(asOf === undefined ? reader.current(reading) : reader.at(asOf, reading));
+    } finally {
+      release?.();
+    }
+  };
+}

@@ -1,0 +1,118 @@
+import { MINUTE_MS } from "../../core/time.js";
+import type { Region } from "../../market/regions.js";
+import type { ReadQuoteBars } from "../klines/quote-bars.js";
+import { type DaySegment, daySegment } from "./day-segment.js";
+import type { LookAtLake } from "./look-at-lake.js";
+import { RunningDay } from "./running-day.js";
+
+/** How long before the next segment begins its bars are read, in replayed time. */
+const LEAD_MS = 60 * MINUTE_MS;
+
+/** The bars of a segment that has not begun. */
+interface Coming {
+  readonly start: number;
+  /** Undefined where it could not be read. */
+  day: Promise<RunningDay | undefined>;
+  readonly symbols: Set<string>;
+  readonly ending: AbortController;
+}
+
+/** The bars of the quotes of a region's symbols in a replay: of the current {@link DaySegment}, and of the one that comes. */
+export class RegionBars {
+  readonly #region: Region;
+  readonly #look: LookAtLake;
+  readonly #onFault: (error: unknown) => void;
+  #day: RunningDay | undefined;
+  #coming: Coming | undefined;
+
+  constructor(region: Region, look: LookAtLake, onFault: (error: unknown) => void) {
+    this.#region = region;
+    this.#look = look;
+    this.#onFault = onFault;
+  }
+
+  /** The bars of symbols at the as-of time of a view. */
+  read: ReadQuoteBars = async (view, symbols) => {
+    const until = view.version.visibleUntil ?? view.now;
+    const day = await this.#dayAt(await daySegment(view, this.#region), until);
+    await day.add(view, symbols);
+    day.readAhead();
+    this.#prepare(day, until);
+    return (symbol) => day.barsOf(symbol);
+  };
+
+  forget(symbol: string): void {
+    this.#day?.forget(symbol);
+    const coming = this.#coming;
+    if (coming?.symbols.delete(symbol) === true) void coming.day.then((day) => day?.forget(symbol));
+  }
+
+  clear(): void {
+    this.#day?.close();
+    this.#day = undefined;
+    this.#dropComing();
+  }
+
+  async #dayAt(segment: DaySegment, until: number): Promise<RunningDay> {
+    const known = this.#day;
+    if (known?.segment.key === segment.key && (await known.advance(until))) return known;
+    known?.close();
+    const coming = this.#coming;
+    // Where the replay was set to a time long after, the bars of the coming segment are not waited for.
+    const isNear = coming !== undefined && until >= coming.start && until < coming.start + LEAD_MS;
+    const next = isNear ? await coming.day : undefined;
+    if (next?.segment.key === segment.key && (await next.advance(until))) {
+      this.#coming = undefined;
+      this.#day = next;
+      return next;
+    }
+    this.#dropComing();
+    this.#day = new RunningDay(segment, until, this.#look, this.#onFault);
+    return this.#day;
+  }
+
+  /** Reads the bars of the next segment when it is near. */
+  #prepare({ segment: { end: start }, symbols }: RunningDay, until: number): void {
+    if (this.#coming?.start !== start) this.#dropComing();
+    if (start - until > LEAD_MS) return;
+    const ending = this.#coming?.ending ?? new AbortController();
+    this.#coming ??= { start, day: Promise.resolve(undefined), symbols: new Set(), ending };
+    const coming = this.#coming;
+    const added = [...symbols].filter((symbol) => !coming.symbols.has(symbol));
+    if (added.length === 0) return;
+    for (const symbol of added) coming.symbols.add(symbol);
+    coming.day = coming.day.then((day) => this.#read(day, added, coming));
+  }
+
+  /** Adds symbols to a coming day; makes the day where there is none. */
+  async #read(
+    known: RunningDay | undefined,
+    symbols: readonly string[],
+    { start, ending: { signal } }: Coming,
+  ): Promise<RunningDay | undefined> {
+    try {
+      return await this.#look(
+        async (view) => {
+          const segment = await daySegment(view, this.#region);
+          const day = known ?? new RunningDay(segment, start, this.#look, this.#onFault);
+          // Of another version of the lake, it would not be used.
+          if (day.segment.key !== segment.key) return day;
+          await day.add(view, symbols);
+          day.readAhead();
+          return day;
+        },
+        { asOf: { now: start, visibleUntil: start }, signal },
+      );
+    } catch (error) {
+      if (!signal.aborted) this.#onFault(error);
+      return undefined;
+    }
+  }
+
+  #dropComing(): void {
+    const { day, ending } = this.#coming ?? {};
+    this.#coming = undefined;
+    ending?.abort();
+    void day?.then((one) => one?.close());
+  }
+}

@@ -1,0 +1,62 @@
+import type { Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import type { QuoteBars, ReadQuoteBars } from "../klines/quote-bars.js";
+import type { LookAtLake } from "./look-at-lake.js";
+import { RegionBars } from "./region-bars.js";
+
+const NO_BARS: QuoteBars = { daily: [], minutes: undefined };
+
+/**
+ * The bars of quotes in a replay. They are kept in memory and brought forward minute by minute: no query is waited for
+ * unless the replay is set to another time, or runs faster than minutes can be read. Of symbols that were forgotten
+ * nothing is kept. One call at a time.
+ */
+export class ReplayedBars {
+  readonly #look: LookAtLake;
+  readonly #onFault: (error: unknown) => void;
+  readonly #regions = new Map<Region, RegionBars>();
+
+  /** @param onFault is called with the errors of what is read ahead. */
+  constructor(look: LookAtLake, onFault: (error: unknown) => void) {
+    this.#look = look;
+    this.#onFault = onFault;
+  }
+
+  /** The bars of symbols at the as-of time of a view. */
+  read: ReadQuoteBars = async (view, symbols) => {
+    const groups = new Map<Region, string[]>();
+    for (const symbol of symbols) {
+      const region = regionOf(symbol);
+      if (region === undefined) continue;
+      const own = groups.get(region);
+      if (own === undefined) groups.set(region, [symbol]);
+      else own.push(symbol);
+    }
+    const found = new Map<string, QuoteBars>();
+    for (const [region, own] of groups) {
+      const barsOf = await this.#of(region).read(view, own);
+      for (const symbol of own) found.set(symbol, barsOf(symbol));
+    }
+    return (symbol) => found.get(symbol) ?? NO_BARS;
+  };
+
+  /** A symbol that is not asked for any more. */
+  forget(symbol: string): void {
+    const region = regionOf(symbol);
+    if (region !== undefined) this.#regions.get(region)?.forget(symbol);
+  }
+
+  /** Frees what is in memory. */
+  clear(): void {
+    for (const bars of this.#regions.values()) bars.clear();
+    this.#regions.clear();
+  }
+
+  #of(region: Region): RegionBars {
+    const known = this.#regions.get(region);
+    if (known !== undefined) return known;
+    const bars = new RegionBars(region, this.#look, this.#onFault);
+    this.#regions.set(region, bars);
+    return bars;
+  }
+}

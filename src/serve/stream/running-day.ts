@@ -1,0 +1,162 @@
+import { MINUTE_MS } from "../../core/time.js";
+import { REGIONS } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import { type QuoteBars, queryQuoteBars, statedPrevCloses } from "../klines/quote-bars.js";
+import type { LakeView } from "../read/lake-reader.js";
+import { barVersions, type DaySegment } from "./day-segment.js";
+import type { LookAtLake } from "./look-at-lake.js";
+import { MinuteBlock } from "./minute-block.js";
+import { readMinutes } from "./read-minutes.js";
+import { quoteBarsOf, type RunningBars } from "./running-bars.js";
+
+/** Minutes of a block, of all symbols together: some 20 MB. Two blocks are in memory at most. */
+const BLOCK_ROWS = 300_000;
+/** The length of a block in minutes: of few symbols a whole day. */
+const LONGEST_BLOCK = 24 * 60;
+const SHORTEST_BLOCK = 5;
+
+/**
+ * The bars of the quotes of some symbols of a region during one {@link DaySegment}. Each symbol's bars are read from the lake once;
+ * after that they follow from minutes that are read in blocks, ahead of the replayed time.
+ */
+export class RunningDay {
+  readonly segment: DaySegment;
+  readonly #look: LookAtLake;
+  readonly #onFault: (error: unknown) => void;
+  readonly #ending = new AbortController();
+  readonly #bars = new Map<string, RunningBars>();
+  readonly #blocks = new Set<MinuteBlock>();
+  /** The as-of time of all bars. */
+  #at: number;
+  /** Minutes up to this instant are in the blocks, but for those of symbols that were added since. */
+  #coveredUntil: number;
+  #uncovered = new Set<RunningBars>();
+  #filling: Promise<void> | undefined;
+
+  /** @param at the as-of time, epoch milliseconds: a whole minute. */
+  constructor(segment: DaySegment, at: number, look: LookAtLake, onFault: (error: unknown) => void) {
+    this.segment = segment;
+    this.#at = at;
+    this.#coveredUntil = at;
+    this.#look = look;
+    this.#onFault = onFault;
+  }
+
+  get symbols(): Iterable<string> {
+    return this.#bars.keys();
+  }
+
+  barsOf(symbol: string): QuoteBars {
+    const bars = this.#bars.get(symbol);
+    return bars === undefined ? { daily: [], minutes: undefined } : quoteBarsOf(bars);
+  }
+
+  /** Reads the bars of those symbols that it does not have. @param view its as-of time is that of the bars. */
+  async add(view: LakeView, symbols: readonly string[]): Promise<void> {
+    const added = symbols.filter((symbol) => !this.#bars.has(symbol));
+    if (added.length === 0) return;
+    const barsOf = await queryQuoteBars(view, added, () => 1);
+    const { runningDay } = this.segment;
+    const stated = await statedPrevCloses(view, added, runningDay);
+    for (const symbol of added) {
+      const region = regionOf(symbol);
+      if (region === undefined) continue;
+      const bars = {
+        ...barsOf(symbol),
+        symbol,
+        lot: REGIONS[region].lot,
+        runningDay,
+        statedPrevClose: stated.get(symbol) ?? null,
+      };
+      this.#bars.set(symbol, bars);
+      this.#uncovered.add(bars);
+    }
+  }
+
+  /** A symbol that is not asked for any more. */
+  forget(symbol: string): void {
+    const bars = this.#bars.get(symbol);
+    if (bars === undefined) return;
+    this.#bars.delete(symbol);
+    this.#uncovered.delete(bars);
+  }
+
+  /**
+   * Brings the bars forward to an as-of time of its segment.
+   *
+   * @returns whether it could: false where the time is earlier, or its minutes were not read.
+   */
+  async advance(until: number): Promise<boolean> {
+    if (until < this.#at || until >= this.segment.end) return until === this.#at;
+    // What is read now does not reach a time that is a whole block further.
+    if (!this.#covers(until) && until <= this.#coveredUntil + this.#blockMs) await this.#filling;
+    if (!this.#covers(until)) return false;
+    for (const block of this.#blocks) {
+      block.addUntil(until);
+      if (block.isUsed) this.#blocks.delete(block);
+    }
+    this.#at = until;
+    return true;
+  }
+
+  #covers(until: number): boolean {
+    return until === this.#at || (until <= this.#coveredUntil && this.#uncovered.size === 0);
+  }
+
+  /** Reads minutes ahead, while others go on. */
+  readAhead(): void {
+    this.#filling ??= this.#fill()
+      .catch((error: unknown) => {
+        if (!this.#ending.signal.aborted) this.#onFault(error);
+      })
+      .finally(() => {
+        this.#filling = undefined;
+      });
+  }
+
+  /** Stops reading. */
+  close(): void {
+    this.#ending.abort();
+  }
+
+  /** Ends early where the lake has other versions now: the next request begins another day. */
+  async #fill(): Promise<void> {
+    while (this.#bars.size > 0 && !this.#ending.signal.aborted) {
+      if (this.#uncovered.size > 0 && this.#coveredUntil > this.#at) {
+        // Time does not go on while some minutes are missing: see `advance`.
+        const bars = [...this.#uncovered];
+        if (!(await this.#load(bars, this.#at, this.#coveredUntil))) return;
+        for (const one of bars) this.#uncovered.delete(one);
+        continue;
+      }
+      const last = this.segment.end - MINUTE_MS;
+      const isFarAhead = this.#coveredUntil - this.#at > this.#blockMs / 2;
+      if (this.#coveredUntil >= last || isFarAhead) return;
+      const bars = [...this.#bars.values()];
+      for (const one of bars) this.#uncovered.delete(one);
+      const until = Math.min(last, this.#coveredUntil + this.#blockMs);
+      if (!(await this.#load(bars, this.#coveredUntil, until))) return;
+      this.#coveredUntil = until;
+    }
+  }
+
+  get #blockMs(): number {
+    const minutes = Math.floor(BLOCK_ROWS / Math.max(1, this.#bars.size));
+    return Math.min(LONGEST_BLOCK, Math.max(SHORTEST_BLOCK, minutes)) * MINUTE_MS;
+  }
+
+  /** Reads the minutes after one instant, up to another. @returns false where the lake has other versions now. */
+  async #load(bars: readonly RunningBars[], after: number, until: number): Promise<boolean> {
+    const { signal } = this.#ending;
+    return this.#look(
+      async (view) => {
+        if ((await barVersions(view)) !== this.segment.versions) return false;
+        const symbols = bars.map(({ symbol }) => symbol);
+        const minutes = await readMinutes(view, symbols, { start: after + 1, end: until + 1 });
+        this.#blocks.add(new MinuteBlock(bars, minutes));
+        return true;
+      },
+      { asOf: { now: until, visibleUntil: until }, signal },
+    );
+  }
+}
