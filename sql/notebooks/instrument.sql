@@ -6,7 +6,7 @@
 -- %% param symbol = (SELECT arg_max(symbol, amount) FROM bars_1d WHERE trade_date > (SELECT max(trade_date) FROM bars_1d) - 7)
 -- %% param days = 250
 
--- %% figures percent=day_return,year_return empty="This lake has no daily bar of the symbol: choose another with --param symbol=600519.SH."
+-- %% figures percent=day_return,year_return,return_since_first_day empty="This lake has no daily bar of the symbol: choose another with --param symbol=600519.SH."
 WITH bars AS (
   SELECT * FROM returns WHERE symbol = $symbol
 )
@@ -16,12 +16,16 @@ SELECT
   max(trade_date) AS newest_day,
   arg_max(close, trade_date) AS close,
   arg_max(simple_return, trade_date) AS day_return,
-  exp(sum(log_return) FILTER (trade_date > (SELECT max(trade_date) FROM bars) - INTERVAL 1 YEAR)) - 1 AS year_return
+  -- A return of a year needs a bar of a year ago.
+  CASE WHEN min(trade_date) <= max(trade_date) - INTERVAL 1 YEAR
+    THEN exp(sum(log_return) FILTER (trade_date > (SELECT max(trade_date) FROM bars) - INTERVAL 1 YEAR)) - 1 END AS year_return,
+  min(trade_date) AS first_day,
+  exp(sum(log_return)) - 1 AS return_since_first_day
 FROM bars
 HAVING count(*) > 0;
 
 -- %% chart candlestick x=trade_date lines=ma_20,ma_60 height=460 title="Daily bars, adjusted forward" empty="No daily bar of the symbol."
-SELECT trade_date, open, high, low, close, volume, ma_20, ma_60
+SELECT symbol, trade_date, open, high, low, close, volume, ma_20, ma_60
 FROM (
   SELECT *,
     CASE WHEN count(*) OVER (ORDER BY trade_date ROWS 19 PRECEDING) = 20 THEN avg(close) OVER (ORDER BY trade_date ROWS 19 PRECEDING) END AS ma_20,

@@ -274,5 +274,11 @@ function parseBase(text: string): URL {
       hint: "give the key in BARLAKE_API_KEY",
     });
   }
+  const [page] = /\/(?:docs|openapi\.json)\/?$/.exec(url.pathname) ?? [];
+  if (page !== undefined) {
+    throw new UsageError(`service address ends with ${page}, which is a page about the interface`, {
+      hint: `give the address without it: ${url.origin}${url.pathname.slice(0, -page.length)}`,
+    });
+  }
   return url;
 }

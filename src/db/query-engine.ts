@@ -14,6 +14,14 @@ export interface Rows {
   hasMore(): Promise<boolean>;
 }
 
+/** How far a statement is. */
+export interface StatementProgress {
+  /** From 0 to 100. */
+  readonly percentage: number;
+  /** Rows that it has read. */
+  readonly rows: number;
+}
+
 /** What answers SQL: a DuckDB session, or a server. Not for concurrent statements. */
 export interface QueryEngine {
   /** Runs one statement to its end. @throws {QueryError} with the statement. */
@@ -30,6 +38,8 @@ export interface QueryEngine {
   checkReads(): Promise<void>;
   /** Stops the statement that is running. */
   interrupt(): void;
+  /** How far the running statement is, where the engine knows it. */
+  progress?(): StatementProgress | undefined;
   /** Whether it knows `SET VARIABLE`. @default true */
   readonly hasVariables?: boolean;
 }

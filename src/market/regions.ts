@@ -20,16 +20,20 @@ export interface RegionFacts {
   readonly steady: SteadyOffset | undefined;
   /** Shares that one unit of a service's `volume` stands for: CN counts in lots of 100, HK and US in shares. */
   readonly lot: number;
+  /** Colour of a bar that closes no lower than it opened, in the region's charts; the other one falls. */
+  readonly rising: RisingColour;
 }
+
+export type RisingColour = "green" | "red";
 
 /** Mainland China and Hong Kong have not changed their clocks since 1992. */
 const STEADY_SINCE = parseTradingDate("1992-01-01");
 const EIGHT_HOURS = { since: STEADY_SINCE, sinceDay: epochDay(STEADY_SINCE), offsetMs: 28_800_000 };
 
 export const REGIONS: Readonly<Record<Region, RegionFacts>> = {
-  CN: { region: "CN", zone: "Asia/Shanghai", steady: EIGHT_HOURS, lot: 100 },
-  HK: { region: "HK", zone: "Asia/Hong_Kong", steady: EIGHT_HOURS, lot: 1 },
-  US: { region: "US", zone: "America/New_York", steady: undefined, lot: 1 },
+  CN: { region: "CN", zone: "Asia/Shanghai", steady: EIGHT_HOURS, lot: 100, rising: "red" },
+  HK: { region: "HK", zone: "Asia/Hong_Kong", steady: EIGHT_HOURS, lot: 1, rising: "green" },
+  US: { region: "US", zone: "America/New_York", steady: undefined, lot: 1, rising: "green" },
 };
 
 /** Exchange suffix of a symbol -> region. Includes the Chinese futures exchanges. */

@@ -1,4 +1,5 @@
 import { firstRows, type StatementResult } from "../db/result/statement-result.js";
+import type { ChartData } from "./chart-data.js";
 import { escapeHtml } from "./escape-html.js";
 import { formatValues } from "./format-values.js";
 import type { View } from "./notebook.js";
@@ -19,7 +20,7 @@ export function cellHtml({ cell, results, chart, fault }: CellRun, chartAt: numb
       if (result !== last || view.kind === "table") parts.push(tableHtml(result, view));
       else if (view.kind === "figures") parts.push(figuresHtml(result, view));
       else if (result.rows === 0) parts.push(emptyHtml(view));
-      else if (chart !== undefined) parts.push(chartHtml(chartAt, chart.chart.height, view, result));
+      else if (chart !== undefined) parts.push(chartHtml(chartAt, chart, view, result));
     }
     if (fault !== undefined) parts.push(faultHtml(fault));
     const summary = results.length > 0 || fault !== undefined ? "SQL" : "SQL that prepares what follows";
@@ -31,13 +32,21 @@ export function cellHtml({ cell, results, chart, fault }: CellRun, chartAt: numb
   return `<section id="line-${cell.line}"${isSilent ? ' class="silent"' : ""}>${parts.join("\n")}</section>`;
 }
 
-function chartHtml(at: number, height: number, view: View, result: StatementResult): string {
+function chartHtml(at: number, data: ChartData, view: View, result: StatementResult): string {
   const drawn = result.columns[0]?.values.length ?? 0;
   const label = view.title ?? `${view.kind} chart`;
   const cut =
     drawn < result.rows ? noteHtml(`drawn: the first ${count(drawn)} of ${count(result.rows)} rows`) : "";
-  return `<figure class="chart ${view.kind}" data-chart="${at}" style="min-height:${height}px" role="img" aria-label="${escapeHtml(label)}"></figure>${cut}
+  return `<figure class="chart ${view.kind}" data-chart="${at}" style="min-height:${data.chart.height}px" role="img" aria-label="${escapeHtml(label)}"></figure>${daysHtml(data)}${cut}
 <details class="source"><summary>data</summary>${tableHtml(firstRows(result, CHART_ROWS), view)}</details>`;
+}
+
+/** The days of bars within days, which their axis may not show. */
+function daysHtml({ chart, channels: { x: [x] = [] } }: ChartData): string {
+  if (chart.kind !== "candlestick" || x?.kind !== "time") return "";
+  const days = formatValues({ kind: "time", values: x.values }).map((text) => text?.slice(0, 10) ?? "");
+  const [first, last] = [days.reduce((a, b) => (a < b ? a : b)), days.reduce((a, b) => (a > b ? a : b))];
+  return noteHtml(`${first === last ? first : `${first} to ${last}`}, times in UTC`);
 }
 
 function tableHtml({ columns, rows }: StatementResult, view: View): string {

@@ -1,6 +1,7 @@
 import { BarlakeError } from "../core/errors.js";
 import type { ResultColumn, StatementResult, ValueKind } from "../db/result/statement-result.js";
-import { CHANNELS, type Channel, type ChannelRule, type Chart } from "./chart.js";
+import { type Named, risingColour } from "../market/rising-colour.js";
+import { CHANNELS, type Channel, type ChannelRule, type Chart, type DrawnChart } from "./chart.js";
 
 /** A column of a chart. Null and numbers that are not finite become null. */
 export interface ChartColumn {
@@ -12,7 +13,7 @@ export interface ChartColumn {
 
 /** A chart with the columns that it draws. */
 export interface ChartData {
-  readonly chart: Chart;
+  readonly chart: DrawnChart;
   readonly channels: Readonly<Partial<Record<Channel, readonly ChartColumn[]>>>;
   /** Number of rows drawn, and of rows in total. */
   readonly drawn: number;
@@ -20,18 +21,35 @@ export interface ChartData {
 }
 
 /**
- * Selects a chart's columns from a result.
+ * Selects a chart's columns from a result. The colours of candles are those of the region, or of the symbol, in the first
+ * row, or else in the notebook's parameters.
  *
+ * @param parameter a parameter of the notebook as text, by its name.
  * @throws {BarlakeError} for a column that is missing, or that the chart cannot use.
  */
-export function chartData(chart: Chart, result: StatementResult): ChartData {
+export function chartData(
+  chart: Chart,
+  result: StatementResult,
+  parameter: Named = () => undefined,
+): ChartData {
   const channels: Partial<Record<Channel, readonly ChartColumn[]>> = {};
   for (const rule of CHANNELS[chart.kind]) {
     const names = namesFor(rule, chart, result);
     if (names.length > 0) channels[rule.channel] = names.map((name) => columnFor(name, rule, chart, result));
   }
   if (chart.kind === "candlestick") checkTimes(channels.x?.[0]);
-  return { chart, channels, drawn: result.columns[0]?.values.length ?? 0, rows: result.rows };
+  const rising = chart.rising ?? risingColour((name) => firstText(result, name) ?? parameter(name));
+  return {
+    chart: { ...chart, rising },
+    channels,
+    drawn: result.columns[0]?.values.length ?? 0,
+    rows: result.rows,
+  };
+}
+
+function firstText({ columns }: StatementResult, name: string): string | undefined {
+  const value = columns.find((column) => column.name === name)?.values[0];
+  return typeof value === "string" ? value : undefined;
 }
 
 function namesFor({ channel, need }: ChannelRule, chart: Chart, result: StatementResult): readonly string[] {

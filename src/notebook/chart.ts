@@ -1,3 +1,4 @@
+import type { RisingColour } from "../market/regions.js";
 import type { Shown } from "./view.js";
 
 export const CHART_KINDS = ["line", "bar", "scatter", "heatmap", "histogram", "candlestick"] as const;
@@ -75,8 +76,13 @@ export interface Chart extends Shown {
   readonly rule: readonly number[];
   /** Whether bars with the same x are stacked, not side by side. */
   readonly isStacked: boolean;
-  /** The colour of a candle that closes no lower than it opened: red in East Asian charts. */
-  readonly rising: "green" | "red";
+  /** The colour of a candle that closes no lower than it opened; undefined: as usual in the instrument's region. */
+  readonly rising: RisingColour | undefined;
   /** Approximate number of bins of a histogram. */
   readonly bins: number;
+}
+
+/** A chart whose settings are all known. */
+export interface DrawnChart extends Chart {
+  readonly rising: RisingColour;
 }

@@ -66,8 +66,7 @@ ${await readBuilt("page.css")}</style>
 </head>
 <body>
 <main>
-${parametersHtml(content)}
-${sections.join("\n")}
+${sections.toSpliced(1, 0, parametersHtml(content)).join("\n")}
 </main>
 ${footHtml(content)}
 <script type="application/json" id="charts">${scriptJson(charts)}</script>

@@ -1,4 +1,4 @@
-import type { Chart } from "./chart.js";
+import type { DrawnChart } from "./chart.js";
 import type { ChartColumn, ChartData } from "./chart-data.js";
 
 /** A chart's column in a page: numbers unchanged, texts as indexes into a list of the distinct ones. */
@@ -13,7 +13,7 @@ export interface PackedColumn {
 
 /** A chart in a page. */
 export interface PackedChart {
-  readonly chart: Chart;
+  readonly chart: DrawnChart;
   readonly channels: Readonly<Record<string, readonly PackedColumn[]>>;
 }
 

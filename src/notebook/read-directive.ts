@@ -1,3 +1,4 @@
+import type { RisingColour } from "../market/regions.js";
 import { CHANNELS, CHART_KINDS, type Channel, type Chart, type ChartKind } from "./chart.js";
 import type { View } from "./notebook.js";
 import type { FiguresView, Shown, TableView } from "./view.js";
@@ -95,7 +96,7 @@ function readChart(text: string): Chart {
     log: listOf(options.get("log") ?? "").map((axis) => axisOf(what, axis)),
     rule: listOf(options.get("rule") ?? "").map((value) => ruleOf(what, value)),
     isStacked: isYes(what, options, "stack"),
-    rising: risingOf(what, options.get("rising") ?? "green"),
+    rising: risingOf(what, options.get("rising")),
     bins: numberOf(what, options, "bins", [2, 500], 40),
   };
 }
@@ -163,8 +164,8 @@ function isYes(what: string, options: ReadonlyMap<string, string>, name: string)
   throw new DirectiveFault(`${what}: ${name}=${text}`, "yes or no");
 }
 
-function risingOf(what: string, colour: string): "green" | "red" {
-  if (colour === "green" || colour === "red") return colour;
+function risingOf(what: string, colour: string | undefined): RisingColour | undefined {
+  if (colour === undefined || colour === "green" || colour === "red") return colour;
   throw new DirectiveFault(`${what}: rising=${colour}`, "green or red");
 }
 

@@ -108,7 +108,12 @@ async function runCell(
   }
   const last = results.at(-1);
   try {
-    const chart = isChart && last !== undefined && last.rows > 0 ? chartData(view, last) : undefined;
+    const parameter = (name: string): string | undefined => {
+      const value = values.get(name)?.value;
+      return typeof value === "string" ? value : undefined;
+    };
+    const chart =
+      isChart && last !== undefined && last.rows > 0 ? chartData(view, last, parameter) : undefined;
     return { cell, results, chart, fault: undefined };
   } catch (error) {
     return { cell, results, chart: undefined, fault: faultOf(error, cell.line) };

@@ -275,6 +275,13 @@ test("a service that cannot be reached, or an invalid address, is a plain error"
   await expect(asked).rejects.toThrow(/GET \/v1\/exchanges: .*ECONNREFUSED/);
   expect(() => new ServiceClient({ baseUrl: "ftp://x", apiKey: KEY, clock })).toThrow(UsageError);
   expect(() => new ServiceClient({ baseUrl: "nowhere", apiKey: KEY, clock })).toThrow(/is not a URL/);
+  for (const page of ["/docs", "/docs/", "/openapi.json"])
+    expect(() => new ServiceClient({ baseUrl: `https://host/base${page}`, apiKey: KEY, clock })).toThrow(
+      expect.objectContaining({
+        message: `service address ends with ${page}, which is a page about the interface`,
+        hint: "give the address without it: https://host/base",
+      }),
+    );
 });
 
 test.each([

@@ -410,10 +410,22 @@ describe("a panel", () => {
   });
 
   test("refuses what the lake has not, and what was not known", async () => {
-    await expect(open({ universe: "NOBODY" })).rejects.toThrow(/universe: has no members/);
+    await expect(open({ universe: "NOBODY" })).rejects.toThrow(/universe: "NOBODY" has no members/);
+    await expect(open({ universe: { region: "CN", types: ["coin"] } })).rejects.toThrow(
+      /universe: region CN, types coin has no members/,
+    );
+    await expect(open({ universe: { sql: "SELECT symbol FROM instruments WHERE false" } })).rejects.toThrow(
+      /universe: its query has no members/,
+    );
     await expect(open({ universe: ["NOBODY.SH"] })).rejects.toThrow(/nothing of its universe traded/);
     await expect(open({ from: "2099-01-01" })).rejects.toThrow(/no 1d label lies between/);
-    await expect(open({ fields: ["closs"] })).rejects.toThrow(/closs/);
+    await expect(open({ fields: ["close", "closs"] })).rejects.toThrow(
+      /^dataset test: field closs: .*"closs" not found((?!LINE)[^])*$/,
+    );
+    const ranked = { name: "r", sql: "rank() OVER (PARTITION BY trade_date ORDER BY closs, symbol)" };
+    await expect(open({ fields: ["open", ranked] })).rejects.toThrow(/^dataset test: field r: .*"closs"/);
+    const view = { name: "v", sql: "daily_valuation.price_to_bok" };
+    await expect(open({ fields: [view] })).rejects.toThrow(/^dataset test: field v: .*price_to_bok/);
     await expect(open({ fields: [{ name: "s", sql: "daily_fundamentals.total_shares" }] })).rejects.toThrow(
       /is the current value/,
     );

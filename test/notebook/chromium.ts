@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { temporaryFolder } from "../lake/temporary-lake.js";
@@ -41,6 +41,28 @@ export function openPage(file: string): SeenPage {
   );
   if (status !== 0) throw new Error(`the browser ended with ${status}: ${stderr}`);
   return { dom: stdout, console: stderr.split("\n").filter((line) => line.includes(":CONSOLE")) };
+}
+
+/** How much wider a page is than a frame of 390 pixels, and which of its elements scroll sideways. */
+export function narrowPage(page: string): { readonly excess: number; readonly scrolled: readonly string[] } {
+  const file = join(temporaryFolder(), "frame.html");
+  const srcdoc = page.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  writeFileSync(
+    file,
+    `<!doctype html><iframe width="390" height="2000" style="border: 0" srcdoc="${srcdoc}"></iframe><pre></pre><script>
+onload = () => requestAnimationFrame(() => {
+  const { document, getComputedStyle } = frames[0];
+  const scrolled = [...document.querySelectorAll("body *")]
+    .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === "auto")
+    .map(({ tagName }) => tagName);
+  const { scrollWidth, clientWidth } = document.documentElement;
+  const excess = scrollWidth - clientWidth;
+  window.document.querySelector("pre").textContent = JSON.stringify({ excess, scrolled });
+});
+</script>`,
+  );
+  const [, found = "null"] = /<pre>(.*?)<\/pre>/s.exec(openPage(file).dom.split("</iframe>")[1] ?? "") ?? [];
+  return JSON.parse(found);
 }
 
 /** How often a page's elements begin so. */

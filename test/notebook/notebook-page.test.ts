@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { notebookPage } from "../../src/notebook/notebook-page.js";
 import type { PackedChart } from "../../src/notebook/pack-charts.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
-import { countOf, hasChromium, openPage } from "./chromium.js";
+import { countOf, hasChromium, narrowPage, openPage } from "./chromium.js";
 import { emptySession, runText } from "./run-cells.js";
 
 const AT = Date.UTC(2026, 10, 21, 8, 30);
@@ -55,6 +55,8 @@ SELECT g, b, sum(a) - 3 AS n FROM t GROUP BY ALL;
 FROM t;
 -- %% chart candlestick x=d lines=a
 SELECT d, a + 1 AS open, a + 3 AS high, a AS low, a + 2 AS close, 100 AS volume, a FROM t;
+-- %% chart line x=i y=v color=g
+SELECT i, g, i * g AS v, 'series ' || lpad(g::VARCHAR, 2, '0') AS g FROM range(4) r(i), range(30) s(g);
 -- %% figures
 SELECT 1 AS one, 'two' AS second
 `;
@@ -67,6 +69,21 @@ test("a page names its lake's versions, the as-of time, and when and by what it 
   expect(page).not.toContain("cash_flow");
   expect(page).toContain("The lake as it stood at 2026-11-21 08:29:59 UTC.");
   expect(page).toContain("test.sql · made 2026-11-21 08:30:00 UTC by barlake 1.2.3");
+});
+
+test("bars within days say which days they are of, and the colours are those of their region", async () => {
+  const bars = (symbol: string): string =>
+    `-- %% chart candlestick x=t\nSELECT '${symbol}' AS symbol, TIMESTAMPTZ '2026-01-05 01:30:00Z' + INTERVAL (i) HOUR AS t, 1 AS open, 1 AS high, 1 AS low, 1 AS close FROM range(30) r(i)\n`;
+  const page = await pageOf(bars("600519.SH") + bars("AAPL.US"));
+  expect(page).toContain('<p class="note">2026-01-05 to 2026-01-06, times in UTC</p>');
+  expect(chartsIn(page).map(({ chart }) => chart.rising)).toEqual(["red", "green"]);
+  const given = `-- %% param symbol = '600519.SH'\n${bars("text")}`;
+  expect(chartsIn(await pageOf(given.replace("'text' AS symbol, ", "")))[0]?.chart.rising).toBe("red");
+});
+
+test("the parameters stand below the first cell", async () => {
+  const page = await pageOf("-- # A title\n-- %% param n = 3\n-- %%\nSELECT $n AS n");
+  expect(page).toMatch(/<section[^>]*>.*A title.*<\/section>\n<dl class="parameters">.*<\/dl>\n<section/s);
 });
 
 test("tables: numbers to the right, missing values, and how many rows there are", async () => {
@@ -193,12 +210,24 @@ describe.skipIf(!hasChromium())("in a browser", () => {
     const marks = ["line", "area", "bar", "dot", "cell", "rect", "tip"];
     expect(marks.filter((mark) => !dom.includes(`<g aria-label="${mark}"`))).toEqual([]);
     const figures = dom.split('<figure class="chart ').slice(1);
-    expect(figures).toHaveLength(9);
-    for (const figure of figures.slice(0, 8)) expect(figure.split("</details>")[0]).toMatch(/<svg[\s>]/);
+    expect(figures).toHaveLength(10);
+    for (const figure of figures.toSpliced(8, 1)) expect(figure.split("</details>")[0]).toMatch(/<svg[\s>]/);
     expect(countOf(figures[8] ?? "", "<canvas")).toBeGreaterThanOrEqual(3);
-    expect(figures[8]).toMatch(
-      /class="legend">2026-04-10 {3}O 1\.100 {2}H 3\.100 {2}L 0\.100 {2}C 2\.100 {3}V 100</,
-    );
+    const legend = /class="legend"[^>]*>(.*?)<\/div>/s.exec(figures[8] ?? "")?.[1];
+    expect(
+      legend
+        ?.replaceAll(/<[^>]*>/g, "|")
+        .split(/\|+/)
+        .join(" ")
+        .trim(),
+    ).toBe("2026-04-10 O  1.100 H  3.100 L  0.100 C  2.100 V  100 a  0.100");
+    expect(countOf(figures[4] ?? "", "<rect")).toBe(40);
+    const strokes = [...(figures[9] ?? "").matchAll(/<path stroke="([^"]+)"/g)].map(([, stroke]) => stroke);
+    expect(new Set(strokes).size).toBe(30);
+  });
+
+  test("a page is no wider than a telephone", async () => {
+    expect(narrowPage(await pageOf(EVERY_CHART))).toMatchObject({ excess: 0 });
   });
 
   test.each(HOSTILE)("%j does no harm", async (value) => {

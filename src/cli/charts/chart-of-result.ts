@@ -1,5 +1,7 @@
 import { UsageError } from "../../core/errors.js";
 import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
+import type { RisingColour } from "../../market/regions.js";
+import { risingColour } from "../../market/rising-colour.js";
 import { cellText, isNumeric, isTemporal } from "../results/cell-text.js";
 import { type Candle, candleChart } from "../text/candles.js";
 import { paint } from "../text/text.js";
@@ -16,6 +18,8 @@ export interface ChartWish {
   readonly x?: string | undefined;
   /** Column of the values; a candlestick takes its columns by name. */
   readonly y?: string | undefined;
+  /** Colour of candles that rise. @default as usual in the region of the first row, which its region or symbol names */
+  readonly rising?: RisingColour | undefined;
 }
 
 /** Rows of a result, all of them or its first ones. */
@@ -36,8 +40,8 @@ export function chartOfResult(result: ChartedResult, wish: ChartWish, size: Char
   const { columns } = result;
   const hasPrices = PRICES.every((name) => columns.some((column) => column.name === name));
   const isCandlestick = wish.kind === "candlestick" || (wish.kind === undefined && hasPrices && !wish.y);
-  const x = axisColumn(columns, wish.x);
-  if (isCandlestick) return candles(result, x, size);
+  const x = axisColumn(result, wish.x);
+  if (isCandlestick) return candles(result, x, { ...size, rising: wish.rising });
   const y = valueColumn(columns, wish.y, x);
   const isMeasured = x !== undefined && (isTemporal(x.type) || isNumeric(x.type));
   const kind = wish.kind ?? (x === undefined || isMeasured ? "line" : "bar");
@@ -67,7 +71,11 @@ export function chartOfResult(result: ChartedResult, wish: ChartWish, size: Char
 
 const MOST_BARS = 50;
 
-function candles(result: ChartedResult, x: ResultColumn | undefined, size: ChartSize): string {
+function candles(
+  result: ChartedResult,
+  x: ResultColumn | undefined,
+  { width, height, rising }: ChartSize & Pick<ChartWish, "rising">,
+): string {
   const labels = textsOf(result, x);
   const places = placesOf(result, x);
   const [open, high, low, close] = PRICES.map((name) => numbersOf(result, namedColumn(result.columns, name)));
@@ -87,7 +95,8 @@ function candles(result: ChartedResult, x: ResultColumn | undefined, size: Chart
     volume: volumes[row] || 0,
   }));
   const margin = most(bars.map((bar) => bar.high)).toFixed(3).length + 1;
-  return candleChart(merged(bars, Math.max(8, size.width - margin)), { height: size.height });
+  const colour = rising ?? risingColour((name) => firstText(result, name));
+  return candleChart(merged(bars, Math.max(8, width - margin)), { height, rising: colour });
 }
 
 /** Merges neighbouring bars, equally many each, so that the result fits. */
@@ -120,12 +129,21 @@ function namedColumn(columns: readonly ResultColumn[], name: string): ResultColu
   });
 }
 
-function axisColumn(columns: readonly ResultColumn[], name: string | undefined): ResultColumn | undefined {
+/** Where it is not named: of several dates and times the first that differs in all rows, as minutes do within a day. */
+function axisColumn(result: ChartedResult, name: string | undefined): ResultColumn | undefined {
+  const { columns } = result;
   if (name !== undefined) return namedColumn(columns, name);
+  const times = columns.filter(({ type }) => isTemporal(type));
+  const isDistinct = (column: ResultColumn): boolean =>
+    new Set(textsOf(result, column)).size === result.rows.length;
+  const time = times.length > 1 ? (times.find(isDistinct) ?? times[0]) : times[0];
   const first = columns.length > 1 ? columns[0] : undefined;
-  return (
-    columns.find(({ type }) => isTemporal(type)) ?? columns.find(({ type }) => !isNumeric(type)) ?? first
-  );
+  return time ?? columns.find(({ type }) => !isNumeric(type)) ?? first;
+}
+
+function firstText({ columns, rows }: ChartedResult, name: string): string | undefined {
+  const value = rows[0]?.[columns.findIndex((column) => column.name === name)];
+  return typeof value === "string" ? value : undefined;
 }
 
 function valueColumn(

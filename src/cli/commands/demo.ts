@@ -9,6 +9,7 @@ import { definePipeline, type Pipeline } from "../../jobs/pipeline/definition.js
 import { newRunId, type RunOptions, type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
 import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/publish.js";
+import { REGIONS } from "../../market/regions.js";
 import { localDate } from "../../market/zone.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
@@ -262,7 +263,7 @@ ORDER BY amount DESC LIMIT 5`;
   );
   if (candles.length > 0)
     process.stdout.write(
-      `\n${paint("bold", `${symbol} ${name}`)}, daily\n${candleChart(candles.reverse())}\n`,
+      `\n${paint("bold", `${symbol} ${name}`)}, daily\n${candleChart(candles.reverse(), REGIONS.CN)}\n`,
     );
 }
 

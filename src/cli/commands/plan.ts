@@ -11,6 +11,7 @@ import { EXIT } from "../exit-codes.js";
 import { type DemandOptions, demandOf, demandOptions } from "../options/demand-options.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
 import { rpmOption, type ServiceOptions, urlOption } from "../options/service-option.js";
+import { progressView } from "../text/progress.js";
 import { count, duration, paint, plural, size, table } from "../text/text.js";
 
 /** Approximate size of a bar: as JSON on the wire, and in a compacted file. */
@@ -55,7 +56,9 @@ export async function printPlan(
         clock: systemClock,
       })
     : undefined;
-  const units = await planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
+  const view = progressView(pipeline.name, "text", "planning");
+  const planned = planPipeline(pipeline, demand, { lake, clock: systemClock, ...(limits && { limits }) });
+  const units = await planned.finally(() => view.stop());
   if (units === undefined || pipeline.kind !== "bars") {
     process.stdout.write(
       `${pipeline.name}: its requests follow from the service's responses; only bars can be planned ahead\n`,

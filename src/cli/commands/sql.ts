@@ -4,6 +4,7 @@ import { Option } from "commander";
 import { stateFolder } from "../../api/service/state-folder.js";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
+import { TRACK_PROGRESS } from "../../db/session/statement-progress.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
@@ -98,8 +99,8 @@ Examples:
         using _ = interruptOn(place.engine, cli.signal);
         if (found !== undefined && isShownAsNotebook(found, options)) {
           const { limit = NOTEBOOK_ROWS } = options;
-          const { engine } = place;
-          const shown = { engine, snapshots, asOf: options.asOf, limit, signal: cli.signal };
+          const { engine, progress } = place;
+          const shown = { engine, progress, snapshots, asOf: options.asOf, limit, signal: cli.signal };
           return await showNotebook(found.notebook, options, shown);
         }
         await run(place, found?.text ?? query, options, cli.signal).catch(async (error: unknown) => {
@@ -120,6 +121,7 @@ async function openDuckDB(options: Options): Promise<OpenedPlace> {
   const lake = await openExistingLake(options);
   await reportMovedLake(lake);
   const { session, snapshots } = await openReader(lake, { verify: options.verify }, pointInTimeOf(options));
+  if (process.stderr.isTTY) for (const sql of TRACK_PROGRESS) await session.run(sql);
   return {
     place: lakePlace(session, lake),
     snapshots,

@@ -11,6 +11,7 @@ import { notebookPage } from "../../notebook/notebook-page.js";
 import { type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
 import { EXIT } from "../exit-codes.js";
 import { writeBeside } from "../results/write-beside.js";
+import type { QueryProgress } from "../text/query-progress.js";
 import { paint, plural, size, terminalWidth } from "../text/text.js";
 import { notebookCellText } from "./notebook-cell-text.js";
 import type { NotebookOptions } from "./notebook-options.js";
@@ -18,6 +19,7 @@ import type { NotebookOptions } from "./notebook-options.js";
 /** Where a notebook is run. */
 export interface NotebookPlace {
   readonly engine: QueryEngine;
+  readonly progress: QueryProgress;
   readonly snapshots: readonly Snapshot[];
   readonly asOf: number | undefined;
   /** Maximum number of rows of a table in the terminal. */
@@ -46,13 +48,13 @@ export async function showNotebook(
 async function showInTerminal(
   notebook: Notebook,
   values: NamedValues,
-  { engine, limit, signal }: NotebookPlace,
+  { engine, progress, limit, signal }: NotebookPlace,
 ): Promise<number> {
   let exit: number = EXIT.done;
   const kept = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS.terminal };
   const parameters = textsOf(values).map(([name, value]) => `${paint("dim", name)} ${value}`);
   if (parameters.length > 0) process.stdout.write(`${parameters.join("   ")}\n\n`);
-  for await (const run of runCells(engine, notebook, values, kept, signal)) {
+  for await (const run of watched(runCells(engine, notebook, values, kept, signal), progress)) {
     if (signal.aborted) return EXIT.interrupted;
     process.stdout.write(notebookCellText(run, terminalWidth() ?? 100));
     if (run.fault !== undefined) exit = reportFault(notebook, run);
@@ -64,12 +66,12 @@ async function writePage(
   target: string,
   notebook: Notebook,
   values: NamedValues,
-  { engine, snapshots, asOf, signal }: NotebookPlace,
+  { engine, progress, snapshots, asOf, signal }: NotebookPlace,
 ): Promise<number> {
   let exit: number = EXIT.done;
   const runs: CellRun[] = [];
   const kept = { table: (asked: number) => asked, chart: CHART_ROWS.page };
-  for await (const run of runCells(engine, notebook, values, kept, signal)) {
+  for await (const run of watched(runCells(engine, notebook, values, kept, signal), progress)) {
     if (signal.aborted) return EXIT.interrupted;
     runs.push(run);
     if (run.fault !== undefined) exit = reportFault(notebook, run);
@@ -93,6 +95,15 @@ async function writePage(
   const figures = [plural(runs.length, "cell"), plural(charts, "chart"), size(Buffer.byteLength(page))];
   process.stdout.write(`${paint("green", "wrote")} ${target}: ${figures.join(", ")}\n`);
   return exit;
+}
+
+/** The items of a generator; while one is computed, its progress is shown. */
+async function* watched<T>(items: AsyncGenerator<T>, progress: QueryProgress): AsyncGenerator<T> {
+  for (;;) {
+    const next = await progress.during(() => items.next());
+    if (next.done === true) return;
+    yield next.value;
+  }
 }
 
 function textsOf(values: NamedValues): [name: string, value: string][] {

@@ -50,7 +50,9 @@ export async function writeResult(place: SqlPlace, result: WrittenResult): Promi
 async function writeTo(place: SqlPlace, result: WrittenResult, path: string): Promise<void> {
   const { format } = result;
   if (Object.hasOwn(COPY_OPTIONS, format)) return copy(place, result, path);
-  await pipeline(await piecesOf(place, result), createWriteStream(path, { flush: true }));
+  await place.progress.during(async () =>
+    pipeline(await piecesOf(place, result), createWriteStream(path, { flush: true })),
+  );
 }
 
 /** A result in pieces, produced on demand. */
@@ -92,8 +94,10 @@ async function copy(place: SqlPlace, { sql, format }: WrittenResult, path: strin
   const options = COPY_OPTIONS[format as keyof typeof COPY_OPTIONS];
   try {
     // On separate lines: the query may end with a comment.
-    await place.withRows(sql, (session, query) =>
-      session.run(`COPY (\n${query}\n) TO ${literal(path)} (${options}, USE_TMP_FILE false)`),
+    await place.progress.during(() =>
+      place.withRows(sql, (session, query) =>
+        session.run(`COPY (\n${query}\n) TO ${literal(path)} (${options}, USE_TMP_FILE false)`),
+      ),
     );
   } catch (error) {
     if (!(error instanceof QueryError) || error.sql === sql) throw error;

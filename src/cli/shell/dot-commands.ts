@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { UsageError } from "../../core/errors.js";
+import type { RisingColour } from "../../market/regions.js";
 import { CHART_KINDS } from "../charts/chart-of-result.js";
 import { TABLE_MODES, type TableMode } from "../results/result-table.js";
 import { table } from "../text/text.js";
@@ -37,6 +38,9 @@ const namesOf = ({ catalog }: Known): string[] => [
   ...new Set([...catalog.relations, ...catalog.macros].map(({ name }) => name)),
 ];
 
+/** Colours of candles that rise. */
+const RISING: readonly RisingColour[] = ["green", "red"];
+
 const COMMANDS: readonly DotCommand[] = [
   {
     name: ".tables",
@@ -56,14 +60,20 @@ const COMMANDS: readonly DotCommand[] = [
   },
   {
     name: ".chart",
-    takes: "[line|bar|candlestick] [X] [Y]",
+    takes: "[line|bar|candlestick] [X] [Y] [rising=red|green]",
     does: "draw the last result; without parameters, as its columns suggest",
     run: async (shell, parameters) => {
-      const kind = CHART_KINDS.find((one) => one === parameters[0]);
-      const [x, y] = kind === undefined ? parameters : parameters.slice(1);
-      await shell.chart({ kind, x, y });
+      const rising = RISING.find((colour) => parameters.includes(`rising=${colour}`));
+      const named = parameters.filter((one) => one !== `rising=${rising}`);
+      const kind = CHART_KINDS.find((one) => one === named[0]);
+      const [x, y] = kind === undefined ? named : named.slice(1);
+      await shell.chart({ kind, x, y, rising });
     },
-    choices: ({ columns }, place) => (place === 0 ? [...CHART_KINDS, ...columns] : columns),
+    choices: ({ columns }, place) => [
+      ...(place === 0 ? CHART_KINDS : []),
+      ...columns,
+      ...RISING.map((colour) => `rising=${colour}`),
+    ],
   },
   {
     name: ".more",

@@ -9,6 +9,7 @@ import { StatementError } from "../results/statement-error.js";
 import { writeBeside } from "../results/write-beside.js";
 import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, size, terminalWidth } from "../text/text.js";
+import { readFirstRows } from "./first-rows.js";
 import type { SqlPlace } from "./sql-place.js";
 
 /** How the results of statements are shown or written. */
@@ -32,7 +33,7 @@ const ROWS = 40;
  * @throws {StatementError} for the first failure.
  */
 export async function runStatements(place: SqlPlace, sql: string, options: StatementsOptions): Promise<void> {
-  const { engine } = place;
+  const { engine, progress } = place;
   const { output, format = output === undefined ? "table" : "csv" } = options;
   const statements = allStatements(sql);
   const startedAt = performance.now();
@@ -43,9 +44,11 @@ export async function runStatements(place: SqlPlace, sql: string, options: State
       if (format !== "table")
         return isLast
           ? writeResult(place, { sql: statement.sql, format, file: output })
-          : engine.run(statement.sql);
-      if (output === undefined) return show(engine, statement.sql, options);
-      return isLast ? writeTable(engine, statement.sql, output, options) : engine.run(statement.sql);
+          : progress.during(() => engine.run(statement.sql));
+      if (output === undefined) return show(place, statement.sql, options);
+      return progress.during(() =>
+        isLast ? writeTable(engine, statement.sql, output, options) : engine.run(statement.sql),
+      );
     };
     await work().catch((error: unknown) => {
       if (!(error instanceof QueryError)) throw error;
@@ -65,15 +68,12 @@ async function reportWritten(file: string, startedAt: number): Promise<void> {
 
 /** Prints a result's first rows, and the number of its rows. */
 async function show(
-  engine: QueryEngine,
+  { engine, progress }: SqlPlace,
   sql: string,
   { mode, limit = ROWS }: StatementsOptions,
 ): Promise<void> {
   const startedAt = performance.now();
-  const reader = await engine.read(sql);
-  const rows = await reader.take(limit);
-  const hasMore = await reader.hasMore();
-  await engine.checkReads();
+  const { reader, rows, hasMore } = await progress.during(() => readFirstRows(engine, sql, () => limit));
   const elapsed = duration(performance.now() - startedAt);
   const width = terminalWidth();
   const advice = "--mode lines or --mode wide shows all";
@@ -97,10 +97,8 @@ async function writeTable(
   file: string,
   { mode, limit = ROWS }: StatementsOptions,
 ): Promise<void> {
-  const reader = await engine.read(sql);
-  const rows = await reader.take(limit);
+  const { reader, rows, hasMore } = await readFirstRows(engine, sql, () => limit);
   const table = resultTable(reader.columns, rows, { mode, advice: "" });
-  const more = (await reader.hasMore()) ? `the first ${count(rows.length)} rows\n` : "";
-  await engine.checkReads();
+  const more = hasMore ? `the first ${count(rows.length)} rows\n` : "";
   await writeBeside(file, (path) => writeFile(path, `${stripVTControlCharacters(table)}\n${more}`));
 }

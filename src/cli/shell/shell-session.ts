@@ -10,6 +10,7 @@ import { resultTable, type TableMode } from "../results/result-table.js";
 import { writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, terminalWidth } from "../text/text.js";
 import type { Catalog } from "./catalog/catalog.js";
+import { readFirstRows } from "./first-rows.js";
 import type { SqlPlace } from "./sql-place.js";
 
 /** How a shell shows results; commands change it. */
@@ -73,11 +74,11 @@ export class ShellSession {
       this.say(`wrote ${file}`, startedAt);
       return;
     }
-    const reader = await this.#place.engine.read(sql);
+    const { engine, progress } = this.#place;
+    const { reader, rows, hasMore } = await progress.during(() =>
+      readFirstRows(engine, sql, (columns) => this.#pageRows(columns)),
+    );
     if (reader.kind !== "rows") this.#catalog = undefined;
-    const rows = await reader.take(this.#pageRows(reader.columns.length));
-    const hasMore = await reader.hasMore();
-    await this.#place.engine.checkReads();
     if (reader.kind === "nothing") return this.say("done", startedAt);
     if (reader.kind === "changes")
       return this.say(`${plural(Number(rows[0]?.[0] ?? 0), "row")} changed`, startedAt);

@@ -4,6 +4,7 @@ import type { QueryEngine } from "../../db/query-engine.js";
 import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions, type WorkFolder, workFolder } from "../../lake/local/work-folder.js";
+import { type QueryProgress, queryProgress } from "../text/query-progress.js";
 import { type Catalog, readCatalog } from "./catalog/catalog.js";
 import { withProposals } from "./catalog/propose-names.js";
 
@@ -12,6 +13,7 @@ export interface SqlPlace {
   /** What is asked, for the first line of a shell: a lake and where it is, for example. */
   readonly title: string;
   readonly engine: QueryEngine;
+  readonly progress: QueryProgress;
   /** For unfinished files. */
   readonly work: Pick<WorkFolder, "newFile" | "discard">;
   /** The names that SQL currently knows. A running statement is not disturbed. */
@@ -27,6 +29,7 @@ export function lakePlace(session: Session, lake: Lake): SqlPlace {
   return {
     title: `lake ${lake.location}`,
     engine: session,
+    progress: queryProgress(session),
     work: writableWork(lake),
     catalog: async () => {
       using sibling = await session.sibling();

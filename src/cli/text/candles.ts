@@ -1,3 +1,4 @@
+import type { RisingColour } from "../../market/regions.js";
 import { paint } from "./text.js";
 
 /** One bar of a chart. */
@@ -25,7 +26,7 @@ const BARS = " ▁▂▃▄▅▆▇█";
 /** A candlestick chart with volumes, for a terminal: one column per bar, two price steps per line. */
 export function candleChart(
   candles: readonly Candle[],
-  { height = 14, rising = "green" }: { readonly height?: number; readonly rising?: "green" | "red" } = {},
+  { height = 14, rising }: { readonly height?: number; readonly rising: RisingColour },
 ): string {
   const falling = rising === "green" ? "red" : "green";
   const low = Math.min(...candles.map((c) => c.low));

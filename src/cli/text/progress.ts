@@ -10,7 +10,7 @@ import { count, duration, size } from "./text.js";
 export interface Progress {
   readonly done: number;
   readonly total: number;
-  /** What is counted: requests, files, steps. */
+  /** What is counted: requests, files, steps; `%` of the work. */
   readonly unit: string;
   readonly rows: number;
   readonly bytes?: number;
@@ -37,19 +37,26 @@ export interface ProgressView {
 const LINE_EVERY_MS = 5000;
 /** Time after which the bar is drawn again without new progress, because its times change. */
 const DRAW_EVERY_MS = 1000;
+/** Width of a bar; in a terminal that is narrower than {@link ROOMY}, half of it. */
 const BAR_WIDTH = 24;
+const ROOMY = 100;
 
 /**
  * A bar with rate and time left on a terminal; lines on standard error otherwise.
  *
  * @param lines JSON for programs, or text for people. @default "json"
+ * @param first what is done before the first progress; a terminal shows it after a second.
  */
-export function progressView(title: string, lines: "json" | "text" = "json"): ProgressView {
-  if (process.stderr.isTTY) return barView(title);
+export function progressView(
+  title: string,
+  lines: "json" | "text" = "json",
+  first = "starting",
+): ProgressView {
+  if (process.stderr.isTTY) return barView(title, first);
   return lineView(lines === "json" ? jsonLines(title) : textLines(title));
 }
 
-function barView(title: string): ProgressView {
+function barView(title: string, first: string): ProgressView {
   const startedAt = performance.now();
   const bars = new MultiBar({
     stream: process.stderr,
@@ -59,19 +66,23 @@ function barView(title: string): ProgressView {
   });
   const lines: SingleBar[] = [];
   const draw = (texts: readonly string[]): void => {
+    const isFirst = lines.length === 0;
     for (const [index, text] of texts.entries()) {
       const bar = (lines[index] ??= bars.create(1, 0));
       bar.update(0, { text });
     }
+    // The next drawing waits for a timer, and the work that begins may leave it no time.
+    if (isFirst) bars.update();
   };
-  let latest: Progress | undefined;
+  let latest: Progress = { done: 0, total: 0, unit: "", rows: 0, doing: first };
   const show = (): void => {
-    if (latest === undefined) return;
     const elapsedMs = performance.now() - startedAt;
     const { parts = [] } = latest;
+    // A line of the terminal's whole width would begin another one.
+    const width = (process.stderr.columns || 80) - 1;
     draw([
-      progressLine(title, latest, elapsedMs, systemClock.now()),
-      ...(parts.length > 1 ? parts.map((part) => partLine(part)) : []),
+      progressLine(title, latest, elapsedMs, systemClock.now(), width),
+      ...(parts.length > 1 ? parts.map((part) => partLine(part, width)) : []),
     ]);
   };
   const timer = setInterval(show, DRAW_EVERY_MS).unref();
@@ -81,48 +92,86 @@ function barView(title: string): ProgressView {
       show();
     },
     stop: () => {
-      if (latest === undefined) return;
-      latest = undefined;
       clearInterval(timer);
-      bars.stop();
+      if (lines.splice(0).length > 0) bars.stop();
     },
   };
 }
 
 /**
- * The line that a terminal shows.
+ * The line that a terminal shows. Where it is too narrow for all facts, the less important ones are left out, each as a
+ * whole.
  *
- * @param elapsedMs time since the command began. @param now epoch milliseconds.
+ * @param elapsedMs time since the command began. @param now epoch milliseconds. @param width columns of the terminal.
  */
-export function progressLine(title: string, progress: Progress, elapsedMs: number, now: number): string {
-  const bar = barText(progress.done, progress.total);
-  return `   ${title.padEnd(10)} ${bar} ${factsText(progress, elapsedMs, now)}`;
+export function progressLine(
+  title: string,
+  progress: Progress,
+  elapsedMs: number,
+  now: number,
+  width = Number.POSITIVE_INFINITY,
+): string {
+  const head = `   ${title.padEnd(10)} ${barText(progress, width)} `;
+  return head + joined(factsOf(progress, elapsedMs, now), width - head.length);
 }
 
 /** The line without a bar, for a standard error that is no terminal. Parameters as of {@link progressLine}. */
 export function plainLine(title: string, progress: Progress, elapsedMs: number, now: number): string {
-  return `   ${title.padEnd(10)} ${factsText(progress, elapsedMs, now)}`;
+  return `   ${title.padEnd(10)} ${joined(factsOf(progress, elapsedMs, now), Number.POSITIVE_INFINITY)}`;
 }
 
-function factsText(progress: Progress, elapsedMs: number, now: number): string {
+interface Fact {
+  readonly text: string;
+  /** Facts with a lower rank are left out first. */
+  readonly rank: number;
+}
+
+function factsOf(progress: Progress, elapsedMs: number, now: number): Fact[] {
   const { done, total, unit, rows, bytes = 0, quota, doing } = progress;
-  const facts = [`${count(done)}/${count(total)} ${unit}`];
+  const facts: Fact[] = [];
+  if (total > 0) {
+    const text = unit === "%" ? `${Math.floor(done)} %` : `${count(done)}/${count(total)} ${unit}`;
+    facts.push({ text, rank: 7 });
+  }
   const left = timeLeft(progress, elapsedMs);
-  if (left !== undefined) facts.push(`${duration(left)} left`);
-  if (rows > 0) facts.push(`${count(rows)} rows`, `${count((rows / elapsedMs) * 1000)} rows/s`);
-  if (bytes > 0) facts.push(size(bytes));
-  if (quota !== undefined) facts.push(quotaText(quota, now));
-  facts.push(doing);
-  return facts.join(" · ");
+  if (left !== undefined) facts.push({ text: `${duration(left)} left`, rank: 6 });
+  if (rows > 0) {
+    facts.push({ text: `${count(rows)} rows`, rank: 2 });
+    facts.push({ text: `${count((rows / elapsedMs) * 1000)} rows/s`, rank: 3 });
+  }
+  if (bytes > 0) facts.push({ text: size(bytes), rank: 1 });
+  if (quota !== undefined) facts.push({ text: quotaText(quota, now), rank: 4 });
+  if (doing !== "") facts.push({ text: doing, rank: 5 });
+  return facts;
 }
 
-function partLine({ name, done, total, rows }: NonNullable<Progress["parts"]>[number]): string {
-  return `   ${name.padEnd(18)} ${barText(done, total)} ${count(done)}/${count(total)} · ${count(rows)} rows`;
+/** Joins the facts that fit into a width; if a single one is left, its beginning. */
+function joined(facts: readonly Fact[], width: number): string {
+  const text = facts.map((fact) => fact.text).join(" · ");
+  if (text.length <= width) return text;
+  if (facts.length <= 1) return `${text.slice(0, Math.max(0, width - 1))}…`;
+  const least = Math.min(...facts.map(({ rank }) => rank));
+  return joined(
+    facts.filter(({ rank }) => rank > least),
+    width,
+  );
 }
 
-function barText(done: number, total: number): string {
-  const full = total > 0 ? Math.round(Math.min(1, done / total) * BAR_WIDTH) : 0;
-  return "█".repeat(full) + "░".repeat(BAR_WIDTH - full);
+type Part = NonNullable<Progress["parts"]>[number];
+
+function partLine({ name, done, total, rows }: Part, width: number): string {
+  const head = `   ${name.padEnd(18)} ${barText({ done, total }, width)} `;
+  const facts = [
+    { text: `${count(done)}/${count(total)}`, rank: 2 },
+    { text: `${count(rows)} rows`, rank: 1 },
+  ];
+  return head + joined(facts, width - head.length);
+}
+
+function barText({ done, total }: Pick<Progress, "done" | "total">, width: number): string {
+  const cells = width < ROOMY ? BAR_WIDTH / 2 : BAR_WIDTH;
+  const full = total > 0 ? Math.round(Math.min(1, done / total) * cells) : 0;
+  return "█".repeat(full) + "░".repeat(cells - full);
 }
 
 /** Estimated from the speed so far and the quota's limit; undefined if there is no estimate. */

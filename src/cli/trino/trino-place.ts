@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { workFolder } from "../../lake/local/work-folder.js";
 import { TrinoEngine } from "../../trino/trino-engine.js";
 import type { SqlPlace } from "../shell/sql-place.js";
+import { NO_PROGRESS } from "../text/query-progress.js";
 import { readTrinoCatalog } from "./trino-catalog.js";
 import { openTrinoClient, type TrinoOptions } from "./trino-options.js";
 
@@ -18,6 +19,7 @@ export async function openTrinoPlace(
   const place: SqlPlace = {
     title: `Trino, schema ${client.server.schema}`,
     engine,
+    progress: NO_PROGRESS,
     work,
     // A client asks any number of things at once; only an engine asks one after the other.
     catalog: () => readTrinoCatalog(client),

@@ -1,5 +1,5 @@
 import { type ResultRows, visitRows } from "../../arrow/scan/result-columns.js";
-import { UsageError } from "../../core/errors.js";
+import { messageOf, UsageError } from "../../core/errors.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
@@ -35,11 +35,16 @@ export async function sqlCells(
     ...(hasCloses ? ["bars.close"] : []),
   ];
   const query = cellsSql(spec, axes, views, columns);
+  // An invalid expression fails here, and not only with the first symbols.
+  await session.run(`DESCRIBE ${query("true")}`).catch(async (error: unknown) => {
+    for (const { name, source } of fields)
+      if (source.kind === "sql")
+        await expectValid(session, spec, name, cellsSql(spec, axes, views, [source.sql]));
+    throw error;
+  });
   const isWhole = columns.some((sql) => mentions(sql, "over"));
   const whole = new TempTable(session, "panel_cells");
   if (isWhole) await whole.fill(`${query("true")} ORDER BY s`);
-  // An invalid expression fails here, and not only with the first symbols.
-  else await session.run(`DESCRIBE ${query("true")}`);
   const select = `CAST(s AS INTEGER) AS s, l, traded${columns.map((_, i) => `, f${i}`).join("")}`;
   const resultShape = {
     s: "int32",
@@ -84,6 +89,25 @@ export async function sqlCells(
       target[row] = cell;
     }
     return target;
+  }
+}
+
+/** @param query the cells of one field alone. @throws {UsageError} naming the field, where its expression is not valid. */
+async function expectValid(
+  session: Session,
+  { name }: DatasetSpec,
+  field: string,
+  query: (where: string) => string,
+): Promise<void> {
+  try {
+    await session.run(`DESCRIBE ${query("true")}`);
+  } catch (cause) {
+    // The excerpt after the message is of a query that the user did not write.
+    const [message] = messageOf(cause).split("\n\nLINE ");
+    throw new UsageError(`dataset ${name}: field ${field}: ${message}`, {
+      hint: "docs/datasets.md lists the columns and views that an expression can use",
+      cause,
+    });
   }
 }
 

@@ -63,7 +63,9 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
     `SELECT count(*) = 0 AS empty FROM ${universe.name}`,
   );
   if (empty?.empty)
-    throw new UsageError(`dataset ${spec.name}: universe: has no members`, { hint: universeHint(spec) });
+    throw new UsageError(`dataset ${spec.name}: universe: ${universeText(spec)} has no members in the lake`, {
+      hint: universeHint(spec),
+    });
   const { calendar, guessed, assumed } = await createDays(session, spec, table, tables);
   const labels = isIntraday(spec)
     ? await createTimes(session, spec, tables)
@@ -124,6 +126,14 @@ function tablesIn(session: Session): AxisTables {
     new TempTable(session, "panel_symbols"),
   ];
   return { universe, sessions, days, times, symbols, symbolType: `${symbols.name}_enum` };
+}
+
+function universeText({ universe }: DatasetSpec): string {
+  if (typeof universe === "string") return JSON.stringify(universe);
+  if (Array.isArray(universe)) return "the list";
+  if ("sql" in universe) return "its query";
+  const types = universe.types === undefined ? "" : `, types ${universe.types.join(", ")}`;
+  return `region ${universe.region}${types}`;
 }
 
 function universeHint({ universe }: DatasetSpec): string {

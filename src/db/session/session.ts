@@ -18,6 +18,7 @@ import {
 } from "../../arrow/scan/table-scan.js";
 import { BarlakeError, QueryError } from "../../core/errors.js";
 import { explained } from "../file-fault.js";
+import type { StatementProgress } from "../query-engine.js";
 import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
 import { RowReader } from "../result/row-reader.js";
 import { readResult, type StatementResult } from "../result/statement-result.js";
@@ -31,6 +32,7 @@ import {
 } from "./named-values.js";
 import { closeDatabase, type Database, openDatabase } from "./open-database.js";
 import type { SessionOptions } from "./session-options.js";
+import { statementProgress } from "./statement-progress.js";
 
 /** Values bound to `$1, $2, ...` or, as an object, to `$name`. */
 export type Bindings = readonly DuckDBValue[] | Readonly<Record<string, DuckDBValue>>;
@@ -204,6 +206,11 @@ export class Session implements Disposable {
   /** Checks the files that were read so far: for callers that do not read a result to its end. */
   async checkReads(): Promise<void> {
     await this.#reads?.check();
+  }
+
+  /** How far the running statement is, after {@link TRACK_PROGRESS}. */
+  progress(): StatementProgress | undefined {
+    return statementProgress(this.#connection);
   }
 
   /** Stops the statement that is running. */

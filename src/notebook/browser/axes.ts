@@ -2,6 +2,7 @@ import * as Plot from "@observablehq/plot";
 import type { PackedChart, PackedColumn } from "../pack-charts.js";
 import type { Row } from "./chart-rows.js";
 import { compact, labelFor, percentText } from "./labels.js";
+import { seriesColours } from "./series-colours.js";
 
 /** The axes of two columns. @param isPercent whether those of y are percentages. */
 export function axes(
@@ -42,9 +43,7 @@ export function named(color: PackedColumn | undefined): Plot.ScaleOptions {
 /** A scale with the series in the order of the rows. */
 export function categories(rows: readonly Row[], channel: string): Plot.ScaleOptions {
   if (channel.startsWith("var(")) return {};
-  return {
-    domain: [...new Set(rows.map((row) => row[channel]))].filter((value) => value !== null) as string[],
-    type: "ordinal",
-    scheme: "observable10",
-  };
+  const domain = [...new Set(rows.map((row) => row[channel]))].filter((value) => value !== null) as string[];
+  const range = seriesColours(domain.length, matchMedia("(prefers-color-scheme: dark)").matches);
+  return { domain, type: "ordinal", ...(range === undefined ? { scheme: "observable10" } : { range }) };
 }

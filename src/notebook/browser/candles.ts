@@ -4,71 +4,106 @@ import {
   createChart,
   HistogramSeries,
   type IChartApi,
+  type ISeriesApi,
   LineSeries,
-  LineStyle,
   PriceScaleMode,
   type UTCTimestamp,
 } from "lightweight-charts";
 import type { PackedChart, PackedColumn } from "../pack-charts.js";
-import { drawers, spaced } from "./drawing.js";
-
-interface Candle {
-  readonly time: UTCTimestamp;
-  readonly open: number;
-  readonly high: number;
-  readonly low: number;
-  readonly close: number;
-}
+import { CandleLegend, type LegendEntry } from "./candle-legend.js";
+import { hasTimes, tickText, timeText } from "./candle-times.js";
+import { drawers, element, spaced } from "./drawing.js";
 
 type Numbers = readonly (number | null)[];
 
-drawers().candles = (packed, element) => {
-  const colour = colours(element);
-  const chart = createChart(element, {
-    width: element.clientWidth,
+/** The bars of a chart in ascending order of time, and how they are written. */
+interface Bars {
+  readonly times: readonly UTCTimestamp[];
+  readonly prices: Readonly<Record<"open" | "high" | "low" | "close", Numbers>>;
+  readonly volume: Numbers;
+  readonly lines: readonly { readonly name: string; readonly color: string; readonly values: Numbers }[];
+  /** Decimals of prices. */
+  readonly digits: number;
+}
+
+drawers().candles = (packed, figure) => {
+  const colour = colours(figure);
+  const bars = barsOf(packed, colour);
+  const legend = new CandleLegend(figure);
+  const place = element(figure, "div", "candles");
+  const chart = createChart(place, {
+    width: figure.clientWidth,
     height: packed.chart.height,
     layout: {
       background: { color: "transparent" },
       textColor: colour("--muted"),
-      fontFamily: getComputedStyle(element).fontFamily,
+      fontFamily: getComputedStyle(figure).fontFamily,
       attributionLogo: false,
     },
+    localization: { dateFormat: "yyyy-MM-dd" },
     grid: { vertLines: { visible: false }, horzLines: { color: colour("--grid") } },
     crosshair: { mode: CrosshairMode.Normal },
     rightPriceScale: {
       borderVisible: false,
       mode: packed.chart.log.includes("y") ? PriceScaleMode.Logarithmic : PriceScaleMode.Normal,
     },
+    // With its edges fixed, the labels at both ends are drawn within the chart.
     timeScale: {
       borderVisible: false,
-      timeVisible: packed.channels.x?.[0]?.kind === "time",
+      timeVisible: hasTimes(packed),
+      fixLeftEdge: true,
+      fixRightEdge: true,
+      tickMarkFormatter: tickText,
     },
   });
-  fill(chart, packed, element, colour);
+  const candles = draw(chart, packed, bars, colour);
   chart.timeScale().fitContent();
+  const show = (index: number): void => {
+    const when = bars.times[index];
+    if (when !== undefined) legend.show(timeText(when, hasTimes(packed)), entriesOf(bars, index));
+  };
+  const newest = bars.prices.close.findLastIndex((close) => close !== null);
+  show(newest);
+  chart.subscribeCrosshairMove(({ time, seriesData }) => {
+    show(seriesData.has(candles) ? bars.times.indexOf(time as UTCTimestamp) : newest);
+  });
   return () => {
     chart.remove();
-    element.replaceChildren();
+    figure.replaceChildren();
   };
 };
 
-function fill(
-  chart: IChartApi,
-  packed: PackedChart,
-  element: HTMLElement,
-  colour: (name: string) => string,
-): void {
-  const { times, order } = timesOf(packed.channels.x?.[0]);
+function barsOf(packed: PackedChart, colour: (name: string) => string): Bars {
+  const { x, open, high, low, close, volume, lines = [] } = packed.channels;
+  const { times, order } = timesOf(x?.[0]);
   const numbers = (column: PackedColumn | undefined): Numbers =>
     order.map((row) => column?.values[row] ?? null);
-  const [open, high, low, close, volume] = (["open", "high", "low", "close", "volume"] as const).map(
-    (channel) => numbers(packed.channels[channel]?.[0]),
-  ) as [Numbers, Numbers, Numbers, Numbers, Numbers];
-  const digits = Math.max(...close.map((price) => price ?? 0)) < 10 ? 3 : 2;
+  const [opens, highs, lows, closes] = [open, high, low, close].map((columns) => numbers(columns?.[0]));
+  const prices = { open: opens ?? [], high: highs ?? [], low: lows ?? [], close: closes ?? [] };
+  return {
+    times,
+    prices,
+    volume: volume === undefined ? [] : numbers(volume[0]),
+    lines: lines.map((column, index) => ({
+      name: spaced(column.name),
+      color: colour(`--line-${(index % 4) + 1}`),
+      values: numbers(column),
+    })),
+    digits: prices.close.reduce<number>((most, price) => Math.max(most, price ?? 0), 0) < 10 ? 3 : 2,
+  };
+}
+
+/** Draws the bars. @returns the candles. */
+function draw(
+  chart: IChartApi,
+  packed: PackedChart,
+  { times, prices: { open, high, low, close }, volume, lines, digits }: Bars,
+  colour: (name: string) => string,
+): ISeriesApi<"Candlestick"> {
   const priceFormat = { type: "price", precision: digits, minMove: 10 ** -digits } as const;
   const [green, red] = [colour("--green"), colour("--red")];
   const [up, down] = packed.chart.rising === "red" ? [red, green] : [green, red];
-  if (packed.channels.volume !== undefined) {
+  if (volume.length > 0) {
     const bars = chart.addSeries(HistogramSeries, {
       priceScaleId: "volume",
       priceFormat: { type: "volume" },
@@ -100,41 +135,33 @@ function fill(
       return isWhole ? [{ time, open: o, high: h, low: l, close: c }] : [];
     }),
   );
-  for (const [index, column] of (packed.channels.lines ?? []).entries()) {
+  for (const { color, values } of lines) {
     const line = chart.addSeries(LineSeries, {
-      color: colour(`--line-${(index % 4) + 1}`),
+      color,
       lineWidth: 2,
-      lineStyle: LineStyle.Solid,
       priceLineVisible: false,
       lastValueVisible: false,
       crosshairMarkerVisible: false,
-      title: spaced(column.name),
       priceFormat,
     });
-    const values = numbers(column);
     line.setData(times.map((time, i) => (values[i] == null ? { time } : { time, value: values[i] })));
   }
-  const legend = element.appendChild(document.createElement("div"));
-  legend.className = "legend";
-  const last = times.length - 1;
-  const show = (candle: Candle | undefined, index: number): void => {
-    const day = times[index];
-    if (day === undefined || candle === undefined) return;
-    const text = (price: number): string => price.toFixed(digits);
-    const traded = volume[index];
-    legend.textContent = [
-      timeText(day, packed.channels.x?.[0]?.kind === "time"),
-      `O ${text(candle.open)}  H ${text(candle.high)}  L ${text(candle.low)}  C ${text(candle.close)}`,
-      ...(traded == null ? [] : [`V ${traded.toLocaleString("en-US")}`]),
-    ].join("   ");
-  };
-  const newest = candles.data().at(-1) as Candle | undefined;
-  show(newest, last);
-  chart.subscribeCrosshairMove(({ time, seriesData }) => {
-    const candle = seriesData.get(candles) as Candle | undefined;
-    if (time === undefined || candle === undefined) show(newest, last);
-    else show(candle, times.indexOf(time as UTCTimestamp));
-  });
+  return candles;
+}
+
+/** What the legend says of a bar: its prices, its volume, and the lines there. */
+function entriesOf({ prices, volume, lines, digits }: Bars, index: number): LegendEntry[] {
+  const text = (price: number | null | undefined): string => price?.toFixed(digits) ?? "·";
+  const { open, high, low, close } = prices;
+  const traded = volume[index];
+  return [
+    { name: "O", text: text(open[index]) },
+    { name: "H", text: text(high[index]) },
+    { name: "L", text: text(low[index]) },
+    { name: "C", text: text(close[index]) },
+    ...(traded == null ? [] : [{ name: "V", text: traded.toLocaleString("en-US") }]),
+    ...lines.map(({ name, color, values }) => ({ name, color, text: text(values[index]) })),
+  ];
 }
 
 /** Times in seconds, ascending, and the row index of each. */
@@ -148,15 +175,8 @@ function timesOf(column: PackedColumn | undefined): {
   return { times: order.map((row) => ((values[row] ?? 0) * second) as UTCTimestamp), order };
 }
 
-function timeText(seconds: number, hasTime: boolean): string {
-  return new Date(seconds * 1000)
-    .toISOString()
-    .slice(0, hasTime ? 16 : 10)
-    .replace("T", " ");
-}
-
 /** Colours of the page's style, by the names of its custom properties. */
-function colours(element: HTMLElement): (name: string) => string {
-  const style = getComputedStyle(element);
+function colours(place: HTMLElement): (name: string) => string {
+  const style = getComputedStyle(place);
   return (name) => style.getPropertyValue(name).trim();
 }

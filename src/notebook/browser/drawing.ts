@@ -35,3 +35,11 @@ export function valuesOf({ kind, values, texts }: PackedColumn): Value[] {
 export function spaced(name: string): string {
   return name.replaceAll("_", " ");
 }
+
+/** Appends an element with a class and a text to a parent. */
+export function element(parent: HTMLElement, tag: string, name: string, text = ""): HTMLElement {
+  const made = parent.appendChild(document.createElement(tag));
+  made.className = name;
+  made.textContent = text;
+  return made;
+}

@@ -112,12 +112,13 @@ function barOptions(packed: PackedChart, width: number): Options {
   if (isLying) {
     return {
       height: Math.max(packed.chart.height, labels.length * 22 + 60),
-      marginLeft: Math.min(240, 24 + Math.max(...labels.map(widthOf)) * 7),
+      marginLeft: Math.min(240, width * 0.6, 24 + Math.max(...labels.map(widthOf)) * 7),
       x: value,
-      y: { ...names, label: null },
+      y: names,
       color: legend,
       marks: [
-        Plot.barX(rows, { ...bar, x: "y", y: { value: "x", label: labelFor(x?.[0]) } }),
+        Plot.axisY({ label: null }),
+        Plot.barX(rows, { ...bar, x: "y", y: "x" }),
         Plot.ruleX([0], zero),
       ],
     };

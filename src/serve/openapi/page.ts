@@ -188,4 +188,12 @@ body { overflow-wrap: anywhere; } nav { flex-wrap: wrap; }
 section { overflow-x: auto; }
 pre { background: var(--soft); padding: .6rem .8rem; border-radius: 6px; overflow-x: auto; font-size: .85rem; }
 .shape code { font-size: .85rem; overflow-wrap: anywhere; } .errors { font-size: .85rem; margin-bottom: 0; opacity: .85; }
+@media (max-width: 640px) {
+  body { padding: .8rem; } nav { gap: .2rem .8rem; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+  table, tbody { display: block; } tr:first-child, td:empty { display: none; }
+  tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--line); }
+  td { padding: 0 .6rem 0 0; border: 0; display: inline; } td:last-child { display: block; }
+  td:nth-child(4)::before { content: "default "; }
+}
 `;

@@ -31,6 +31,23 @@ test("bars are candles, in the order of their dates, with their volumes", () => 
   expect(drawn[0]?.trimEnd().length).toBeGreaterThan(drawn[SIZE.height - 1]?.trimEnd().length ?? 0);
 });
 
+test("minutes are in the order of their times, not of their days", () => {
+  const minutes = Array.from({ length: 9 }, (_, i) => `2026-11-20 01:3${i}:00+00`);
+  const bars = {
+    columns: [
+      { name: "trade_date", type: "DATE" },
+      { name: "timestamp", type: "TIMESTAMP WITH TIME ZONE" },
+      ...["open", "high", "low", "close"].map((name) => ({ name, type: "DOUBLE" })),
+    ],
+    rows: minutes.map((minute, i) => ["2026-11-20", minute, 10 + i, 12 + i, 9 + i, 11 + i]).reverse(),
+  };
+  expect(
+    lines(chartOfResult(bars, {}, SIZE))
+      .at(-1)
+      ?.trim(),
+  ).toBe(`${minutes[0]} ${minutes[8]}`);
+});
+
 test("more candles than fit are put together", () => {
   const many = {
     ...BARS,

@@ -86,22 +86,29 @@ SELECT DATE '2026-01-01' + i::INTEGER AS d, 10 + i AS open, 12 + i AS high, 9 + 
   });
 
   test.each([
-    ["", "32"],
-    ["rising=red", "31"],
-  ])("candles that rise are green, or red where the notebook says so: '%s'", async (rising, colour) => {
-    const { stdout, stderr } = process;
-    // The machine's own wish for colours, or for none, is not what is tested.
-    for (const name of ["NO_COLOR", "FORCE_COLOR"]) vi.stubEnv(name, undefined);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const before = [stdout.isTTY, stderr.isTTY] as const;
-    [stdout.isTTY, stderr.isTTY] = [true, true];
-    try {
-      const text = await shown(`-- %% chart candlestick x=d ${rising}
-SELECT DATE '2026-01-01' + i::INTEGER AS d, 10 AS open, 12 AS high, 9 AS low, 11 AS close FROM range(5) t(i)`);
-      const colours = [...text.matchAll(/\[(\d+)m[╷╻╵│╽╹╿┃]/g)].map(([, code]) => code);
-      expect(new Set(colours)).toEqual(new Set([colour]));
-    } finally {
-      [stdout.isTTY, stderr.isTTY] = before;
-    }
-  });
+    ["", "", "32"],
+    ["", "'AAPL.US' AS symbol, ", "32"],
+    ["", "'600519.SH' AS symbol, ", "31"],
+    ["", "'CN' AS region, ", "31"],
+    ["rising=green", "'600519.SH' AS symbol, ", "32"],
+    ["rising=red", "", "31"],
+  ])(
+    "candles rise in the colour of their region, if no setting says another: '%s' %s",
+    async (rising, column, colour) => {
+      const { stdout, stderr } = process;
+      // The machine's own wish for colours, or for none, is not what is tested.
+      for (const name of ["NO_COLOR", "FORCE_COLOR"]) vi.stubEnv(name, undefined);
+      onTestFinished(() => void vi.unstubAllEnvs());
+      const before = [stdout.isTTY, stderr.isTTY] as const;
+      [stdout.isTTY, stderr.isTTY] = [true, true];
+      try {
+        const text = await shown(`-- %% chart candlestick x=d ${rising}
+SELECT ${column}DATE '2026-01-01' + i::INTEGER AS d, 10 AS open, 12 AS high, 9 AS low, 11 AS close FROM range(5) t(i)`);
+        const colours = [...text.matchAll(/\[(\d+)m[╷╻╵│╽╹╿┃]/g)].map(([, code]) => code);
+        expect(new Set(colours)).toEqual(new Set([colour]));
+      } finally {
+        [stdout.isTTY, stderr.isTTY] = before;
+      }
+    },
+  );
 });

@@ -17,6 +17,32 @@ test("without a terminal: the same facts, and no bar", () => {
   );
 });
 
+test.each([110, 80, 60])(
+  "in %i columns: as many facts as fit, each as a whole, the important ones",
+  (width) => {
+    const progress = { ...HALF, quota: QUOTA, rows: 1_234_567, doing: "bars_1d from 2026-11-02" };
+    const line = progressLine("daily", progress, 10_000, NOW, width);
+    expect(line.length).toBeLessThanOrEqual(width);
+    const whole = progressLine("daily", progress, 10_000, NOW);
+    const facts = whole.split(/ · |[█░] /).slice(1);
+    const shown = line.split(/ · |[█░] /).slice(1);
+    expect(facts).toEqual(expect.arrayContaining(shown));
+    expect(shown.slice(0, 2)).toEqual(["20/40 requests", "40.0 s left"]);
+    const longest = { done: 0, total: 0, unit: "", rows: 0, doing: "waiting ".repeat(20) };
+    expect(progressLine("daily", longest, 0, NOW, width)).toHaveLength(width);
+  },
+);
+
+test("a share of the work, and nothing counted yet", () => {
+  const query = { done: 43.7, total: 100, unit: "%", rows: 2_000_000, doing: "" };
+  expect(plainLine("query", query, 4000, NOW)).toBe(
+    "   query      43 % · 5.2 s left · 2,000,000 rows · 500,000 rows/s",
+  );
+  expect(
+    plainLine("daily", { ...HALF, done: 0, total: 0, rows: 0, bytes: 0, doing: "planning" }, 0, NOW),
+  ).toBe("   daily      planning");
+});
+
 test("before the first response and after the last no remaining time is shown", () => {
   const text = (progress: Progress): string => progressLine("daily", progress, 10_000, NOW);
   expect(text({ ...HALF, done: 0 })).not.toContain("left");

@@ -6,6 +6,7 @@ import { DESCRIPTIONS } from "../../../src/serve/openapi/descriptions.js";
 import { type OpenApiDocument, openApiDocument } from "../../../src/serve/openapi/document.js";
 import { ENDPOINTS, type EndpointName, pathOf } from "../../../src/wire/endpoints.js";
 import { errorBody } from "../../../src/wire/error-body.js";
+import { hasChromium, narrowPage } from "../../notebook/chromium.js";
 import { landFinancials, landReference, landRows, newLake, type Served, serve } from "../served-lake.js";
 
 const SYMBOL = "600000.SH";
@@ -183,4 +184,9 @@ test("the page shows every endpoint, and loads nothing", async () => {
   for (const { path } of Object.values(ENDPOINTS))
     expect(html).toContain(`<code>${path.replaceAll(/:([a-z]+)/g, "{$1}")}</code>`);
   expect(html).not.toMatch(/<script|src=|https?:/);
+});
+
+test.skipIf(!hasChromium())("on a telephone nothing of the page scrolls sideways", async () => {
+  const page = await (await fetch(`${served.service.url}/docs`)).text();
+  expect(narrowPage(page)).toEqual({ excess: 0, scrolled: [] });
 });

@@ -101,11 +101,27 @@ function print(reports: readonly OptimizeReport[], options: Options): void {
   const head = ["table", "compacted", "files before", "after", "size before", "after"];
   process.stdout.write(`${table(head, rows)}\n`);
   printCodecs(reports);
+  process.stdout.write(growthText(reports));
   const skipped = reports.flatMap((r) => r.skipped.map((partition) => `${r.table} ${partition}`));
   if (skipped.length === 0) return;
   process.stdout.write(
     `${paint("yellow", `${plural(skipped.length, "partition")} left as it was`)}, other writers were at it; run it again: ${skipped.join(", ")}\n`,
   );
+}
+
+/** Why tables are larger than before, and the folder is: readers of older versions still have the replaced files. */
+export function growthText(
+  reports: readonly Pick<OptimizeReport, "codec" | "partitions" | "bytesBefore" | "bytesAfter">[],
+): string {
+  const compacted = reports.filter(({ partitions }) => partitions > 0);
+  if (compacted.length === 0) return "";
+  const larger = compacted.filter(({ bytesBefore, bytesAfter }) => bytesAfter > bytesBefore);
+  const codecs = [...new Set(larger.map(({ codec }) => codec))].filter((codec) => codec !== "zstd");
+  const why =
+    codecs.length === 0
+      ? ""
+      : `larger than before: landed files have the codec zstd, compacted ones ${codecs.join(" or ")}, which is quicker to read; --codec zstd --rewrite makes them smaller\n`;
+  return `${why}the replaced files stay for older versions, until barlake vacuum deletes them\n`;
 }
 
 /** Names the compacted files that keep another codec than their table's. */

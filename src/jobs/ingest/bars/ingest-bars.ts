@@ -14,6 +14,7 @@ import type { BarsDemand } from "./bars-demand.js";
  * The requests are planned again when a response shows that the service gives more, or fewer, bars than assumed.
  */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<void> {
+  run.progress.doing("planning");
   const { facts, sharing } = await RequestSharing.open(run, demand);
   const asking = new AskingBars(run, demand, facts, sharing);
   await releaseAfter(

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { growthText } from "../../../../src/cli/commands/lake/optimize.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 import { runCli } from "../../run-cli.js";
 
@@ -26,12 +27,24 @@ test("optimize compacts, shows what it did, and the views read the new files", a
   expect(stdout).toMatch(
     /table +compacted +files before +after +size before +after\nbars_1d +1 +3 +1 +[\d.]+ kB +/,
   );
+  expect(stdout).toContain("the replaced files stay for older versions, until barlake vacuum deletes them");
   const after = await runCli(["sql", "--lake", lake, "--format", "csv", QUERY]);
   expect(rows.stdout.split("\n")).toHaveLength(5);
   expect(after.stdout).toBe(rows.stdout);
   const state = "SELECT files, version FROM raw.tables WHERE name = 'bars_1d'";
   const tables = await runCli(["sql", "--lake", lake, "--format", "csv", state]);
   expect(tables.stdout).toBe("files,version\n1,3\n");
+});
+
+test("where tables become larger, it says why", () => {
+  const one = { partitions: 1, bytesBefore: 100, bytesAfter: 125 } as const;
+  expect(growthText([{ ...one, codec: "snappy" }])).toMatch(
+    /^larger than before: .* snappy, which is quicker/,
+  );
+  const quiet = "the replaced files stay for older versions, until barlake vacuum deletes them\n";
+  expect(growthText([{ ...one, codec: "snappy", bytesAfter: 90 }])).toBe(quiet);
+  expect(growthText([{ ...one, codec: "zstd" }])).toBe(quiet);
+  expect(growthText([{ ...one, codec: "snappy", partitions: 0 }])).toBe("");
 });
 
 test("without tables all are looked at; JSON for machines; the second time nothing is left to do", async () => {

@@ -1,0 +1,15 @@
+/** Series up to this number have colours that Plot chooses. */
+const FEW = 10;
+/** Lightness of neighbouring hues, in turn: the next colour of the same lightness is three hues away. */
+const LIGHTNESS = { light: [0.5, 0.64, 0.76], dark: [0.58, 0.72, 0.86] } as const;
+const CHROMA = 0.15;
+
+/** As many colours as series, all different; undefined for a few series. */
+export function seriesColours(count: number, isDark: boolean): string[] | undefined {
+  if (count <= FEW) return undefined;
+  const lightness = LIGHTNESS[isDark ? "dark" : "light"];
+  return Array.from(
+    { length: count },
+    (_, n) => `oklch(${lightness[n % lightness.length]} ${CHROMA} ${Math.round((n * 3600) / count) / 10})`,
+  );
+}

@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { NO_PROGRESS, queryProgress } from "../../../src/cli/text/query-progress.js";
+import { TRACK_PROGRESS } from "../../../src/db/session/statement-progress.js";
+import { emptySession } from "../../notebook/run-cells.js";
+
+const { stderr } = process;
+const before = stderr.isTTY;
+let written = "";
+
+beforeEach(() => {
+  vi.useFakeTimers({
+    toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout", "performance", "Date"],
+  });
+  written = "";
+  vi.spyOn(stderr, "write").mockImplementation((text) => {
+    written += String(text);
+    return true;
+  });
+  stderr.isTTY = true;
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  stderr.isTTY = before;
+});
+
+/** Runs work of a time, of which a part is done at a constant speed. @returns what was written. */
+async function shown(ms: number, percentageAfter: (ms: number) => number): Promise<string> {
+  const session = await emptySession();
+  const startedAt = performance.now();
+  const elapsed = (): number => performance.now() - startedAt;
+  const progress = () => ({ percentage: percentageAfter(elapsed()), rows: elapsed() * 1000 });
+  const engine = Object.assign(Object.create(session), { progress });
+  const work = queryProgress(engine).during(async () => vi.advanceTimersByTime(ms));
+  await work;
+  const text = written;
+  vi.advanceTimersByTime(10_000);
+  expect(written).toBe(text);
+  return text;
+}
+
+test("a short statement has no bar", async () => {
+  expect(await shown(900, () => 50)).toBe("");
+});
+
+test("a long one shows how far it is, its rate and the time left, and the bar is gone at its end", async () => {
+  const text = await shown(4000, (ms) => ms / 80);
+  expect(text).toMatch(/██+░+ 50 % · 4\.0 s left · 1,000,000 rows\/s/);
+  const clear = "\u001b[0J";
+  expect(text.slice(text.lastIndexOf("rows/s"))).toContain(clear);
+});
+
+test("where DuckDB does not know it, the time that has passed", async () => {
+  const text = await shown(2000, () => 0);
+  expect(text).toContain("running for 2.0 s");
+  expect(text).not.toContain("left");
+});
+
+test("nothing is shown where standard error is no terminal", async () => {
+  stderr.isTTY = false;
+  expect(queryProgress(await emptySession())).toBe(NO_PROGRESS);
+});
+
+test("a session knows how far its statement is", async () => {
+  vi.useRealTimers();
+  const session = await emptySession();
+  for (const sql of TRACK_PROGRESS) await session.run(sql);
+  expect(session.progress()).toBeUndefined();
+  await session.run("CREATE TABLE t AS SELECT i FROM range(1_000_000) t(i)");
+  let [isRunning, most] = [true, 0];
+  const query = session.run("SELECT sum(length(md5(i::VARCHAR))) FROM t").finally(() => (isRunning = false));
+  while (isRunning) {
+    most = Math.max(most, session.progress()?.percentage ?? 0);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await query;
+  expect(most).toBeGreaterThan(0);
+});
