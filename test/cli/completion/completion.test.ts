@@ -39,6 +39,14 @@ test.each<[string[], string[]]>([
     ["from bars_1d", "from bars_1m"],
   ],
   [["sql", "from daily_val"], ["from daily_valuation"]],
+  [
+    ["sql", "from re"],
+    ["from reference_changes", "from rejects", "from requests", "from returns"],
+  ],
+  [
+    ["run", "--region", ""],
+    ["CN", "HK", "US"],
+  ],
   [["sql", "--format", "p"], ["parquet"]],
   [["sql", "-f", "market"], ["market-overview"]],
   [["sql", "--version", "bars_1d"], ["bars_1d="]],
@@ -58,10 +66,13 @@ test("the user's pipelines and notebooks are completed, without running one; a w
   for (const folder of ["pipelines", "notebooks"]) mkdirSync(join(cwd, folder));
   writeFileSync(join(cwd, "pipelines/mine.ts"), 'process.stdout.write("was run\\n");\n');
   writeFileSync(join(cwd, "notebooks/mine.sql"), "SELECT 1;\n");
+  mkdirSync(join(cwd, "sql/views"), { recursive: true });
+  writeFileSync(join(cwd, "sql/views/mine.sql"), "CREATE OR REPLACE VIEW mine AS SELECT 1;\n");
   writeFileSync(join(cwd, "barlake.config.json"), "{");
   const after = async (...typed: string[]): Promise<string> =>
     (await runCli(["completion", "fish", "--", ...typed], { cwd })).stdout;
   expect(await after("run", "mi")).toBe("files\nminute\tpipeline\nmine\tpipeline\n");
+  expect(await after("sql", "from mi")).toBe("words\nfrom mine\t\n");
   expect(await after("sql", "-f", "mi")).toBe("files\nmine\tyour notebook\n");
 });
 
