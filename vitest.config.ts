@@ -31,6 +31,9 @@ const IN_PART = [
 const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/cli/commands/schedule.test.ts": "schedules run by the machine's clock, in processes of their own",
   "test/cli/commands/demo.long.test.ts": "the whole demo, in a folder and on each store",
+  "test/package/installed.long.test.ts": "the package is built, and installed for three versions of Node",
+  "test/cli/completion/shells.long.test.ts":
+    "a process of the command for each word that three shells complete",
   "test/serve/replay/replay.test.ts": "every endpoint at many instants, against lakes that end there",
   "test/docs/backtests.long.test.ts": "libraries of Python that are slow to load",
   "test/e2e/real-data.long.test.ts": "three real markets are imported, served, ingested and compared",

@@ -5,6 +5,7 @@ import { TrinoQueryError } from "../trino/trino-error.js";
 import type { Cli } from "./cli.js";
 import { EXIT } from "./exit-codes.js";
 import { StatementError } from "./results/statement-error.js";
+import { loadSettings } from "./settings/load-settings.js";
 import { errorText } from "./text/error-text.js";
 import { systemFaultOf } from "./text/system-fault.js";
 
@@ -100,7 +101,22 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "fill a lake with a simulated market: for trying things out and for load tests",
     load: async () => (await import("./commands/sim.js")).addSim,
   },
+  init: {
+    does: "begin a project: a config, a pipeline, a notebook and a dataset, in the working directory",
+    load: async () => (await import("./commands/init.js")).addInit,
+  },
+  completion: {
+    does: "print the script that makes bash, zsh or fish complete commands, options and values",
+    load: async () => (await import("./commands/completion.js")).addCompletion,
+  },
+  config: {
+    does: "show the settings, and where each comes from: environment, .env, barlake.config.json",
+    load: async () => (await import("./commands/config.js")).addConfig,
+  },
 };
+
+/** Commands that work beside a config file that is wrong. */
+const WITHOUT_SETTINGS = ["init", "completion"];
 
 /** Runs the command line; returns the exit code and never throws. */
 export async function runCli(given: readonly string[]): Promise<number> {
@@ -114,6 +130,7 @@ export async function runCli(given: readonly string[]): Promise<number> {
   };
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
+  const { settings, fault } = await loadSettings();
   let exitCode: number = EXIT.done;
   const program = new Command("barlake")
     .description(
@@ -124,6 +141,9 @@ export async function runCli(given: readonly string[]): Promise<number> {
     .showHelpAfterError("(add --help for what it takes)")
     .showSuggestionAfterError()
     .exitOverride()
+    .hook("preAction", (_, command) => {
+      if (fault !== undefined && !WITHOUT_SETTINGS.includes(command.name())) throw fault;
+    })
     .addHelpText(
       "after",
       `
@@ -136,6 +156,13 @@ Examples:
     );
   const cli: Cli = {
     program,
+    settings,
+    async load(name) {
+      if (!Object.hasOwn(COMMANDS, name)) return undefined;
+      const other = new Command();
+      (await COMMANDS[name]?.load())?.({ ...cli, program: other });
+      return other.commands.at(-1);
+    },
     signal: controller.signal,
     async action(work) {
       exitCode = await work();

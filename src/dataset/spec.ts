@@ -3,7 +3,7 @@ import { UsageError } from "../core/errors.js";
 import { parseTradingDate } from "../core/time.js";
 import { ADJUSTMENTS, basePeriod, PERIODS } from "../market/period.js";
 import { REGIONS, type Region } from "../market/regions.js";
-import { isSymbol } from "../market/symbol.js";
+import { isSymbol, MAX_SYMBOL_LENGTH, SYMBOL_FORM } from "../market/symbol.js";
 import { STATEMENT_NAMES } from "../schema/statements.js";
 
 /** Every format that a dataset can be written in. */
@@ -29,7 +29,11 @@ export const FILL_KINDS = ["close", "zero", "last", "none"] as const;
 export type FillKind = (typeof FILL_KINDS)[number];
 
 const region = z.enum(Object.keys(REGIONS) as [Region, ...Region[]]);
-const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD");
+const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD").meta({ format: "date" });
+const symbol = z
+  .string()
+  .refine(isSymbol, "must be of the form CODE.EXCHANGE")
+  .meta({ pattern: `^${SYMBOL_FORM}$`, maxLength: MAX_SYMBOL_LENGTH });
 const columnName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, "must be a name of letters, digits and underscores");
@@ -53,29 +57,34 @@ const STATEMENT_ITEM = new RegExp(`^(${STATEMENT_NAMES.join("|")})\\.[a-z_][a-z0
 const universe = z.union([
   /** The id of a universe, with its members as they were known on each date. */
   z.string().min(1),
-  z.array(z.string().refine(isSymbol, "must be of the form CODE.EXCHANGE")).min(1),
+  z.array(symbol).min(1),
   /** A query that returns `symbol` and, if membership is dated, `from_date` and `to_date` (exclusive; null: no end). */
   z.strictObject({ sql: z.string().min(1) }),
   /** All symbols that ever traded in a region, including delisted ones. */
   z.strictObject({ region, types: z.array(z.string().min(1)).min(1).optional() }),
 ]);
 
-const spec = z.strictObject({
+/** The declaration of a spec: it checks definitions, and the JSON schema of spec files is made of it. */
+export const specRule = z.strictObject({
   /** Its name, also used for its folder. */
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "must be lower-case letters, digits, hyphens and underscores"),
   /** Its purpose, in one sentence. */
   doc: z.string().default(""),
+  /** Whose bars: a universe's id, a list of symbols, a query, or a region. */
   universe,
+  /** Of the rows. @default 1d */
   period: z.enum(PERIODS).default("1d"),
   /** First trading date. */
   from: date,
   /** Trading date after the last one. @default all dates so far */
   to: date.optional(),
+  /** Of prices for splits and dividends. @default backward */
   adjustment: z.enum(ADJUSTMENTS).default("backward"),
   /** Columns of the bars, or expressions. @default open, high, low, close, volume, amount, vwap, factor */
   fields: z.array(field).min(1).max(1000).optional(),
+  /** What is known of a cell beside its values. @default all */
   masks: z.array(z.enum(MASKS)).default([...MASKS]),
   /** Region whose sessions are the days. @default all sessions of the symbols' regions */
   calendar: region.optional(),
@@ -88,6 +97,7 @@ const spec = z.strictObject({
     .default("none"),
   /** Number of bars that a symbol must have traded before it counts as in the universe. @default 0 */
   minHistory: z.number().int().min(0).max(10_000).default(0),
+  /** Of the files that a build writes. @default long-parquet */
   format: z.enum(DATASET_FORMATS).default("long-parquet"),
   /** Output folder. @default datasets/NAME/FORMAT in the lake */
   output: z.string().min(1).optional(),
@@ -99,9 +109,9 @@ const spec = z.strictObject({
 });
 
 /** A complete spec of a dataset, including every default. */
-export type DatasetSpec = Readonly<z.output<typeof spec>>;
+export type DatasetSpec = Readonly<z.output<typeof specRule>>;
 /** A spec as users write it; missing members get defaults. */
-export type DatasetDefinition = z.input<typeof spec>;
+export type DatasetDefinition = z.input<typeof specRule>;
 
 /**
  * Checks a dataset's definition. The result is also a valid definition.
@@ -109,7 +119,7 @@ export type DatasetDefinition = z.input<typeof spec>;
  * @throws {UsageError} naming the dataset, and each invalid field with the rule that it breaks.
  */
 export function defineDataset(definition: DatasetDefinition): DatasetSpec {
-  const result = spec.safeParse(definition);
+  const result = specRule.safeParse(definition);
   const { name } = (definition ?? {}) as { name?: unknown };
   const subject = `dataset ${typeof name === "string" ? name : "without a name"}`;
   if (!result.success) throw faulty(subject, result.error.issues.map(issueText));

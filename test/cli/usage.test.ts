@@ -24,6 +24,9 @@ const COMMANDS = [
   "dataset",
   "serve",
   "keys",
+  "init",
+  "completion",
+  "config",
   "sim",
 ];
 

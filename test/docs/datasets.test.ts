@@ -28,7 +28,7 @@ const namesOf = (header: string): string[] =>
 
 test("the table of a spec's fields has each of them, with its default", () => {
   const [, shape = ""] =
-    /const spec = z\.strictObject\(\{\n(.*?)^\}\);/ms.exec(textOf("src/dataset/spec.ts")) ?? [];
+    /const specRule = z\.strictObject\(\{\n(.*?)^\}\);/ms.exec(textOf("src/dataset/spec.ts")) ?? [];
   const fields = [...shape.matchAll(/^ {2}(\w+)[:,]/gm)].map(([, name]) => name as string);
   expect(fields).toContain("universe");
   expect(namesOf("field")).toEqual(fields);

@@ -6,6 +6,7 @@ import { nextDue } from "../../plan/due-times.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
 import { jsonOption, printJson } from "../options/lake-option.js";
+import { usersPipelines } from "../options/users-pipelines.js";
 import { instantText, scheduleText, windowText } from "../text/schedule-text.js";
 import { paint, table } from "../text/text.js";
 import { isLikelyTradingDay } from "../trading-days.js";
@@ -34,7 +35,7 @@ Examples:
     .action((names: readonly string[], options: { readonly json?: boolean }) =>
       cli.action(async () => {
         const loaded: Loaded[] = [];
-        const files = await pipelineFiles();
+        const files = await pipelineFiles(usersPipelines());
         for (const name of names.length > 0 ? names : files.keys())
           loaded.push(await load(name, files.get(name) ?? name));
         const now = systemClock.now();
@@ -47,7 +48,7 @@ Examples:
 
 async function load(name: string, file: string): Promise<Loaded> {
   try {
-    return { file, pipeline: await loadPipeline(name) };
+    return { file, pipeline: await loadPipeline(name, usersPipelines()) };
   } catch (error) {
     if (error instanceof BarlakeError) return { file, error };
     throw error;

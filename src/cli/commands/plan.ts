@@ -11,6 +11,7 @@ import { EXIT } from "../exit-codes.js";
 import { type DemandOptions, demandOf, demandOptions } from "../options/demand-options.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
 import { rpmOption, type ServiceOptions, urlOption } from "../options/service-option.js";
+import { usersPipelines } from "../options/users-pipelines.js";
 import { progressView } from "../text/progress.js";
 import { count, duration, paint, plural, size, table } from "../text/text.js";
 
@@ -36,7 +37,12 @@ Examples:
     )
     .action((name: string, options: DemandOptions & PlanOptions) =>
       cli.action(async () =>
-        printPlan(await loadPipeline(name), await demandOf(options), openLake(options), options),
+        printPlan(
+          await loadPipeline(name, usersPipelines()),
+          await demandOf(options),
+          openLake(options),
+          options,
+        ),
       ),
     );
 }

@@ -10,6 +10,7 @@ import { exitOfRun } from "../exit-codes.js";
 import { type DemandOptions, demandOf, demandOptions } from "../options/demand-options.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
 import { openService, type ServiceOptions, serviceOptions, withQuota } from "../options/service-option.js";
+import { usersPipelines } from "../options/users-pipelines.js";
 import { progressView, showRun } from "../text/progress.js";
 import { runSummary } from "../text/report-text.js";
 import { paint } from "../text/text.js";
@@ -50,7 +51,7 @@ Examples:
     )
     .action((name: string, options: Options) =>
       cli.action(async () => {
-        const pipeline = await loadPipeline(name);
+        const pipeline = await loadPipeline(name, usersPipelines());
         const demand = await demandOf(options);
         const lake = openLake(options);
         if (options.dryRun) return printPlan(pipeline, demand, lake, options);

@@ -35,6 +35,7 @@ import {
   urlOption,
   withQuota,
 } from "../options/service-option.js";
+import { usersPipelines } from "../options/users-pipelines.js";
 import { progressView, showRun } from "../text/progress.js";
 import { scheduleLog } from "../text/schedule-log.js";
 import { scheduleDays } from "../trading-days.js";
@@ -202,8 +203,8 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
 /** The pipelines to run. @throws {UsageError} if one has no schedule, or two have the same name. */
 async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
   const found = new Map<string, Pipeline>();
-  for (const name of names.length > 0 ? names : (await pipelineFiles()).keys()) {
-    const pipeline = await loadPipeline(name);
+  for (const name of names.length > 0 ? names : (await pipelineFiles(usersPipelines())).keys()) {
+    const pipeline = await loadPipeline(name, usersPipelines());
     if (pipeline.schedule.length === 0) {
       if (names.length === 0) continue;
       throw new UsageError(`pipeline ${pipeline.name}: has no schedule`, {

@@ -49,7 +49,12 @@ export function addServe(cli: Cli): void {
   const [asOf, version] = pointInTimeOptions();
   cli.program
     .command("serve")
-    .addOption(new Option("--port <n>", "port; 0 takes a free one").default(8080).argParser(portOption))
+    .addOption(
+      new Option("--port <n>", "port; 0 takes a free one")
+        .env("BARLAKE_PORT")
+        .default(8080)
+        .argParser(portOption),
+    )
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--no-verify", "do not compare files with the hashes in their names before they are first read")
     .addOption(keysOption())

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Option } from "commander";
+import { isNewest } from "../../api/lake/point-in-time.js";
 import { stateFolder } from "../../api/service/state-folder.js";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
@@ -12,6 +13,7 @@ import { EXIT } from "../exit-codes.js";
 import { type FoundNotebook, findNotebook } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { showNotebook } from "../notebook/show-notebook.js";
+import { watchSql } from "../notebook/watch-sql.js";
 import { openExistingLake } from "../options/existing-lake.js";
 import { type CommonOptions, lakeOption } from "../options/lake-option.js";
 import { reportMovedLake } from "../options/moved-lake.js";
@@ -37,6 +39,8 @@ interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions, Tr
   readonly limit?: number;
   readonly mode: TableMode;
   readonly verify: boolean;
+  readonly init?: string | false;
+  readonly watch?: boolean;
 }
 
 export function addSql(cli: Cli): void {
@@ -50,6 +54,9 @@ export function addSql(cli: Cli): void {
     .addOption(param)
     .addOption(formatOption())
     .option("-o, --output <file>", "write the result to a file, which is replaced once it is whole")
+    .option("--watch", "with -f: run again when the file or the lake changes, until Ctrl-C")
+    .option("--init <file>", "statements and commands that the shell runs first")
+    .option("--no-init", "do not run shell.sql of your settings (~/.config/barlake) when a shell begins")
     .option("--limit <n>", "rows that a table shows (default: 40)", wholeNumber)
     .addOption(
       new Option("--mode <mode>", "of a table: columns that fit, all, or a line for each value")
@@ -86,29 +93,50 @@ Examples:
   barlake sql "from bars_1d" --format arrow | python -c "import sys, polars; print(polars.read_ipc_stream(sys.stdin.buffer))"
   barlake sql -f report.sql --format csv
   barlake sql -f instrument --param symbol=600519.SH --html page.html
+  barlake sql -f mine.sql --html page.html --watch             write it again when the file or the lake changes
   barlake sql "from bars_1d" --as-of 2026-11-01T00:00:00Z      the lake as it stood then
   barlake sql                                                  a shell: Tab completes, .help there
   barlake sql --engine trino --server http://trino:8080/lake/barlake "select count(*) from bars_1m"`,
     )
     .action((query: string | undefined, options: Options) =>
       cli.action(async () => {
-        const found = await foundIn(options);
-        await using opened =
-          options.engine === "trino" ? await openTrino(options) : await openDuckDB(options);
-        const { place, snapshots } = opened;
-        using _ = interruptOn(place.engine, cli.signal);
-        if (found !== undefined && isShownAsNotebook(found, options)) {
-          const { limit = NOTEBOOK_ROWS } = options;
-          const { engine, progress } = place;
-          const shown = { engine, progress, snapshots, asOf: options.asOf, limit, signal: cli.signal };
-          return await showNotebook(found.notebook, options, shown);
-        }
-        await run(place, found?.text ?? query, options, cli.signal).catch(async (error: unknown) => {
-          throw error instanceof QueryError ? await place.withProposals(error) : error;
-        });
+        expectFitting(query, options);
+        const { file, watch } = options;
+        if (!watch || file === undefined) return runSql(query, options, cli.signal);
+        const path = (await foundIn(options))?.notebook.path ?? file;
+        const lake = isNewest(pointInTimeOf(options)) ? await openExistingLake(options) : undefined;
+        await watchSql({ path, lake, signal: cli.signal }, () => runSql(query, options, cli.signal));
         return EXIT.done;
       }),
     );
+}
+
+/** Runs the query, the file or a shell. @returns the exit code. */
+async function runSql(query: string | undefined, options: Options, signal: AbortSignal): Promise<number> {
+  const found = await foundIn(options);
+  await using opened = options.engine === "trino" ? await openTrino(options) : await openDuckDB(options);
+  const { place, snapshots } = opened;
+  using _ = interruptOn(place.engine, signal);
+  if (found !== undefined && isShownAsNotebook(found, options)) {
+    const { limit = NOTEBOOK_ROWS } = options;
+    const { engine, progress } = place;
+    const shown = { engine, progress, snapshots, asOf: options.asOf, limit, signal };
+    return await showNotebook(found.notebook, options, shown);
+  }
+  await run(place, found?.text ?? query, options, signal).catch(async (error: unknown) => {
+    throw error instanceof QueryError ? await place.withProposals(error) : error;
+  });
+  return EXIT.done;
+}
+
+/** @throws {UsageError} for options that do not fit one another. */
+function expectFitting(query: string | undefined, { watch, init, file, engine }: Options): void {
+  if (watch && (file === undefined || file === "-"))
+    throw new UsageError("--watch is for a file", { hint: "name it with -f" });
+  if (watch && engine === "trino")
+    throw new UsageError("--watch is for DuckDB", { hint: "leave out --engine or --watch" });
+  if (typeof init === "string" && (query !== undefined || file !== undefined))
+    throw new UsageError("--init is for a shell", { hint: "leave out the query, or -f" });
 }
 
 interface OpenedPlace extends AsyncDisposable {
@@ -172,7 +200,8 @@ async function run(
   const sql = await sqlOf(given, options);
   if (sql !== undefined) return runStatements(place, sql, { output, mode, limit, format, signal });
   const historyFile = join(stateFolder(process.env), "sql_history");
-  await runShell(place, { settings: { mode, limit, timing: true }, historyFile, signal });
+  const settings = { mode, limit, timing: true };
+  await runShell(place, { settings, historyFile, init: options.init, signal });
 }
 
 /** The SQL to run; undefined: start a shell, also for piped input unless its result has a format or a file. */

@@ -38,8 +38,17 @@ export async function loadSpec(
     });
   }
   const file = isPath ? resolve(nameOrPath) : join(OWN_SPECS, `${nameOrPath}.json`);
-  const definition = file.endsWith(".json") ? readJson(file) : await importDefinition("dataset", file);
+  const definition = file.endsWith(".json")
+    ? withoutSchema(readJson(file))
+    : await importDefinition("dataset", file);
   return defineDataset({ ...(definition as DatasetDefinition), ...changes });
+}
+
+/** The content without the name of its JSON schema, which is for editors. */
+function withoutSchema(content: unknown): unknown {
+  if (typeof content !== "object" || content === null) return content;
+  const { $schema: _, ...definition } = content as { readonly $schema?: unknown };
+  return definition;
 }
 
 function readJson(file: string): unknown {

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { UsageError } from "../../core/errors.js";
 import type { Notebook } from "../../notebook/notebook.js";
 import { parseNotebook } from "../../notebook/parse-notebook.js";
@@ -10,23 +11,32 @@ export interface FoundNotebook {
   readonly text: string;
 }
 
+/** The folder of the user's notebooks. */
+const USERS_NOTEBOOKS = "notebooks";
+
 /**
- * Reads the SQL file at a path, otherwise the shipped notebook of that name.
+ * Reads the SQL file at a path, otherwise the notebook of that name in the user's folder (BARLAKE_NOTEBOOKS, or
+ * `notebooks`), otherwise the shipped one.
  *
  * @throws {UsageError} if neither exists, or a directive is wrong.
  */
 export async function findNotebook(name: string): Promise<FoundNotebook> {
-  const own = await readIfThere(name);
+  const base = name.replace(/\.sql$/, "");
   const shipped = shippedNotebooks();
-  const path =
-    own === undefined ? shipped.find((one) => one.name === name.replace(/\.sql$/, ""))?.path : name;
-  if (path === undefined) {
-    throw new UsageError(`file ${name} does not exist, nor a notebook of that name`, {
-      hint: `shipped notebooks: ${shipped.map((one) => one.name).join(", ")}`,
-    });
+  const users = usersNotebooks();
+  const named = shipped.find((one) => one.name === base)?.path;
+  for (const path of [name, join(users, `${base}.sql`), ...(named === undefined ? [] : [named])]) {
+    const text = await readIfThere(path);
+    if (text !== undefined) return { notebook: parseNotebook(text, path), text };
   }
-  const text = own ?? (await readFile(path, "utf8"));
-  return { notebook: parseNotebook(text, path), text };
+  throw new UsageError(`file ${name} does not exist, nor a notebook of that name in ${users}`, {
+    hint: `shipped notebooks: ${shipped.map((one) => one.name).join(", ")}`,
+  });
+}
+
+/** The folder in which a notebook's name is looked up. */
+export function usersNotebooks(): string {
+  return process.env.BARLAKE_NOTEBOOKS || USERS_NOTEBOOKS;
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

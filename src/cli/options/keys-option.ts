@@ -1,26 +1,27 @@
 import { statSync } from "node:fs";
-import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { Option } from "commander";
 import { placesOf } from "../../lake/places.js";
 import type { Storage } from "../../lake/storage/storage.js";
 import { keyFile } from "../../serve/keys/key-file.js";
 import { keyPlace } from "../../serve/keys/key-place.js";
 import type { KeyStore } from "../../serve/keys/key-records.js";
+import { configFolder } from "./config-folder.js";
 
 /**
  * `--keys LOCATION`: the file with the keys of a service, by default in the user's settings folder (XDG), or a place that
  * several services share.
  */
 export function keysOption(): Option {
-  const { XDG_CONFIG_HOME: home = "" } = process.env;
-  const folder = join(isAbsolute(home) ? home : join(homedir(), ".config"), "barlake");
   return new Option(
     "--keys <location>",
     "keys that the service accepts: a file; or a folder, or s3://bucket/prefix, that several services share",
   )
     .env("BARLAKE_SERVE_KEYS_FILE")
-    .default(join(folder, "serve-keys.json"), "barlake/serve-keys.json in $XDG_CONFIG_HOME or ~/.config");
+    .default(
+      join(configFolder(), "serve-keys.json"),
+      "barlake/serve-keys.json in $XDG_CONFIG_HOME or ~/.config",
+    );
 }
 
 /** The keys of a service. */

@@ -96,7 +96,7 @@ export async function openService(
   const use: KeyUse = {
     ...service,
     requestsPerMinute: rpm,
-    share,
+    share: share ?? environmentShare(),
     responseLimits: {
       ...(minSpeed !== undefined && { minBytesPerSecond: minSpeed }),
       ...(maxResponseMinutes !== undefined && { maxResponseMs: maxResponseMinutes * MINUTE_MS }),
@@ -133,10 +133,11 @@ export function checkService({ url }: { readonly url?: string | undefined }): Pi
   const apiKey = process.env.BARLAKE_API_KEY;
   if (!url) {
     throw new UsageError("no service to ask", {
-      hint: "set BARLAKE_URL, or give --url; barlake serve is such a service",
+      hint: "set BARLAKE_URL, url in barlake.config.json, or --url; barlake serve is such a service",
     });
   }
-  if (!apiKey) throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY" });
+  if (!apiKey)
+    throw new UsageError("no API key", { hint: "set BARLAKE_API_KEY, in the environment or in .env" });
   return { host: hostOf(url), url, apiKey, environment: process.env, clock: systemClock };
 }
 
@@ -155,6 +156,17 @@ function rpmOf(text: string): number | ByGroup<number> {
       return [group, positive(n)];
     }),
   );
+}
+
+/** The share that BARLAKE_SHARE gives: a pipeline's own goes before it. @throws {UsageError} */
+function environmentShare(): number | undefined {
+  const { BARLAKE_SHARE: text } = process.env;
+  if (!text) return undefined;
+  const share = Number(text);
+  if (share > 0 && share <= 1) return share;
+  throw new UsageError(`BARLAKE_SHARE ${text}: must be a number above 0, up to 1`, {
+    hint: "barlake config shows where it comes from",
+  });
 }
 
 function shareOf(text: string): number {

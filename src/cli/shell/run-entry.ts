@@ -20,8 +20,8 @@ export async function runEntry(shell: ShellSession, entry: Entry, depth = 0): Pr
   }
 }
 
-/** Runs the content of a file until an entry fails. */
-async function runFile(shell: ShellSession, file: string, depth: number): Promise<boolean> {
+/** Runs the content of a file until an entry fails. @returns whether the shell continues. */
+export async function runFile(shell: ShellSession, file: string, depth = 1): Promise<boolean> {
   if (depth > DEEPEST) throw new UsageError(`file ${file}: files read one another ${DEEPEST} deep`);
   const text = await readFile(file, "utf8").catch((cause: unknown) => {
     throw new UsageError(`file ${file}: cannot be read: ${messageOf(cause)}`, { cause });

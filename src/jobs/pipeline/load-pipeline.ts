@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { UsageError } from "../../core/errors.js";
+import { messageOf, UsageError } from "../../core/errors.js";
 import { definePipeline, type Pipeline, type PipelineDefinition } from "./definition.js";
 import { importDefinition } from "./import-definition.js";
 
@@ -13,13 +13,19 @@ const USERS_PIPELINES = "pipelines";
 const ENDING = /(?<!\.d)\.[cm]?[jt]s$/;
 
 /**
- * Pipeline files by name: those that come with barlake, and those in the folder `pipelines` of the working directory,
- * which replace those of the same name.
+ * Pipeline files by name: those that come with barlake, and those in the user's folder, which replace those of the same
+ * name.
+ *
+ * @param users the user's folder. @default `pipelines` of the working directory, if it is there
+ * @throws {UsageError} when a folder that was named does not exist.
  */
-export async function pipelineFiles(): Promise<Map<string, string>> {
+export async function pipelineFiles(users?: string): Promise<Map<string, string>> {
   const files = new Map<string, string>();
-  for (const folder of [OWN_PIPELINES, resolve(USERS_PIPELINES)]) {
-    const names = await readdir(folder).catch((): string[] => []);
+  for (const folder of [OWN_PIPELINES, resolve(users ?? USERS_PIPELINES)]) {
+    const names = await readdir(folder).catch((cause: unknown): string[] => {
+      if (users === undefined) return [];
+      throw new UsageError(`folder ${users}: its pipelines cannot be listed: ${messageOf(cause)}`, { cause });
+    });
     for (const name of names.filter((one) => ENDING.test(one)).sort())
       files.set(name.replace(ENDING, ""), join(folder, name));
   }
@@ -29,11 +35,12 @@ export async function pipelineFiles(): Promise<Map<string, string>> {
 /**
  * Loads a pipeline by its name, or from the path of a TypeScript or JavaScript file.
  *
+ * @param users the folder of the user's pipelines, as {@link pipelineFiles} takes it.
  * @throws {UsageError} when it does not exist, or when its definition breaks a rule.
  */
-export async function loadPipeline(nameOrPath: string): Promise<Pipeline> {
+export async function loadPipeline(nameOrPath: string, users?: string): Promise<Pipeline> {
   if (ENDING.test(nameOrPath) || isAbsolute(nameOrPath)) return loadFile(resolve(nameOrPath));
-  const files = await pipelineFiles();
+  const files = await pipelineFiles(users);
   const file = files.get(nameOrPath);
   if (file === undefined) {
     throw new UsageError(`pipeline "${nameOrPath}" is not known`, {

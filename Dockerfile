@@ -1,0 +1,24 @@
+# An image with the command barlake: docker build --tag barlake .
+# It serves the lake in /barlake/data, unless another command is given: docker run --volume lake:/barlake barlake barlake status
+FROM node:24-bookworm-slim AS package
+WORKDIR /source
+COPY . .
+RUN npm ci && mkdir /package && npm pack --pack-destination /package
+
+FROM node:24-bookworm-slim
+COPY --from=package /package /package
+RUN npm install --global /package/*.tgz \
+  && npm cache clean --force \
+  && rm -r /package \
+  && mkdir /barlake /work \
+  && chown node:node /barlake /work
+USER node
+# Unfinished work of a lake in an object store: docs/beyond-one-machine.md.
+ENV BARLAKE_WORK=/work
+# Pipelines, notebooks, barlake.config.json and, where the lake is in a folder, data.
+WORKDIR /barlake
+VOLUME /barlake
+EXPOSE 8080
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.BARLAKE_PORT ?? 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["barlake", "serve", "--host", "0.0.0.0"]

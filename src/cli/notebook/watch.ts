@@ -1,0 +1,73 @@
+import { stat } from "node:fs/promises";
+import { messageOf } from "../../core/errors.js";
+import type { Clock } from "../../core/time.js";
+
+/** Something that a result depends on. */
+export interface Watched {
+  /** For the line that says what has changed. */
+  readonly name: string;
+  /** A text that differs where the result may differ. */
+  readonly state: () => Promise<string>;
+  /** Time between two looks, in milliseconds. */
+  readonly everyMs: number;
+}
+
+/**
+ * Does work, and does it again each time something that it depends on has changed, until the signal aborts. A state that
+ * cannot be read counts as a state, so that a file that an editor replaces, or a store that is away, ends nothing.
+ *
+ * @param work reports its errors itself: it is called again after one.
+ * @param onChange is called with the names of what has changed, before the work.
+ */
+export async function watch(
+  watched: readonly Watched[],
+  work: () => Promise<void>,
+  {
+    clock,
+    signal,
+    onChange,
+  }: {
+    readonly clock: Clock;
+    readonly signal: AbortSignal;
+    readonly onChange: (names: readonly string[]) => void;
+  },
+): Promise<void> {
+  const stepMs = Math.min(...watched.map(({ everyMs }) => everyMs));
+  const stateOf = ({ state }: Watched): Promise<string> => state().catch(messageOf);
+  // The states before the work: what changes during it, is seen after it.
+  const known = await Promise.all(watched.map(stateOf));
+  const lookedAt = watched.map(() => clock.now());
+  await work();
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(stepMs, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
+    const changed: string[] = [];
+    for (const [index, one] of watched.entries()) {
+      const now = clock.now();
+      if (Math.abs(now - (lookedAt[index] ?? 0)) < one.everyMs) continue;
+      lookedAt[index] = now;
+      const state = await stateOf(one);
+      if (state !== known[index]) changed.push(one.name);
+      known[index] = state;
+    }
+    if (changed.length === 0 || signal.aborted) continue;
+    onChange(changed);
+    await work();
+  }
+}
+
+/** A file, by its time and size; it may be absent. */
+export function watchedFile(path: string): Watched {
+  return {
+    name: path,
+    everyMs: 300,
+    state: async () => {
+      const { mtimeMs, size, ino } = await stat(path);
+      return `${mtimeMs} ${size} ${ino}`;
+    },
+  };
+}
