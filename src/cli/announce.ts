@@ -29,7 +29,7 @@ export function webhookOf(pipeline: Pipeline, { notify }: NotifyOptions): string
   const webhook = name === undefined ? given : process.env[name];
   if (name !== undefined && !webhook)
     throw new UsageError(`webhook of ${pipeline.name}: the environment has no ${name}`, {
-      hint: `set ${name}`,
+      hint: `set ${name}; of .env only names that begin with BARLAKE_ or AWS_ are taken`,
     });
   if (!webhook) return undefined;
   if (URL.canParse(webhook) && /^https?:$/.test(new URL(webhook).protocol)) return webhook;

@@ -21,6 +21,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "the whole way: a simulated market, served over HTTP, ingested into a second lake, compared, queried",
     load: async () => (await import("./commands/demo.js")).addDemo,
   },
+  init: {
+    does: "begin a project: a config, a pipeline, a notebook and a dataset, in the working directory",
+    load: async () => (await import("./commands/init.js")).addInit,
+  },
   import: {
     does: "land files of your own (CSV, Parquet, JSON; text also .gz) in a table",
     load: async () => (await import("./commands/import.js")).addImport,
@@ -100,10 +104,6 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   sim: {
     does: "fill a lake with a simulated market: for trying things out and for load tests",
     load: async () => (await import("./commands/sim.js")).addSim,
-  },
-  init: {
-    does: "begin a project: a config, a pipeline, a notebook and a dataset, in the working directory",
-    load: async () => (await import("./commands/init.js")).addInit,
   },
   completion: {
     does: "print the script that makes bash, zsh or fish complete commands, options and values",

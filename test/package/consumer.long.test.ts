@@ -4,10 +4,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { starterFiles } from "../../src/cli/init/starter-files.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
+
+/** The pipeline that init makes. */
+const PIPELINE = "pipelines/my-daily.ts";
 
 /** Installs the package as npm packs it, beside the packages that it needs. */
 async function installed(): Promise<string> {
@@ -25,6 +29,9 @@ async function installed(): Promise<string> {
 test("a program that uses the packed package compiles strictly against its types, and runs", async () => {
   const folder = await installed();
   copyFileSync(join(PROJECT, "test/package/consumer.ts.txt"), join(folder, "consumer.mts"));
+  mkdirSync(join(folder, "pipelines"));
+  const starter = starterFiles({ lake: "data", url: undefined, from: "2025-01-01" });
+  writeFileSync(join(folder, PIPELINE), starter.get(PIPELINE) as string);
   const compilerOptions = {
     target: "ES2023",
     module: "NodeNext",
@@ -34,7 +41,10 @@ test("a program that uses the packed package compiles strictly against its types
     types: ["node"],
     skipLibCheck: true,
   };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["consumer.mts"] }));
+  writeFileSync(
+    join(folder, "tsconfig.json"),
+    JSON.stringify({ compilerOptions, files: ["consumer.mts", PIPELINE] }),
+  );
   const compiler = join(PROJECT, "node_modules/.bin/tsc");
   const compiled = await run(compiler, ["-p", folder]).catch((error: { stdout: string }) => error);
   expect(compiled.stdout).toBe("");

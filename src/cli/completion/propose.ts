@@ -30,7 +30,8 @@ export async function propose(
   load: LoadCommand,
   known: KnownValues,
 ): Promise<Proposals> {
-  const current = (typed.at(-1) ?? "").replace(/^["']/, "");
+  // As it was typed: with the quote that is open, or with what the shell escapes.
+  const current = (typed.at(-1) ?? "").replace(/^["']/, "").replaceAll(/\\(.)/g, "$1");
   const [first, ...rest] = typed.slice(0, -1);
   if (first === undefined)
     return matching(current, current.startsWith("-") ? optionsOf(program) : commandsOf(program));
