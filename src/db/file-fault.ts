@@ -14,6 +14,8 @@ const WRITE_FAULTS: readonly {
   readonly code: string;
   readonly words: string;
   readonly hint: (folder: string) => string;
+  /** Whether the path that the system names is in the way: it is not the file that was to be written. */
+  readonly isInTheWay?: boolean;
 }[] = [
   { code: "ENOSPC", words: "No space left on device", hint: (folder) => `the disk is full${freeIn(folder)}` },
   { code: "EDQUOT", words: "Disk quota exceeded", hint: (folder) => `the quota is used up${freeIn(folder)}` },
@@ -25,10 +27,17 @@ const WRITE_FAULTS: readonly {
   { code: "EROFS", words: "Read-only file system", hint: () => "the file system is mounted read-only" },
   { code: "EACCES", words: "Permission denied", hint: () => "the folder is not writable for this user" },
   { code: "EIO", words: "Input/output error", hint: () => "the disk reports an error" },
+  { code: "ENOTDIR", words: "Not a directory", hint: moveAway, isInTheWay: true },
+  { code: "EEXIST", words: "File exists", hint: moveAway, isInTheWay: true },
 ];
 
-const AGAIN =
-  "what was committed stays and nothing half-done shows: once there is space, run the command again";
+function moveAway(): string {
+  return "a file stands where a folder should be: move it away";
+}
+
+const SPACE: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+const again = (code: string): string =>
+  `what was committed stays and nothing half-done shows: ${SPACE.has(code) ? "once there is space" : "once that is mended"}, run the command again`;
 
 /**
  * Why the lake could not write a file, where the disk was the reason.
@@ -38,9 +47,9 @@ const AGAIN =
  * @returns undefined for any other error.
  */
 export function writeFaultOf(error: unknown, path: string): FileFault | undefined {
-  const { code } = error as NodeJS.ErrnoException;
+  const { code, path: named } = error as NodeJS.ErrnoException;
   const fault = WRITE_FAULTS.find((one) => one.code === code);
-  return fault === undefined ? undefined : writeFault(fault, path);
+  return fault && writeFault(fault, (fault.isInTheWay === true ? named : undefined) ?? path);
 }
 
 /**
@@ -66,13 +75,13 @@ function writeFaultIn(line: string): FileFault | undefined {
   return writeFault(fault, /["']([^"']*\/[^"']*)["']/.exec(line)?.[1] ?? "");
 }
 
-function writeFault({ words, hint }: (typeof WRITE_FAULTS)[number], path: string): FileFault {
+function writeFault({ code, words, hint }: (typeof WRITE_FAULTS)[number], path: string): FileFault {
   const isLakes = /\/(\.staging|_delta_log)\//.test(path) || tableFileIn(path) !== undefined;
   const subject = isLakes || path === "" ? "the lake" : `file ${path}`;
   const where = isLakes ? ` (${path})` : "";
   return {
     message: `${subject} could not be written: ${words}${where}`,
-    hint: `${hint(dirname(path))}; ${AGAIN}`,
+    hint: `${hint(dirname(path))}; ${again(code)}`,
   };
 }
 

@@ -64,12 +64,17 @@ export class ResponseSpool {
    * Takes over the responses of runs that have ended; each folder goes to one process only.
    *
    * @param runId the run that takes them over.
+   * @throws {LakeError} where the folders cannot be written.
    */
-  static async takeOver(
+  static takeOver(
     { work }: Pick<LakePlaces, "work">,
     runId: string,
     clock: Clock = systemClock,
   ): Promise<ResponseSpool[]> {
+    return writing(join(work.path, FOLDER), () => ResponseSpool.#takeAll(work, runId, clock));
+  }
+
+  static async #takeAll(work: WorkFolder, runId: string, clock: Clock): Promise<ResponseSpool[]> {
     const stores: ResponseSpool[] = [];
     for (const folder of [...(await foldersIn(work, EARLIER_FOLDER)), ...(await foldersIn(work, FOLDER))]) {
       // An owner that cannot be judged, because its record belongs to another user for example, counts as alive.

@@ -41,7 +41,8 @@ interface Run {
  * Compares the requests with the permitted ones.
  *
  * - Every correct response was spooled, except those in flight at a kill: four at most.
- * - No request asks only for what was spooled before, is final and is not due to be requested again.
+ * - No request asks only for what was spooled before, is final and is not due to be requested again. A window whose last
+ *   response was wrong is due: the service has contradicted what was spooled before.
  * - A run gets no more correct responses than a plan with known limits has requests for what was not spooled when the
  *   run began; plus one for each response that the service cut, one for each further request about a window whose
  *   first session was not seen or in which nothing came, and those for measuring the cap.
@@ -97,6 +98,7 @@ export function requestFindings(schedule: Schedule, events: readonly Event[]): s
       const landed = run.ended === undefined ? answered.slice(0, -1) : answered;
       for (const { content, at } of landed) fresh.set(content, at);
     }
+    for (const one of run.asked) if (isWrong(one)) paid.reopen(one);
     for (const records of run.kept) for (const record of records) paid.add(record);
   }
   return findings;
@@ -121,13 +123,18 @@ function believedFindings({ asked, ended }: Run, name: string): string[] {
 
 /** The report counts the received bars, if all of them were requested. Further requests return known bars, too. */
 function receivedFindings({ asked, ended }: Run, name: string): string[] {
-  const isWrong = asked.some(({ outcome }) => (WRONGS as readonly Outcome[]).includes(outcome));
+  const hasWrong = asked.some(isWrong);
   const valid = asked.filter(({ outcome }) => isValid(outcome));
   const countOf = (some: readonly Asked[]): number => some.reduce((sum, { bars }) => sum + bars, 0);
   const most = countOf(valid);
   const least = countOf(valid.filter((one, n) => !isLook(one, valid.slice(0, n))));
-  if (ended === undefined || isWrong || (ended.received <= most && ended.received >= least)) return [];
+  if (ended === undefined || hasWrong || (ended.received <= most && ended.received >= least)) return [];
   return [`${name}: ${least} to ${most} bars came, and the report has ${ended.received}`];
+}
+
+/** Whether a response was not about what was requested. */
+function isWrong({ outcome }: Asked): boolean {
+  return (WRONGS as readonly Outcome[]).includes(outcome);
 }
 
 /** Whether a request repeats a time that the same run has requested for its symbols before. */
@@ -184,6 +191,17 @@ class Paid {
     for (const symbol of symbols) {
       const key = `${dataset} ${symbol}`;
       this.#ranges.set(key, [...(this.#ranges.get(key) ?? []), { range, askedAt }]);
+    }
+  }
+
+  /** Makes the window of a wrong response due again, as far as what the same run spools of it does not close it. */
+  reopen({ period, symbols, first, last }: Asked): void {
+    for (const symbol of symbols) {
+      const key = `bars_${period} ${symbol}`;
+      const left = (this.#ranges.get(key) ?? []).flatMap(({ range, askedAt }) =>
+        subtractRanges(range, [{ start: first, end: last + 1 }]).map((part) => ({ range: part, askedAt })),
+      );
+      this.#ranges.set(key, left);
     }
   }
 
