@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import type { DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement } from "@duckdb/node-api";
 
 /** A file that was read. */
 export interface FileRead {
@@ -15,24 +15,27 @@ export interface FileRead {
  */
 export class FileReads {
   readonly #connection: DuckDBConnection;
+  readonly #list: DuckDBPreparedStatement;
 
-  private constructor(connection: DuckDBConnection) {
+  private constructor(connection: DuckDBConnection, list: DuckDBPreparedStatement) {
     this.#connection = connection;
+    this.#list = list;
   }
 
   /** Starts the log. */
   static async open(instance: DuckDBInstance): Promise<FileReads> {
     const connection = await instance.connect();
     await connection.run("CALL enable_logging('FileSystem')");
-    return new FileReads(connection);
+    const list = await connection.prepare(
+      `SELECT op, path, min(pos)::DOUBLE, min(pos + bytes)::DOUBLE FROM duckdb_logs_parsed('FileSystem')
+       WHERE op IN ('READ', 'WRITE') GROUP BY op, path`,
+    );
+    return new FileReads(connection, list);
   }
 
   /** The files that were read and written since the last call, one entry for each file. */
   async take(): Promise<{ reads: FileRead[]; written: string[] }> {
-    const found = await this.#connection.run(
-      `SELECT op, path, min(pos)::DOUBLE, min(pos + bytes)::DOUBLE FROM duckdb_logs_parsed('FileSystem')
-       WHERE op IN ('READ', 'WRITE') GROUP BY op, path`,
-    );
+    const found = await this.#list.run();
     const rows = await found.getRows();
     if (rows.length > 0) await this.#connection.run("CALL truncate_duckdb_logs()");
     const reads: FileRead[] = [];
@@ -44,6 +47,7 @@ export class FileReads {
   }
 
   close(): void {
+    this.#list.destroySync();
     this.#connection.closeSync();
   }
 }

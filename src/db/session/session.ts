@@ -23,6 +23,7 @@ import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
 import { RowReader } from "../result/row-reader.js";
 import { readResult, type StatementResult } from "../result/statement-result.js";
 import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "../result/whole-result.js";
+import { KeptStatements } from "./kept-statements.js";
 import {
   bindNamed,
   computeValue,
@@ -45,6 +46,7 @@ export class Session implements Disposable {
   readonly #isOwner: boolean;
   readonly #connection: DuckDBConnection;
   readonly #scans: TableScans;
+  readonly #kept: KeptStatements;
   #interrupts = 0;
   #reads: CheckedReads | undefined;
   #isClosed = false;
@@ -59,6 +61,7 @@ export class Session implements Disposable {
     this.#isOwner = isOwner;
     this.#connection = connection;
     this.#scans = scans;
+    this.#kept = new KeptStatements(connection);
   }
 
   static async open(options: SessionOptions = {}): Promise<Session> {
@@ -75,21 +78,23 @@ export class Session implements Disposable {
 
   /** Runs one statement. @throws {QueryError} with the statement. */
   async run(sql: string, bindings?: Bindings): Promise<DuckDBMaterializedResult> {
-    return this.#whole(sql, () => this.#connection.run(sql, bindings as DuckDBValue[] | undefined));
+    return this.#whole(sql, () => this.#change(sql, bindings as DuckDBValue[] | undefined));
   }
 
   /**
    * Runs one query and returns its result chunk by chunk, as it is computed. A result that stops before its end throws.
    *
+   * @param keeps whether the statement stays prepared, because the same text may come again.
    * @throws {QueryError} from this call, or while the chunks are read.
    */
-  async stream(sql: string, bindings?: Bindings): Promise<DuckDBResult> {
+  async stream(sql: string, bindings?: Bindings, keeps = false): Promise<DuckDBResult> {
     const values = bindings as DuckDBValue[] | undefined;
+    if (!keeps) this.#kept.drop();
     return this.#guard(sql, async () => {
       const result = await this.#undoable<DuckDBResult>(
         sql,
-        () => this.#connection.stream(sql, values),
-        () => this.#connection.run(sql, values),
+        () => (keeps ? this.#kept : this.#connection).stream(sql, values),
+        () => this.#change(sql, values),
       );
       return wholeResult(
         result,
@@ -112,7 +117,7 @@ export class Session implements Disposable {
    * @throws {QueryError} from this call, or while the batches are read.
    */
   async batches(sql: string, bindings?: Bindings): Promise<AsyncGenerator<RecordBatch, void, undefined>> {
-    const batches = resultBatches(await this.stream(sql, bindings));
+    const batches = resultBatches(await this.stream(sql, bindings, true));
     const guard = <T>(work: () => Promise<T>): Promise<T> => this.#guard(sql, work);
     return (async function* () {
       for (;;) {
@@ -128,17 +133,12 @@ export class Session implements Disposable {
     return (await this.#all(sql, bindings)).getRowObjects() as Row[];
   }
 
-  /**
-   * Runs one query and returns its rows as objects of JavaScript values. For small results. int64 is bigint; dates and
-   * timestamps are Date.
-   */
+  /** The same as objects of JavaScript values: int64 is bigint; dates and timestamps are Date. */
   async json<Row = Record<string, unknown>>(sql: string, bindings?: Bindings): Promise<Row[]> {
     return (await this.#all(sql, bindings)).getRowObjectsJS() as Row[];
   }
 
-  /**
-   * Runs one statement and returns at most `limit` rows as JSON values (int64 as text), and whether there were more.
-   */
+  /** Runs one statement and returns at most `limit` rows as JSON values (int64 as text), and whether there were more. */
   async preview(sql: string, limit: number): Promise<{ names: string[]; rows: unknown[][]; more: boolean }> {
     const reader = new DuckDBResultReader(await this.stream(sql));
     await this.#guard(sql, () => reader.readUntil(limit + 1));
@@ -147,11 +147,10 @@ export class Session implements Disposable {
     return { names: reader.deduplicatedColumnNames(), rows: rows.slice(0, limit), more: rows.length > limit };
   }
 
-  /**
-   * Runs one statement to its end and returns its first rows by column. Values that it does not mention are ignored.
-   */
+  /** Runs one statement to its end and returns its first rows by column. Values that it does not mention are ignored. */
   async result(sql: string, values: NamedValues, limit: number): Promise<StatementResult> {
     return this.#guard(sql, async () => {
+      this.#kept.drop();
       using statement = namedStatement(this.#connection, sql, values);
       const why = this.#whyStopped(sql, (again) => bindNamed(again, values));
       const started = await this.#undoable(sql, statement.stream, statement.run);
@@ -194,10 +193,7 @@ export class Session implements Disposable {
     }
   }
 
-  /**
-   * Sets a check for the files that statements read from now on. The check runs before a result counts as whole: where
-   * it fails, the result ends with that error, whichever method returned it.
-   */
+  /** Sets a check of the files that statements read. Where it fails, the result ends with that error, and is not whole. */
   async onReads(check: ReadCheck): Promise<void> {
     const { instance, spillFolder } = this.#database;
     this.#reads = await CheckedReads.open(instance, this.#connection, check, spillFolder);
@@ -219,10 +215,7 @@ export class Session implements Disposable {
     this.#connection.interrupt();
   }
 
-  /**
-   * Another connection to the same database, with its own temporary tables. It ends with the session that owns the
-   * database: statements and results that are read after that throw.
-   */
+  /** Another connection to the same database, with its own temporary tables. It ends with the session that owns it. */
   async sibling(): Promise<Session> {
     this.#expectOpen("sibling");
     return new Session(this.#database, false, await connect(this.#database), this.#scans);
@@ -232,6 +225,7 @@ export class Session implements Disposable {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#reads?.close();
+    this.#kept.drop();
     this.#connection.closeSync();
     if (this.#isOwner) closeDatabase(this.#database);
   }
@@ -250,6 +244,12 @@ export class Session implements Disposable {
           : await whyStopped(this.#connection, sql, bind);
       return stoppedError(sql, rows, reason);
     };
+  }
+
+  /** Runs a statement that may change a view. */
+  async #change(sql: string, values: DuckDBValue[] | undefined): Promise<DuckDBMaterializedResult> {
+    this.#kept.drop();
+    return this.#connection.run(sql, values);
   }
 
   async #all(sql: string, bindings?: Bindings): Promise<DuckDBResultReader> {
