@@ -1,15 +1,17 @@
-import {
-  CandlestickSeries,
-  CrosshairMode,
-  createChart,
-  HistogramSeries,
-  type IChartApi,
-  LineSeries,
-  LineStyle,
-  PriceScaleMode,
-  type UTCTimestamp,
-} from "lightweight-charts";
+import { createChart, type IChartApi, PriceScaleMode, type UTCTimestamp } from "lightweight-charts";
 import type { PackedChart, PackedColumn } from "../pack-charts.js";
+import {
+  addCandles,
+  addLine,
+  addVolume,
+  barChartOptions,
+  type Colour,
+  candleColours,
+  colours,
+  decimalsOf,
+  priceFormatOf,
+  volumeColour,
+} from "./candle-series.js";
 import { drawers, spaced } from "./drawing.js";
 
 interface Candle {
@@ -25,25 +27,14 @@ type Numbers = readonly (number | null)[];
 drawers().candles = (packed, element) => {
   const colour = colours(element);
   const chart = createChart(element, {
+    ...barChartOptions(element, colour),
     width: element.clientWidth,
     height: packed.chart.height,
-    layout: {
-      background: { color: "transparent" },
-      textColor: colour("--muted"),
-      fontFamily: getComputedStyle(element).fontFamily,
-      attributionLogo: false,
-    },
-    grid: { vertLines: { visible: false }, horzLines: { color: colour("--grid") } },
-    crosshair: { mode: CrosshairMode.Normal },
-    rightPriceScale: {
-      borderVisible: false,
-      mode: packed.chart.log.includes("y") ? PriceScaleMode.Logarithmic : PriceScaleMode.Normal,
-    },
-    timeScale: {
-      borderVisible: false,
-      timeVisible: packed.channels.x?.[0]?.kind === "time",
-    },
   });
+  chart.priceScale("right").applyOptions({
+    mode: packed.chart.log.includes("y") ? PriceScaleMode.Logarithmic : PriceScaleMode.Normal,
+  });
+  chart.timeScale().applyOptions({ timeVisible: packed.channels.x?.[0]?.kind === "time" });
   fill(chart, packed, element, colour);
   chart.timeScale().fitContent();
   return () => {
@@ -52,47 +43,25 @@ drawers().candles = (packed, element) => {
   };
 };
 
-function fill(
-  chart: IChartApi,
-  packed: PackedChart,
-  element: HTMLElement,
-  colour: (name: string) => string,
-): void {
+function fill(chart: IChartApi, packed: PackedChart, element: HTMLElement, colour: Colour): void {
   const { times, order } = timesOf(packed.channels.x?.[0]);
   const numbers = (column: PackedColumn | undefined): Numbers =>
     order.map((row) => column?.values[row] ?? null);
   const [open, high, low, close, volume] = (["open", "high", "low", "close", "volume"] as const).map(
     (channel) => numbers(packed.channels[channel]?.[0]),
   ) as [Numbers, Numbers, Numbers, Numbers, Numbers];
-  const digits = Math.max(...close.map((price) => price ?? 0)) < 10 ? 3 : 2;
-  const priceFormat = { type: "price", precision: digits, minMove: 10 ** -digits } as const;
-  const [green, red] = [colour("--green"), colour("--red")];
-  const [up, down] = packed.chart.rising === "red" ? [red, green] : [green, red];
-  if (packed.channels.volume !== undefined) {
-    const bars = chart.addSeries(HistogramSeries, {
-      priceScaleId: "volume",
-      priceFormat: { type: "volume" },
-      lastValueVisible: false,
-      priceLineVisible: false,
-    });
-    bars.setData(
+  const digits = decimalsOf(close);
+  const priceFormat = priceFormatOf(digits);
+  const pair = candleColours(packed.chart.rising, colour);
+  if (packed.channels.volume !== undefined)
+    addVolume(chart).setData(
       times.map((time, i) => ({
         time,
         value: volume[i] ?? 0,
-        color: `${(close[i] ?? 0) >= (open[i] ?? 0) ? up : down}66`,
+        color: volumeColour(pair, open[i] ?? 0, close[i] ?? 0),
       })),
     );
-    chart.priceScale("volume").applyOptions({ scaleMargins: { top: 0.82, bottom: 0 } });
-    chart.priceScale("right").applyOptions({ scaleMargins: { top: 0.06, bottom: 0.22 } });
-  }
-  const candles = chart.addSeries(CandlestickSeries, {
-    upColor: up,
-    downColor: down,
-    wickUpColor: up,
-    wickDownColor: down,
-    borderVisible: false,
-    priceFormat,
-  });
+  const candles = addCandles(chart, pair, priceFormat);
   candles.setData(
     times.flatMap((time, i) => {
       const [o, h, l, c] = [open[i], high[i], low[i], close[i]];
@@ -101,13 +70,8 @@ function fill(
     }),
   );
   for (const [index, column] of (packed.channels.lines ?? []).entries()) {
-    const line = chart.addSeries(LineSeries, {
-      color: colour(`--line-${(index % 4) + 1}`),
-      lineWidth: 2,
-      lineStyle: LineStyle.Solid,
-      priceLineVisible: false,
-      lastValueVisible: false,
-      crosshairMarkerVisible: false,
+    const line = addLine(chart, {
+      colour: colour(`--line-${(index % 4) + 1}`),
       title: spaced(column.name),
       priceFormat,
     });
@@ -153,10 +117,4 @@ function timeText(seconds: number, hasTime: boolean): string {
     .toISOString()
     .slice(0, hasTime ? 16 : 10)
     .replace("T", " ");
-}
-
-/** Colours of the page's style, by the names of its custom properties. */
-function colours(element: HTMLElement): (name: string) => string {
-  const style = getComputedStyle(element);
-  return (name) => style.getPropertyValue(name).trim();
 }
