@@ -26,7 +26,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   notebook: USES,
   sim: USES,
   api: [...USES, "jobs", "serve", "dataset"],
-  cli: [...USES, "trino", "jobs", "serve", "dataset", "notebook", "sim", "api"],
+  ui: [...USES, "jobs", "notebook", "api"],
+  cli: [...USES, "trino", "jobs", "serve", "dataset", "notebook", "sim", "api", "ui"],
 };
 
 /** Packages that only one folder may import. `types`: whether `import type` is permitted elsewhere. */
@@ -79,6 +80,8 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     name: /^notebook\/(shipped-notebooks|notebook-page)\.ts$/,
     for: "notebooks, which come with the program",
   },
+  { name: /^ui\/http\/page-files\.ts$/, for: "the page, which the build makes" },
+  { name: /^ui\/notebooks\/notebook-files\.ts$/, for: "the user's notebooks" },
   { name: /^client\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
   { name: /^core\/version\.ts$/, for: "the package's version" },
   { name: /^cli\//, for: "the user's files" },
@@ -95,6 +98,7 @@ const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
   { name: /^serve\/read\/session-pool\.ts$/, for: "repeated interrupts of a statement" },
+  { name: /^ui\/browser\//, for: "what a person at the page waits for" },
   { name: /^cli\//, for: "what a person at the terminal waits for" },
 ];
 const MACHINE_TIME =
@@ -136,6 +140,11 @@ function importsOf(source: string): Import[] {
 /** The path below `src` that a relative specifier means. */
 function targetOf(file: string, specifier: string): string {
   return posix.join(posix.dirname(file), specifier).replace(/\.js$/, ".ts");
+}
+
+/** A file's name as other files import it: components of a page (`.tsx`) are imported like others. */
+function moduleName(file: string): string {
+  return file.replace(/\.tsx$/, ".ts");
 }
 
 function brokenLayers(file: string, { specifier }: Import): string[] {
@@ -240,8 +249,8 @@ function readTree(): Tree {
   const root = fileURLToPath(new URL("../src", import.meta.url));
   const files = readdirSync(root, { recursive: true, encoding: "utf8" })
     .map((file) => file.split(sep).join("/"))
-    .filter((file) => file.endsWith(".ts") && !file.startsWith(ASSEMBLY));
-  return new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
+    .filter((file) => /\.tsx?$/.test(file) && !file.startsWith(ASSEMBLY));
+  return new Map(files.map((file) => [moduleName(file), readFileSync(join(root, file), "utf8")]));
 }
 
 describe("the tree", () => {

@@ -85,6 +85,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "query the lake; without a query, a shell",
     load: async () => (await import("./commands/sql.js")).addSql,
   },
+  ui: {
+    does: "the workspace: the lake in a browser, with charts and notebooks",
+    load: async () => (await import("./commands/ui.js")).addUi,
+  },
   trino: {
     does: "the lake's tables and views in a Trino, for questions that are too large for one machine",
     load: async () => (await import("./commands/trino.js")).addTrino,

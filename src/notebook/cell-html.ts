@@ -81,9 +81,10 @@ function figuresHtml(result: StatementResult, view: View): string {
   return `<dl class="figures">${tiles.join("")}</dl>`;
 }
 
-function faultHtml({ line, message, hint }: CellFault): string {
+function faultHtml({ line, message, hint, place }: CellFault): string {
+  const where = place === undefined ? "" : `<pre class="place">${escapeHtml(place)}</pre>`;
   const next = hint === undefined ? "" : `<p>${escapeHtml(hint)}</p>`;
-  return `<div class="fault" role="alert"><strong>line ${line}</strong><pre>${escapeHtml(message)}</pre>${next}</div>`;
+  return `<div class="fault" role="alert"><strong>line ${line}</strong><pre>${escapeHtml(message)}</pre>${where}${next}</div>`;
 }
 
 function emptyHtml({ empty }: View): string {

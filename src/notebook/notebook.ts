@@ -23,6 +23,12 @@ export interface Parameter {
   readonly name: string;
   /** SQL expression of its default value; may use the parameters before it. */
   readonly expression: string;
+  /** Query of the values that a list offers. @default any value */
+  readonly options?: string | undefined;
+  /** Least number. @default none */
+  readonly min?: number | undefined;
+  /** Greatest number. @default none */
+  readonly max?: number | undefined;
   readonly line: number;
 }
 

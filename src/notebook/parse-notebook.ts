@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import { allStatements } from "../db/statement/split-statements.js";
 import { type Cell, type Notebook, NotebookError, type Parameter, type View } from "./notebook.js";
-import { DirectiveFault, PLAIN_TABLE, readParameter, readView } from "./read-directive.js";
+import { DirectiveFault, PLAIN_TABLE, readView } from "./read-directive.js";
+import { readParameter } from "./read-parameter.js";
 
 const DIRECTIVE = /^--\s*%%(.*)$/s;
 const COMMENT = /^--(?: (.*)|(.*))$/s;

@@ -45,16 +45,6 @@ export function readView(text: string): View {
   }
 }
 
-/** Reads `NAME = EXPRESSION`. @throws {DirectiveFault} */
-export function readParameter(text: string): { name: string; expression: string } {
-  const [, name, expression] = /^([A-Za-z_]\w*)\s*=\s*(\S.*)$/s.exec(text.trim()) ?? [];
-  if (name !== undefined && expression !== undefined) return { name, expression };
-  throw new DirectiveFault(
-    `param: "${text.trim()}" declares nothing`,
-    "param NAME = VALUE, where VALUE is an SQL expression: param symbol = '600519.SH'",
-  );
-}
-
 function readTable(text: string): TableView {
   const options = readOptions(text, "table", [...SHOWN, "rows"]);
   return {

@@ -1,6 +1,7 @@
-import { BarlakeError, messageOf, UsageError } from "../core/errors.js";
+import { BarlakeError, messageOf, QueryError, UsageError } from "../core/errors.js";
 import type { QueryEngine } from "../db/query-engine.js";
 import { ident } from "../db/quote.js";
+import { errorPlace, placeText } from "../db/result/error-place.js";
 import { firstRows, type StatementResult } from "../db/result/statement-result.js";
 import type { NamedValues, TypedValue } from "../db/session/named-values.js";
 import { allStatements } from "../db/statement/split-statements.js";
@@ -14,6 +15,8 @@ export interface CellFault {
   readonly line: number;
   readonly message: string;
   readonly hint: string | undefined;
+  /** The wrong line of the SQL, and below it a caret; undefined where the engine names no place. */
+  readonly place?: string | undefined;
 }
 
 /** The outcome of a cell. */
@@ -55,9 +58,10 @@ export async function computeParameters(
     });
   }
   const values = new Map<string, TypedValue>();
-  for (const { name, expression, line } of parameters) {
+  for (const { name, expression, line, min, max } of parameters) {
     try {
       values.set(name, await engine.value(expression, values, given.get(name)));
+      expectWithin(Number(values.get(name)?.value), min, max);
       if (engine.hasVariables !== false)
         await engine.result(`SET VARIABLE ${ident(name)} = $${name}`, values, 0);
     } catch (error) {
@@ -67,6 +71,12 @@ export async function computeParameters(
     }
   }
   return values;
+}
+
+/** @throws {UsageError} for a number outside of its bounds. */
+function expectWithin(value: number, min: number | undefined, max: number | undefined): void {
+  if (min !== undefined && value < min) throw new UsageError(`it is below ${min}, the least`);
+  if (max !== undefined && value > max) throw new UsageError(`it is above ${max}, the greatest`);
 }
 
 /** Runs the cells one after the other and yields the outcome of each; a cell that fails does not stop the others. */
@@ -123,8 +133,13 @@ async function runCell(
 /** The engine's message, at the line of the file that it refers to. */
 function faultOf(error: unknown, statementLine: number): CellFault {
   if (!(error instanceof BarlakeError)) throw error;
-  const within = Number(/\nLINE (\d+):/.exec(error.message)?.[1] ?? 1);
-  return { line: statementLine + within - 1, message: firstLine(error.message), hint: error.hint };
+  const place = error instanceof QueryError ? errorPlace(error) : undefined;
+  return {
+    line: statementLine + (place?.line ?? 0),
+    message: firstLine(error.message),
+    hint: error.hint,
+    place: place === undefined ? undefined : placeText(place),
+  };
 }
 
 /** The engine's message without its excerpt of the statement. */

@@ -47,16 +47,14 @@ const EXAMPLES = 3;
 
 /** Compares the covered windows with the trading calendar. Equal gaps of several symbols are one. */
 export function measureCoverage(facts: CoverageFacts): Coverage {
-  const { calendar, range, covered, listedAt, delistedAt } = facts;
-  const days = calendar.daysIn(range, facts.now);
+  const days = facts.calendar.daysIn(facts.range, facts.now);
   const groups = new Map<string, { first: number; end: number; begin: number; symbols: string[] }>();
   let [expected, missing] = [0, 0];
   for (const symbol of facts.symbols) {
-    const start = Math.max(range.start, listedAt.get(symbol) ?? range.start);
-    const life = { start, end: Math.max(start, Math.min(range.end, delistedAt?.get(symbol) ?? range.end)) };
+    const { life, unanswered } = symbolSpans(symbol, facts);
     const { first: begin, end: finish } = daysOverlapped(days, life);
     expected += finish - begin;
-    for (const gap of subtractRanges(life, covered.get(symbol) ?? [])) {
+    for (const gap of unanswered) {
       const { first, end } = daysOverlapped(days, gap);
       if (end <= first) continue;
       missing += end - first;
@@ -85,4 +83,14 @@ export function measureCoverage(facts: CoverageFacts): Coverage {
     answered: expected - missing,
     gaps: gaps.sort((a, b) => b.days * b.symbols - a.days * a.symbols),
   };
+}
+
+/** The time in which a symbol should have bars, and the parts of it that have no response. */
+export function symbolSpans(
+  symbol: string,
+  { range, covered, listedAt, delistedAt }: CoverageFacts,
+): { readonly life: TimeRange; readonly unanswered: readonly TimeRange[] } {
+  const start = Math.max(range.start, listedAt.get(symbol) ?? range.start);
+  const life = { start, end: Math.max(start, Math.min(range.end, delistedAt?.get(symbol) ?? range.end)) };
+  return { life, unanswered: subtractRanges(life, covered.get(symbol) ?? []) };
 }

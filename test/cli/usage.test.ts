@@ -21,6 +21,7 @@ const COMMANDS = [
   "optimize",
   "vacuum",
   "sql",
+  "ui",
   "dataset",
   "serve",
   "keys",

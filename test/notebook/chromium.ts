@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 
-const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 /** Whether there is a browser to look at pages with; where not, the console says so. */
 export function hasChromium(): boolean {

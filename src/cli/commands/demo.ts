@@ -136,6 +136,7 @@ async function demoIn(
 function printNext(at: string): void {
   process.stdout.write(`
 Try next:
+  npx barlake ui --lake ${at}
   npx barlake sql --lake ${at} "from daily_fundamentals where total_equity is not null limit 10"
   npx barlake sql --lake ${at} -f market-overview --html overview.html
   npx barlake status --lake ${at}

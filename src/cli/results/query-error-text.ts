@@ -1,5 +1,5 @@
-import stringWidth from "string-width";
 import type { QueryError } from "../../core/errors.js";
+import { errorPlace, PLACE, placeText } from "../../db/result/error-place.js";
 import { paint } from "../text/text.js";
 
 /** The parts of a failed query's message. */
@@ -11,8 +11,6 @@ export interface QueryErrorText {
   readonly hint: string | undefined;
 }
 
-/** How DuckDB shows a position: a part of a line, with a caret below it. */
-const PLACE = /\n*^LINE (\d+): (.*)\n( *)\^.*$/m;
 /** DuckDB's proposals. */
 const CANDIDATES = /^(?:Candidate bindings:|Did you mean) (.+?)\??$/m;
 
@@ -32,39 +30,11 @@ export function queryErrorText(error: QueryError, firstLine = 1): QueryErrorText
   };
 }
 
-function placeOf({ message, sql }: QueryError, firstLine: number): string | undefined {
-  const lines = sql.split("\n");
-  if (/syntax error at end of input/.test(message)) {
-    const last = lines.findLastIndex((text) => text.trim() !== "");
-    const text = lines[last]?.trimEnd() ?? "";
-    return underlined(text, stringWidth(text), last, lines.length, firstLine);
-  }
-  const [, number = "", part = "", indent = ""] = PLACE.exec(message) ?? [];
-  const index = Number(number) - 1;
-  const line = lines[index];
-  if (number === "" || line === undefined) return undefined;
-  // DuckDB shows a part of a long line, with dots where it is cut.
-  const shown = part.replace(/^\.\.\./, "").replace(/\.\.\.$/, "");
-  const start = line.indexOf(shown);
-  if (start < 0) return undefined;
-  const within = indent.length - `LINE ${number}: ${part.startsWith("...") ? "..." : ""}`.length;
-  return underlined(line, stringWidth(line.slice(0, start)) + within, index, lines.length, firstLine);
-}
-
-function underlined(line: string, column: number, index: number, lines: number, firstLine: number): string {
-  const label = firstLine === 1 && lines === 1 ? "" : `line ${firstLine + index}: `;
-  const before = stringWidth(textBefore(line, column).replaceAll("\t", " "));
-  return `${label}${line.replaceAll("\t", " ")}\n${" ".repeat(label.length + before)}^`;
-}
-
-/** The text before a column, in DuckDB's counting: a tab has no width. */
-function textBefore(line: string, column: number): string {
-  let before = "";
-  for (const character of line) {
-    if (stringWidth(before) >= column && stringWidth(character) > 0) break;
-    before += character;
-  }
-  return before;
+function placeOf(error: QueryError, firstLine: number): string | undefined {
+  const place = errorPlace(error);
+  if (place === undefined) return undefined;
+  const isOnly = firstLine === 1 && !error.sql.includes("\n");
+  return placeText(place, isOnly ? "" : `line ${firstLine + place.line}: `);
 }
 
 function proposals(message: string): string | undefined {

@@ -47,7 +47,7 @@ export async function readResult(result: DuckDBResult, limit: number): Promise<S
   const isQuery = result.returnType === ResultReturnType.QUERY_RESULT;
   const columns = result.deduplicatedColumnNames().map((name, index) => {
     const type = result.columnType(index);
-    return { name, type, kind: kindOf(type), values: [] as ResultValue[] };
+    return { name, type, kind: valueKind(type), values: [] as ResultValue[] };
   });
   let rows = 0;
   for (let chunk = await result.fetchChunk(); chunk?.rowCount; chunk = await result.fetchChunk()) {
@@ -61,7 +61,8 @@ export async function readResult(result: DuckDBResult, limit: number): Promise<S
   return { columns: columns.map(({ name, kind, values }) => ({ name, kind, values })), rows };
 }
 
-function kindOf({ typeId }: DuckDBType): ValueKind {
+/** The kind of a type's values. */
+export function valueKind({ typeId }: DuckDBType): ValueKind {
   if (typeId === DuckDBTypeId.BOOLEAN) return "boolean";
   if (typeId === DuckDBTypeId.DATE) return "date";
   if (TIMES.has(typeId)) return "time";

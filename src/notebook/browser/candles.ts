@@ -1,16 +1,24 @@
 import {
-  CandlestickSeries,
-  CrosshairMode,
   createChart,
-  HistogramSeries,
   type IChartApi,
   type ISeriesApi,
-  LineSeries,
   PriceScaleMode,
   type UTCTimestamp,
 } from "lightweight-charts";
 import type { PackedChart, PackedColumn } from "../pack-charts.js";
 import { CandleLegend, type LegendEntry } from "./candle-legend.js";
+import {
+  addCandles,
+  addLine,
+  addVolume,
+  barChartOptions,
+  type Colour,
+  candleColours,
+  colours,
+  decimalsOf,
+  priceFormatOf,
+  volumeColour,
+} from "./candle-series.js";
 import { hasTimes, tickText, timeText } from "./candle-times.js";
 import { drawers, element, spaced } from "./drawing.js";
 
@@ -31,25 +39,19 @@ drawers().candles = (packed, figure) => {
   const bars = barsOf(packed, colour);
   const legend = new CandleLegend(figure);
   const place = element(figure, "div", "candles");
+  const common = barChartOptions(figure, colour);
   const chart = createChart(place, {
+    ...common,
     width: figure.clientWidth,
     height: packed.chart.height,
-    layout: {
-      background: { color: "transparent" },
-      textColor: colour("--muted"),
-      fontFamily: getComputedStyle(figure).fontFamily,
-      attributionLogo: false,
-    },
     localization: { dateFormat: "yyyy-MM-dd" },
-    grid: { vertLines: { visible: false }, horzLines: { color: colour("--grid") } },
-    crosshair: { mode: CrosshairMode.Normal },
     rightPriceScale: {
-      borderVisible: false,
+      ...common.rightPriceScale,
       mode: packed.chart.log.includes("y") ? PriceScaleMode.Logarithmic : PriceScaleMode.Normal,
     },
     // With its edges fixed, the labels at both ends are drawn within the chart.
     timeScale: {
-      borderVisible: false,
+      ...common.timeScale,
       timeVisible: hasTimes(packed),
       fixLeftEdge: true,
       fixRightEdge: true,
@@ -73,7 +75,7 @@ drawers().candles = (packed, figure) => {
   };
 };
 
-function barsOf(packed: PackedChart, colour: (name: string) => string): Bars {
+function barsOf(packed: PackedChart, colour: Colour): Bars {
   const { x, open, high, low, close, volume, lines = [] } = packed.channels;
   const { times, order } = timesOf(x?.[0]);
   const numbers = (column: PackedColumn | undefined): Numbers =>
@@ -89,7 +91,7 @@ function barsOf(packed: PackedChart, colour: (name: string) => string): Bars {
       color: colour(`--line-${(index % 4) + 1}`),
       values: numbers(column),
     })),
-    digits: prices.close.reduce<number>((most, price) => Math.max(most, price ?? 0), 0) < 10 ? 3 : 2,
+    digits: decimalsOf(prices.close),
   };
 }
 
@@ -98,36 +100,20 @@ function draw(
   chart: IChartApi,
   packed: PackedChart,
   { times, prices: { open, high, low, close }, volume, lines, digits }: Bars,
-  colour: (name: string) => string,
+  colour: Colour,
 ): ISeriesApi<"Candlestick"> {
-  const priceFormat = { type: "price", precision: digits, minMove: 10 ** -digits } as const;
-  const [green, red] = [colour("--green"), colour("--red")];
-  const [up, down] = packed.chart.rising === "red" ? [red, green] : [green, red];
+  const priceFormat = priceFormatOf(digits);
+  const pair = candleColours(packed.chart.rising, colour);
   if (volume.length > 0) {
-    const bars = chart.addSeries(HistogramSeries, {
-      priceScaleId: "volume",
-      priceFormat: { type: "volume" },
-      lastValueVisible: false,
-      priceLineVisible: false,
-    });
-    bars.setData(
+    addVolume(chart).setData(
       times.map((time, i) => ({
         time,
         value: volume[i] ?? 0,
-        color: `${(close[i] ?? 0) >= (open[i] ?? 0) ? up : down}66`,
+        color: volumeColour(pair, open[i] ?? 0, close[i] ?? 0),
       })),
     );
-    chart.priceScale("volume").applyOptions({ scaleMargins: { top: 0.82, bottom: 0 } });
-    chart.priceScale("right").applyOptions({ scaleMargins: { top: 0.06, bottom: 0.22 } });
   }
-  const candles = chart.addSeries(CandlestickSeries, {
-    upColor: up,
-    downColor: down,
-    wickUpColor: up,
-    wickDownColor: down,
-    borderVisible: false,
-    priceFormat,
-  });
+  const candles = addCandles(chart, pair, priceFormat);
   candles.setData(
     times.flatMap((time, i) => {
       const [o, h, l, c] = [open[i], high[i], low[i], close[i]];
@@ -135,17 +121,10 @@ function draw(
       return isWhole ? [{ time, open: o, high: h, low: l, close: c }] : [];
     }),
   );
-  for (const { color, values } of lines) {
-    const line = chart.addSeries(LineSeries, {
-      color,
-      lineWidth: 2,
-      priceLineVisible: false,
-      lastValueVisible: false,
-      crosshairMarkerVisible: false,
-      priceFormat,
-    });
-    line.setData(times.map((time, i) => (values[i] == null ? { time } : { time, value: values[i] })));
-  }
+  for (const { color, values } of lines)
+    addLine(chart, { colour: color, priceFormat }).setData(
+      times.map((time, i) => (values[i] == null ? { time } : { time, value: values[i] })),
+    );
   return candles;
 }
 
@@ -173,10 +152,4 @@ function timesOf(column: PackedColumn | undefined): {
   const values = column?.values ?? [];
   const order = [...values.keys()].sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0));
   return { times: order.map((row) => ((values[row] ?? 0) * second) as UTCTimestamp), order };
-}
-
-/** Colours of the page's style, by the names of its custom properties. */
-function colours(place: HTMLElement): (name: string) => string {
-  const style = getComputedStyle(place);
-  return (name) => style.getPropertyValue(name).trim();
 }

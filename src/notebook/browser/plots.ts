@@ -28,6 +28,8 @@ drawers().plots = (packed, element) => {
     style: { background: "transparent", fontFamily: "inherit", fontSize: "12px", overflow: "visible" },
     ...optionsOf(packed, element.clientWidth),
   });
+  // The element itself is the picture, with its title as the label.
+  plot.setAttribute("aria-hidden", "true");
   element.append(plot);
   return () => plot.remove();
 };

@@ -1,0 +1,81 @@
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { Option } from "commander";
+import { startWorkspace, type Workspace } from "../../ui/start-workspace.js";
+import type { Cli } from "../cli.js";
+import { EXIT } from "../exit-codes.js";
+import { openExistingLake } from "../options/existing-lake.js";
+import { type CommonOptions, lakeOption } from "../options/lake-option.js";
+import { portOption } from "../options/port-option.js";
+import { paint } from "../text/text.js";
+
+interface Options extends CommonOptions {
+  readonly port: number;
+  readonly open: boolean;
+  readonly notebooks: string;
+}
+
+export function addUi(cli: Cli): void {
+  cli.program
+    .command("ui")
+    .addOption(new Option("--port <n>", "port; 0 takes a free one").default(0).argParser(portOption))
+    .option("--no-open", "print the address, and open no browser")
+    .option(
+      "--notebooks <folder>",
+      "folder of your notebooks; those that come with barlake are there too",
+      "notebooks",
+    )
+    .addOption(lakeOption())
+    .addHelpText(
+      "after",
+      `
+It listens on this machine only and never writes. An address admits one browser, once; Enter opens a new one.
+
+Examples:
+  barlake ui --lake data/demo/lake
+  barlake ui --port 8090 --no-open
+  barlake ui --notebooks research`,
+    )
+    .action((options: Options) =>
+      cli.action(async () => {
+        const lake = await openExistingLake(options);
+        await using workspace = await startWorkspace(lake, {
+          port: options.port,
+          location: options.lake,
+          notebooks: options.notebooks,
+        });
+        process.stdout.write(`${options.lake} at ${paint("bold", workspace.url)} (Ctrl-C ends it)\n`);
+        show(workspace, options);
+        const input = process.stdin.isTTY ? createInterface(process.stdin) : undefined;
+        input?.on("line", () => show(workspace, options));
+        await new Promise<void>((resolve) => {
+          if (cli.signal.aborted) resolve();
+          cli.signal.addEventListener("abort", () => resolve());
+          // The interface takes Ctrl-C from the terminal.
+          input?.on("SIGINT", () => resolve());
+        });
+        input?.close();
+        return EXIT.done;
+      }),
+    );
+}
+
+/** Opens a browser, or prints the address. */
+function show(workspace: Workspace, { open }: Options): void {
+  const address = workspace.address();
+  process.stdout.write(`open ${paint("cyan", address)}\n`);
+  if (open) openBrowser(address);
+}
+
+const OPENERS: Readonly<Record<string, { readonly program: string; readonly before?: readonly string[] }>> = {
+  darwin: { program: "open" },
+  win32: { program: "rundll32", before: ["url.dll,FileProtocolHandler"] },
+};
+
+/** Opens the browser of the user's desktop; where there is none, the printed address remains. */
+function openBrowser(address: string): void {
+  const { program, before = [] } = OPENERS[process.platform] ?? { program: "xdg-open" };
+  const child = spawn(program, [...before, address], { stdio: "ignore", detached: true });
+  child.on("error", () => {});
+  child.unref();
+}

@@ -1,0 +1,108 @@
+import {
+  CandlestickSeries,
+  CrosshairMode,
+  type DeepPartial,
+  HistogramSeries,
+  type IChartApi,
+  type ISeriesApi,
+  LineSeries,
+  LineStyle,
+  type PriceFormatBuiltIn,
+  type TimeChartOptions,
+} from "lightweight-charts";
+
+/** A colour of the page's style, by the name of its custom property. */
+export type Colour = (name: string) => string;
+
+/** Colours of the page's style. */
+export function colours(element: HTMLElement): Colour {
+  const style = getComputedStyle(element);
+  return (name) => style.getPropertyValue(name).trim();
+}
+
+/** The colours of candles that rise and that fall. */
+export interface CandleColours {
+  readonly up: string;
+  readonly down: string;
+}
+
+export function candleColours(rising: "green" | "red", colour: Colour): CandleColours {
+  const [green, red] = [colour("--green"), colour("--red")];
+  return rising === "red" ? { up: red, down: green } : { up: green, down: red };
+}
+
+/** What every chart of bars looks like. */
+export function barChartOptions(element: HTMLElement, colour: Colour): DeepPartial<TimeChartOptions> {
+  return {
+    layout: {
+      background: { color: "transparent" },
+      textColor: colour("--muted"),
+      fontFamily: getComputedStyle(element).fontFamily,
+      attributionLogo: false,
+    },
+    grid: { vertLines: { visible: false }, horzLines: { color: colour("--grid") } },
+    crosshair: { mode: CrosshairMode.Normal },
+    rightPriceScale: { borderVisible: false },
+    timeScale: { borderVisible: false },
+  };
+}
+
+/** Decimals of prices: three where all are small. */
+export function decimalsOf(closes: Iterable<number | null>): number {
+  let most = 0;
+  for (const close of closes) most = Math.max(most, close ?? 0);
+  return most < 10 ? 3 : 2;
+}
+
+export function priceFormatOf(decimals: number): PriceFormatBuiltIn {
+  return { type: "price", precision: decimals, minMove: 10 ** -decimals };
+}
+
+export function addCandles(
+  chart: IChartApi,
+  { up, down }: CandleColours,
+  priceFormat: PriceFormatBuiltIn,
+): ISeriesApi<"Candlestick"> {
+  return chart.addSeries(CandlestickSeries, {
+    upColor: up,
+    downColor: down,
+    wickUpColor: up,
+    wickDownColor: down,
+    borderVisible: false,
+    priceFormat,
+  });
+}
+
+/** Adds volume as columns at the bottom, a fifth of the height. */
+export function addVolume(chart: IChartApi): ISeriesApi<"Histogram"> {
+  const bars = chart.addSeries(HistogramSeries, {
+    priceScaleId: "volume",
+    priceFormat: { type: "volume" },
+    lastValueVisible: false,
+    priceLineVisible: false,
+  });
+  chart.priceScale("volume").applyOptions({ scaleMargins: { top: 0.82, bottom: 0 } });
+  chart.priceScale("right").applyOptions({ scaleMargins: { top: 0.06, bottom: 0.22 } });
+  return bars;
+}
+
+/** The colour of a column of volume: that of its candle, paler. */
+export function volumeColour({ up, down }: CandleColours, open: number, close: number): string {
+  return `${close >= open ? up : down}66`;
+}
+
+export function addLine(
+  chart: IChartApi,
+  options: { readonly colour: string; readonly title?: string; readonly priceFormat: PriceFormatBuiltIn },
+): ISeriesApi<"Line"> {
+  return chart.addSeries(LineSeries, {
+    color: options.colour,
+    lineWidth: 2,
+    lineStyle: LineStyle.Solid,
+    priceLineVisible: false,
+    lastValueVisible: false,
+    crosshairMarkerVisible: false,
+    ...(options.title !== undefined && { title: options.title }),
+    priceFormat: options.priceFormat,
+  });
+}

@@ -1,0 +1,34 @@
+/*
+ * The licences of bundled packages, which each bundle has at its end.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The folder of the project. */
+export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+/** The licences of the packages that files belong to, as a comment; packages with the same licence share it. */
+export function licences(files) {
+  const folders = new Set(
+    files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
+  );
+  const packages = new Map();
+  for (const folder of folders) {
+    const manifest = JSON.parse(readFileSync(resolve(ROOT, folder, "package.json"), "utf8"));
+    const text = licenceOf(folder, manifest);
+    packages.set(text, [...(packages.get(text) ?? []), `${manifest.name} ${manifest.version}`]);
+  }
+  return [...packages]
+    .map(([text, names]) => `\n/*! ${names.join(", ")}\n\n${text.replaceAll("*/", "* /")}\n*/`)
+    .join("");
+}
+
+/** A package's licence; if it is long, or not in the package, its identifier, the author and the homepage. */
+function licenceOf(folder, { license, author, homepage, repository }) {
+  const file = resolve(ROOT, folder, "LICENSE");
+  const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  if (text !== "" && text.length < 5000) return text;
+  const owner = typeof author === "object" ? author.name : author;
+  return [license, owner, homepage ?? repository?.url ?? repository].filter((said) => said).join(", ");
+}

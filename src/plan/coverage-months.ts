@@ -1,0 +1,119 @@
+import { dateOfEpochDay, subtractRanges, type TimeRange, type TradingDate } from "../core/time.js";
+import { dateAt, daysOverlapped, type TradingDays } from "../market/trading-days.js";
+import { type CoverageFacts, symbolSpans } from "./coverage.js";
+
+/** The facts of the coverage of months. */
+export interface MonthFacts extends CoverageFacts {
+  /** Windows that were requested and are still open: nothing explains why no bar came. @default none */
+  readonly open?: ReadonlyMap<string, readonly TimeRange[]>;
+}
+
+/** The coverage of one month: numbers of days of symbols. `expected` is the sum of the other three. */
+export interface MonthCoverage {
+  /** `YYYY-MM`. */
+  readonly month: string;
+  /** Sessions of the month that have begun. */
+  readonly sessions: number;
+  readonly expected: number;
+  readonly answered: number;
+  /** Requested, without a bar, and nothing explains it. */
+  readonly open: number;
+  /** Never requested. */
+  readonly gap: number;
+}
+
+/** A symbol's days without a response in one month. */
+export interface MissingDays {
+  readonly symbol: string;
+  readonly first: TradingDate;
+  readonly last: TradingDate;
+  readonly days: number;
+  /** Whether all of them were requested. */
+  readonly isOpen: boolean;
+}
+
+/** The coverage of each month from the first requested one on, in the order of time. */
+export function coverageByMonth(facts: MonthFacts): MonthCoverage[] {
+  const days = facts.calendar.daysIn(facts.range, facts.now);
+  const [expected, missing, never] = [new Steps(days.length), new Steps(days.length), new Steps(days.length)];
+  for (const symbol of facts.symbols) {
+    const { life, unanswered } = symbolSpans(symbol, facts);
+    expected.add(daysOverlapped(days, life));
+    for (const range of unanswered) missing.add(daysOverlapped(days, range));
+    for (const range of neverAsked(symbol, unanswered, facts)) never.add(daysOverlapped(days, range));
+  }
+  const months = new Map<string, { sessions: number; expected: number; missing: number; gap: number }>();
+  for (let day = 0; day < days.length; day++) {
+    const name = dateOfEpochDay(days.epochDays[day] as number).slice(0, 7);
+    const month = months.get(name) ?? { sessions: 0, expected: 0, missing: 0, gap: 0 };
+    month.sessions += 1;
+    month.expected += expected.next();
+    month.missing += missing.next();
+    month.gap += never.next();
+    months.set(name, month);
+  }
+  return [...months].map(([month, { sessions, expected: all, missing: lacking, gap }]) => {
+    return { month, sessions, expected: all, answered: all - lacking, open: lacking - gap, gap };
+  });
+}
+
+/** The symbols that lack days of a month (`YYYY-MM`), those with most of them first. */
+export function missingIn(facts: MonthFacts, month: string): MissingDays[] {
+  const days = facts.calendar.daysIn(facts.range, facts.now);
+  const found: MissingDays[] = [];
+  for (const symbol of facts.symbols) {
+    const { unanswered } = symbolSpans(symbol, facts);
+    const positions = unanswered.flatMap((range) => within(days, range, month));
+    const [first, last] = [positions.at(0), positions.at(-1)];
+    if (first === undefined || last === undefined) continue;
+    const gaps = neverAsked(symbol, unanswered, facts).flatMap((range) => within(days, range, month));
+    found.push({
+      symbol,
+      first: dateAt(days, first) as TradingDate,
+      last: dateAt(days, last) as TradingDate,
+      days: positions.length,
+      isOpen: gaps.length === 0,
+    });
+  }
+  return found.sort((a, b) => b.days - a.days || (a.symbol < b.symbol ? -1 : 1));
+}
+
+/** A number for each day that changes at the ends of ranges: to add a range costs the same however long it is. */
+class Steps {
+  readonly #steps: Int32Array;
+  #at = 0;
+  #sum = 0;
+
+  constructor(days: number) {
+    this.#steps = new Int32Array(days + 1);
+  }
+
+  add({ first, end }: { readonly first: number; readonly end: number }): void {
+    if (end <= first) return;
+    this.#steps[first] = (this.#steps[first] as number) + 1;
+    this.#steps[end] = (this.#steps[end] as number) - 1;
+  }
+
+  /** How many of the ranges contain the next day. */
+  next(): number {
+    this.#sum += this.#steps[this.#at++] as number;
+    return this.#sum;
+  }
+}
+
+function neverAsked(
+  symbol: string,
+  unanswered: readonly TimeRange[],
+  { open }: MonthFacts,
+): readonly TimeRange[] {
+  const own = open?.get(symbol);
+  return own === undefined ? unanswered : unanswered.flatMap((range) => subtractRanges(range, own));
+}
+
+/** Positions of the days of a month that a range overlaps. */
+function within(days: TradingDays, range: TimeRange, month: string): number[] {
+  const { first, end } = daysOverlapped(days, range);
+  const found: number[] = [];
+  for (let at = first; at < end; at++) if (dateAt(days, at)?.startsWith(month)) found.push(at);
+  return found;
+}

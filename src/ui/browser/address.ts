@@ -1,0 +1,60 @@
+import { useEffect, useState } from "preact/hooks";
+
+/** The address of a view: all of its state, so that it can be sent, and that back and forward work. */
+export interface Address {
+  readonly path: string;
+  readonly query: ReadonlyMap<string, string>;
+}
+
+/** Names of the query that belong to the whole workspace, and stay from view to view. */
+const SHARED = ["asof"];
+const listeners = new Set<() => void>();
+
+function current(): Address {
+  return { path: location.pathname, query: new Map(new URLSearchParams(location.search)) };
+}
+
+/** The current address; a component that uses it is drawn again when it changes. */
+export function useAddress(): Address {
+  const [address, setAddress] = useState(current);
+  useEffect(() => {
+    const update = (): void => setAddress(current());
+    listeners.add(update);
+    addEventListener("popstate", update);
+    return () => {
+      listeners.delete(update);
+      removeEventListener("popstate", update);
+    };
+  }, []);
+  return address;
+}
+
+/** The address of a view, with what belongs to the whole workspace. */
+export function addressOf(path: string, query: Readonly<Record<string, string>> = {}): string {
+  const all = new URLSearchParams();
+  for (const [name, value] of new URLSearchParams(location.search))
+    if (SHARED.includes(name)) all.set(name, value);
+  for (const [name, value] of Object.entries(query)) all.set(name, value);
+  const text = all.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+  return text === "" ? path : `${path}?${text}`;
+}
+
+/** Goes to an address. */
+export function go(address: string): void {
+  history.pushState(null, "", address);
+  for (const listener of listeners) listener();
+  scrollTo(0, 0);
+}
+
+/** Changes a part of the query; undefined removes it. The view stays. @param isStep whether "back" undoes it */
+export function change(parts: Readonly<Record<string, string | undefined>>, isStep = true): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(parts))
+    if (value === undefined) query.delete(name);
+    else query.set(name, value);
+  const text = query.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+  const address = text === "" ? location.pathname : `${location.pathname}?${text}`;
+  if (isStep) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+  for (const listener of listeners) listener();
+}

@@ -1,0 +1,35 @@
+import { type ComponentType, render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useAddress } from "./address.js";
+import { Frame } from "./frame.js";
+import { useLakeState } from "./lake-state.js";
+import { LakeView } from "./lake-view.js";
+import { isChinese, text } from "./texts.js";
+
+/** Views that are loaded when they are first opened: they bring their charts. */
+const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
+  instrument: async () => (await import("./instrument-view.js")).InstrumentView,
+  notebook: async () => (await import("./notebook-view.js")).NotebookView,
+};
+
+function App() {
+  const state = useLakeState();
+  const { path } = useAddress();
+  const view = path.split("/")[1] || "lake";
+  return (
+    <Frame view={view} state={state}>
+      {view === "lake" ? <LakeView /> : <LaterView key={view} name={view} />}
+    </Frame>
+  );
+}
+
+function LaterView({ name }: { readonly name: string }) {
+  const [View, setView] = useState<ComponentType>();
+  useEffect(() => {
+    void LATER[name]?.().then((found) => setView(() => found));
+  }, [name]);
+  return View === undefined ? <p class="quiet">{text("loading")} …</p> : <View />;
+}
+
+document.documentElement.lang = isChinese ? "zh" : "en";
+render(<App />, document.getElementById("app") as HTMLElement);

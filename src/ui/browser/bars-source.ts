@@ -1,0 +1,100 @@
+import { tableFromIPC } from "@uwdata/flechette";
+import type { Adjustment, Period } from "../../market/period.js";
+import { apiAddress, ask } from "./fetch-data.js";
+
+/** Bars in the order of time, by column. Times are seconds of the exchange's own clock, of days those of the date. */
+export interface Bars {
+  readonly time: Float64Array;
+  readonly open: Float64Array;
+  readonly high: Float64Array;
+  readonly low: Float64Array;
+  readonly close: Float64Array;
+  readonly shares: Float64Array;
+  readonly amount: Float64Array;
+  readonly prevClose: readonly (number | null)[];
+  readonly isFinal: readonly boolean[];
+  /** First date of what was read; undefined where everything was. */
+  readonly from: string | undefined;
+  readonly hasEarlier: boolean;
+}
+
+/** Which bars a chart shows. */
+export interface BarsKey {
+  readonly state: string;
+  readonly symbol: string;
+  readonly period: Period;
+  readonly adjust: Adjustment;
+}
+
+/** Most series that are kept, so that going back and forth between periods asks for nothing. */
+const MOST_KEPT = 24;
+const kept = new Map<string, Bars>();
+
+/** The newest bars, or those that were already loaded. @throws {Fault} */
+export async function loadBars(key: BarsKey, signal: AbortSignal): Promise<Bars> {
+  const name = JSON.stringify(key);
+  const bars = kept.get(name) ?? (await fetchBars(key, undefined, signal));
+  keep(name, bars);
+  return bars;
+}
+
+/** The bars, and those of the window before them. @throws {Fault} */
+export async function loadEarlier(key: BarsKey, bars: Bars, signal: AbortSignal): Promise<Bars> {
+  const all = joined(await fetchBars(key, bars.from, signal), bars);
+  keep(JSON.stringify(key), all);
+  return all;
+}
+
+function keep(name: string, bars: Bars): void {
+  kept.delete(name);
+  kept.set(name, bars);
+  for (const old of [...kept.keys()].slice(0, -MOST_KEPT)) kept.delete(old);
+}
+
+async function fetchBars(key: BarsKey, to: string | undefined, signal: AbortSignal): Promise<Bars> {
+  const response = await ask(apiAddress("bars", { ...key, to }), signal);
+  const table = tableFromIPC(await response.arrayBuffer(), { useDate: false });
+  const numbers = (name: string): Float64Array => {
+    const values = table.getChild(name).toArray() as ArrayLike<number | null>;
+    return values instanceof Float64Array
+      ? values
+      : Float64Array.from(values, (value) => value ?? Number.NaN);
+  };
+  const { headers } = response;
+  return {
+    time: numbers("time"),
+    open: numbers("open"),
+    high: numbers("high"),
+    low: numbers("low"),
+    close: numbers("close"),
+    shares: numbers("shares"),
+    amount: numbers("amount"),
+    prevClose: Array.from(table.getChild("prev_close").toArray() as Iterable<number | null>),
+    isFinal: Array.from(table.getChild("is_final").toArray() as Iterable<boolean>),
+    from: headers.get("x-bars-from") || undefined,
+    hasEarlier: headers.get("x-bars-earlier") === "true",
+  };
+}
+
+function joined(before: Bars, after: Bars): Bars {
+  const both = (of: (bars: Bars) => Float64Array): Float64Array => {
+    const [first, second] = [of(before), of(after)];
+    const all = new Float64Array(first.length + second.length);
+    all.set(first);
+    all.set(second, first.length);
+    return all;
+  };
+  return {
+    time: both((bars) => bars.time),
+    open: both((bars) => bars.open),
+    high: both((bars) => bars.high),
+    low: both((bars) => bars.low),
+    close: both((bars) => bars.close),
+    shares: both((bars) => bars.shares),
+    amount: both((bars) => bars.amount),
+    prevClose: [...before.prevClose, ...after.prevClose],
+    isFinal: [...before.isFinal, ...after.isFinal],
+    from: before.from,
+    hasEarlier: before.hasEarlier,
+  };
+}

@@ -1,0 +1,178 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { basePeriod } from "../../market/period.js";
+import type { InstrumentReport } from "../page-data.js";
+import { type Bars, type BarsKey, loadBars, loadEarlier } from "./bars-source.js";
+import { FaultBox, Missing } from "./fault-box.js";
+import { type Fault, faultOf } from "./fetch-data.js";
+import { change, compactNumber, instant } from "./formats.js";
+import type { InstrumentState } from "./instrument-state.js";
+import { useShownState } from "./lake-state.js";
+import { movingAverage } from "./moving-average.js";
+import { type Mark, PriceChart } from "./price-chart.js";
+import { risingColour, risingSetting } from "./rising.js";
+import { text } from "./texts.js";
+
+interface Loaded {
+  readonly key: BarsKey;
+  readonly bars: Bars;
+  readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
+}
+
+/** The chart, what it says about the bar under the pointer, and what its numbers are. */
+export function BarsStage({
+  state,
+  report,
+}: {
+  readonly state: InstrumentState;
+  readonly report: InstrumentReport | undefined;
+}) {
+  const { report: lake } = useShownState();
+  const { symbol, period, adjust, averages, isLog, hasMarks } = state;
+  const [loaded, setLoaded] = useState<Loaded>();
+  const [fault, setFault] = useState<Fault>();
+  const [isBusy, setBusy] = useState(false);
+  const [point, setPoint] = useState<number>();
+  const [isDark, setDark] = useState(matchMedia("(prefers-color-scheme: dark)").matches);
+  const element = useRef<HTMLDivElement>(null);
+  const chart = useRef<PriceChart | undefined>(undefined);
+  const earlier = useRef(() => {});
+  const compare = state.compare.join(",");
+  const stateId = lake?.state;
+  useEffect(() => {
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const follow = (): void => setDark(dark.matches);
+    dark.addEventListener("change", follow);
+    return () => dark.removeEventListener("change", follow);
+  }, []);
+  useEffect(() => {
+    chart.current = new PriceChart(element.current as HTMLElement, setPoint, () => earlier.current());
+    return () => chart.current?.remove();
+  }, []);
+  useEffect(() => {
+    if (stateId === undefined) return;
+    const stop = new AbortController();
+    const key = { state: stateId, symbol, period, adjust };
+    const others = compare === "" ? [] : compare.split(",");
+    const load = async (): Promise<void> => {
+      const [bars, ...more] = await Promise.all(
+        [symbol, ...others].map((one) => loadBars({ ...key, symbol: one }, stop.signal)),
+      );
+      setFault(undefined);
+      setPoint(undefined);
+      if (bars !== undefined)
+        setLoaded({ key, bars, compared: more.map((one, at) => ({ symbol: others[at] ?? "", bars: one })) });
+    };
+    load().catch((error: unknown) => {
+      if (!stop.signal.aborted) setFault(faultOf(error));
+    });
+    return () => stop.abort();
+  }, [stateId, symbol, period, adjust, compare]);
+  earlier.current = () => {
+    if (loaded === undefined || isBusy || !loaded.bars.hasEarlier) return;
+    setBusy(true);
+    loadEarlier(loaded.key, loaded.bars, new AbortController().signal)
+      .then((bars) => setLoaded((now) => (now?.key === loaded.key ? { ...now, bars } : now)), setFault)
+      .finally(() => setBusy(false));
+  };
+  const marks = hasMarks ? marksOf(report) : [];
+  const rising = risingColour(report?.region ?? null);
+  useEffect(() => {
+    if (loaded === undefined || loaded.bars.time.length === 0) return chart.current?.remove();
+    const { bars, key, compared } = loaded;
+    const hasTimes = basePeriod(key.period) === "1m";
+    chart.current?.draw({ bars, hasTimes, rising, averages, isLog, marks, compared });
+    performance.mark("bars-drawn", { detail: `${key.symbol} ${key.period} ${key.adjust}` });
+  }, [loaded, averages.join(), isLog, marks.length, rising, risingSetting(), isDark]);
+  const bars = loaded?.bars;
+  const isEmpty = bars !== undefined && bars.time.length === 0;
+  const isMinutes = basePeriod(period) === "1m";
+  const next = `npx ${text(isMinutes ? "noMinutesHint" : "noDaysHint").split(/[:：]\s*/)[1]} ${symbol}`;
+  return (
+    <>
+      <div
+        class="stage"
+        data-shown={
+          loaded === undefined ? "" : `${loaded.key.symbol} ${loaded.key.period} ${loaded.key.adjust}`
+        }
+      >
+        <div
+          class="drawing"
+          ref={element}
+          role="img"
+          aria-label={`${symbol}, ${period}, ${text(`${adjust}Says`)}`}
+        />
+        {bars !== undefined && !isEmpty && (
+          <Legend bars={bars} at={point ?? bars.time.length - 1} averages={averages} isMinutes={isMinutes} />
+        )}
+        {isBusy && <span class="busy quiet">{text("earlier")} …</span>}
+        {isEmpty && <Missing why={text("noBarsOf")} next={next} />}
+        {fault !== undefined && <FaultBox fault={fault} />}
+      </div>
+      <p class="truth">
+        {text(`${adjust}Says`)} · {text("priceUnit")}
+        {isMinutes && report !== undefined && ` · ${report.zone}`}
+        {lake !== undefined && ` · ${text("asOf")} ${instant(shownAt(lake))} UTC`}
+      </p>
+    </>
+  );
+}
+
+function shownAt({
+  asOf,
+  tables,
+}: {
+  asOf: number | null;
+  tables: readonly { committedAt: number | null }[];
+}): number {
+  return asOf ?? Math.max(0, ...tables.map(({ committedAt }) => committedAt ?? 0));
+}
+
+/** The bar under the pointer, else the newest. */
+function Legend({
+  bars,
+  at,
+  averages,
+  isMinutes,
+}: {
+  readonly bars: Bars;
+  readonly at: number;
+  readonly averages: readonly number[];
+  readonly isMinutes: boolean;
+}) {
+  const { time, open, high, low, close, shares, amount, prevClose, isFinal } = bars;
+  const last = close[at];
+  if (last === undefined) return null;
+  const digits = last < 10 ? 3 : 2;
+  const shown = (value: number | undefined): string => (value ?? 0).toFixed(digits);
+  const before = prevClose[at] ?? close[at - 1];
+  const ratio = before === undefined || before === 0 ? null : last / before - 1;
+  const iso = new Date((time[at] as number) * 1000).toISOString();
+  const from = Math.max(0, at - 260);
+  return (
+    <div class="legend">
+      <b>{isMinutes ? iso.slice(0, 16).replace("T", " ") : iso.slice(0, 10)}</b> O {shown(open[at])} H{" "}
+      {shown(high[at])} L {shown(low[at])} C <b>{shown(last)}</b>{" "}
+      <span class={(ratio ?? 0) > 0 ? "up" : (ratio ?? 0) < 0 ? "down" : ""}>{change(ratio)}</span> V{" "}
+      {compactNumber(shares[at] ?? 0)}{" "}
+      {(amount[at] ?? 0) > 0 && `${text("amount")} ${compactNumber(amount[at] as number)} `}
+      {averages.map((length, nth) => {
+        const mean = movingAverage(close.subarray(from, at + 1), length).at(-1);
+        if (mean === undefined || Number.isNaN(mean)) return null;
+        return (
+          <span key={length} style={`color:var(--line-${(nth % 4) + 1})`}>
+            MA{length} {shown(mean)}{" "}
+          </span>
+        );
+      })}
+      {isFinal[at] === false && <b class="bad">{text("openBar")}</b>}
+    </div>
+  );
+}
+
+function marksOf(report: InstrumentReport | undefined): Mark[] {
+  const seconds = (day: string): number => Date.parse(`${day}T00:00:00Z`) / 1000;
+  return [
+    ...(report?.exEvents ?? []).map(({ day }): Mark => ({ time: seconds(day), kind: "ex" })),
+    ...(report?.announced ?? []).map(({ day }): Mark => ({ time: seconds(day), kind: "statement" })),
+  ];
+}

@@ -1,0 +1,41 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { drawers } from "../../notebook/browser/drawing.js";
+import { keepDrawn } from "../../notebook/browser/keep-drawn.js";
+import type { PackedChart } from "../../notebook/pack-charts.js";
+import type { NotebookLine } from "../page-data.js";
+
+/** A cell that has run. */
+export type CellLine = Extract<NotebookLine, { readonly kind: "cell" }>;
+
+/** A cell as the exported page shows it: the same text, and the same drawing. */
+export function CellSection({ cell }: { readonly cell: CellLine }) {
+  const element = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (current === null) return;
+    // The server has escaped every value, and the policy permits no script in it.
+    current.innerHTML = cell.html;
+    const chart = cell.chart as PackedChart | undefined;
+    const figure = current.querySelector<HTMLElement>("figure[data-chart]");
+    if (chart === undefined || figure === null) return;
+    let stop = (): void => {};
+    let isGone = false;
+    const draw = async (): Promise<void> => {
+      await loadDrawing(chart);
+      if (!isGone) stop = keepDrawn(chart, figure);
+    };
+    void draw();
+    return () => {
+      isGone = true;
+      stop();
+    };
+  }, [cell]);
+  return <div ref={element} />;
+}
+
+/** Loads the script that draws a chart's kind. */
+async function loadDrawing({ chart: { kind } }: PackedChart): Promise<void> {
+  if (kind === "candlestick") {
+    if (drawers().candles === undefined) await import("../../notebook/browser/candles.js");
+  } else if (drawers().plots === undefined) await import("../../notebook/browser/plots.js");
+}

@@ -1,0 +1,142 @@
+import { useState } from "preact/hooks";
+import type { CoverageReport, MonthReport } from "../page-data.js";
+import { count, percent } from "./formats.js";
+import { MissingList } from "./missing-list.js";
+import { text } from "./texts.js";
+
+const MONTHS = ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"];
+
+/** Bars and coverage as a calendar of each table and region: a year a line, a month a field. */
+export function CoverageMap({ coverage: { months, note } }: { readonly coverage: CoverageReport }) {
+  const [chosen, setChosen] = useState<MonthReport>();
+  const groups = new Map<string, MonthReport[]>();
+  for (const month of months) {
+    const key = `${month.dataset} · ${month.region}`;
+    groups.set(key, [...(groups.get(key) ?? []), month]);
+  }
+  const names = [...groups.keys()].sort();
+  return (
+    <>
+      <p class="quiet">{note === null ? text("coverageNote") : text(note)}</p>
+      <p class="key" aria-hidden="true">
+        {note === null ? (
+          <>
+            <i class="answered" /> {text("answered")} <i class="open" /> {text("open")} <i class="gap" />{" "}
+            {text("gap")}
+          </>
+        ) : (
+          <>
+            <i class="answered" /> {text("hasBars")}
+          </>
+        )}
+      </p>
+      <div class="calendars">
+        {names.map((name) => (
+          <Calendar
+            key={name}
+            name={name}
+            months={groups.get(name) ?? []}
+            chosen={chosen}
+            choose={setChosen}
+          />
+        ))}
+      </div>
+      {chosen !== undefined && <MissingList month={chosen} close={() => setChosen(undefined)} />}
+    </>
+  );
+}
+
+function Calendar({
+  name,
+  months,
+  chosen,
+  choose,
+}: {
+  readonly name: string;
+  readonly months: readonly MonthReport[];
+  readonly chosen: MonthReport | undefined;
+  readonly choose: (month: MonthReport) => void;
+}) {
+  const byMonth = new Map(months.map((month) => [month.month, month]));
+  const years = [...new Set(months.map(({ month }) => month.slice(0, 4)))].sort();
+  const sum = (of: (asked: NonNullable<MonthReport["asked"]>) => number): number =>
+    months.reduce((all, { asked }) => all + (asked === null ? 0 : of(asked)), 0);
+  const expected = sum((asked) => asked.expected);
+  const bars = months.reduce((all, month) => all + month.bars, 0);
+  const most = Math.max(...months.map((month) => month.bars), 1);
+  const first = months[0]?.month;
+  /** One field can be reached with Tab, the others from there with the arrows. */
+  const move = (event: KeyboardEvent): void => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -12, ArrowDown: 12 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const fields = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>(".month")];
+    let at = fields.indexOf(document.activeElement as HTMLElement) + step;
+    while (fields[at]?.tagName === "I") at += Math.sign(step);
+    fields[at]?.focus();
+  };
+  return (
+    <div class="calendar">
+      <h3>
+        {name}{" "}
+        <small>
+          {expected > 0
+            ? percent(sum((asked) => asked.answered) / expected)
+            : `${count(bars)} ${text("bars")}`}
+        </small>
+      </h3>
+      <div class="years" role="group" aria-label={name} onKeyDown={move}>
+        {years.map((year) => (
+          <div class="year" key={year}>
+            <span aria-hidden="true">{year}</span>
+            {MONTHS.map((number) => {
+              const month = byMonth.get(`${year}-${number}`);
+              if (month === undefined) return <i key={number} class="month" />;
+              return (
+                <button
+                  key={number}
+                  type="button"
+                  class={month === chosen ? "month chosen" : "month"}
+                  style={`background:${fill(month, most)}`}
+                  tabIndex={month.month === (chosen?.month ?? first) ? 0 : -1}
+                  title={describe(month)}
+                  aria-label={describe(month)}
+                  onClick={() => choose(month)}
+                />
+              );
+            })}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** A part that is not zero is shown at least this large. */
+const LEAST = 14;
+
+/** The parts of a month from bottom to top, like the water of a gauge. */
+function fill({ asked, bars, sessions, withBars }: MonthReport, most: number): string {
+  if (asked === null || asked.expected === 0) {
+    if (bars === 0) return "var(--grid)";
+    const share =
+      sessions === null || withBars === null ? bars / most : withBars / Math.max(sessions, withBars);
+    return `color-mix(in srgb, var(--answered) ${Math.round(30 + 70 * share)}%, var(--paper))`;
+  }
+  const { expected, open, gap } = asked;
+  const part = (days: number): number => (days === 0 ? 0 : Math.max(LEAST, (days / expected) * 100));
+  const top = 100 - Math.min(100, part(gap));
+  const middle = Math.max(0, top - part(open));
+  return `linear-gradient(to top, var(--answered) ${middle}%, var(--open) ${middle}% ${top}%, var(--gap) ${top}%)`;
+}
+
+function describe({ month, dataset, region, bars, asked, sessions, withBars }: MonthReport): string {
+  const parts = [`${dataset} ${region} ${month}`, `${count(bars)} ${text("bars")}`];
+  if (asked !== null) {
+    const { expected, answered, open, gap } = asked;
+    if (expected > 0) parts.push(`${text("answered")} ${percent(answered / expected)}`);
+    if (open > 0) parts.push(`${text("open")} ${count(open)}`);
+    if (gap > 0) parts.push(`${text("gap")} ${count(gap)}`);
+  } else if (sessions !== null && withBars !== null) parts.push(`${withBars} / ${sessions} ${text("days")}`);
+  return parts.join(", ");
+}

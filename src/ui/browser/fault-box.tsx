@@ -1,0 +1,21 @@
+import type { FaultReport } from "../page-data.js";
+
+/** An error, and what to do next. */
+export function FaultBox({ fault: { message, hint } }: { readonly fault: FaultReport }) {
+  return (
+    <div class="fault" role="alert">
+      <pre>{message}</pre>
+      {hint !== null && <p>{hint}</p>}
+    </div>
+  );
+}
+
+/** Why something is not there, and the command that brings it. */
+export function Missing({ why, next }: { readonly why: string; readonly next?: string | undefined }) {
+  return (
+    <p class="empty">
+      {why}
+      {next !== undefined && <code> {next}</code>}
+    </p>
+  );
+}

@@ -1,0 +1,72 @@
+import { useEffect, useState } from "preact/hooks";
+import type { FaultReport } from "../page-data.js";
+
+/** A request that was refused, or got no response. */
+export class Fault extends Error {
+  readonly hint: string | null;
+  readonly status: number;
+
+  constructor({ message, hint }: FaultReport, status: number) {
+    super(message);
+    this.hint = hint;
+    this.status = status;
+  }
+}
+
+/** The address of a request. Values that are undefined are left out. */
+export function apiAddress(path: string, query: Readonly<Record<string, string | undefined>>): string {
+  const parts = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]],
+  );
+  return `/api/${path}?${new URLSearchParams(parts)}`;
+}
+
+/** Sends a request. @throws {Fault} */
+export async function ask(address: string, signal?: AbortSignal): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(address, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Fault({ message: "the workspace does not respond", hint: "start it again: barlake ui" }, 0);
+  }
+  if (response.ok) return response;
+  const body = (await response.json().catch(() => ({}))) as Partial<FaultReport>;
+  throw new Fault({ message: body.message ?? response.statusText, hint: body.hint ?? null }, response.status);
+}
+
+/** Asks for JSON. @throws {Fault} */
+export async function askJson<T>(address: string, signal?: AbortSignal): Promise<T> {
+  return (await (await ask(address, signal)).json()) as T;
+}
+
+/** What a component waits for. The value of an earlier address stays until the next one is there. */
+export interface Waiting<T> {
+  readonly value: T | undefined;
+  readonly fault: Fault | undefined;
+  readonly isLoading: boolean;
+}
+
+/** Asks for JSON; a new address ends the request of the one before. @param address undefined: nothing is asked yet */
+export function useJson<T>(address: string | undefined): Waiting<T> {
+  const [waiting, setWaiting] = useState<Waiting<T>>({ value: undefined, fault: undefined, isLoading: true });
+  useEffect(() => {
+    if (address === undefined) return;
+    const stop = new AbortController();
+    setWaiting(({ value }) => ({ value, fault: undefined, isLoading: true }));
+    askJson<T>(address, stop.signal).then(
+      (value) => setWaiting({ value, fault: undefined, isLoading: false }),
+      (error: unknown) => {
+        if (!stop.signal.aborted) setWaiting({ value: undefined, fault: faultOf(error), isLoading: false });
+      },
+    );
+    return () => stop.abort();
+  }, [address]);
+  return waiting;
+}
+
+/** Any error as a fault. */
+export function faultOf(error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  return new Fault({ message: error instanceof Error ? error.message : String(error), hint: null }, 0);
+}

@@ -1,0 +1,160 @@
+import { useEffect, useState } from "preact/hooks";
+import type { InstrumentReport } from "../page-data.js";
+import { go } from "./address.js";
+import { BarsStage } from "./bars-stage.js";
+import { FaultBox, Missing } from "./fault-box.js";
+import { useJson } from "./fetch-data.js";
+import { change, price } from "./formats.js";
+import { InstrumentControls } from "./instrument-controls.js";
+import { type InstrumentState, useInstrumentState } from "./instrument-state.js";
+import { useStateAddress } from "./lake-state.js";
+import { Link } from "./link.js";
+import { risingClass } from "./rising.js";
+import { StatementsTable } from "./statements-table.js";
+import { text } from "./texts.js";
+
+/** One instrument: its bars, what changed its prices, and its statements as they were known. */
+export function InstrumentView() {
+  const state = useInstrumentState();
+  return state.symbol === "" ? <FirstInstrument /> : <Instrument state={state} />;
+}
+
+/** Without a symbol, the first instrument of the list is shown. */
+function FirstInstrument() {
+  const { value, fault } = useJson<{ found: { symbol: string }[] }>(useStateAddress("search", { q: "" }));
+  const first = value?.found[0]?.symbol;
+  useEffect(() => {
+    if (first === undefined) return;
+    history.replaceState(null, "", `/instrument/${encodeURIComponent(first)}${location.search}`);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }, [first]);
+  if (fault !== undefined) return <FaultBox fault={fault} />;
+  return value === undefined ? (
+    <p class="quiet">{text("loading")} …</p>
+  ) : (
+    <Missing why={text("noBars")} next={text("noBarsHint")} />
+  );
+}
+
+function Instrument({ state }: { readonly state: InstrumentState }) {
+  const { symbol } = state;
+  const { value: report, fault } = useJson<InstrumentReport>(useStateAddress("instrument", { symbol }));
+  const [, setRound] = useState(0);
+  const isOther = report !== undefined && report.symbol !== symbol;
+  const own = isOther ? undefined : report;
+  useEffect(() => {
+    const step = (event: KeyboardEvent): void => {
+      const { tagName } = event.target as HTMLElement;
+      if (/^(INPUT|TEXTAREA|SELECT)$/.test(tagName) || event.altKey || event.metaKey || event.ctrlKey) return;
+      const to =
+        event.key === "ArrowLeft" ? own?.previous : event.key === "ArrowRight" ? own?.next : undefined;
+      if (to != null) go(instrumentAddress(to));
+    };
+    addEventListener("keydown", step);
+    return () => removeEventListener("keydown", step);
+  }, [own]);
+  document.title = `${symbol} ${own?.name ?? ""} · barlake`;
+  return (
+    <div class={risingClass(own?.region ?? regionGuess(symbol))}>
+      {fault !== undefined && <FaultBox fault={fault} />}
+      <Title report={own} symbol={symbol} />
+      <InstrumentControls state={state} onRising={() => setRound((n) => n + 1)} />
+      <BarsStage state={state} report={own} />
+      <div class="halves">
+        <StatementsTable symbol={symbol} known={state.known} />
+        <ExEvents report={own} />
+      </div>
+      <p class="quiet">{text("keys")}</p>
+    </div>
+  );
+}
+
+function Title({
+  report,
+  symbol,
+}: {
+  readonly report: InstrumentReport | undefined;
+  readonly symbol: string;
+}) {
+  const facts = [report?.nameEn, report?.type, report?.exchange, report?.region].filter(
+    (fact) => fact != null,
+  );
+  return (
+    <header class="title">
+      <h1>
+        {report?.name ?? symbol} {report?.name != null && <small>{symbol}</small>}
+      </h1>
+      <span class="quiet">
+        {facts.join(" · ")}
+        {report?.listedOn != null && ` · ${text("listed")} ${report.listedOn}`}
+      </span>
+      <span class="steps">
+        {report?.previous != null && (
+          <Link to={instrumentAddress(report.previous)} title={report.previous} aria-label={text("previous")}>
+            ←
+          </Link>
+        )}
+        {report?.next != null && (
+          <Link to={instrumentAddress(report.next)} title={report.next} aria-label={text("next")}>
+            →
+          </Link>
+        )}
+      </span>
+    </header>
+  );
+}
+
+function ExEvents({ report }: { readonly report: InstrumentReport | undefined }) {
+  const events = [...(report?.exEvents ?? [])].reverse();
+  return (
+    <section aria-labelledby="events">
+      <header>
+        <h2 id="events">{text("exEvents")}</h2>
+      </header>
+      {report !== undefined && events.length === 0 && <Missing why={text("noEvents")} />}
+      {events.length > 0 && (
+        <div class="table" tabIndex={0} role="region" aria-labelledby="events">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{text("exDate")}</th>
+                <th scope="col" class="n">
+                  {text("lastClose")}
+                </th>
+                <th scope="col" class="n">
+                  {text("prevClose")}
+                </th>
+                <th scope="col" class="n">
+                  {text("step")}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {events.map(({ day, lastClose, prevClose }) => (
+                <tr key={day}>
+                  <td>{day}</td>
+                  <td class="n">{price(lastClose)}</td>
+                  <td class="n">{price(prevClose)}</td>
+                  <td class="n">{change(prevClose / lastClose - 1)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** The address of another instrument with the same choices. */
+function instrumentAddress(symbol: string): string {
+  const query = new URLSearchParams(location.search);
+  query.delete("compare");
+  const rest = query.toString();
+  return `/instrument/${encodeURIComponent(symbol)}${rest === "" ? "" : `?${rest}`}`;
+}
+
+/** The region as the suffix shows it, until the report is there: the colours do not change then. */
+function regionGuess(symbol: string): string {
+  return symbol.endsWith(".HK") ? "HK" : symbol.endsWith(".US") ? "US" : "CN";
+}

@@ -1,0 +1,70 @@
+import type { CoverageReport, MarketReport, RunReport } from "../page-data.js";
+import { CoverageMap } from "./coverage-map.js";
+import { FaultBox, Missing } from "./fault-box.js";
+import { useJson, type Waiting } from "./fetch-data.js";
+import { useShownState, useStateAddress } from "./lake-state.js";
+import { MarketCards } from "./market-cards.js";
+import { RunList } from "./run-list.js";
+import { TableList } from "./table-list.js";
+import { type TextName, text } from "./texts.js";
+
+/** The start: the market's state, coverage, the nightly runs, and the tables. */
+export function LakeView() {
+  const { report } = useShownState();
+  const market = useJson<{ markets: MarketReport[] }>(useStateAddress("market"));
+  const coverage = useJson<CoverageReport>(useStateAddress("coverage"));
+  const runs = useJson<{ runs: RunReport[] }>(useStateAddress("runs"));
+  document.title = `${text("lake")} · barlake`;
+  return (
+    <>
+      <h1 class="hidden">{text("lake")}</h1>
+      <Section name="market" waiting={market} height={150}>
+        {({ markets }) =>
+          markets.length === 0 ? (
+            <Missing why={text("noBars")} next={text("noBarsHint")} />
+          ) : (
+            <MarketCards markets={markets} />
+          )
+        }
+      </Section>
+      <Section name="coverage" waiting={coverage} height={220}>
+        {(found) => <CoverageMap coverage={found} />}
+      </Section>
+      <Section name="runs" waiting={runs} height={120}>
+        {(found) =>
+          found.runs.length === 0 ? (
+            <Missing why={text("noRuns")} next={text("noRunsHint")} />
+          ) : (
+            <RunList runs={found.runs} />
+          )
+        }
+      </Section>
+      <section aria-labelledby="tables">
+        <h2 id="tables">{text("tables")}</h2>
+        {report === undefined ? <div class="hollow" style="height:300px" /> : <TableList report={report} />}
+      </section>
+    </>
+  );
+}
+
+/** A part of the view: hollow until its data is there, so that nothing moves then. */
+function Section<T>({
+  name,
+  waiting: { value, fault },
+  height,
+  children,
+}: {
+  readonly name: TextName;
+  readonly waiting: Waiting<T>;
+  readonly height: number;
+  readonly children: (value: T) => preact.JSX.Element;
+}) {
+  const hollow = <div class="hollow" style={`height:${height}px`} aria-busy="true" />;
+  return (
+    <section aria-labelledby={name}>
+      <h2 id={name}>{text(name)}</h2>
+      {fault !== undefined && <FaultBox fault={fault} />}
+      {value === undefined ? fault === undefined && hollow : children(value)}
+    </section>
+  );
+}

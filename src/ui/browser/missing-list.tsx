@@ -1,0 +1,93 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { MissingReport, MonthReport } from "../page-data.js";
+import { addressOf } from "./address.js";
+import { FaultBox } from "./fault-box.js";
+import { useJson } from "./fetch-data.js";
+import { count } from "./formats.js";
+import { useStateAddress } from "./lake-state.js";
+import { Link } from "./link.js";
+import { text } from "./texts.js";
+
+/** What a month lacks, and the command that requests it. */
+export function MissingList({ month, close }: { readonly month: MonthReport; readonly close: () => void }) {
+  const { dataset, region, month: name } = month;
+  const { value, fault } = useJson<MissingReport>(
+    useStateAddress("missing", { dataset, region, month: name }),
+  );
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), [month]);
+  return (
+    <section
+      class="missing"
+      aria-labelledby="missing"
+      onKeyDown={(event) => {
+        if (event.key === "Escape") close();
+      }}
+    >
+      <header>
+        <h3 id="missing" tabIndex={-1} ref={heading}>
+          {dataset} · {region} · {name}
+        </h3>
+        <button type="button" class="close" onClick={close} aria-label={text("close")}>
+          ×
+        </button>
+      </header>
+      {fault !== undefined && <FaultBox fault={fault} />}
+      {value === undefined && fault === undefined && <p class="quiet">{text("loading")} …</p>}
+      {value?.total === 0 && <p>{text("nothingMissing")}</p>}
+      {value !== undefined && value.total > 0 && (
+        <>
+          <p>
+            <b>{count(value.total)}</b> {text("missing")}. {text("repairs")}{" "}
+            <Command command={value.command} />
+          </p>
+          <div class="table" tabIndex={0} role="region" aria-labelledby="missing">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">{text("symbol")}</th>
+                  <th scope="col" class="n">
+                    {text("days")}
+                  </th>
+                  <th scope="col">{text("from")}</th>
+                  <th scope="col">{text("to")}</th>
+                  <th scope="col">{text("why")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {value.symbols.map((one) => (
+                  <tr key={one.symbol}>
+                    <th scope="row">
+                      <Link to={addressOf(`/instrument/${encodeURIComponent(one.symbol)}`)}>
+                        {one.symbol}
+                      </Link>
+                    </th>
+                    <td class="n">{one.days}</td>
+                    <td>{one.first}</td>
+                    <td>{one.last}</td>
+                    <td>{text(one.isOpen ? "open" : "gap")}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Command({ command }: { readonly command: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = (): void => {
+    void navigator.clipboard.writeText(command).then(() => setCopied(true));
+  };
+  return (
+    <span class="command">
+      <code>{command}</code>{" "}
+      <button type="button" onClick={copy}>
+        {text(isCopied ? "copied" : "copy")}
+      </button>
+    </span>
+  );
+}

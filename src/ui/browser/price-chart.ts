@@ -1,0 +1,191 @@
+import {
+  createChart,
+  createSeriesMarkers,
+  type IChartApi,
+  type ISeriesApi,
+  PriceScaleMode,
+  type SeriesMarker,
+  type Time,
+  type UTCTimestamp,
+} from "lightweight-charts";
+import {
+  addCandles,
+  addLine,
+  addVolume,
+  barChartOptions,
+  candleColours,
+  colours,
+  decimalsOf,
+  priceFormatOf,
+  volumeColour,
+} from "../../notebook/browser/candle-series.js";
+import type { Bars } from "./bars-source.js";
+import { movingAverage } from "./moving-average.js";
+
+/** A mark at a day. */
+export interface Mark {
+  /** Seconds, as the times of the bars. */
+  readonly time: number;
+  readonly kind: "ex" | "statement";
+}
+
+/** What the chart draws. */
+export interface Drawing {
+  readonly bars: Bars;
+  readonly hasTimes: boolean;
+  readonly rising: "red" | "green";
+  readonly averages: readonly number[];
+  readonly isLog: boolean;
+  readonly marks: readonly Mark[];
+  readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
+}
+
+/** Bars that are shown at first: about as many as can be told apart. */
+const BAR_PIXELS = 7;
+
+/** The chart of an instrument. It is a class because it keeps the drawing open. */
+export class PriceChart {
+  readonly #element: HTMLElement;
+  readonly #onPoint: (index: number | undefined) => void;
+  readonly #onEarlier: () => void;
+  #chart: IChartApi | undefined;
+  #drawn: Drawing | undefined;
+
+  /**
+   * @param onPoint called with the place of the bar under the pointer.
+   * @param onEarlier called when bars before the loaded ones come into view.
+   */
+  constructor(element: HTMLElement, onPoint: (index: number | undefined) => void, onEarlier: () => void) {
+    this.#element = element;
+    this.#onPoint = onPoint;
+    this.#onEarlier = onEarlier;
+  }
+
+  /** Draws. What was in view stays in view where the bars are the same, or go further back. */
+  draw(drawing: Drawing): void {
+    const before = this.#drawn;
+    const range = this.#chart?.timeScale().getVisibleLogicalRange() ?? null;
+    this.remove();
+    this.#drawn = drawing;
+    const { bars, isLog, compared } = drawing;
+    const colour = colours(this.#element);
+    const chart = createChart(this.#element, { ...barChartOptions(this.#element, colour), autoSize: true });
+    this.#chart = chart;
+    chart
+      .timeScale()
+      .applyOptions({ timeVisible: drawing.hasTimes, secondsVisible: false, minBarSpacing: 0.3 });
+    const candles = this.#fill(chart, drawing);
+    const mode =
+      compared.length > 0
+        ? PriceScaleMode.Percentage
+        : isLog
+          ? PriceScaleMode.Logarithmic
+          : PriceScaleMode.Normal;
+    chart.priceScale("right").applyOptions({ mode });
+    this.#show(chart, before, range);
+    chart.subscribeCrosshairMove(({ time, seriesData }) =>
+      this.#onPoint(
+        time === undefined || !seriesData.has(candles) ? undefined : bars.time.indexOf(Number(time)),
+      ),
+    );
+    chart.timeScale().subscribeVisibleLogicalRangeChange((visible) => {
+      if (visible !== null && visible.from < 10) this.#onEarlier();
+    });
+  }
+
+  /** Moves to the newest bars. */
+  remove(): void {
+    this.#chart?.remove();
+    this.#chart = undefined;
+  }
+
+  #fill(chart: IChartApi, drawing: Drawing): ISeriesApi<"Candlestick"> {
+    const { bars, averages, compared, marks } = drawing;
+    const colour = colours(this.#element);
+    const pair = candleColours(drawing.rising, colour);
+    const priceFormat = priceFormatOf(decimalsOf(bars.close));
+    const { time, open, high, low, close, shares } = bars;
+    const places = Array.from(time, (_, at) => at);
+    addVolume(chart).setData(
+      places.map((at) => ({
+        time: time[at] as UTCTimestamp,
+        value: shares[at] as number,
+        color: volumeColour(pair, open[at] as number, close[at] as number),
+      })),
+    );
+    const candles = addCandles(chart, pair, priceFormat);
+    candles.setData(
+      places.map((at) => ({
+        time: time[at] as UTCTimestamp,
+        open: open[at] as number,
+        high: high[at] as number,
+        low: low[at] as number,
+        close: close[at] as number,
+      })),
+    );
+    for (const [nth, length] of averages.entries()) {
+      const means = movingAverage(close, length);
+      addLine(chart, { colour: colour(`--line-${(nth % 4) + 1}`), priceFormat }).setData(
+        places.map((at) => pointOf(time[at] as number, means[at] as number)),
+      );
+    }
+    for (const [nth, { symbol, bars: other }] of compared.entries()) {
+      const series = addLine(chart, {
+        colour: colour(`--line-${((nth + 1) % 4) + 1}`),
+        title: symbol,
+        priceFormat,
+      });
+      series.setData(Array.from(other.time, (at, n) => pointOf(at, other.close[n] as number)));
+    }
+    createSeriesMarkers(candles, markersOf(marks, bars, colour("--accent"), colour("--muted")));
+    return candles;
+  }
+
+  #show(chart: IChartApi, before: Drawing | undefined, range: { from: number; to: number } | null): void {
+    const bars = this.#drawn?.bars as Bars;
+    const isSame =
+      before !== undefined && before.bars.time.at(-1) === bars.time.at(-1) && sameStep(before.bars, bars);
+    if (isSame && range !== null) {
+      const added = bars.time.length - before.bars.time.length;
+      chart.timeScale().setVisibleLogicalRange({ from: range.from + added, to: range.to + added });
+      return;
+    }
+    const shown = Math.max(40, Math.floor(this.#element.clientWidth / BAR_PIXELS));
+    const end = bars.time.length;
+    chart.timeScale().setVisibleLogicalRange({ from: Math.max(end - shown, -0.5), to: end + 2 });
+  }
+}
+
+function pointOf(time: number, value: number): { time: UTCTimestamp; value?: number } {
+  return Number.isNaN(value) ? { time: time as UTCTimestamp } : { time: time as UTCTimestamp, value };
+}
+
+/** Whether two series have the same period. */
+function sameStep(a: Bars, b: Bars): boolean {
+  const steps = ({ time }: Bars): number => (time.at(-1) ?? 0) - (time.at(-2) ?? 0);
+  return steps(a) === steps(b);
+}
+
+/** Marks at the first bar of their day, or after it: an event on a day without a bar shows on the next. */
+function markersOf(
+  marks: readonly Mark[],
+  { time }: Bars,
+  ex: string,
+  statement: string,
+): SeriesMarker<Time>[] {
+  const places = new Map<string, SeriesMarker<Time>>();
+  for (const { time: at, kind } of marks) {
+    if (at < (time[0] ?? Number.POSITIVE_INFINITY)) continue;
+    const place = time.findIndex((one) => one >= at);
+    if (place < 0) continue;
+    places.set(`${place} ${kind}`, {
+      time: time[place] as UTCTimestamp,
+      position: kind === "ex" ? "belowBar" : "aboveBar",
+      shape: kind === "ex" ? "arrowUp" : "circle",
+      color: kind === "ex" ? ex : statement,
+      size: kind === "ex" ? 1 : 0.5,
+      ...(kind === "ex" ? { text: "E" } : {}),
+    });
+  }
+  return [...places.values()].sort((a, b) => Number(a.time) - Number(b.time));
+}

@@ -1,0 +1,27 @@
+/** The colour of what rises: by market, or as the user has set it. */
+export type Rising = "auto" | "red" | "green";
+
+const KEY = "barlake.rising";
+
+/** The setting, which this browser keeps. */
+export function risingSetting(): Rising {
+  const stored = localStorage.getItem(KEY);
+  return stored === "red" || stored === "green" ? stored : "auto";
+}
+
+export function setRising(rising: Rising): void {
+  if (rising === "auto") localStorage.removeItem(KEY);
+  else localStorage.setItem(KEY, rising);
+}
+
+/** The colour of what rises in a region: red in mainland China, green elsewhere, unless the setting says otherwise. */
+export function risingColour(region: string | null): "red" | "green" {
+  const setting = risingSetting();
+  if (setting !== "auto") return setting;
+  return region === "CN" ? "red" : "green";
+}
+
+/** The class of an element whose `up` and `down` have a region's colours. */
+export function risingClass(region: string | null): string {
+  return `rising-${risingColour(region)}`;
+}

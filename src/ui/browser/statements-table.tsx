@@ -1,0 +1,76 @@
+import type { StatementsReport } from "../page-data.js";
+import { change } from "./address.js";
+import { FaultBox, Missing } from "./fault-box.js";
+import { useJson } from "./fetch-data.js";
+import { percent } from "./formats.js";
+import { useStateAddress } from "./lake-state.js";
+import { text } from "./texts.js";
+
+/** Statements as they were known at the end of a day: what a backtest of that day may use. */
+export function StatementsTable({
+  symbol,
+  known,
+}: {
+  readonly symbol: string;
+  readonly known: string | undefined;
+}) {
+  const { value, fault } = useJson<StatementsReport>(useStateAddress("statements", { symbol, known }));
+  return (
+    <section aria-labelledby="statements">
+      <header>
+        <h2 id="statements">{text("statements")}</h2>
+        <label class="quiet">
+          {text("statementsNote")}{" "}
+          <input
+            type="date"
+            value={known ?? ""}
+            onChange={(event) => change({ known: event.currentTarget.value || undefined })}
+          />
+        </label>
+        {known !== undefined && (
+          <button type="button" onClick={() => change({ known: undefined })}>
+            {text("today")}
+          </button>
+        )}
+      </header>
+      {fault !== undefined && <FaultBox fault={fault} />}
+      {value?.rows.length === 0 && <Missing why={text("noStatements")} next={text("noStatementsHint")} />}
+      {value !== undefined && value.rows.length > 0 && (
+        <>
+          <p class="quiet">{text("millions")}</p>
+          <div class="table" tabIndex={0} role="region" aria-labelledby="statements">
+            <table>
+              <thead>
+                <tr>
+                  {value.columns.map(({ name, unit }) => (
+                    <th key={name} scope="col" class={unit === "date" ? "" : "n"}>
+                      {name.replaceAll("_", " ")}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {value.rows.map((row) => (
+                  <tr key={String(row[0])}>
+                    {row.map((cell, at) => (
+                      <td key={value.columns[at]?.name} class={value.columns[at]?.unit === "date" ? "" : "n"}>
+                        {cellText(cell, value.columns[at]?.unit)}
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
+
+function cellText(value: number | string | null, unit: string | undefined): string {
+  if (value === null) return "·";
+  if (typeof value === "string") return value;
+  if (unit === "ratio") return percent(value);
+  return (value / 1e6).toLocaleString("en-US", { maximumFractionDigits: 1 });
+}

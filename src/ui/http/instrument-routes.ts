@@ -1,0 +1,65 @@
+import type { FastifyInstance } from "fastify";
+import { batchesToIpc } from "../../arrow/batches-ipc.js";
+import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
+import { parseSymbol } from "../../market/symbol.js";
+import { readBars } from "../instrument/bars-query.js";
+import { findInstruments, type ListedInstrument } from "../instrument/find-instruments.js";
+import { InstrumentLists } from "../instrument/instrument-lists.js";
+import { instrumentReport, statementsReport } from "../instrument/instrument-report.js";
+import type { LakeState } from "../session/lake-states.js";
+import type { WorkspaceParts } from "../workspace-parts.js";
+import { stateOf } from "./lake-routes.js";
+import { dateOf, goneSignal, oneOf, queryOf, required } from "./request-use.js";
+
+/** Instruments that a search shows. */
+const MOST_FOUND = 12;
+
+/** Routes of the view Instrument, and of the search in the frame. */
+export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
+  const { readers } = parts;
+  const lists = new InstrumentLists();
+  const listOf = (state: LakeState): Promise<readonly ListedInstrument[]> =>
+    lists.of(state, (read) => readers.use(state, { signal: new AbortController().signal }, read));
+  app.get("/api/search", async (request) => {
+    const list = await listOf(stateOf(request, parts));
+    return { found: findInstruments(list, queryOf(request).get("q") ?? "", MOST_FOUND), total: list.length };
+  });
+  app.get("/api/instrument", async (request, reply) => {
+    const state = stateOf(request, parts);
+    const symbol = parseSymbol(required(queryOf(request), "symbol"));
+    const list = await listOf(state);
+    return readers.use(state, { signal: goneSignal(reply) }, (reader) =>
+      instrumentReport(reader, list, symbol),
+    );
+  });
+  app.get("/api/statements", async (request, reply) => {
+    const query = queryOf(request);
+    const symbol = parseSymbol(required(query, "symbol"));
+    return readers.use(stateOf(request, parts), { signal: goneSignal(reply) }, (reader) =>
+      statementsReport(reader, symbol, dateOf(query, "known")),
+    );
+  });
+  app.get("/api/bars", async (request, reply) => {
+    const query = queryOf(request);
+    const asked = {
+      symbol: parseSymbol(required(query, "symbol")),
+      period: oneOf(query, "period", PERIODS),
+      adjustment: oneOf(query, "adjust", ADJUSTMENTS),
+      to: dateOf(query, "to"),
+    };
+    const bars = await readers.use(stateOf(request, parts), { signal: goneSignal(reply) }, (reader) =>
+      readBars(reader, asked),
+    );
+    const pieces: Uint8Array[] = [];
+    for await (const piece of batchesToIpc(inTurn(bars.batches), "stream")) pieces.push(piece);
+    return reply
+      .type("application/vnd.apache.arrow.stream")
+      .header("x-bars-from", bars.from ?? "")
+      .header("x-bars-earlier", String(bars.hasEarlier))
+      .send(Buffer.concat(pieces));
+  });
+}
+
+async function* inTurn<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values;
+}

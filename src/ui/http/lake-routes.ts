@@ -1,0 +1,109 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { textMs } from "../../api/time-input.js";
+import { UsageError } from "../../core/errors.js";
+import { listRuns, type RunRow } from "../../jobs/run/report/run-history.js";
+import { coverageReport, missingReport } from "../lake/coverage-report.js";
+import { commitTimes, lakeSummary } from "../lake/lake-summary.js";
+import { marketSummary } from "../lake/market-summary.js";
+import type { CoverageReport, RunReport } from "../page-data.js";
+import type { LakeState } from "../session/lake-states.js";
+import type { WorkspaceParts } from "../workspace-parts.js";
+import { goneSignal, oneOf, queryOf, regionIn, required } from "./request-use.js";
+
+/** Runs that are listed, the newest first. */
+const MOST_RUNS = 12;
+/** Coverage is measured again after this time: sessions begin, and what was open becomes due. */
+const COVERAGE_MS = 300_000;
+
+/** Routes of the view Lake, and of the state that all views look at. */
+export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
+  const { lake, states, readers, clock } = parts;
+  app.get("/api/state", async (request) => {
+    const asOf = queryOf(request).get("asof");
+    return lakeSummary(lake, asOf === undefined ? await states.newest() : await states.at(instantOf(asOf)));
+  });
+  app.get("/api/commits", async () => ({ times: await commitTimes(lake) }));
+  app.get("/api/market", async (request, reply) => {
+    const use = { signal: goneSignal(reply) };
+    const markets = await readers.use(stateOf(request, parts), use, (reader) =>
+      marketSummary(reader, clock.now()),
+    );
+    return { markets };
+  });
+  const measured = new CoverageCache(parts);
+  app.get("/api/coverage", (request) => measured.of(stateOf(request, parts)));
+  app.get("/api/missing", async (request, reply) => {
+    const query = queryOf(request);
+    const cell = {
+      dataset: oneOf(query, "dataset", ["bars_1d", "bars_1m"]),
+      region: regionIn(query),
+      month: required(query, "month"),
+    };
+    return readers.use(stateOf(request, parts), { signal: goneSignal(reply) }, (reader) =>
+      missingReport({ reader, lake, clock }, cell, parts.location),
+    );
+  });
+  app.get("/api/runs", async (request, reply: FastifyReply) => {
+    const use = { signal: goneSignal(reply) };
+    const rows = await readers.use(stateOf(request, parts), use, ({ session }) =>
+      listRuns(session, { limit: MOST_RUNS }),
+    );
+    return { runs: rows.map(runReport) };
+  });
+}
+
+/** The state that a request names. @throws {UsageError} */
+export function stateOf(request: FastifyRequest, { states }: WorkspaceParts): LakeState {
+  return states.of(required(queryOf(request), "state"));
+}
+
+function instantOf(text: string): number {
+  const ms = /^\d{9,15}$/.test(text) ? Number(text) : textMs(text);
+  if (Number.isInteger(ms)) return ms;
+  throw new UsageError(`asof: ${JSON.stringify(text.slice(0, 40))} is no time`, {
+    hint: "write it like 2026-11-20T08:30:00Z",
+  });
+}
+
+/** The newest coverage that was measured. It is a class because it keeps it: several pages ask for the same. */
+class CoverageCache {
+  readonly #parts: WorkspaceParts;
+  #known: { readonly id: string; readonly at: number; readonly report: Promise<CoverageReport> } | undefined;
+
+  constructor(parts: WorkspaceParts) {
+    this.#parts = parts;
+  }
+
+  of(state: LakeState): Promise<CoverageReport> {
+    const { lake, clock, readers } = this.#parts;
+    const now = clock.now();
+    if (this.#known?.id === state.id && now - this.#known.at < COVERAGE_MS) return this.#known.report;
+    // No page's going ends it: others may wait for the same.
+    const { signal } = new AbortController();
+    const report = readers.use(state, { signal }, (reader) => coverageReport({ reader, lake, clock }, state));
+    const known = { id: state.id, at: now, report };
+    this.#known = known;
+    report.catch(() => {
+      if (this.#known === known) this.#known = undefined;
+    });
+    return report;
+  }
+}
+
+function runReport(run: RunRow): RunReport {
+  return {
+    id: run.run_id,
+    pipeline: run.pipeline,
+    status: run.status,
+    startedAt: run.started_at.getTime(),
+    finishedAt: run.finished_at.getTime(),
+    stopped: run.stopped,
+    requests: Number(run.requests_sent),
+    failed: Number(run.requests_refused + run.requests_failed),
+    rows: Number(run.rows),
+    inserted: Number(run.inserted),
+    updated: Number(run.updated),
+    rejected: Number(run.rejected),
+    bytes: Number(run.bytes),
+  };
+}

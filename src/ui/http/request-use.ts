@@ -1,0 +1,51 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { BarlakeError, UsageError } from "../../core/errors.js";
+import { parseTradingDate, type TradingDate } from "../../core/time.js";
+import { isRegion, type Region } from "../../market/regions.js";
+
+/** A signal that aborts when the page that asked has gone. */
+export function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) gone.abort(new BarlakeError("the page has gone"));
+  });
+  return gone.signal;
+}
+
+/** The query of a request's address; of a repeated name, the last value counts. */
+export function queryOf({ query }: FastifyRequest): ReadonlyMap<string, string> {
+  const entries = Object.entries(query as Record<string, string | string[]>);
+  return new Map(entries.map(([name, value]) => [name, Array.isArray(value) ? (value.at(-1) ?? "") : value]));
+}
+
+/** A value of an address. @throws {UsageError} where it is missing. */
+export function required(query: ReadonlyMap<string, string>, name: string): string {
+  const value = query.get(name);
+  if (value === undefined || value === "") throw new UsageError(`the address has no ${name}`);
+  return value;
+}
+
+/** One of several values. @throws {UsageError} naming them. */
+export function oneOf<T extends string>(
+  query: ReadonlyMap<string, string>,
+  name: string,
+  values: readonly T[],
+): T {
+  const value = required(query, name);
+  const found = values.find((known) => known === value);
+  if (found !== undefined) return found;
+  throw new UsageError(`${name}: ${JSON.stringify(value.slice(0, 40))} is none of ${values.join(", ")}`);
+}
+
+/** A date; undefined where there is none. @throws {UsageError} for another text. */
+export function dateOf(query: ReadonlyMap<string, string>, name: string): TradingDate | undefined {
+  const value = query.get(name);
+  return value === undefined || value === "" ? undefined : parseTradingDate(value);
+}
+
+/** @throws {UsageError} for a region that does not exist. */
+export function regionIn(query: ReadonlyMap<string, string>): Region {
+  const value = required(query, "region");
+  if (isRegion(value)) return value;
+  throw new UsageError(`region: ${JSON.stringify(value.slice(0, 40))} is none of CN, HK, US`);
+}

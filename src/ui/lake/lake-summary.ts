@@ -1,0 +1,83 @@
+import { DAY_MS } from "../../core/time.js";
+import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
+import { freeBytesOf } from "../../lake/local/free-space.js";
+import { readHistory } from "../../lake/log/history.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+import { REGIONS } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
+import { localDate } from "../../market/zone.js";
+import { TABLES } from "../../schema/tables.js";
+import type { LakeReport, TableReport } from "../page-data.js";
+import type { LakeState } from "../session/lake-states.js";
+
+/** The tables of a state: from the log alone, nothing of the files is read. */
+export async function lakeSummary(lake: Lake, state: LakeState): Promise<LakeReport> {
+  return {
+    state: state.id,
+    location: lake.location,
+    asOf: state.asOf ?? null,
+    tables: state.snapshots.filter(({ version }) => version >= 0).map(tableReport),
+    refused: state.refused.map(({ table, error }) => ({
+      name: table.name,
+      message: error.message,
+      hint: error.hint ?? null,
+    })),
+    freeBytes: lake.storage.access === undefined ? ((await freeBytesOf(lake.work.path)) ?? null) : null,
+  };
+}
+
+function tableReport(snapshot: Snapshot): TableReport {
+  const { table, version, files, committedAt } = snapshot;
+  return {
+    name: table.name,
+    doc: table.doc.replace(/ Key:.*$/, ""),
+    version,
+    files: files.size,
+    rows: rowCount(snapshot),
+    bytes: byteCount(snapshot),
+    committedAt: committedAt ?? null,
+    ...daysOf(snapshot),
+  };
+}
+
+/** The first and the last day of a table of bars, by the statistics of its files; null of others. */
+function daysOf({ table, files }: Snapshot): { readonly first: string | null; readonly last: string | null } {
+  let first: string | null = null;
+  let last: string | null = null;
+  if (table.span === undefined) return { first: null, last: null };
+  for (const { stats, partitionValues } of files.values()) {
+    const zone = zoneOf(partitionValues.region, stats?.minValues?.symbol);
+    const [min, max] = [stats?.minValues?.timestamp, stats?.maxValues?.timestamp].map((text) =>
+      text === undefined ? undefined : localDate(Date.parse(text), zone),
+    );
+    if (min !== undefined && (first === null || min < first)) first = min;
+    if (max !== undefined && (last === null || max > last)) last = max;
+  }
+  return { first, last };
+}
+
+function zoneOf(region: string | null | undefined, symbol: string | undefined): string {
+  const known = region ?? (symbol === undefined ? undefined : regionOf(symbol));
+  return Object.values(REGIONS).find((facts) => facts.region === known)?.zone ?? "UTC";
+}
+
+/** Commits within this time of each other are one step of the slider. */
+const STEP_MS = 60_000;
+/** Most steps that are given: the newest ones. */
+const MOST_STEPS = 400;
+
+/**
+ * The instants (epoch milliseconds, ascending) at which the lake looked different: the last commit of each burst, of all
+ * tables.
+ */
+export async function commitTimes(lake: Lake): Promise<readonly number[]> {
+  const histories = await Promise.all(
+    TABLES.map((table) => readHistory(lake.storage, table).catch(() => [])),
+  );
+  const times = histories
+    .flat()
+    .flatMap(({ committedAt }) => (committedAt === undefined ? [] : [committedAt]));
+  const sorted = times.sort((a, b) => a - b);
+  const steps = sorted.filter((time, at) => (sorted[at + 1] ?? time + DAY_MS) - time > STEP_MS);
+  return steps.slice(-MOST_STEPS);
+}

@@ -1,0 +1,57 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { UsageError } from "../../core/errors.js";
+import { type ShippedNotebook, shippedNotebooks } from "../../notebook/shipped-notebooks.js";
+import type { NotebookReport } from "../page-data.js";
+
+/** A notebook that can be shown. */
+interface KnownNotebook extends ShippedNotebook {
+  readonly isShipped: boolean;
+}
+
+/**
+ * The notebooks of a folder of the user, and those that come with barlake; of two with one name, the user's.
+ *
+ * @param folder undefined, or one that does not exist: only those that come with barlake.
+ */
+export async function listNotebooks(folder: string | undefined): Promise<NotebookReport[]> {
+  return (await knownNotebooks(folder)).map(({ name, title, isShipped }) => ({ name, title, isShipped }));
+}
+
+/** The text of a notebook of the list. @throws {UsageError} for another name: a path is none. */
+export async function readNotebook(
+  folder: string | undefined,
+  name: string,
+): Promise<{ readonly path: string; readonly text: string }> {
+  const known = await knownNotebooks(folder);
+  const found = known.find((one) => one.name === name);
+  if (found === undefined)
+    throw new UsageError(`there is no notebook ${JSON.stringify(name.slice(0, 80))}`, {
+      hint: `there are ${known.map((one) => one.name).join(", ")}`,
+    });
+  return { path: found.path, text: await readFile(found.path, "utf8") };
+}
+
+async function knownNotebooks(folder: string | undefined): Promise<KnownNotebook[]> {
+  const own = folder === undefined ? [] : await ownNotebooks(folder);
+  const names = new Set(own.map(({ name }) => name));
+  const shipped = shippedNotebooks().filter(({ name }) => !names.has(name));
+  return [...own, ...shipped.map((one) => ({ ...one, isShipped: true }))];
+}
+
+async function ownNotebooks(folder: string): Promise<KnownNotebook[]> {
+  const files = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw new UsageError(`notebooks ${folder}: cannot be read (${error.code})`, { cause: error });
+  });
+  const names = files.filter((file) => file.isFile() && file.name.endsWith(".sql")).map(({ name }) => name);
+  return Promise.all(
+    names.sort().map(async (file) => {
+      const path = join(folder, file);
+      const text = await readFile(path, "utf8");
+      const name = file.slice(0, -".sql".length);
+      const title = /^--\s*#+\s*(.+)$/m.exec(text)?.[1]?.trim() ?? name;
+      return { name, path, title, isShipped: false };
+    }),
+  );
+}

@@ -1,0 +1,85 @@
+import { BarlakeError } from "../../core/errors.js";
+import { type Clock, ticksOf } from "../../core/time.js";
+import type { QueryEngine } from "../../db/query-engine.js";
+import { valueKind } from "../../db/result/statement-result.js";
+import type { NamedValues, TypedValue } from "../../db/session/named-values.js";
+import { cellHtml } from "../../notebook/cell-html.js";
+import type { Notebook, Parameter } from "../../notebook/notebook.js";
+import { packChart } from "../../notebook/pack-charts.js";
+import { computeParameters, runCells } from "../../notebook/run-notebook.js";
+import type { ControlKind, FaultReport, NotebookLine, ParameterReport } from "../page-data.js";
+
+/** Most rows that a table of the page has, and that a chart draws. */
+const MOST_ROWS = { table: 2000, chart: 50_000 } as const;
+/** Most values that a list offers. */
+const MOST_OPTIONS = 2000;
+
+/** Runs a notebook; what it gives arrives line by line, each cell when it has ended. */
+export async function* notebookLines(
+  engine: QueryEngine,
+  notebook: Notebook,
+  given: ReadonlyMap<string, string>,
+  { signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock },
+): AsyncGenerator<NotebookLine> {
+  const { title, cells } = notebook;
+  try {
+    const declared = notebook.parameters.map(({ name }) => name);
+    const own = new Map([...given].filter(([name]) => declared.includes(name)));
+    const values = await computeParameters(engine, notebook, own);
+    const parameters = await parameterReports(engine, notebook, values);
+    yield { kind: "begin", title, parameters, cells: cells.length };
+    let began = ticksOf(clock);
+    const kept = { table: (asked: number) => Math.min(asked, MOST_ROWS.table), chart: MOST_ROWS.chart };
+    for await (const run of runCells(engine, notebook, values, kept, signal)) {
+      signal.throwIfAborted();
+      const now = ticksOf(clock);
+      const chart = run.chart === undefined ? {} : { chart: packChart(run.chart) };
+      yield { kind: "cell", html: cellHtml(run, 0), ...chart, tookMs: Math.round(now - began) };
+      began = now;
+    }
+    yield { kind: "end" };
+  } catch (error) {
+    yield { kind: "fault", fault: faultOf(error) };
+  }
+}
+
+async function parameterReports(
+  engine: QueryEngine,
+  { parameters }: Notebook,
+  values: NamedValues,
+): Promise<ParameterReport[]> {
+  const reports: ParameterReport[] = [];
+  for (const parameter of parameters) {
+    const value = values.get(parameter.name) as TypedValue;
+    reports.push({
+      name: parameter.name,
+      kind: controlOf(parameter, value),
+      value: value.value === null ? "" : String(value.value),
+      options: await optionsOf(engine, parameter, values),
+      min: parameter.min ?? null,
+      max: parameter.max ?? null,
+    });
+  }
+  return reports;
+}
+
+function controlOf({ name }: Parameter, { type }: TypedValue): ControlKind {
+  const kind = valueKind(type);
+  if (kind === "date" || kind === "number") return kind;
+  return name === "symbol" && kind === "text" ? "symbol" : "text";
+}
+
+async function optionsOf(
+  engine: QueryEngine,
+  { options }: Parameter,
+  values: NamedValues,
+): Promise<readonly string[] | null> {
+  if (options === undefined) return null;
+  const { columns } = await engine.result(options, values, MOST_OPTIONS);
+  return (columns[0]?.values ?? []).flatMap((value) => (value === null ? [] : [String(value)]));
+}
+
+function faultOf(error: unknown): FaultReport {
+  if (error instanceof BarlakeError) return { message: error.message, hint: error.hint ?? null };
+  throw error;
+}

@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { UsageError } from "../../core/errors.js";
+import type { Lake, PointInTime } from "../../lake/lake.js";
+import { type RefusedTable, readableTables } from "../../lake/lake-views.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+
+/** One version of each table: what a page looks at until it asks for another. */
+export interface LakeState {
+  /** The same for the same versions. */
+  readonly id: string;
+  /** Reads exactly these versions, also when newer ones are committed. */
+  readonly pointInTime: PointInTime;
+  readonly snapshots: readonly Snapshot[];
+  readonly refused: readonly RefusedTable[];
+  /** The instant that was asked for, in epoch milliseconds; undefined for the newest versions. */
+  readonly asOf: number | undefined;
+}
+
+/** Most states that pages can name; a page that names an older one has to ask for a new one. */
+const MOST_STATES = 50;
+
+/** The states of a lake that pages look at. It is a class because it remembers which ids stand for which versions. */
+export class LakeStates {
+  readonly #lake: Lake;
+  /** The least recently used first. */
+  readonly #known = new Map<string, LakeState>();
+
+  constructor(lake: Lake) {
+    this.#lake = lake;
+  }
+
+  /** The newest version of each table. */
+  newest(): Promise<LakeState> {
+    return this.#read(undefined);
+  }
+
+  /** The versions that were committed by an instant (epoch milliseconds). @throws {LakeError} where their files are gone */
+  at(asOf: number): Promise<LakeState> {
+    return this.#read(asOf);
+  }
+
+  /** A state by its id. @throws {UsageError} where this process has not made it, or has forgotten it. */
+  of(id: string): LakeState {
+    const state = this.#known.get(id);
+    if (state === undefined)
+      throw new UsageError("this version of the lake is no longer open", { hint: "reload the page" });
+    this.#remember(state);
+    return state;
+  }
+
+  async #read(asOf: number | undefined): Promise<LakeState> {
+    const now = this.#lake.clock.now();
+    const { snapshots, refused } = await readableTables(this.#lake, { asOf });
+    const id = idOf(snapshots, refused, asOf);
+    const known = this.#known.get(id);
+    const state = known ?? { id, pointInTime: pinned(snapshots, asOf ?? now), snapshots, refused, asOf };
+    this.#remember(state);
+    return state;
+  }
+
+  #remember(state: LakeState): void {
+    this.#known.delete(state.id);
+    this.#known.set(state.id, state);
+    for (const id of [...this.#known.keys()].slice(0, -MOST_STATES)) this.#known.delete(id);
+  }
+}
+
+/** Exactly the versions of the snapshots; tables without a commit stay empty. */
+function pinned(snapshots: readonly Snapshot[], asOf: number): PointInTime {
+  const existing = snapshots.filter(({ version }) => version >= 0);
+  return { asOf, versions: new Map(existing.map(({ table, version }) => [table.name, version])) };
+}
+
+function idOf(
+  snapshots: readonly Snapshot[],
+  refused: readonly RefusedTable[],
+  asOf: number | undefined,
+): string {
+  const hash = createHash("sha256").update(asOf === undefined ? "newest" : "past");
+  for (const { table, version } of snapshots) hash.update(`\n${table.name} ${version}`);
+  for (const { table, error } of refused) hash.update(`\n${table.name}: ${error.message}`);
+  return hash.digest("hex").slice(0, 16);
+}

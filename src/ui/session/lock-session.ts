@@ -1,0 +1,32 @@
+import { literal, literalList } from "../../db/quote.js";
+import type { Session } from "../../db/session/session.js";
+import { isOutside, type Lake } from "../../lake/lake.js";
+import type { Snapshot } from "../../lake/log/snapshot.js";
+
+/** Most that one session may spill to the disk. */
+const MOST_SPILLED = "2GB";
+
+/**
+ * Locks a session whose views exist: from now on its statements read the data files of the lake's tables and nothing
+ * else of the machine, load no extension, and cannot change a setting back.
+ */
+export async function lockSession(
+  session: Session,
+  lake: Lake,
+  snapshots: readonly Snapshot[],
+): Promise<void> {
+  const folders = snapshots.map(({ table }) => `${lake.storage.urlOf(table.name)}/`);
+  const outside = snapshots.flatMap((snapshot) =>
+    [...snapshot.files.values()]
+      .filter(({ path }) => isOutside(path))
+      .map((file) => lake.urlOf(snapshot, file)),
+  );
+  for (const setting of [
+    `allowed_directories = ${literalList(folders)}`,
+    ...(outside.length > 0 ? [`allowed_paths = ${literalList(outside)}`] : []),
+    `max_temp_directory_size = ${literal(MOST_SPILLED)}`,
+    "enable_external_access = false",
+    "lock_configuration = true",
+  ])
+    await session.run(`SET ${setting}`);
+}

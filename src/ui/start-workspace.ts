@@ -1,0 +1,117 @@
+import type { AddressInfo } from "node:net";
+import fastify, { type FastifyInstance } from "fastify";
+import { BarlakeError, cannotListen, QueryError, UsageError } from "../core/errors.js";
+import type { Clock } from "../core/time.js";
+import type { Lake } from "../lake/lake.js";
+import { Access } from "./http/access.js";
+import { addGuard, TOKEN } from "./http/guard.js";
+import { addInstrumentRoutes } from "./http/instrument-routes.js";
+import { addLakeRoutes } from "./http/lake-routes.js";
+import { addNotebookRoutes } from "./http/notebook-routes.js";
+import { PAGE, readPageFiles } from "./http/page-files.js";
+import { LakeStates } from "./session/lake-states.js";
+import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
+import type { WorkspaceParts } from "./workspace-parts.js";
+
+/** How a workspace is started. */
+export interface WorkspaceOptions {
+  /** 0 takes a free one. @default 0 */
+  readonly port?: number | undefined;
+  /** The lake as the user named it, for commands that the page shows. @default its full location */
+  readonly location?: string | undefined;
+  /** Folder of the user's notebooks. @default none */
+  readonly notebooks?: string | undefined;
+  /** Memory, threads and time of a session. */
+  readonly limits?: SessionLimits | undefined;
+  /** @default that of the lake */
+  readonly clock?: Clock | undefined;
+}
+
+/** A running workspace. */
+export interface Workspace extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** A new address that admits one browser once. @param path of a view. @default the view Lake */
+  address(path?: string): string;
+  /** Ends what runs, and releases everything. */
+  close(): Promise<void>;
+}
+
+/** The only address that it listens on: other machines do not reach it. */
+const HOST = "127.0.0.1";
+const MAX_URL_LENGTH = 16 * 1024;
+
+/**
+ * Starts the workspace over a lake: a page, and what it asks for. It only reads.
+ *
+ * @throws {BarlakeError} where the page was not built, or where it cannot listen on the port.
+ */
+export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {}): Promise<Workspace> {
+  const clock = options.clock ?? lake.clock;
+  const readers = new SessionReaders(lake, clock, options.limits);
+  const parts: WorkspaceParts = {
+    lake,
+    location: options.location ?? lake.location,
+    states: new LakeStates(lake),
+    readers,
+    clock,
+    notebooks: options.notebooks,
+  };
+  let access = new Access(0);
+  const app = await makeApp(parts, () => access);
+  const at = { host: HOST, port: options.port ?? 0 };
+  await app.listen(at).catch((cause: unknown) => {
+    throw cannotListen("workspace", at, cause, "give another --port, or end the program that listens there");
+  });
+  const { port } = app.server.address() as AddressInfo;
+  access = new Access(port);
+  const url = `http://${HOST}:${port}`;
+  const close = async (): Promise<void> => {
+    await Promise.all([app.close(), readers[Symbol.asyncDispose]()]);
+  };
+  return {
+    url,
+    port,
+    address: (path = "/") => `${url}${path}${path.includes("?") ? "&" : "?"}${TOKEN}=${access.newToken()}`,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function makeApp(parts: WorkspaceParts, access: () => Access): Promise<FastifyInstance> {
+  const app = fastify({
+    forceCloseConnections: true,
+    requestIdHeader: false,
+    http: { maxHeaderSize: 2 * MAX_URL_LENGTH },
+  });
+  addGuard(app, access);
+  addErrors(app);
+  const files = await readPageFiles();
+  app.get<{ Params: { name: string } }>("/assets/:name", async ({ params }, reply) => {
+    const file = files.get(params.name);
+    if (file === undefined) return reply.callNotFound();
+    return reply.type(file.type).send(file.bytes);
+  });
+  for (const path of ["/", "/lake", "/instrument/*", "/notebook", "/notebook/*"])
+    app.get(path, (_, reply) => reply.type("text/html; charset=utf-8").send(PAGE));
+  addLakeRoutes(app, parts);
+  addInstrumentRoutes(app, parts);
+  addNotebookRoutes(app, parts);
+  return app;
+}
+
+function addErrors(app: FastifyInstance): void {
+  app.setErrorHandler((error, _request, reply) => {
+    const { statusCode = 500 } = error as { readonly statusCode?: number };
+    const isOwn = error instanceof BarlakeError;
+    const status =
+      error instanceof UsageError ? 400 : error instanceof QueryError ? 422 : isOwn ? 503 : statusCode;
+    const message = error instanceof Error ? error.message : String(error);
+    return reply.code(status).send({ message, hint: (isOwn ? error.hint : undefined) ?? null });
+  });
+  app.setNotFoundHandler((request, reply) =>
+    reply
+      .code(404)
+      .send({ message: `there is no ${request.url.split("?")[0]?.slice(0, 80)}`, hint: "open /" }),
+  );
+}

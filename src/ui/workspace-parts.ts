@@ -1,0 +1,16 @@
+import type { Clock } from "../core/time.js";
+import type { Lake } from "../lake/lake.js";
+import type { LakeStates } from "./session/lake-states.js";
+import type { SessionReaders } from "./session/session-readers.js";
+
+/** What the routes of a workspace share. */
+export interface WorkspaceParts {
+  readonly lake: Lake;
+  /** The lake as the user named it, for commands that the page shows. */
+  readonly location: string;
+  readonly states: LakeStates;
+  readonly readers: SessionReaders;
+  readonly clock: Clock;
+  /** Folder of the user's notebooks; undefined: only those that come with barlake. */
+  readonly notebooks: string | undefined;
+}

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
+import { apiLake } from "../api/api-lake.js";
+import { hasChromium } from "../notebook/chromium.js";
+import { openBrowser } from "./open-browser.js";
+
+describe.skipIf(!hasChromium())("the workspace in a browser", () => {
+  const folder = mkdtempSync(join(tmpdir(), "barlake-browser-"));
+  let workspace: Workspace;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let faults: string[];
+
+  beforeAll(async () => {
+    workspace = await startWorkspace(await apiLake(join(folder, "lake")));
+    browser = await openBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await workspace?.close();
+    rmSync(folder, { recursive: true });
+  });
+  beforeEach(async () => {
+    context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+    page = await context.newPage();
+    faults = [];
+    page.on("pageerror", (error) => faults.push(error.message));
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") faults.push(message.text());
+    });
+  });
+  afterEach(async () => {
+    await context.close();
+    if (faults.length > 0) throw new Error(faults.join("\n"));
+  });
+
+  const open = async (path: string): Promise<void> => {
+    await page.goto(workspace.address(path));
+    await page.waitForLoadState("networkidle");
+    await page.waitForFunction("!document.querySelector('.hollow, .stale')");
+  };
+  const shown = (what: string): Promise<unknown> =>
+    page.waitForSelector(`.stage[data-shown="${what}"] canvas`);
+  const query = (): string => new URL(page.url()).search;
+
+  const VIEWS = ["/", "/instrument/", "/notebook", "/notebook/market-overview"];
+  test.each(VIEWS)("%s has nothing serious against it, light and dark, wide and narrow", async (path) => {
+    await open(path);
+    expect(page.url()).not.toContain("token");
+    for (const colorScheme of ["light", "dark"] as const)
+      for (const width of [1400, 390]) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 900 });
+        const wide = await page.evaluate("document.documentElement.scrollWidth");
+        expect(wide, `${path} ${width}`).toBeLessThanOrEqual(width);
+        await page.evaluate(axe.source);
+        const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
+        const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+        const said = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
+        expect(said, `${path} ${colorScheme} ${width}`).toEqual([]);
+      }
+  });
+
+  test("the keyboard finds an instrument, and changes its period; back and forward work", async () => {
+    await open("/");
+    const href = (await page.locator(".plain a").first().getAttribute("href")) ?? "";
+    const symbol = href.split("/").at(-1) ?? "";
+    await page.keyboard.press("/");
+    await page.keyboard.type(symbol.toLowerCase());
+    await page.waitForSelector(`[role=option][aria-selected=true] >> text=${symbol}`);
+    await page.keyboard.press("Enter");
+    await shown(`${symbol} 1d forward`);
+    await page.keyboard.press("8");
+    await shown(`${symbol} 1w forward`);
+    expect(query()).toBe("?period=1w");
+    await page.getByRole("button", { name: "Backward", exact: true }).click();
+    await shown(`${symbol} 1w backward`);
+    await page.goBack();
+    await shown(`${symbol} 1w forward`);
+    await page.goForward();
+    await shown(`${symbol} 1w backward`);
+    await page.reload();
+    await shown(`${symbol} 1w backward`);
+    await page.keyboard.press("ArrowRight");
+    await page.waitForURL((url) => !url.pathname.endsWith(symbol));
+    expect(query()).toBe("?period=1w&adjust=backward");
+  });
+
+  test("a parameter of a notebook is a control, whose value is in the address and runs it again", async () => {
+    await open("/notebook/instrument");
+    const before = await page.locator(".figures dd").first().textContent();
+    const other = before === "000001.SZ" ? "600519.SH" : "000001.SZ";
+    await page.getByRole("combobox", { name: "symbol" }).fill(other);
+    await page.getByRole("combobox", { name: "symbol" }).press("Enter");
+    await page.waitForURL((url) => url.search.includes(other));
+    await page.getByRole("spinbutton", { name: "days" }).fill("30");
+    await page.getByRole("spinbutton", { name: "days" }).press("Enter");
+    await page.waitForURL(/p\.days=30/);
+    expect(await page.locator("h1").textContent()).toBe("Instrument");
+  });
+
+  test("in a browser of China everything is Chinese", async () => {
+    await context.close();
+    context = await browser.newContext({ locale: "zh-CN" });
+    page = await context.newPage();
+    await open("/");
+    expect(await page.locator("html").getAttribute("lang")).toBe("zh");
+    expect(await page.locator("nav").textContent()).toBe("数据湖标的笔记");
+  });
+
+  test("a page that was not opened by its address says so", async () => {
+    await page.goto(workspace.url);
+    expect(await page.locator("h1").textContent()).toBe("Not opened here");
+    faults = [];
+  });
+});

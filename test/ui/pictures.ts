@@ -1,0 +1,52 @@
+/*
+ * Pictures of every view, light and dark, wide and narrow: `npm run pictures -- LAKE FOLDER`. They are for looking at:
+ * no test compares them.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { Lake } from "../../src/lake/lake.js";
+import { startWorkspace } from "../../src/ui/start-workspace.js";
+import { openBrowser } from "./open-browser.js";
+
+const [location = "data/demo/lake", folder = "data/pictures", ...chosen] = process.argv.slice(2);
+const lake = new Lake(location);
+const SIZES = [
+  { width: 1400, height: 900 },
+  { width: 390, height: 844 },
+];
+
+mkdirSync(folder, { recursive: true });
+await using workspace = await startWorkspace(lake, { location });
+await using browser = await openBrowser();
+const first = await firstSymbol();
+const views: Readonly<Record<string, string>> = {
+  lake: "/",
+  instrument: `/instrument/${first}`,
+  weeks: `/instrument/${first}?period=1w&adjust=backward&log=1`,
+  minutes: `/instrument/${first}?period=5m`,
+  notebooks: "/notebook",
+  notebook: "/notebook/instrument",
+  overview: "/notebook/market-overview",
+};
+for (const [name, path] of Object.entries(views))
+  for (const viewport of SIZES)
+    for (const colorScheme of ["light", "dark"] as const) {
+      if (chosen.length > 0 && !chosen.includes(name)) continue;
+      await using context = await browser.newContext({ viewport, colorScheme });
+      const page = await context.newPage();
+      await page.goto(workspace.address(path));
+      await page.waitForLoadState("networkidle");
+      await page.waitForFunction("!document.querySelector('.hollow, .stale')");
+      const file = join(folder, `${name}-${viewport.width}-${colorScheme}.png`);
+      await page.screenshot({ path: file, fullPage: true });
+      process.stdout.write(`${file}\n`);
+    }
+
+/** The instrument that was traded most. */
+async function firstSymbol(): Promise<string> {
+  await using context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(workspace.address());
+  const href = await page.locator(".plain a").first().getAttribute("href");
+  return href?.split("/").at(-1) ?? "";
+}

@@ -1,0 +1,168 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { QueryError } from "../../../src/core/errors.js";
+import type { QueryEngine } from "../../../src/db/query-engine.js";
+import type { Lake } from "../../../src/lake/lake.js";
+import { LakeStates } from "../../../src/ui/session/lake-states.js";
+import { sandboxedEngine } from "../../../src/ui/session/sandboxed-engine.js";
+import { SessionReaders } from "../../../src/ui/session/session-readers.js";
+import { forbiddenBy } from "../../../src/ui/session/statement-rule.js";
+import { apiLake } from "../../api/api-lake.js";
+
+const LIMITS = { memoryLimit: "64MB", threads: 1 };
+const signal = new AbortController().signal;
+const folder = mkdtempSync(join(tmpdir(), "barlake-sandbox-"));
+let lake: Lake;
+let readers: SessionReaders;
+
+beforeAll(async () => {
+  lake = await apiLake(folder);
+  readers = new SessionReaders(lake, lake.clock, LIMITS);
+});
+afterAll(async () => {
+  await readers[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs statements as a notebook does. */
+async function run(...statements: readonly string[]): Promise<number> {
+  const state = await new LakeStates(lake).newest();
+  return readers.use(state, { signal, isForeign: true }, async ({ session }) => {
+    const engine: QueryEngine = sandboxedEngine(session);
+    let rows = 0;
+    for (const sql of statements) rows = (await engine.result(sql, new Map(), 10)).rows;
+    return rows;
+  });
+}
+
+describe("runs", () => {
+  test("what reads, and what changes the session alone", async () => {
+    for (const [name, statements, rows] of PERMITTED) {
+      const found = await run(...statements);
+      if (rows === undefined) expect(found, name).toBeGreaterThan(1000);
+      else expect(found, name).toBe(rows);
+    }
+  });
+});
+
+const PERMITTED: readonly (readonly [string, readonly string[], number | undefined])[] = [
+  ["a view", ["FROM bars_1d"], undefined],
+  ["a macro", ["SELECT * FROM adjusted('1w', 'forward') WHERE symbol = 'no.SH'"], 0],
+  ["tables of its own", ["CREATE TEMP TABLE t AS SELECT 1 AS a", "INSERT INTO t VALUES (2)", "FROM t"], 2],
+  ["a variable", ["SET VARIABLE v = 3", "SELECT getvariable('v')"], 1],
+  ["a pivot", ["PIVOT (SELECT 'a' AS k, 1 AS v) ON k USING sum(v)"], 1],
+  ["an explanation", ["EXPLAIN ANALYZE (SELECT 1)"], 1],
+  ["a query in parentheses", ["((SELECT 1))"], 1],
+];
+
+const inLake = (name: string): string => join(folder, "bars_1d", name);
+const attacks = (): Readonly<Record<string, string>> => ({
+  "a file of the machine": "FROM read_text('/etc/passwd')",
+  "a file of the machine as a table": "FROM '/etc/passwd'",
+  "a list of files": "FROM glob('/etc/*')",
+  "a path out of the lake": `FROM read_text('${folder}/bars_1d/../../../../etc/passwd')`,
+  "the views file of the lake": `FROM read_blob('${join(folder, "lake.duckdb")}')`,
+  "an address of the network": "FROM 'http://127.0.0.1:1/x.parquet'",
+  "a file that is written": "COPY (SELECT 1) TO '/tmp/barlake-ui-attack.csv'",
+  "a file that is written in the lake": `COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+  "a written file that is explained": `EXPLAIN ANALYZE COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+  "a written file, with options": `EXPLAIN (FORMAT json) COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+  "a database in the lake": `ATTACH '${inLake("x.db")}'`,
+  "an export": `EXPORT DATABASE '${inLake("x")}'`,
+  "a prepared copy": `PREPARE p AS COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+  "a log in the lake": `SELECT * FROM enable_logging('QueryLog', storage = 'file', storage_config = {'path': '${inLake("log")}'})`,
+  "a log under a quoted name": `SELECT * FROM "Enable_Logging" ('QueryLog', storage = 'file', storage_config = {'path': '${inLake("log")}'})`,
+  "a log within a text": `FROM query('SELECT * FROM enable_' || 'logging()')`,
+  "a log in a macro": `CREATE MACRO m() AS TABLE SELECT * FROM enable_logging()`,
+  "a log behind a comment": `SELECT * FROM enable_logging /* here */ -- there\n()`,
+  "the end of the log of reads": "SELECT * FROM truncate_duckdb_logs()",
+  "a call": "CALL truncate_duckdb_logs()",
+  "a setting": "SET memory_limit = '100GB'",
+  "a setting back": "RESET enable_external_access",
+  "a setting as a pragma": "PRAGMA threads = 64",
+  "an extension that is installed": "INSTALL httpfs",
+  "an extension that is loaded": "LOAD '/tmp/x.duckdb_extension'",
+  "a secret": "CREATE OR REPLACE TEMPORARY SECRET s (TYPE s3)",
+});
+
+describe("refuses", () => {
+  test("every statement that does more than read the lake", async () => {
+    const before = readdirSync(join(folder, "bars_1d")).sort();
+    const state = await new LakeStates(lake).newest();
+    const passed = await readers.use(state, { signal, isForeign: true }, async ({ session }) => {
+      const engine = sandboxedEngine(session);
+      const found: string[] = [];
+      for (const [name, sql] of Object.entries(attacks()))
+        await engine.result(sql, new Map(), 10).then(
+          () => found.push(name),
+          (error: unknown) => expect(error, name).toBeInstanceOf(QueryError),
+        );
+      return found;
+    });
+    expect(passed).toEqual([]);
+    expect(readdirSync(join(folder, "bars_1d")).sort()).toEqual(before);
+    expect(existsSync("/tmp/barlake-ui-attack.csv")).toBe(false);
+  });
+
+  test("what the rule lets pass by mistake, the locked session refuses where it leads out of the lake", async () => {
+    const state = await new LakeStates(lake).newest();
+    for (const sql of [
+      "COPY (SELECT 1) TO '/tmp/barlake-ui-attack.csv'",
+      "ATTACH '/tmp/barlake-ui-attack.db'",
+      "SET lock_configuration = false",
+      "LOAD httpfs",
+    ])
+      await expect(
+        readers.use(state, { signal }, ({ session }) => session.run(sql)),
+        sql,
+      ).rejects.toBeInstanceOf(QueryError);
+  });
+
+  test("no statement whose end is missing is judged: the engine says where it is wrong", () => {
+    expect(forbiddenBy("SELECT 'open")).toBeUndefined();
+    expect(forbiddenBy("COPY t TO 'x'")).toContain("COPY is not permitted");
+  });
+});
+
+describe("ends", () => {
+  test("an endless query, when its page goes", async () => {
+    const state = await new LakeStates(lake).newest();
+    const page = new AbortController();
+    const running = readers.use(state, { signal: page.signal }, async ({ session }) => {
+      const rows = session.run("SELECT count(*) FROM range(1000000000000) t(i) WHERE hash(i) = 1");
+      page.abort(new Error("the page has gone"));
+      return rows;
+    });
+    await expect(running).rejects.toThrow("the page has gone");
+  });
+
+  test("an endless query, when its time is up, and says so", async () => {
+    let wake = (): void => {};
+    const sleep = (): Promise<void> =>
+      new Promise((resolve) => {
+        wake = resolve;
+      });
+    const clock = { ...lake.clock, sleep };
+    await using limited = new SessionReaders(lake, clock, { ...LIMITS, timeLimitMs: 30_000 });
+    const state = await new LakeStates(lake).newest();
+    const running = limited.use(state, { signal }, async ({ session }) => {
+      const rows = session.run("SELECT count(*) FROM range(1000000000000) t(i) WHERE hash(i) = 1");
+      wake();
+      return rows;
+    });
+    await expect(running).rejects.toThrow("it took longer than 30 s, and was stopped");
+  });
+
+  test("a query that needs more memory than there is", async () => {
+    await expect(run("SELECT list(repeat('x', 1000) || i) FROM range(10000000) t(i)")).rejects.toThrow(
+      /Out of Memory/i,
+    );
+  });
+});
+
+test("what one user's statements leave behind, the next does not see", async () => {
+  await run("CREATE TABLE left_behind AS SELECT 1");
+  await expect(run("FROM left_behind")).rejects.toThrow("left_behind");
+});
