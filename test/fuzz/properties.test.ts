@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { test } from "vitest";
+import { cases } from "../sweep.js";
 import { PROPERTIES } from "./properties.js";
 
 test.each(PROPERTIES)("$name", async ({ property }) => {
-  const { failed, numRuns } = await fc.check(property, { numRuns: 500 });
-  expect({ failed, numRuns }).toEqual({ failed: false, numRuns: 500 });
+  await fc.assert(property, { numRuns: cases({ few: 200, more: 500, all: 5000 }) });
 });
