@@ -68,6 +68,9 @@ process.env.TEST_COMMIT ??= commitOf();
 /** Threads of a session of DuckDB that does not name their number, in the tests of `npm test`; the long ones have all cores. */
 const THREADS = process.env.TEST_THREADS ?? "1";
 
+/** The environment of `npm test`. The long tests run every file with a sweep once more, so all of its cases are theirs. */
+const FEW = { TEST_THREADS: THREADS, TEST_SWEEP: "few" };
+
 /**
  * A part of the tests. Its files share the worker processes and what these have loaded: to load the program for each
  * file would take longer than most files. So a test must give back whatever it changes in its process.
@@ -100,12 +103,12 @@ export default defineConfig({
       project("pure", 0, {
         include: PURE.map((path) => (path.endsWith("**") ? `test/${path}/*.test.ts` : `test/${path}`)),
         exclude: ["test/**/*.long.test.ts"],
-        env: { TEST_THREADS: THREADS },
+        env: FEW,
       }),
       project("process", 1, {
         include: ["test/**/*.test.ts"],
         exclude: ["test/**/*.long.test.ts", ...PURE.map((path) => `test/${path}`)],
-        env: { TEST_THREADS: THREADS },
+        env: FEW,
       }),
       project("long", 2, {
         include: ["test/**/*.long.test.ts", ...IN_PART],

@@ -33,7 +33,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Packages that only one folder may import. `types`: whether `import type` is permitted elsewhere. */
 const HOMES: readonly { name: RegExp; home: RegExp; types: boolean }[] = [
   { name: /^apache-arrow(\/|$)/, home: /^arrow\//, types: true },
-  { name: /^@duckdb\//, home: /^(db|arrow\/(scan|result))\//, types: false },
+  { name: /^@duckdb\//, home: /^(db\/|arrow\/(scan\/|result\/|duckdb-api\.ts$))/, types: false },
   { name: /^commander$/, home: /^cli\//, types: false },
   // Never as a whole: its 300 modules would slow down every command by a tenth of a second, `date-fns/format` does not.
   { name: /^date-fns$/, home: /^(?!)/, types: true },

@@ -6,7 +6,7 @@ import { openSession, temporaryLake } from "../lake/temporary-lake.js";
 import { cases } from "../sweep.js";
 import { startLakeWorker } from "./lake-worker.js";
 
-const WRITERS = 8;
+const WRITERS = cases({ few: 4, more: 8, all: 8 });
 /** Number of landings of each writer, a multiple of five: every fifth corrects a day. */
 const LANDINGS = cases({ few: 5, more: 25, all: 200 });
 

@@ -1,13 +1,4 @@
-import {
-  DuckDBArrayType,
-  DuckDBDecimalType,
-  DuckDBEnumType,
-  DuckDBListType,
-  DuckDBMapType,
-  DuckDBStructType,
-  type DuckDBType,
-  DuckDBTypeId,
-} from "@duckdb/node-api";
+import type { DuckDBType } from "@duckdb/node-api";
 import {
   Binary,
   type DataType,
@@ -24,6 +15,15 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { UsageError } from "../../core/errors.js";
+import {
+  DuckDBArrayType,
+  DuckDBDecimalType,
+  DuckDBEnumType,
+  DuckDBListType,
+  DuckDBMapType,
+  DuckDBStructType,
+  DuckDBTypeId,
+} from "../duckdb-api.js";
 import type { ColumnBuilder } from "./column-builder.js";
 import { BooleanBuilder, FixedBuilder, NullBuilder } from "./fixed-builder.js";
 import { decimalLayout, fixedLayout } from "./fixed-layouts.js";

@@ -1,4 +1,3 @@
-import { DuckDBTypeId } from "@duckdb/node-api";
 import {
   DateDay,
   Decimal,
@@ -21,6 +20,7 @@ import {
   Uint64,
 } from "apache-arrow";
 import { UsageError } from "../../core/errors.js";
+import { DuckDBTypeId } from "../duckdb-api.js";
 import type { FixedLayout } from "./fixed-builder.js";
 
 /** The layouts of types of fixed width, except decimals and enums; each gets the column's name for errors. */

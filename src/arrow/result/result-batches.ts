@@ -1,4 +1,4 @@
-import { type DuckDBResult } from "@duckdb/node-api";
+import type { DuckDBResult } from "@duckdb/node-api";
 import duckdb from "@duckdb/node-bindings";
 import { Field, RecordBatch, Schema, Struct } from "apache-arrow";
 import { buildColumn } from "./build-column.js";

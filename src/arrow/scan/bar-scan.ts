@@ -1,13 +1,4 @@
-import {
-  BIGINT,
-  BOOLEAN,
-  DATE,
-  DOUBLE,
-  type DuckDBType,
-  INTEGER,
-  TIMESTAMPTZ,
-  VARCHAR,
-} from "@duckdb/node-api";
+import type { DuckDBType } from "@duckdb/node-api";
 import { copyBits, isAllNull } from "../../core/bits.js";
 import { int64At, TWO_32 } from "../../core/int64-words.js";
 import { lowerBound } from "../../core/lower-bound.js";
@@ -15,6 +6,7 @@ import { type CalendarSpan, calendarSpans } from "../../market/calendar-spans.js
 import { REGIONS, type Region } from "../../market/regions.js";
 import type { BarSegment } from "../../wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../wire/kline-columns.js";
+import { BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMPTZ, VARCHAR } from "../duckdb-api.js";
 import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
 import { TextVector } from "./text-vector.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";

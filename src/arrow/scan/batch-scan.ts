@@ -1,18 +1,18 @@
+import type { DuckDBType } from "@duckdb/node-api";
+import duckdb from "@duckdb/node-bindings";
+import { type Data, DataType, DateUnit, type RecordBatch, TimeUnit, Type } from "apache-arrow";
+import { isSet } from "../../core/bits.js";
 import {
   BIGINT,
   BOOLEAN,
   DATE,
   DOUBLE,
-  type DuckDBType,
   ENUM,
   INTEGER,
   TIMESTAMP,
   TIMESTAMP_MS,
   VARCHAR,
-} from "@duckdb/node-api";
-import duckdb from "@duckdb/node-bindings";
-import { type Data, DataType, DateUnit, type RecordBatch, TimeUnit, Type } from "apache-arrow";
-import { isSet } from "../../core/bits.js";
+} from "../duckdb-api.js";
 import type { Fill, ScanColumn, ScanSource } from "./table-scan.js";
 import { copyValidity, copyValues, VECTOR_ROWS } from "./vector-copy.js";
 

@@ -1,7 +1,8 @@
 import { setImmediate } from "node:timers/promises";
-import { type DuckDBMaterializedResult, type DuckDBResult, DuckDBTypeId } from "@duckdb/node-api";
+import type { DuckDBMaterializedResult, DuckDBResult } from "@duckdb/node-api";
 import duckdb, { type DataChunk, type Vector } from "@duckdb/node-bindings";
 import { copyBits, isAllNull } from "../../core/bits.js";
+import { DuckDBTypeId } from "../duckdb-api.js";
 
 /** The arrays that columns of fixed width are read into: for the SQL types INTEGER, BIGINT and DOUBLE. */
 interface ArrayOf {

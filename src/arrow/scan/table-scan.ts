@@ -1,11 +1,6 @@
-import {
-  type DuckDBConnection,
-  type DuckDBDataChunk,
-  DuckDBTableFunction,
-  type DuckDBType,
-  INTEGER,
-} from "@duckdb/node-api";
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBType } from "@duckdb/node-api";
 import duckdb from "@duckdb/node-bindings";
+import { DuckDBTableFunction, INTEGER } from "../duckdb-api.js";
 import { VECTOR_ROWS } from "./vector-copy.js";
 
 /** Writes the rows from `from` to `from + rows` of one column into a DuckDB vector. */

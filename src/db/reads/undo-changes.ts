@@ -1,4 +1,5 @@
-import { type DuckDBConnection, StatementType } from "@duckdb/node-api";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import { StatementType } from "../../arrow/duckdb-api.js";
 import { ident, literal } from "../quote.js";
 import { bindNamed, computeValue, type TypedValue } from "../session/named-values.js";
 

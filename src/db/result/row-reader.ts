@@ -1,9 +1,5 @@
-import {
-  type DuckDBResult,
-  DuckDBTypeId,
-  type DuckDBValueConverter,
-  ResultReturnType,
-} from "@duckdb/node-api";
+import type { DuckDBResult, DuckDBValueConverter } from "@duckdb/node-api";
+import { DuckDBTypeId, ResultReturnType } from "../../arrow/duckdb-api.js";
 
 /** A column of a result. */
 export interface ResultColumn {

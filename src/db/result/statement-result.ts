@@ -1,17 +1,15 @@
+import type { DuckDBResult, DuckDBType, DuckDBValue } from "@duckdb/node-api";
 import {
   DuckDBDateValue,
   DuckDBDecimalValue,
-  type DuckDBResult,
   DuckDBTimestampMillisecondsValue,
   DuckDBTimestampNanosecondsValue,
   DuckDBTimestampSecondsValue,
   DuckDBTimestampTZValue,
   DuckDBTimestampValue,
-  type DuckDBType,
   DuckDBTypeId,
-  type DuckDBValue,
   ResultReturnType,
-} from "@duckdb/node-api";
+} from "../../arrow/duckdb-api.js";
 
 /** The kind of a column's values; `date` is in days, `time` in milliseconds since 1970-01-01 UTC. */
 export type ValueKind = "number" | "boolean" | "date" | "time" | "text";

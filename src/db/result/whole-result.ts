@@ -1,11 +1,10 @@
-import {
-  type DuckDBConnection,
-  type DuckDBDataChunk,
-  type DuckDBPreparedStatement,
-  type DuckDBResult,
-  ResultReturnType,
-  StatementType,
+import type {
+  DuckDBConnection,
+  DuckDBDataChunk,
+  DuckDBPreparedStatement,
+  DuckDBResult,
 } from "@duckdb/node-api";
+import { ResultReturnType, StatementType } from "../../arrow/duckdb-api.js";
 import { messageOf, QueryError } from "../../core/errors.js";
 import { explained } from "../file-fault.js";
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { version } from "@duckdb/node-api";
+import { version } from "../../arrow/duckdb-api.js";
 import { cacheFolder } from "../../core/cache-folder.js";
 
 /** The file of DuckDB's extension that reads from object stores. */

@@ -1,12 +1,11 @@
-import {
-  type DuckDBConnection,
-  type DuckDBPreparedStatement,
-  type DuckDBResult,
-  type DuckDBType,
-  DuckDBTypeId,
-  type DuckDBValue,
-  VARCHAR,
+import type {
+  DuckDBConnection,
+  DuckDBPreparedStatement,
+  DuckDBResult,
+  DuckDBType,
+  DuckDBValue,
 } from "@duckdb/node-api";
+import { DuckDBTypeId, VARCHAR } from "../../arrow/duckdb-api.js";
 import { UsageError } from "../../core/errors.js";
 
 /** A DuckDB value and its type. */

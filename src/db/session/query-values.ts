@@ -1,4 +1,5 @@
-import { DuckDBTimestampTZValue, type DuckDBValue, listValue } from "@duckdb/node-api";
+import type { DuckDBValue } from "@duckdb/node-api";
+import { DuckDBTimestampTZValue, listValue } from "../../arrow/duckdb-api.js";
 import { UsageError } from "../../core/errors.js";
 
 /** A value of a query's parameter. A list is for `IN (SELECT unnest($name))`; a date is written as a text. */

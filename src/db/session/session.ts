@@ -1,13 +1,12 @@
-import {
-  type DuckDBConnection,
-  type DuckDBMaterializedResult,
-  type DuckDBPreparedStatement,
-  type DuckDBResult,
-  DuckDBResultReader,
-  DuckDBTimestampTZValue,
-  type DuckDBValue,
+import type {
+  DuckDBConnection,
+  DuckDBMaterializedResult,
+  DuckDBPreparedStatement,
+  DuckDBResult,
+  DuckDBValue,
 } from "@duckdb/node-api";
 import type { RecordBatch } from "apache-arrow";
+import { DuckDBResultReader, DuckDBTimestampTZValue } from "../../arrow/duckdb-api.js";
 import { resultBatches } from "../../arrow/result/result-batches.js";
 import { batchScan } from "../../arrow/scan/batch-scan.js";
 import {

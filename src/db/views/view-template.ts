@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { version } from "@duckdb/node-api";
+import { version } from "../../arrow/duckdb-api.js";
 import type { TableSchema } from "../../schema/column.js";
 import { literal } from "../quote.js";
 import { Session } from "../session/session.js";

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
-import { onTestFinished } from "vitest";
+import { onTestFailed, onTestFinished } from "vitest";
 import { MAIN } from "../run-cli.js";
 
 /** Whether a pseudo-terminal can be had: by `script` of util-linux; where not, the console says so. */
@@ -57,9 +57,12 @@ export function runInTerminal(
   });
   // A shell that waits for what is never shown is ended with its test.
   onTestFinished(() => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill("SIGKILL");
-    console.error(`never shown: ${String(left[0]?.[0])}\n${stripVTControlCharacters(shown)}`);
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+  });
+  onTestFailed(() => {
+    const [awaited] = left[0] ?? [];
+    const unseen = awaited === undefined ? [] : [`never shown: ${String(awaited)}`];
+    console.error(["the screen:", stripVTControlCharacters(shown).trimEnd(), ...unseen].join("\n"));
   });
   return new Promise((resolve) => {
     child.on("close", (code) => resolve({ code, shown: stripVTControlCharacters(shown) }));
