@@ -1,6 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
 import { type Row, RowTable } from "../../arrow/row-table.js";
 import { type DatasetDefinition, defineDataset } from "../../dataset/spec.js";
+import { isQueryText } from "../../db/reads/undo-changes.js";
 import { interruptOn } from "../../db/session/interrupt-on.js";
 import { boundValues, type QueryValues } from "../../db/session/query-values.js";
 import { definePipeline, type Pipeline, type PipelineDefinition } from "../../jobs/pipeline/definition.js";
@@ -20,7 +21,7 @@ import { type LakeDataset, lakeDataset } from "./lake-dataset.js";
 import { type LakeState, pointInTimeOf } from "./point-in-time.js";
 import { type LakeServer, type ServeOptions, serveLake } from "./serve-lake.js";
 import { type BoundQuery, type TableFilter, tableQuery } from "./table-query.js";
-import { type WarmReaderOptions, WarmReaders } from "./warm-readers.js";
+import { type LentReader, type WarmReaderOptions, WarmReaders } from "./warm-readers.js";
 
 /** How a lake is opened, and which state of it is read. */
 export interface OpenLakeOptions extends LakeOptions, LakeState, WarmReaderOptions {}
@@ -69,7 +70,8 @@ export class LakeConnection implements AsyncDisposable {
   }
 
   /**
-   * Runs a query over the lake's views. The whole result is in memory; {@link stream} gives it in parts.
+   * Runs a query over the lake's views. The whole result is in memory; {@link stream} gives it in parts. Each query stands
+   * alone: what a statement creates or sets ends with it.
    *
    * @param sql one statement of DuckDB; docs/sql.md has the views and macros.
    * @param values of its parameters `$name`.
@@ -137,7 +139,7 @@ export class LakeConnection implements AsyncDisposable {
     return serveLake(this.lake, options, this.#state);
   }
 
-  /** Closes the sessions; queries that run end before. */
+  /** Closes the sessions. Whole results that were asked for are computed before; streams end with an error. */
   close(): Promise<void> {
     return this.#readers[Symbol.asyncDispose]();
   }
@@ -155,10 +157,10 @@ export class LakeConnection implements AsyncDisposable {
     queryOf: (reader: Reader) => Promise<BoundQuery>,
   ): Promise<RowTable<T>> {
     const state = this.#stateOf(options);
-    return this.#readers.use(state, async (reader) => {
-      const { sql, values } = await queryOf(reader);
+    return this.#readers.use(state, options.signal, async (lent) => {
+      const { sql, values } = await queryOf(lent.reader);
       const batches: RecordBatch[] = [];
-      for await (const batch of batchesOf(reader, sql, values, options.signal)) batches.push(batch);
+      for await (const batch of batchesOf(lent, sql, values, options.signal)) batches.push(batch);
       return new RowTable<T>(batches);
     });
   }
@@ -169,17 +171,24 @@ export class LakeConnection implements AsyncDisposable {
     values: QueryValues,
   ): AsyncGenerator<RecordBatch, void, undefined> {
     using lent = await this.#readers.lend(this.#stateOf(options));
-    yield* batchesOf(lent.reader, sql, values, options.signal);
+    try {
+      yield* batchesOf(lent, sql, values, options.signal);
+    } catch (error) {
+      this.#readers.expectOpen();
+      throw error;
+    }
   }
 }
 
 async function* batchesOf(
-  { session }: Reader,
+  { reader: { session }, discard }: LentReader,
   sql: string,
   values: QueryValues,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RecordBatch, void, undefined> {
   signal?.throwIfAborted();
+  // What a statement creates or sets ends with it, whichever reader the next one gets.
+  if (!isQueryText(sql)) discard();
   using _ = interruptOn(session, signal);
   try {
     yield* await session.batches(sql, boundValues(values));

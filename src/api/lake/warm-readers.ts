@@ -19,12 +19,20 @@ export interface WarmReaderOptions extends Pick<SessionOptions, "memoryLimit" | 
 /** A reader that one query uses. */
 export interface LentReader extends Disposable {
   readonly reader: Reader;
+  /** Says that the reader may show something else now: it is not used again. */
+  discard(): void;
 }
 
 interface WarmReader {
   readonly reader: Reader;
   /** The state of the lake that its views show. */
   readonly state: string;
+}
+
+/** A reader that is lent, and whether it is used again. */
+interface Loan {
+  readonly warm: WarmReader;
+  isKept: boolean;
 }
 
 /**
@@ -39,11 +47,12 @@ export class WarmReaders implements AsyncDisposable {
   readonly #options: WarmReaderOptions;
   /** The least recently used first. */
   #idle: WarmReader[] = [];
-  #lent = 0;
-  /** Resolve the calls of the disposal. */
-  readonly #closing: (() => void)[] = [];
+  /** Whole results that are computed, or wait for it. */
+  readonly #results = new Set<Promise<unknown>>();
+  /** Streams that are open: nobody knows whether they will be read on. */
+  readonly #streams = new Set<Loan>();
   #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
   #isClosed = false;
 
   constructor(lake: Lake, options: WarmReaderOptions) {
@@ -51,36 +60,105 @@ export class WarmReaders implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Runs `use` with a reader; waits while many others run. */
-  async use<T>(pointInTime: PointInTime, use: (reader: Reader) => Promise<T>): Promise<T> {
-    if (this.#running >= MOST_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running += 1;
+  /**
+   * Runs `use` with a reader; waits while many others run.
+   *
+   * @param signal ends the wait, with its reason.
+   */
+  async use<T>(
+    pointInTime: PointInTime,
+    signal: AbortSignal | undefined,
+    use: (lent: LentReader) => Promise<T>,
+  ): Promise<T> {
+    this.expectOpen();
+    const result = this.#useInTurn(pointInTime, signal, use);
+    this.#results.add(result);
     try {
-      using lent = await this.lend(pointInTime);
-      return await use(lent.reader);
+      return await result;
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
+      this.#results.delete(result);
     }
   }
 
-  /** Lends a reader until it is disposed. It never waits for others, so a loop over one query may run another. */
+  /**
+   * Lends a reader for a stream until it is disposed, or until all are closed. It never waits for others, so a loop over one
+   * query may run another.
+   */
   async lend(pointInTime: PointInTime): Promise<LentReader> {
-    this.#expectOpen();
+    this.expectOpen();
+    const loan = await this.#take(pointInTime);
+    this.#streams.add(loan);
+    if (this.#isClosed) this.#endStream(loan);
+    return lentReader(loan, () => this.#endStream(loan));
+  }
+
+  /** Waits for whole results that were asked for, ends streams, and closes the readers. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    for (const loan of this.#streams) this.#endStream(loan);
+    await Promise.allSettled(this.#results);
+    for (const { reader } of this.#idle.splice(0)) reader[Symbol.dispose]();
+  }
+
+  /** @throws {LakeError} where the readers are closed. */
+  expectOpen(): void {
+    if (this.#isClosed)
+      throw new LakeError(`lake ${this.#lake.location}: it was closed`, {
+        hint: "open it again with openLake",
+      });
+  }
+
+  async #useInTurn<T>(
+    pointInTime: PointInTime,
+    signal: AbortSignal | undefined,
+    use: (lent: LentReader) => Promise<T>,
+  ): Promise<T> {
+    await this.#turn(signal);
+    try {
+      const loan = await this.#take(pointInTime);
+      using lent = lentReader(loan, () => this.#giveBack(loan));
+      return await use(lent);
+    } finally {
+      this.#passOn();
+    }
+  }
+
+  /** Waits until few others run. @throws the signal's reason. */
+  async #turn(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    if (this.#running < MOST_AT_ONCE) {
+      this.#running += 1;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const begin = (): void => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = (): void => {
+        this.#waiting.delete(begin);
+        reject(signal?.reason);
+      };
+      this.#waiting.add(begin);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  /** The next one that waits takes the place of one that has ended. */
+  #passOn(): void {
+    const [begin] = this.#waiting;
+    if (begin === undefined) this.#running -= 1;
+    else {
+      this.#waiting.delete(begin);
+      begin();
+    }
+  }
+
+  async #take(pointInTime: PointInTime): Promise<Loan> {
     const state = await this.#stateOf(pointInTime);
     const at = this.#idle.findIndex((one) => one.state === state);
     const [known] = at < 0 ? [] : this.#idle.splice(at, 1);
-    const warm = known ?? { reader: await this.#open(pointInTime), state };
-    this.#lent += 1;
-    return { reader: warm.reader, [Symbol.dispose]: () => this.#giveBack(warm) };
-  }
-
-  /** Closes the idle readers, and waits until the others are given back. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
-    for (const { reader } of this.#idle.splice(0)) reader[Symbol.dispose]();
-    if (this.#lent > 0) await new Promise<void>((resolve) => this.#closing.push(resolve));
+    return { warm: known ?? { reader: await this.#open(pointInTime), state }, isKept: true };
   }
 
   #open(pointInTime: PointInTime): Promise<Reader> {
@@ -103,18 +181,26 @@ export class WarmReaders implements AsyncDisposable {
     ].join("\n");
   }
 
-  #giveBack(warm: WarmReader): void {
-    this.#lent -= 1;
-    if (this.#isClosed) warm.reader[Symbol.dispose]();
-    else this.#idle.push(warm);
-    while (this.#idle.length > MOST_IDLE) this.#idle.shift()?.reader[Symbol.dispose]();
-    if (this.#lent === 0) for (const resolve of this.#closing.splice(0)) resolve();
+  #endStream(loan: Loan): void {
+    if (!this.#streams.delete(loan)) return;
+    // What runs now would otherwise be waited for.
+    if (this.#isClosed) loan.warm.reader.session.interrupt();
+    this.#giveBack(loan);
   }
 
-  #expectOpen(): void {
-    if (this.#isClosed)
-      throw new LakeError(`lake ${this.#lake.location}: it was closed`, {
-        hint: "open it again with openLake",
-      });
+  #giveBack({ warm, isKept }: Loan): void {
+    if (isKept && !this.#isClosed) this.#idle.push(warm);
+    else warm.reader[Symbol.dispose]();
+    while (this.#idle.length > MOST_IDLE) this.#idle.shift()?.reader[Symbol.dispose]();
   }
+}
+
+function lentReader(loan: Loan, giveBack: () => void): LentReader {
+  return {
+    reader: loan.warm.reader,
+    discard: () => {
+      loan.isKept = false;
+    },
+    [Symbol.dispose]: giveBack,
+  };
 }

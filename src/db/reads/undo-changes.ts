@@ -18,13 +18,18 @@ const QUERY =
   /^(?:\s|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*(?:select|from|values|with|pivot|unpivot|describe|summarize|show)\b/i;
 const CHANGE = /;\s*\S|\b(?:insert|update|delete|merge)\b/i;
 
+/** Whether a text is seen to be one query without a parser. */
+export function isQueryText(sql: string): boolean {
+  return QUERY.test(sql) && !CHANGE.test(sql);
+}
+
 /**
  * Whether a statement may leave something behind: rows, a variable, a file. Every statement counts that is not known to
  * leave nothing. A query is recognized by its first word, without a parser. An invalid statement does not count: it
  * fails where it runs.
  */
 export async function mayChange(connection: DuckDBConnection, sql: string): Promise<boolean> {
-  if (QUERY.test(sql) && !CHANGE.test(sql)) return false;
+  if (isQueryText(sql)) return false;
   const statements = await connection.extractStatements(sql).catch(() => undefined);
   if (statements === undefined || statements.count === 0) return false;
   // DuckDB makes several of some statements.

@@ -205,6 +205,59 @@ test("a closed lake says so; a lake that does not exist is empty", async () => {
   await expect(open.query("SELECT 1")).rejects.toThrow(LakeError);
 });
 
+describe("closing", () => {
+  const SLOW = "SELECT count(*) AS n FROM range(100_000_000) a(i), range(1000) b(j) WHERE i % 3 = j % 5";
+
+  test("waits for the results that were asked for before, also for those that wait themselves", async () => {
+    const open = openLake(join(folder, "lake"), OPTIONS);
+    let ended = 0;
+    const asked = Array.from({ length: 4 }, async (_, n) => {
+      const [row] = (await open.query<{ n: number }>("SELECT $n AS n", { n })).rows();
+      ended += 1;
+      return row?.n;
+    });
+    await open.close();
+    expect(ended).toBe(4);
+    expect(await Promise.all(asked)).toEqual([0, 1, 2, 3]);
+    await open.close();
+    await expect(open.read("bars_1d")).rejects.toThrow("it was closed");
+  });
+
+  test("ends streams, also from within their loop, and one that nobody reads on", async () => {
+    const open = openLake(join(folder, "lake"), OPTIONS);
+    const left = open.stream("FROM range(1_000_000)");
+    await left.next();
+    const loop = async (): Promise<void> => {
+      for await (const batch of open.stream("FROM range(1_000_000)")) {
+        expect(batch.numRows).toBeGreaterThan(0);
+        await open.close();
+      }
+    };
+    await expect(loop()).rejects.toThrow(LakeError);
+    await expect(left.next()).rejects.toThrow("it was closed");
+  });
+
+  test("a signal ends a query that waits for others, and one that runs", async () => {
+    await using open = openLake(join(folder, "lake"), OPTIONS);
+    const [running, waiting] = [new AbortController(), new AbortController()];
+    const slow = [0, 1].map(() => open.query(SLOW, {}, { signal: running.signal }));
+    const third = open.query("SELECT 1", {}, { signal: waiting.signal });
+    waiting.abort(new Error("no longer"));
+    await expect(third).rejects.toThrow("no longer");
+    const fourth = open.query("SELECT 4 AS n");
+    running.abort(new Error("enough"));
+    for (const one of slow) await expect(one).rejects.toThrow("enough");
+    expect((await fourth).rows()).toEqual([{ n: 4 }]);
+  });
+});
+
+test("a query stands alone: what a statement creates or sets ends with it", async () => {
+  await lake.query("CREATE OR REPLACE VIEW bars_1d AS SELECT 1 AS other");
+  expect((await lake.query("SELECT * FROM bars_1d LIMIT 1")).schema.names).toContain("close");
+  await lake.query("CREATE TEMP TABLE own AS SELECT 1 AS n; FROM own");
+  await expect(lake.query("FROM own")).rejects.toThrow("own does not exist");
+});
+
 test("a dataset is iterated, read as columns, and built", async () => {
   const output = join(temporaryFolder(), "panel");
   const panel = lake.dataset({ name: "panel", universe: { region: "US" }, from: "2026-11-01", output });
