@@ -13,10 +13,15 @@ export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.
 
 /** What the commands keep beside the lake, for as long as a test process runs. */
 const STATE = mkdtempSync(join(tmpdir(), "barlake-state-"));
-process.on("exit", () => rmSync(STATE, { recursive: true, force: true }));
+/** The folder of commands for which a test names none: it has no settings of whoever runs the tests. */
+const PLACE = mkdtempSync(join(tmpdir(), "barlake-place-"));
+process.on("exit", () => {
+  for (const folder of [STATE, PLACE]) rmSync(folder, { recursive: true, force: true });
+});
 
 /** How a command is run. */
 export interface CommandOptions {
+  /** @default an empty folder */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
@@ -43,7 +48,7 @@ export async function runCli(
   options: CommandOptions = {},
 ): Promise<CliResult> {
   if (process.env.TEST_FRESH === "1") return runProcess(parameters, options);
-  const { cwd, input = "" } = options;
+  const { cwd = PLACE, input = "" } = options;
   const result = await performCommand({ parameters, cwd, input, env: environmentOf(options) });
   return logged(parameters, result);
 }
@@ -56,7 +61,7 @@ export function runProcess(parameters: readonly string[], options: ProcessOption
       ? command
       : ["bash", "-c", `ulimit -f ${options.fileLimitKib}; exec "$0" "$@"`, ...command];
   const child = spawn(limited[0] as string, limited.slice(1), {
-    cwd: options.cwd,
+    cwd: options.cwd ?? PLACE,
     env: environmentOf(options),
     stdio: "pipe",
   });

@@ -79,6 +79,8 @@ describe.skipIf(!isReachable)("the package, packed from its sources and installe
       expect((await run(node, ["--version"])).stdout).toMatch(new RegExp(`^v${name}\\.`));
       expect(await barlake("--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
       expect(await barlake("init")).toMatch(/made barlake\.config\.json/);
+      writeFileSync(join(project, `with-${name}`, ".env"), "BARLAKE_API_KEY='k' # mine\n");
+      expect(await barlake("config")).toMatch(/\(set, not shown\) +\.env +BARLAKE_API_KEY/);
       expect(await barlake("sim", "--symbols", "20", "--days", "300", "--minute-days", "0")).toMatch(
         /^filled data/,
       );

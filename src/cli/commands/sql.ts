@@ -10,7 +10,7 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import { openReader } from "../../lake/publish.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
-import { type FoundNotebook, findNotebook } from "../notebook/find-notebook.js";
+import { type FoundNotebook, findNotebook, findSqlFile } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { showNotebook } from "../notebook/show-notebook.js";
 import { watchSql } from "../notebook/watch-sql.js";
@@ -103,7 +103,7 @@ Examples:
         expectFitting(query, options);
         const { file, watch } = options;
         if (!watch || file === undefined) return runSql(query, options, cli.signal);
-        const path = (await foundIn(options))?.notebook.path ?? file;
+        const { path } = await findSqlFile(file);
         const lake = isNewest(pointInTimeOf(options)) ? await openExistingLake(options) : undefined;
         await watchSql({ path, lake, signal: cli.signal }, () => runSql(query, options, cli.signal));
         return EXIT.done;

@@ -12,6 +12,8 @@ export interface Proposals {
   readonly words: readonly Proposal[];
 }
 
+const NOTHING: Proposals = { kind: "words", words: [] };
+
 /** What is known of the values of an option or an argument; undefined: nothing. */
 export type KnownValues = (name: string, placeholder: string) => Promise<Proposals | undefined>;
 
@@ -35,8 +37,10 @@ export async function propose(
   const [first, ...rest] = typed.slice(0, -1);
   if (first === undefined)
     return matching(current, current.startsWith("-") ? optionsOf(program) : commandsOf(program));
+  // Behind help stands the name of a command.
+  if (first === "help") return rest.length === 0 ? propose(program, typed.slice(1), load, known) : NOTHING;
   const command = await load(first);
-  if (command === undefined) return { kind: "words", words: [] };
+  if (command === undefined) return NOTHING;
   const place = placeOf(command, rest);
   if (place.value !== undefined) return matching(current, await valuesOf(place.value, known));
   const [, name = "", begun] = /^(--[\w-]+)=(.*)$/s.exec(current) ?? [];
@@ -51,9 +55,7 @@ export async function propose(
   const { registeredArguments: parameters } = place.command;
   const last = parameters.at(-1);
   const parameter = parameters[place.position] ?? (last?.variadic ? last : undefined);
-  return parameter === undefined
-    ? { kind: "words", words: [] }
-    : matching(current, await valuesOf(parameter, known));
+  return parameter === undefined ? NOTHING : matching(current, await valuesOf(parameter, known));
 }
 
 /** Where the word to complete stands. */
@@ -115,9 +117,7 @@ async function valuesOf(one: Option | Argument, known: KnownValues): Promise<Pro
     return { kind: "words", words: one.argChoices.map((word) => ({ word, does: "" })) };
   const isOption = "flags" in one;
   const placeholder = isOption ? (/[<[]([^>\]]+?)(?:\.\.\.)?[>\]]/.exec(one.flags)?.[1] ?? "") : one.name();
-  return (
-    (await known(isOption ? one.attributeName() : one.name(), placeholder)) ?? { kind: "words", words: [] }
-  );
+  return (await known(isOption ? one.attributeName() : one.name(), placeholder)) ?? NOTHING;
 }
 
 function matching(begun: string, { kind, words }: Proposals): Proposals {

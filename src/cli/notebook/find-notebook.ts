@@ -14,24 +14,36 @@ export interface FoundNotebook {
 /** The folder of the user's notebooks. */
 const USERS_NOTEBOOKS = "notebooks";
 
+/** A file of SQL, as it was found. */
+interface SqlFile {
+  readonly path: string;
+  readonly text: string;
+}
+
 /**
  * Reads the SQL file at a path, otherwise the notebook of that name in the user's folder (BARLAKE_NOTEBOOKS, or
  * `notebooks`), otherwise the shipped one.
  *
- * @throws {UsageError} if neither exists, or a directive is wrong.
+ * @throws {UsageError} if none of them exists.
  */
-export async function findNotebook(name: string): Promise<FoundNotebook> {
+export async function findSqlFile(name: string): Promise<SqlFile> {
   const base = name.replace(/\.sql$/, "");
   const shipped = shippedNotebooks();
   const users = usersNotebooks();
   const named = shipped.find((one) => one.name === base)?.path;
   for (const path of [name, join(users, `${base}.sql`), ...(named === undefined ? [] : [named])]) {
     const text = await readIfThere(path);
-    if (text !== undefined) return { notebook: parseNotebook(text, path), text };
+    if (text !== undefined) return { path, text };
   }
   throw new UsageError(`file ${name} does not exist, nor a notebook of that name in ${users}`, {
     hint: `shipped notebooks: ${shipped.map((one) => one.name).join(", ")}`,
   });
+}
+
+/** Reads the notebook that {@link findSqlFile} finds. @throws {UsageError} also if a directive is wrong. */
+export async function findNotebook(name: string): Promise<FoundNotebook> {
+  const { path, text } = await findSqlFile(name);
+  return { notebook: parseNotebook(text, path), text };
 }
 
 /** The folder in which a notebook's name is looked up. */

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { messageOf } from "../../core/errors.js";
-import type { Clock } from "../../core/time.js";
+import { type Clock, ticksOf } from "../../core/time.js";
 
 /** Something that a result depends on. */
 export interface Watched {
@@ -36,7 +36,7 @@ export async function watch(
   const stateOf = ({ state }: Watched): Promise<string> => state().catch(messageOf);
   // The states before the work: what changes during it, is seen after it.
   const known = await Promise.all(watched.map(stateOf));
-  const lookedAt = watched.map(() => clock.now());
+  const lookedAt = watched.map(() => ticksOf(clock));
   await work();
   while (!signal.aborted) {
     try {
@@ -47,8 +47,9 @@ export async function watch(
     }
     const changed: string[] = [];
     for (const [index, one] of watched.entries()) {
-      const now = clock.now();
-      if (Math.abs(now - (lookedAt[index] ?? 0)) < one.everyMs) continue;
+      const now = ticksOf(clock);
+      // A sleep may end a little early: that is no reason to wait for another one.
+      if (now - (lookedAt[index] ?? 0) < one.everyMs - stepMs / 2) continue;
       lookedAt[index] = now;
       const state = await stateOf(one);
       if (state !== known[index]) changed.push(one.name);

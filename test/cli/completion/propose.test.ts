@@ -41,6 +41,11 @@ async function after(...typed: string[]): Promise<[kind: string, ...words: strin
 test.each<[string[], string[]]>([
   [[""], ["words", "ask", "set", "help"]],
   [["a"], ["words", "ask"]],
+  [
+    ["help", "s"],
+    ["words", "set"],
+  ],
+  [["help", "set", ""], ["words"]],
   [["--v"], ["words"]],
   [
     ["ask", "--f"],

@@ -108,7 +108,7 @@ test("a page is written again when the notebook or the lake changes; an error do
       join(cwd, "mine.sql"),
       `-- # Mine\n-- %%\n${cell}\nSELECT count(*) AS instruments FROM instruments;\n`,
     );
-  write("");
+  write("-- %% chart pie x=a");
   writeFileSync(join(cwd, "more.csv"), "symbol,name,type\nAAPL.US,Apple,stock\n");
   const seen: string[] = [];
   const once = (name: string, act: () => unknown): void => {
@@ -116,28 +116,30 @@ test("a page is written again when the notebook or the lake changes; an error do
     seen.push(name);
     act();
   };
+  // An import commits each table: the page may be written between two commits.
+  const hasLanded = (): boolean =>
+    /instruments v\d+ \(2 rows\)/.test(readFileSync(join(cwd, "page.html"), "utf8"));
   const { code, stdout, stderr } = await runProcess(
     ["sql", "-f", "mine.sql", "--html", "page.html", "--watch"],
     {
       cwd,
       onOutput(output, child) {
         const pages = output.split("wrote page.html").length - 1;
-        if (pages === 1) once("wrong", () => write("-- %% chart pie x=a"));
-        if (pages === 2) once("landed", () => runCli(["import", "instruments", "more.csv"], { cwd }));
-        if (pages === 3) once("ended", () => child.kill("SIGINT"));
+        if (pages === 1) once("landed", () => runCli(["import", "instruments", "more.csv"], { cwd }));
+        if (pages >= 2 && hasLanded()) once("ended", () => child.kill("SIGINT"));
       },
       onLog(log) {
         if (log.includes("pie")) once("mended", () => write("SELECT 1 AS mended;"));
       },
     },
   );
-  expect(seen).toEqual(["wrong", "mended", "landed", "ended"]);
+  expect(seen).toEqual(["mended", "landed", "ended"]);
   expect(stdout).toMatch(
-    /^wrote page\.html[\s\S]*UTC: mine\.sql changed\n[\s\S]*wrote page\.html[\s\S]*UTC: the lake changed\nwrote/,
+    /^\n[\d:]{8} UTC: mine\.sql changed\n[\s\S]*wrote page\.html[\s\S]*UTC: the lake changed\nwrote/,
   );
   expect(stderr).toMatch(/error: notebook mine\.sql:3: .*"pie" is no kind/);
   expect(code).toBe(0);
-  expect(readFileSync(join(cwd, "page.html"), "utf8")).toMatch(/instruments v\d+ \(2 rows\)/);
+  expect(hasLanded()).toBe(true);
 });
 
 test.each<[string[], RegExp]>([
