@@ -90,69 +90,92 @@ export function judgeBeginnings(
 ): Verdict {
   const suspects = cap.suspects(beginnings);
   const isSuspect = new Set(suspects.map(({ symbol }) => symbol));
-  const isUrgent = cap.looksLikeCap(suspects);
   const bySymbol = new Map(beginnings.map((one) => [one.symbol, one]));
-  const gaps: PossibleGap[] = [];
-  const postponed: SymbolWindow[] = [];
-  const abandoned: PossibleGap[] = [];
-  const shown: Verdict["shown"][number][] = [];
-  const parts = new PartsByWindow();
-  const postpone = (symbol: string, windows: readonly TimeRange[]): void => {
-    for (const window of windows) postponed.push({ symbol, window });
-  };
-  const begun: (OlderTime & Pick<PossibleGap, "symbol" | "rows">)[] = [];
-  let most = 0;
+  const settled = new PartsByWindow();
+  const [gaps, abandoned, postponed]: [PossibleGap[], PossibleGap[], SymbolWindow[]] = [[], [], []];
+  const shown: ShownResponse[] = [];
+  const late: LateBeginning[] = [];
   for (const symbol of page.symbols) {
     if (open.has(symbol)) continue;
-    const began = bySymbol.get(symbol);
-    const before = page.gaps?.get(symbol);
-    const whole = before?.window ?? page.window;
-    // A follow-up request may ask only for the end of a gap.
-    const window = { start: Math.max(whole.start, page.window.start), end: whole.end };
-    const repeat = (gap: PossibleGap): unknown =>
-      gaps.push({ ...gap, isUrgent: false, tries: gap.tries + 1 });
-    const uncoveredBefore = (end: number): readonly TimeRange[] =>
-      end > whole.start ? covered.uncovered(symbol, { start: whole.start, end }) : [];
-    const older = began !== undefined && began.oldest < window.end ? began : undefined;
-    if (before !== undefined && (began === undefined || began.newest < window.end)) {
-      if (before.tries < MOST_TRIES) repeat(before);
-      else abandoned.push(before);
-      continue;
+    const judged = judgeSymbol(page, symbol, bySymbol.get(symbol), isSuspect.has(symbol));
+    if ("gap" in judged) (judged.kind === "repeated" ? gaps : abandoned).push(judged.gap);
+    else {
+      const { before, rows } = judged;
+      settled.add(symbol, judged.settled);
+      if (judged.shown !== undefined) shown.push(judged.shown);
+      const uncovered = before.end > before.start ? covered.uncovered(symbol, before) : [];
+      if (judged.kind === "late") late.push({ symbol, window: before, rows, uncovered });
+      else postponed.push(...uncovered.map((window) => ({ symbol, window })));
     }
-    if (before !== undefined && older === undefined) {
-      // The part of the response after the gap counts only where the response itself was not cut.
-      if (page.window.end !== window.end + 1 && isSuspect.has(symbol)) {
-        repeat(before);
-        continue;
-      }
-      // If the page does not reach the start of the gap, the earlier response may have been cut before the page.
-      if (window.start === whole.start)
-        shown.push({ source: before.source, rows: before.rows, wasCut: false });
-    } else if (before !== undefined) shown.push({ source: before.source, rows: before.rows, wasCut: true });
-    if (older === undefined || !isSuspect.has(symbol) || older.oldest <= window.start) {
-      parts.add(symbol, window);
-      postpone(symbol, uncoveredBefore(window.start));
-      continue;
-    }
-    const { oldest, rows } = older;
-    parts.add(symbol, { start: oldest, end: window.end });
-    begun.push({
-      symbol,
-      window: { start: whole.start, end: oldest },
-      rows,
-      uncovered: uncoveredBefore(oldest),
-    });
-    most = Math.max(most, rows, before?.rows ?? 0);
   }
+  const most = Math.max(
+    0,
+    ...late.map(({ symbol, rows }) => Math.max(rows, page.gaps?.get(symbol)?.rows ?? 0)),
+  );
   // Its symbols share the next request, too: it skips only what is covered for all of them.
-  const since = olderBarsSince(begun, most, covered.bars);
-  for (const { symbol, window, rows, uncovered } of begun) {
+  const since = olderBarsSince(late, most, covered.bars);
+  const isUrgent = cap.looksLikeCap(suspects);
+  for (const { symbol, window, rows, uncovered } of late) {
     const requested = uncovered.filter(({ start }) => start >= since);
-    postpone(symbol, uncovered.slice(0, uncovered.length - requested.length));
+    const left = uncovered.slice(0, uncovered.length - requested.length);
+    postponed.push(...left.map((one) => ({ symbol, window: one })));
     if (requested.length > 0)
       gaps.push({ region: page.region, symbol, window, since, rows, source, isUrgent, tries: 0 });
   }
-  return { settled: parts.list, gaps, postponed, abandoned, shown };
+  return { settled: settled.list, gaps, postponed, abandoned, shown };
+}
+
+type ShownResponse = Verdict["shown"][number];
+
+/** A symbol whose bars begin late, and the time before them that nothing has settled. */
+type LateBeginning = OlderTime & Pick<PossibleGap, "symbol" | "window" | "rows">;
+
+/** What a response says about one symbol: nothing about the gap that it was to settle, or where its bars begin. */
+type SymbolVerdict =
+  | { readonly kind: "repeated" | "abandoned"; readonly gap: PossibleGap }
+  | {
+      /** `late`: the response may have been cut before the symbol's oldest bar. */
+      readonly kind: "whole" | "late";
+      readonly settled: TimeRange;
+      /** The requested time before that. */
+      readonly before: TimeRange;
+      readonly rows: number;
+      /** What a follow-up request shows about the response that left the gap. */
+      readonly shown: ShownResponse | undefined;
+    };
+
+/** @param began undefined where the symbol has no bar. @param isSuspect whether the response may have cut its bars. */
+function judgeSymbol(
+  page: Page,
+  symbol: string,
+  began: SymbolBeginning | undefined,
+  isSuspect: boolean,
+): SymbolVerdict {
+  const gap = page.gaps?.get(symbol);
+  const whole = gap?.window ?? page.window;
+  // A follow-up request may ask only for the end of a gap.
+  const window = { start: Math.max(whole.start, page.window.start), end: whole.end };
+  const older = began !== undefined && began.oldest < window.end ? began : undefined;
+  if (gap !== undefined) {
+    const again = { ...gap, isUrgent: false, tries: gap.tries + 1 };
+    const isAbout = began !== undefined && began.newest >= window.end;
+    if (!isAbout)
+      return gap.tries < MOST_TRIES ? { kind: "repeated", gap: again } : { kind: "abandoned", gap };
+    // The part of the response after the gap counts only where the response itself was not cut.
+    if (older === undefined && isSuspect && page.window.end !== window.end + 1)
+      return { kind: "repeated", gap: again };
+  }
+  const isLate = older !== undefined && isSuspect && older.oldest > window.start;
+  const start = isLate ? older.oldest : window.start;
+  // If the page does not reach the start of the gap, the earlier response may have been cut before the page.
+  const isShown = gap !== undefined && (older !== undefined || window.start === whole.start);
+  return {
+    kind: isLate ? "late" : "whole",
+    settled: { start, end: window.end },
+    before: { start: whole.start, end: start },
+    rows: older?.rows ?? 0,
+    shown: isShown ? { source: gap.source, rows: gap.rows, wasCut: older !== undefined } : undefined,
+  };
 }
 
 /** Collects symbols by window. */
