@@ -154,6 +154,8 @@ export interface InstrumentReport extends FoundInstrument {
   readonly next: string | null;
   /** Zone of the exchange. */
   readonly zone: string;
+  /** Whether any bar states the previous close, by which ex-events are seen. */
+  readonly statesPrevClose: boolean;
   readonly exEvents: readonly ExEventReport[];
   readonly announced: readonly AnnouncedReport[];
 }

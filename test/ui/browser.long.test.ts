@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
   const open = async (path: string): Promise<void> => {
     await page.goto(workspace.address(path));
     await page.waitForLoadState("networkidle");
-    await page.waitForFunction("!document.querySelector('.hollow, .stale')");
+    await page.waitForSelector(".hollow, .stale", { state: "detached" });
   };
   const shown = (what: string): Promise<unknown> =>
     page.waitForSelector(`.stage[data-shown="${what}"] canvas`);

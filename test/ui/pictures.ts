@@ -36,7 +36,7 @@ for (const [name, path] of Object.entries(views))
       const page = await context.newPage();
       await page.goto(workspace.address(path));
       await page.waitForLoadState("networkidle");
-      await page.waitForFunction("!document.querySelector('.hollow, .stale')");
+      await page.waitForSelector(".hollow, .stale", { state: "detached" });
       const file = join(folder, `${name}-${viewport.width}-${colorScheme}.png`);
       await page.screenshot({ path: file, fullPage: true });
       process.stdout.write(`${file}\n`);

@@ -86,7 +86,7 @@ export function BarsStage({
   const bars = loaded?.bars;
   const isEmpty = bars !== undefined && bars.time.length === 0;
   const isMinutes = basePeriod(period) === "1m";
-  const next = `npx ${text(isMinutes ? "noMinutesHint" : "noDaysHint").split(/[:：]\s*/)[1]} ${symbol}`;
+  const next = `${text(isMinutes ? "noMinutesHint" : "noDaysHint")} ${symbol}`;
   return (
     <>
       <div

@@ -58,13 +58,14 @@ function Calendar({
   readonly choose: (month: MonthReport) => void;
 }) {
   const byMonth = new Map(months.map((month) => [month.month, month]));
-  const years = [...new Set(months.map(({ month }) => month.slice(0, 4)))].sort();
+  // The newest first: what the nightly runs change.
+  const years = [...new Set(months.map(({ month }) => month.slice(0, 4)))].sort().reverse();
   const sum = (of: (asked: NonNullable<MonthReport["asked"]>) => number): number =>
     months.reduce((all, { asked }) => all + (asked === null ? 0 : of(asked)), 0);
   const expected = sum((asked) => asked.expected);
   const bars = months.reduce((all, month) => all + month.bars, 0);
   const most = Math.max(...months.map((month) => month.bars), 1);
-  const first = months[0]?.month;
+  const first = months.findLast(({ month }) => month.startsWith(years[0] ?? ""))?.month;
   /** One field can be reached with Tab, the others from there with the arrows. */
   const move = (event: KeyboardEvent): void => {
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -12, ArrowDown: 12 }[event.key];

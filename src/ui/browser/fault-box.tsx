@@ -1,4 +1,5 @@
 import type { FaultReport } from "../page-data.js";
+import { text } from "./texts.js";
 
 /** An error, and what to do next. */
 export function FaultBox({ fault: { message, hint } }: { readonly fault: FaultReport }) {
@@ -15,7 +16,12 @@ export function Missing({ why, next }: { readonly why: string; readonly next?: s
   return (
     <p class="empty">
       {why}
-      {next !== undefined && <code> {next}</code>}
+      {next !== undefined && (
+        <>
+          {" "}
+          {text("brings")} <code>{next}</code>
+        </>
+      )}
     </p>
   );
 }

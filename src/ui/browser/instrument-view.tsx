@@ -111,7 +111,9 @@ function ExEvents({ report }: { readonly report: InstrumentReport | undefined })
       <header>
         <h2 id="events">{text("exEvents")}</h2>
       </header>
-      {report !== undefined && events.length === 0 && <Missing why={text("noEvents")} />}
+      {report !== undefined && events.length === 0 && (
+        <Missing why={text(report.statesPrevClose ? "noEvents" : "noPrevClose")} />
+      )}
       {events.length > 0 && (
         <div class="table" tabIndex={0} role="region" aria-labelledby="events">
           <table>

@@ -24,7 +24,7 @@ function MarketCard({ market }: { readonly market: MarketReport }) {
     <article class={`card ${risingClass(region)}`}>
       <header>
         <h3>{region}</h3>
-        <span class={status === "closed" ? "state" : "state live"}>{status.replaceAll("_", " ")}</span>
+        <span class={status === "closed" ? "state" : "state live"}>{text(status)}</span>
         <p class="quiet">
           {text("session")} <b>{day}</b> · {count(bars)} {text("bars")},{" "}
           {open === 0 ? text("allFinal") : `${count(open)} ${text("notFinal")}`}

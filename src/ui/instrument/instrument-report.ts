@@ -22,6 +22,10 @@ export async function instrumentReport(
     `SELECT exchange, listing_date::VARCHAR AS "listedOn" FROM instruments WHERE symbol = $1`,
     [symbol],
   );
+  const [stated] = await session.json<{ any: boolean }>(
+    `SELECT count(prev_close) > 0 AS "any" FROM raw.bars_1d WHERE symbol = $1`,
+    [symbol],
+  );
   const exEvents = await session.json<ExEventReport>(
     `SELECT ex_date::VARCHAR AS day, last_close AS "lastClose", prev_close AS "prevClose"
      FROM ex_events WHERE symbol = $1 ORDER BY ex_date`,
@@ -46,6 +50,7 @@ export async function instrumentReport(
     previous: list[at - 1]?.symbol ?? null,
     next: at < 0 ? null : (list[at + 1]?.symbol ?? null),
     zone: region === null ? "UTC" : REGIONS[region].zone,
+    statesPrevClose: stated?.any === true,
     exEvents,
     announced: announced.reverse(),
   };

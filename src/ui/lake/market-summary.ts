@@ -6,6 +6,8 @@ import type { MarketReport } from "../page-data.js";
 
 /** Instruments of each region that are shown: those with the largest amount. */
 const MOST_TRADED = 5;
+/** Days in which the bar before is looked for: longer than any holiday. */
+const LOOK_BACK_DAYS = 21;
 
 interface MarketRow {
   readonly region: string;
@@ -36,14 +38,26 @@ export async function marketSummary({ session, snapshots }: Reader, now: number)
     if (region != null && isRegion(region)) years.set(region, Math.max(years.get(region) ?? 0, Number(year)));
   }
   if (years.size === 0) return [];
-  // The newest partition of each region: the others need not be opened.
-  const newest = [...years].map(([region, year]) => `(region = '${region}' AND year = ${Math.trunc(year)})`);
-  const days = `newest AS MATERIALIZED (
-    SELECT b.*, b.close / nullif(b.prev_close, 0) - 1 AS change
-    FROM raw.bars_1d AS b
-    JOIN (SELECT region, max(trade_date) AS trade_date FROM raw.bars_1d WHERE ${newest.join(" OR ")} GROUP BY region) AS d
-      USING (region, trade_date)
-    WHERE ${newest.join(" OR ")})`;
+  // The newest partitions of each region: the others need not be opened.
+  const partitions = (before: number): string =>
+    [...years]
+      .map(([region, year]) => `(region = '${region}' AND year >= ${Math.trunc(year) - before})`)
+      .join(" OR ");
+  const days = `days AS MATERIALIZED (
+    SELECT region, max(trade_date) AS trade_date FROM raw.bars_1d WHERE ${partitions(0)} GROUP BY region
+  ),
+  -- Where the exchange states no previous close, it is the close of the bar before.
+  recent AS MATERIALIZED (
+    SELECT b.*, coalesce(nullif(b.prev_close, 0), lag(b.close) OVER (PARTITION BY b.symbol ORDER BY b."timestamp")) AS base,
+      b.trade_date = days.trade_date AS is_newest
+    FROM (SELECT * FROM raw.bars_1d WHERE ${partitions(1)}) AS b
+    JOIN days USING (region)
+    WHERE b.trade_date > days.trade_date - ${LOOK_BACK_DAYS}
+  ),
+  newest AS MATERIALIZED (
+    SELECT *, close / nullif(base, 0) - 1 AS change, CASE WHEN amount > 0 THEN amount ELSE close * volume * lot END AS traded
+    FROM recent WHERE is_newest
+  )`;
   const rows = await session.json<MarketRow>(
     `WITH ${days}
      SELECT region, any_value(trade_date)::VARCHAR AS day, count(*)::INT AS bars,
@@ -54,9 +68,9 @@ export async function marketSummary({ session, snapshots }: Reader, now: number)
   );
   const traded = await session.json<TradedRow>(
     `WITH ${days}
-     SELECT region, symbol, i.name, close, change, amount
-     FROM (SELECT * FROM newest WHERE amount > 0
-       QUALIFY row_number() OVER (PARTITION BY region ORDER BY amount DESC, symbol) <= ${MOST_TRADED})
+     SELECT region, symbol, i.name, close, change, traded AS amount
+     FROM (SELECT * FROM newest WHERE traded > 0
+       QUALIFY row_number() OVER (PARTITION BY region ORDER BY traded DESC, symbol) <= ${MOST_TRADED})
      LEFT JOIN (SELECT symbol, name FROM instruments) AS i USING (symbol)
      ORDER BY region, amount DESC, symbol`,
   );
