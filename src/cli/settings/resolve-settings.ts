@@ -26,6 +26,8 @@ export interface ResolvedSettings {
  * where the user's own files are (`XDG_CONFIG_HOME`).
  */
 const TAKEN = /^(BARLAKE|AWS)_/;
+/** Where the files of the AWS tools are: they may name a program that gives credentials (`credential_process`). */
+const NOT_TAKEN = new Set(["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"]);
 
 /**
  * Decides where each setting comes from: the environment goes before `.env`, that before the config file, that before
@@ -37,8 +39,10 @@ export function resolveSettings(
   config: ReadonlyMap<ConfigField, string>,
 ): ResolvedSettings {
   const added = new Map<string, string>();
-  for (const [name, value] of Object.entries(dotenv))
-    if (TAKEN.test(name) && value !== undefined && environment[name] === undefined) added.set(name, value);
+  for (const [name, value] of Object.entries(dotenv)) {
+    if (!TAKEN.test(name) || NOT_TAKEN.has(name)) continue;
+    if (value !== undefined && environment[name] === undefined) added.set(name, value);
+  }
   const inEnvFile = new Set(added.keys());
   for (const [field, value] of config) {
     const { variable } = CONFIG_FIELDS[field];

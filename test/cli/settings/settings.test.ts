@@ -55,6 +55,8 @@ test("an empty variable of the environment is set", () => {
 test(".env gives names of barlake and of stores alone: others could change Node, or where the user's files are", () => {
   const dotenv = {
     AWS_REGION: "r",
+    AWS_CONFIG_FILE: "/x",
+    AWS_SHARED_CREDENTIALS_FILE: "/x",
     BARLAKE_WEBHOOK: "w",
     NODE_TLS_REJECT_UNAUTHORIZED: "0",
     XDG_CONFIG_HOME: "/x",
