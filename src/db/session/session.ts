@@ -19,8 +19,9 @@ import { BarlakeError, QueryError } from "../../core/errors.js";
 import { explained } from "../file-fault.js";
 import type { StatementProgress } from "../query-engine.js";
 import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
+import { readResult } from "../result/read-result.js";
 import { RowReader } from "../result/row-reader.js";
-import { readResult, type StatementResult } from "../result/statement-result.js";
+import type { StatementResult } from "../result/statement-result.js";
 import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "../result/whole-result.js";
 import { KeptStatements } from "./kept-statements.js";
 import {

@@ -1,7 +1,7 @@
 import { BarlakeError } from "../../core/errors.js";
 import { type Clock, ticksOf } from "../../core/time.js";
 import type { QueryEngine } from "../../db/query-engine.js";
-import { valueKind } from "../../db/result/statement-result.js";
+import { valueKind } from "../../db/result/read-result.js";
 import type { NamedValues, TypedValue } from "../../db/session/named-values.js";
 import { cellHtml } from "../../notebook/cell-html.js";
 import type { Notebook, Parameter } from "../../notebook/notebook.js";
