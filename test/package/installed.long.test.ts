@@ -5,12 +5,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cases, pickFrom } from "../sweep.js";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
 
 /** The versions of Node that the package is for: the oldest, and the newest of each later line. */
 const NODES = { "20.19": "20.19.0", "22": "22", "24": "24" } as const;
+
+/** The long tests have one of them, another for each commit; a soak has all. */
+const CHOSEN = pickFrom(Object.entries(NODES), cases({ few: 1, more: 1, all: 3 }));
 
 /** The package of the registry that has Node for this machine. */
 const NODE = `node-${process.platform}-${process.arch}`;
@@ -42,7 +46,7 @@ describe.skipIf(!isReachable)("the package, packed from its sources and installe
     mkdirSync(project);
     writeFileSync(join(project, "package.json"), '{ "private": true }');
     const archive = join(place, readdirSync(place).find((name) => name.endsWith(".tgz")) as string);
-    const nodes = Object.entries(NODES).map(([name, version]) => `node-${name}@npm:${NODE}@${version}`);
+    const nodes = CHOSEN.map(([name, version]) => `node-${name}@npm:${NODE}@${version}`);
     await run(
       "npm",
       ["install", "--engine-strict", "--prefer-offline", "--no-audit", "--no-fund", archive, ...nodes],
@@ -59,7 +63,7 @@ describe.skipIf(!isReachable)("the package, packed from its sources and installe
     expect(built.some((name) => name.endsWith(".duckdb"))).toBe(true);
   });
 
-  describe.each(Object.keys(NODES))("under Node %s", (name) => {
+  describe.each(CHOSEN)("under Node %s", (name) => {
     const node = join(project, `node_modules/node-${name}/bin/node`);
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([variable]) => !/^(BARLAKE_|AWS_|NODE_OPTIONS$)/.test(variable)),
