@@ -28,20 +28,23 @@ const FIRST_WORDS: ReadonlySet<string> = new Set([
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(["analyze", "analyse", "verbose"]);
 
 /**
- * Functions that change the whole database although a query may call them: they write logs to a file of any permitted
- * folder, or stop the log by which files are verified. `query` runs a text that could hide them.
+ * Functions that do more than read the lake although a query may call them: they write logs to a file of any permitted
+ * folder, stop the log by which files are verified, or show how the lake's store is accessed. `query` runs a text that
+ * could hide them.
  */
 const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
   "checkpoint",
   "disable_logging",
   "disable_profile",
   "disable_profiling",
+  "duckdb_secrets",
   "enable_logging",
   "enable_profile",
   "enable_profiling",
   "force_checkpoint",
   "query",
   "truncate_duckdb_logs",
+  "which_secret",
   "write_log",
 ]);
 
