@@ -49,7 +49,7 @@ async function bundled(folder: string): Promise<string> {
   await mkdir(dirname(outfile), { recursive: true });
   await symlink(join(ROOT, "package.json"), join(folder, "dist", "package.json"));
   const require =
-    'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+    'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
   await build({
     entryPoints: [fileURLToPath(new URL("worker.ts", import.meta.url))],
     outfile,
