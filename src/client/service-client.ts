@@ -99,6 +99,7 @@ export class ServiceClient {
   constructor(options: ServiceClientOptions) {
     this.#options = options;
     this.#base = parseBase(options.baseUrl);
+    expectSendable(options.apiKey);
     const { requestsPerMinute: rpm, learned, share, sentBefore, onLearned } = options;
     const optionsOf = (group: EndpointGroup): GroupOptions => ({
       share,
@@ -254,6 +255,14 @@ export class ServiceClient {
 /** Host and port of a service's address. @throws {UsageError} for an address that a client does not accept. */
 export function hostOf(baseUrl: string): string {
   return parseBase(baseUrl).host;
+}
+
+/** @throws {UsageError} for a key that cannot be sent; no message contains it. */
+export function expectSendable(apiKey: string): void {
+  if (/[^\t\x20-\x7e\x80-\xff]/.test(apiKey))
+    throw new UsageError("API key has a character that cannot be sent, such as the end of a line", {
+      hint: "copy the key again, without what stands before or after it",
+    });
 }
 
 function parseBase(text: string): URL {

@@ -1,9 +1,10 @@
-import type { ResponseLimits } from "../../client/response-limits.js";
-import { type ByGroup, hostOf } from "../../client/service-client.js";
+import { RESPONSE_LIMITS, type ResponseLimits } from "../../client/response-limits.js";
+import { type ByGroup, expectSendable, hostOf } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
+import { ENDPOINT_GROUPS } from "../../wire/endpoints.js";
 import { MarketService } from "./market-service.js";
 import { ServiceAccess } from "./service-access.js";
 
@@ -33,7 +34,7 @@ export interface ConnectOptions {
  * Connects to a market data service. Nothing is sent, and the key is not claimed, before the first request. A key is for
  * one process at a time, unless each takes a `share`.
  *
- * @throws {UsageError} without an address or a key, or for an address that is not valid.
+ * @throws {UsageError} without an address or a key, or for one of the options that is not valid.
  */
 export function connect(options: ConnectOptions = {}): MarketService {
   const {
@@ -50,7 +51,36 @@ export function connect(options: ConnectOptions = {}): MarketService {
   if (!apiKey)
     throw new UsageError("connect: there is no API key", { hint: "set BARLAKE_API_KEY, or give { apiKey }" });
   hostOf(url);
+  expectSendable(apiKey);
   const { requestsPerMinute, share, responseLimits } = options;
+  expectNumbers("requestsPerMinute", requestsPerMinute, ENDPOINT_GROUPS, (n) => n > 0);
+  expectNumbers("responseLimits", responseLimits, Object.keys(RESPONSE_LIMITS), (n) => n >= 0);
+  expectNumbers("share", share, [], (n) => n > 0 && n <= 1);
   const quota = { requestsPerMinute, share, responseLimits };
   return new MarketService(new ServiceAccess({ url, apiKey, ...quota, purpose, onNote, environment, clock }));
+}
+
+/**
+ * Checks an option that is a number, or an object of numbers.
+ *
+ * @param names of its members. @param isFine whether a number is in the option's range.
+ * @throws {UsageError} naming the member and its value.
+ */
+function expectNumbers(
+  option: string,
+  value: number | object | undefined,
+  names: readonly string[],
+  isFine: (n: number) => boolean,
+): void {
+  const members: [string, unknown][] =
+    typeof value === "object"
+      ? Object.entries(value).map(([name, member]) => [`${option}.${name}`, member])
+      : [[option, value]];
+  for (const [name, member] of members) {
+    const isKnown = name === option || names.some((one) => name === `${option}.${one}`);
+    if (!isKnown)
+      throw new UsageError(`connect: ${name} is not known`, { hint: `known: ${names.join(", ")}` });
+    if (member !== undefined && !(typeof member === "number" && isFine(member)))
+      throw new UsageError(`connect: ${name}: ${String(member)} is not a number in its range`);
+  }
 }

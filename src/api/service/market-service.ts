@@ -87,7 +87,7 @@ export class MarketService implements AsyncDisposable {
     of: readonly string[] | { readonly symbols?: readonly string[]; readonly universes?: readonly string[] },
     options: AskOptions = {},
   ): Promise<RecordTable<ReceivedQuote>> {
-    return askQuotes(this.#access, "length" in of ? { symbols: of } : of, options);
+    return askQuotes(this.#access, of, options);
   }
 
   /** Metadata of symbols: `POST /v1/instruments`. */

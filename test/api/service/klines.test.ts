@@ -58,6 +58,13 @@ describe("a window of bars", () => {
     expect((await service.klines(MAOTAI, { count: 100 })).numRows).toBe(DAYS.length);
   });
 
+  test("that has not begun is not requested", async () => {
+    const { scripted, service } = await scriptedKlines((_, response) => json(response, 200, { data: {} }));
+    for (const options of [{ from: "2030-01-01" }, { from: "2030-01-01", count: 5 }])
+      expect((await service.klines(MAOTAI, options)).report).toMatchObject({ requests: 0, empty: MAOTAI });
+    expect(scripted.count("/v1/klines/batch")).toBe(0);
+  });
+
   test("is requested of fewer symbols at once where the service permits no more", async () => {
     const { scripted, service } = await scriptedKlines((seen, response) => {
       if ((seen.query.get("symbols") ?? "").split(",").length <= 1)

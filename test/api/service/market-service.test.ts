@@ -191,6 +191,29 @@ test("connect needs an address and a key, from the caller or the environment", (
   expect(connect({ environment }).host).toBe("127.0.0.1:9");
 });
 
+test.each([
+  [{ requestsPerMinute: 0 }, "connect: requestsPerMinute: 0 is not a number in its range"],
+  [{ requestsPerMinute: Number.NaN }, "connect: requestsPerMinute: NaN is not a number"],
+  [{ requestsPerMinute: { klines: -1 } }, "connect: requestsPerMinute.klines: -1 is not a number"],
+  [{ requestsPerMinute: { bars: 5 } as never }, "connect: requestsPerMinute.bars is not known"],
+  [{ responseLimits: { maxResponseMs: -1 } }, "connect: responseLimits.maxResponseMs: -1 is not a number"],
+  [{ share: 2 }, "connect: share: 2 is not a number in its range"],
+  [{ apiKey: "secret\nkey" }, "API key has a character that cannot be sent"],
+])("connect refuses %j", (options, message) => {
+  const call = () => connect({ url: "http://localhost:1", apiKey: "key", ...options });
+  expect(call).toThrow(UsageError);
+  expect(call).toThrow(message);
+  expect(call).not.toThrow("secret");
+});
+
+test("calls without what they need are refused with a hint, also where nothing checks types", async () => {
+  const service = connectForTest("http://localhost:1");
+  const untyped = service as unknown as Record<string, (...given: unknown[]) => Promise<unknown>>;
+  for (const given of [undefined, "600519.SH", [], {}])
+    await expect((async () => untyped.quotes?.(given))()).rejects.toThrow("quotes: neither symbols nor");
+  await expect((async () => untyped.klines?.(["600519.SH"]))()).rejects.toThrow("neither from nor count");
+});
+
 test("docs/library.md names a method for every endpoint of the interface", () => {
   const text = readFileSync(new URL("../../../docs/library.md", import.meta.url), "utf8");
   const rows = [...text.matchAll(/^\| `service\.([\w.]+)\(.*\| (.*) \|$/gm)];

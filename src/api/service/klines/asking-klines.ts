@@ -98,6 +98,7 @@ export class AskingKlines {
     const rowCap = this.#cap.known ?? LIMITS.maxCount;
     const units = [...byRegion].flatMap(([region, symbols]): Unit[] => {
       const range = rangeOf(region, this.#now);
+      if (range.end <= range.start) return [];
       if (count !== undefined) {
         const left = symbols.filter((symbol) => !this.#covered.has(symbol));
         return inBatches(left, size).map((some) => ({

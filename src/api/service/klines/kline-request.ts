@@ -49,7 +49,7 @@ export interface KlineRequest {
 const FIRST_DATE = parseTradingDate("1970-01-01");
 
 /** @throws {UsageError} naming the option, or the symbol, and the rule that it breaks. */
-export function klineRequest(symbols: readonly string[], options: KlineOptions): KlineRequest {
+export function klineRequest(symbols: readonly string[], options: KlineOptions = {}): KlineRequest {
   const { period = "1d", adjust = "none", from, to, count } = options;
   expectOne("period", period, PERIODS);
   expectOne("adjust", adjust, ADJUSTMENTS);

@@ -39,14 +39,22 @@ const SYMBOL_COLUMNS: readonly Column[] = [
   ...["name", "symbol_type"].map((name): Column => ({ name, type: "string", nullable: true, doc: "" })),
 ];
 
+interface QuotesOf {
+  readonly symbols?: readonly string[];
+  readonly universes?: readonly string[];
+}
+
 /** Quotes of symbols, and of the members of universes. */
 export async function askQuotes(
   access: ServiceAccess,
-  { symbols = [], universes = [] }: { symbols?: readonly string[]; universes?: readonly string[] },
+  of: readonly string[] | QuotesOf,
   options: AskOptions,
 ): Promise<RecordTable<ReceivedQuote>> {
+  const { symbols = [], universes = [] }: QuotesOf = isList(of) ? { symbols: of } : Object(of);
   if (symbols.length + universes.length === 0)
-    throw new UsageError("quotes: neither symbols nor universes are given");
+    throw new UsageError("quotes: neither symbols nor universes are given", {
+      hint: 'give a list such as ["600519.SH"], or { universes: [...] }',
+    });
   const shape = { shape: "list", element: receivedQuote } as const;
   const some = symbols.length === 0 ? [] : requestedSymbols("quotes", symbols);
   const own = await askBatches(access, some, LIMITS.symbolsPerRequest, quotesOf("symbols"), shape, options);
@@ -61,6 +69,10 @@ export async function askQuotes(
   const rows = [...quotes.values()].map(({ ext, ...quote }) => ({ ...ext, ext_type: ext?.type, ...quote }));
   const unknown = some.filter((symbol) => !quotes.has(symbol));
   return new RecordTable(recordBatch(QUOTE_COLUMNS, rows), [...quotes.values()], own.issues, unknown);
+}
+
+function isList(of: readonly string[] | QuotesOf): of is readonly string[] {
+  return Array.isArray(of);
 }
 
 function quotesOf(member: "symbols" | "universes"): (some: readonly string[]) => Ask {
