@@ -47,12 +47,15 @@ def by_arrow(order):
     return pl.read_ipc_stream(urlopen(Request(url, headers=headers)).read())
 
 
+# A client loads the certificates of the system when it is made.
+httpx_client = httpx.Client(timeout=600, headers={"accept-encoding": "identity"})
+
+
 def by_arrow_httpx(order):
     url, headers = arrow_request(order)
-    with httpx.Client(timeout=600) as client:
-        response = client.get(url, headers={**headers, "accept-encoding": "identity"})
-    response.raise_for_status()
-    return pl.read_ipc_stream(response.content)
+    with httpx_client.stream("GET", url, headers=headers) as response:
+        response.raise_for_status()
+        return pl.read_ipc_stream(b"".join(response.iter_raw()))
 
 
 ways = {"sdk": by_lists, "sdk-frames": by_frames, "arrow": by_arrow, "arrow-httpx": by_arrow_httpx}

@@ -3,48 +3,6 @@
 -- Grain: one row a symbol and trading date. Inputs: bars_1d, instruments, raw.balance_sheet, raw.cash_flow, raw.income.
 -- Units: prices, amounts and statement items in the instrument's currency, as delivered; shares in shares.
 CREATE OR REPLACE VIEW daily_fundamentals AS
-WITH dated_balance_sheet AS (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.balance_sheet
-),
-known_balance_sheet AS (
-  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
-  FROM (
-    SELECT *,
-      max(period_end) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING) AS newest,
-      lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at) AS next_known_from
-    FROM dated_balance_sheet
-  )
-  WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from
-),
-dated_cash_flow AS (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.cash_flow
-),
-known_cash_flow AS (
-  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
-  FROM (
-    SELECT *,
-      max(period_end) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING) AS newest,
-      lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at) AS next_known_from
-    FROM dated_cash_flow
-  )
-  WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from
-),
-dated_income AS (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.income
-),
-known_income AS (
-  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
-  FROM (
-    SELECT *,
-      max(period_end) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING) AS newest,
-      lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at) AS next_known_from
-    FROM dated_income
-  )
-  WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from
-)
 SELECT
   b.symbol,
   b.trade_date,
@@ -83,11 +41,11 @@ SELECT
   n.basic_eps
 FROM bars_1d AS b
 LEFT JOIN instruments AS i ON i.symbol = b.symbol
-LEFT JOIN known_balance_sheet AS s
+LEFT JOIN known_statements(raw.balance_sheet) AS s
   ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < coalesce(s.known_to, DATE '9999-12-31')
-LEFT JOIN known_cash_flow AS c
+LEFT JOIN known_statements(raw.cash_flow) AS c
   ON c.symbol = b.symbol AND b.trade_date >= c.known_from AND b.trade_date < coalesce(c.known_to, DATE '9999-12-31')
-LEFT JOIN known_income AS n
+LEFT JOIN known_statements(raw.income) AS n
   ON n.symbol = b.symbol AND b.trade_date >= n.known_from AND b.trade_date < coalesce(n.known_to, DATE '9999-12-31');
 
 COMMENT ON VIEW daily_fundamentals IS 'Each daily bar with the instrument''s metadata and the newest statements that had been announced by that date. One row a symbol and trading date.';

@@ -1,34 +1,6 @@
 -- Each daily bar with the ratios and shares that its company had reported by that date. See sql/views/daily_metrics.sql.
 -- Grain: one row a symbol and trading date. Inputs: raw.bars_1d, raw.metrics, raw.shares.
 CREATE OR REPLACE VIEW daily_metrics AS
-WITH dated_metrics AS (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.metrics
-),
-known_metrics AS (
-  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
-  FROM (
-    SELECT *,
-      max(period_end) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING) AS newest,
-      lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at) AS next_known_from
-    FROM dated_metrics
-  )
-  WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from
-),
-dated_shares AS (
-  SELECT *, known_from(announce_date, first_seen_at, region) AS known_from
-  FROM raw.shares
-),
-known_shares AS (
-  SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
-  FROM (
-    SELECT *,
-      max(period_end) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at ROWS UNBOUNDED PRECEDING) AS newest,
-      lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at) AS next_known_from
-    FROM dated_shares
-  )
-  WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from
-)
 SELECT
   b.symbol,
   b.trade_date,
@@ -54,9 +26,9 @@ SELECT
   s.float_shares,
   b.region
 FROM raw.bars_1d AS b
-LEFT JOIN known_metrics AS m
+LEFT JOIN known_statements(raw.metrics) AS m
   ON m.symbol = b.symbol AND b.trade_date >= m.known_from AND b.trade_date < coalesce(m.known_to, DATE '9999-12-31')
-LEFT JOIN known_shares AS s
+LEFT JOIN known_statements(raw.shares) AS s
   ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < coalesce(s.known_to, DATE '9999-12-31');
 
 COMMENT ON VIEW daily_metrics IS 'Each daily bar with the ratios and shares that its company had reported by that date. One row a symbol and trading date.';

@@ -15,7 +15,7 @@ import { literal } from "../db/quote.js";
 import { DAYS_WITHOUT_LIMIT } from "../market/price-limits.js";
 import { REGIONS } from "../market/regions.js";
 
-/** A rule as SQL of Trino: the number of its parameters, and the expression for their SQL. */
+/** A rule as SQL of Trino: the number of its parameters, and the expression, or the relation, for their SQL. */
 export interface TrinoRule {
   readonly parameters: number;
   readonly sql: (...values: string[]) => string;
@@ -39,6 +39,23 @@ function inTrino(sql: string): string {
 
 const localDateSql = (instant: string, region: string): string =>
   perRegion(region, ({ zone }) => `CAST(${instant} AT TIME ZONE ${literal(zone)} AS DATE)`);
+
+const knownFromSql = (announced: string, seen: string, region: string): string =>
+  `coalesce(${announced}, ${localDateSql(seen, region)})`;
+
+/**
+ * The versions of statements, each with the dates from which and until which it was the newest one known of its symbol:
+ * `known_from` and `known_to`. Of those that became known on one date, the last; a restated older period never is the newest.
+ */
+function knownStatementsSql(table: string): string {
+  const order = "PARTITION BY symbol ORDER BY known_from, period_end, first_seen_at";
+  return `SELECT *, lead(known_from) OVER (PARTITION BY symbol ORDER BY known_from) AS known_to
+    FROM (
+      SELECT *, max(period_end) OVER (${order} ROWS UNBOUNDED PRECEDING) AS newest,
+        lead(known_from) OVER (${order}) AS next_known_from
+      FROM (SELECT *, ${knownFromSql("announce_date", "first_seen_at", "region")} AS known_from FROM ${table}))
+    WHERE period_end = newest AND next_known_from IS DISTINCT FROM known_from`;
+}
 
 /** As the macro local_midnight of DuckDB: `db/market/region-sql` says why noon. */
 function localMidnightSql(date: string, region: string): string {
@@ -84,8 +101,9 @@ export const TRINO_RULES: Readonly<Record<string, TrinoRule>> = {
   },
   known_from: {
     parameters: 3,
-    sql: (announced, seen, region) => `coalesce(${announced}, ${localDateSql(seen, region)})`,
+    sql: (announced, seen, region) => knownFromSql(announced, seen, region),
   },
+  known_statements: { parameters: 1, sql: (table) => knownStatementsSql(table) },
   limit_percent: {
     parameters: 4,
     sql: (...values) => limitPercentSql(...(values as [string, string, string, string])),

@@ -5,6 +5,10 @@ import { BarlakeError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
 import { type SqlToken, sqlTokens } from "../db/statement/sql-tokens.js";
 import { inOrderOfNeed, readViewFiles, type ViewFile, wordsOf } from "../db/views/view-files.js";
+import type { TableSchema } from "../schema/column.js";
+import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../schema/statements.js";
+import { TRADING_DAYS } from "../schema/trading-days.js";
+import { emptyTableSql } from "./empty-table.js";
 import { TRINO_RULES, type TrinoRule, trinoRuleSql } from "./market-rules.js";
 
 /** The folder of the views for Trino, one in each file. */
@@ -25,13 +29,13 @@ export interface TrinoView {
 const FORM = /^CREATE OR REPLACE VIEW (\w+) AS\n([\s\S]*?);\n+COMMENT ON VIEW \1 IS '((?:[^']|'')*)';\s*$/m;
 
 /**
- * Views that exist without some of their tables, which count as empty until they land: by view and table, the empty
- * relation. Adjusted prices need no trading days: a lake of a few symbols has none.
+ * Views that exist without some of their tables, which count as empty until they land. Adjusted prices need no trading
+ * days: a lake of a few symbols has none. Services may have some tables of statements, and not the others.
  */
-const EMPTY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  unknown_spans: {
-    trading_days: "(SELECT CAST(NULL AS VARCHAR) AS region, CAST(NULL AS DATE) AS trade_date WHERE false)",
-  },
+const MAY_BE_EMPTY: Readonly<Record<string, readonly TableSchema[]>> = {
+  daily_fundamentals: [BALANCE_SHEET, CASH_FLOW, INCOME],
+  daily_metrics: [METRICS, SHARES],
+  unknown_spans: [TRADING_DAYS],
 };
 
 /**
@@ -68,8 +72,11 @@ function trinoView(
       hint: "CREATE OR REPLACE VIEW name AS ...; COMMENT ON VIEW name IS '...';",
     });
   }
-  const empty = Object.entries(EMPTY[name] ?? {}).filter(([table]) => absent.has(table));
-  const landed = empty.reduce((sql, [table, none]) => sql.replaceAll(`raw.${table}`, none), body);
+  const empty = (MAY_BE_EMPTY[name] ?? []).filter((table) => absent.has(table.name));
+  const landed = empty.reduce(
+    (sql, table) => sql.replaceAll(new RegExp(`\\braw\\.${table.name}\\b`, "g"), emptyTableSql(table)),
+    body,
+  );
   const query = expanded(tablesIn(sqlTokens(landed), rawSchema));
   const words = wordsOf(body.replaceAll(/\braw\.\w+/g, ""));
   const views = names.filter((other) => other !== name && words.has(other));

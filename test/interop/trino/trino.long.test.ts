@@ -144,6 +144,28 @@ describe.skipIf(missing !== undefined)("Trino", () => {
       expect((await installInTrino(client, tables)).registered).toEqual(["cash_flow"]);
     });
 
+    test("of several statements exist without those that never landed", async () => {
+      const absent = ["income", "metrics"];
+      const tables = (await tablesOf("sim")).map((table) =>
+        absent.includes(table.name) ? { ...table, version: undefined } : table,
+      );
+      const { status } = await installInTrino(clientOf("bare"), tables);
+      const states = status.tables.filter(({ name }) => absent.includes(name)).map(({ state }) => state);
+      expect(states).toEqual(["not landed", "not landed"]);
+      const counted = async (schema: string, view: string, ...columns: string[]) =>
+        clientOf(schema).rows(
+          `SELECT count(*), ${columns.map((one) => `count(${one})`).join()} FROM ${view}`,
+        );
+      for (const [view, without, others] of [
+        ["daily_fundamentals", "revenue", ["total_assets", "capex"]],
+        ["daily_metrics", "roe", ["total_shares"]],
+      ] as const) {
+        const [[rows, none, ...rest] = []] = await counted("bare", view, without, ...others);
+        expect([none, [[rows, ...rest]]], view).toEqual([0, await counted("sim", view, ...others)]);
+        expect(Math.min(...rest.map(Number)), view).toBeGreaterThan(0);
+      }
+    });
+
     test("serve the command line: formats, errors with their place, notebooks", async () => {
       const at = ["--engine", "trino", "--server", `${server.url}/lake/sim`];
       const csv = await runCli([
