@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { QueryError } from "../../src/core/errors.js";
 import type { TradingDate } from "../../src/core/time.js";
 import { fillLake } from "../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../src/sim/market.js";
@@ -38,7 +39,7 @@ describe.skipIf(!HAS_STORE)("a workspace over a lake in an object store", () => 
           "FROM 's3://elsewhere/x.parquet'",
           "FROM duckdb_secrets()",
         ])
-          await expect(engine.result(sql, new Map(), 1), sql).rejects.toThrow();
+          await expect(engine.result(sql, new Map(), 1), sql).rejects.toBeInstanceOf(QueryError);
       },
     );
   });
