@@ -289,9 +289,8 @@ test("what is too much for a smaller part of a limit of the whole key is handed 
   const shared = slidingWindow(LIMIT);
   const { quota } = await simulateGroups(() => shared, 10);
   expect(quota.isOfKey).toBe(true);
-  const before = quota.stateOf("klines").usedLastMinute;
   const handedOver = quota.setShare(0.25, { sent: {}, died: [] });
-  const excess = Object.values(handedOver).flat();
-  expect(excess.length).toBeGreaterThan(LIMIT / 2);
-  expect(quota.stateOf("klines").usedLastMinute).toBeLessThanOrEqual(before - excess.length);
+  // Requests count for a little longer than a minute, so the state does not show all of these.
+  expect(Object.values(handedOver).flat().length).toBeGreaterThan(LIMIT / 2);
+  expect(quota.stateOf("klines").usedLastMinute).toBeLessThanOrEqual(LIMIT / 4);
 });
