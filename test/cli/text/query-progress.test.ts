@@ -67,9 +67,10 @@ test("a session knows how far its statement is", async () => {
   for (const sql of TRACK_PROGRESS) await session.run(sql);
   expect(session.progress()).toBeUndefined();
   await session.run("CREATE TABLE t AS SELECT i FROM range(1_000_000) t(i)");
-  let [isRunning, most] = [true, 0];
-  const query = session.run("SELECT sum(length(md5(i::VARCHAR))) FROM t").finally(() => (isRunning = false));
-  while (isRunning) {
+  const ended = new AbortController();
+  let most = 0;
+  const query = session.run("SELECT sum(length(md5(i::VARCHAR))) FROM t").finally(() => ended.abort());
+  while (!ended.signal.aborted) {
     most = Math.max(most, session.progress()?.percentage ?? 0);
     await new Promise((resolve) => setImmediate(resolve));
   }
