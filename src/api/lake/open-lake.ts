@@ -181,14 +181,15 @@ export class LakeConnection implements AsyncDisposable {
 }
 
 async function* batchesOf(
-  { reader: { session }, discard }: LentReader,
+  lent: LentReader,
   sql: string,
   values: QueryValues,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RecordBatch, void, undefined> {
   signal?.throwIfAborted();
   // What a statement creates or sets ends with it, whichever reader the next one gets.
-  if (!isQueryText(sql)) discard();
+  if (!isQueryText(sql)) lent.discard();
+  const { session } = lent.reader;
   using _ = interruptOn(session, signal);
   try {
     yield* await session.batches(sql, boundValues(values));

@@ -81,6 +81,8 @@ function expectNumbers(
     if (!isKnown)
       throw new UsageError(`connect: ${name} is not known`, { hint: `known: ${names.join(", ")}` });
     if (member !== undefined && !(typeof member === "number" && isFine(member)))
-      throw new UsageError(`connect: ${name}: ${String(member)} is not a number in its range`);
+      throw new UsageError(
+        `connect: ${name}: ${typeof member === "number" ? member : JSON.stringify(member)} is not a number in its range`,
+      );
   }
 }

@@ -24,18 +24,15 @@ export class KeptStatements {
   }
 
   /** Runs a statement, and gives its result as it is computed. */
-  async stream(
-    sql: string,
-    values: DuckDBValue[] | Readonly<Record<string, DuckDBValue>> = {},
-  ): Promise<DuckDBResult> {
+  async stream(sql: string, values: DuckDBValue[] | Record<string, DuckDBValue> = {}): Promise<DuckDBResult> {
     const statement = await this.#take(sql);
     if (statement === undefined) {
       this.drop();
-      return this.#connection.stream(sql, values as DuckDBValue[]);
+      return this.#connection.stream(sql, values);
     }
     // A value that is not given again would otherwise be the last one.
     statement.clearBindings();
-    statement.bind(values as DuckDBValue[]);
+    statement.bind(values);
     return statement.stream();
   }
 

@@ -207,8 +207,10 @@ test.each([
 });
 
 test("calls without what they need are refused with a hint, also where nothing checks types", async () => {
-  const service = connectForTest("http://localhost:1");
-  const untyped = service as unknown as Record<string, (...given: unknown[]) => Promise<unknown>>;
+  const untyped = connectForTest("http://localhost:1") as unknown as Record<
+    string,
+    (...given: unknown[]) => Promise<unknown>
+  >;
   for (const given of [undefined, "600519.SH", [], {}])
     await expect((async () => untyped.quotes?.(given))()).rejects.toThrow("quotes: neither symbols nor");
   await expect((async () => untyped.klines?.(["600519.SH"]))()).rejects.toThrow("neither from nor count");
