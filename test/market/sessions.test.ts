@@ -9,6 +9,7 @@ import {
   finalEnd,
   isWeekday,
   midnightOf,
+  nextFinal,
   openMinute,
   SESSION_HOURS,
 } from "../../src/market/sessions.js";
@@ -56,6 +57,17 @@ describe("what is final", () => {
     ["after the change to summer time", "US", "2024-03-12T02:00:00Z", "2024-03-12T04:00:00Z"],
   ])("%s", (_, region, now, expected) => {
     expect(new Date(finalEnd(region, at(now))).toISOString()).toBe(new Date(at(expected)).toISOString());
+  });
+
+  test("what is final changes next at the instant that is named, and not before", () => {
+    fc.assert(
+      fc.property(anyRegion, anyInstant, (region, now) => {
+        const next = nextFinal(region, now);
+        expect(next).toBeGreaterThan(now);
+        expect(finalEnd(region, next - 1)).toBe(finalEnd(region, now));
+        expect(finalEnd(region, next)).toBeGreaterThan(finalEnd(region, now));
+      }),
+    );
   });
 
   test("it never shrinks as time goes by, and ends at a local midnight no more than a day ahead", () => {
