@@ -4,12 +4,15 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { hasTables } from "../../src/lake/has-tables.js";
 import { Lake } from "../../src/lake/lake.js";
 import { startWorkspace } from "../../src/ui/start-workspace.js";
 import { openBrowser } from "./open-browser.js";
 
 const [location = "data/demo/lake", folder = "data/pictures", ...chosen] = process.argv.slice(2);
 const lake = new Lake(location);
+if (!(await hasTables(lake)))
+  throw new Error(`${location} has no tables: npm run demo makes such a lake, or name another one`);
 const SIZES = [
   { width: 1400, height: 900 },
   { width: 390, height: 844 },
