@@ -13,7 +13,7 @@ type Rule = readonly [kind: SqlToken["kind"], pattern: RegExp, isOpen: boolean];
 /** The token rules of DuckDB's scanner: the first match wins. Sticky patterns match only at `lastIndex`. */
 const RULES: readonly Rule[] = [
   ["blank", /\s+/y, false],
-  ["comment", /--[^\n]*/y, false],
+  ["comment", /--[^\r\n]*/y, false],
   ["string", /[eE]'(?:[^'\\]|''|\\[\s\S])*'/y, false],
   ["string", /[eE]'(?:[^'\\]|''|\\[\s\S])*\\?$/y, true],
   ["string", /(?:[bBxX])?'(?:[^']|'')*'/y, false],

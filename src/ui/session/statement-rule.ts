@@ -29,8 +29,8 @@ const EXPLAIN_WORDS: ReadonlySet<string> = new Set(["analyze", "analyse", "verbo
 
 /**
  * Functions that do more than read the lake although a query may call them: they write logs to a file of any permitted
- * folder, stop the log by which files are verified, or show how the lake's store is accessed. `query` runs a text that
- * could hide them.
+ * folder, stop the log by which files are verified, or show how the lake's store is accessed. `query` and
+ * `json_execute_serialized_sql` run a text that could hide them.
  */
 const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
   "checkpoint",
@@ -42,6 +42,7 @@ const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
   "enable_profile",
   "enable_profiling",
   "force_checkpoint",
+  "json_execute_serialized_sql",
   "query",
   "truncate_duckdb_logs",
   "which_secret",
@@ -56,8 +57,10 @@ const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set([
  */
 export function forbiddenBy(sql: string): string | undefined {
   const tokens = sqlTokens(sql).filter(({ kind }) => kind !== "blank" && kind !== "comment");
-  const open = tokens.find(({ isOpen }) => isOpen);
-  if (open !== undefined) return undefined; // DuckDB refuses it, and says where.
+  const end = tokens.findIndex(isSemicolon);
+  // Of several statements only the first would be judged.
+  if (end >= 0 && !tokens.slice(end).every(isSemicolon))
+    return "several statements stand where one is permitted";
   const first = firstWord(tokens);
   if (first !== undefined && !FIRST_WORDS.has(first))
     return `${first.toUpperCase()} is not permitted: the workspace only reads the lake`;
@@ -85,6 +88,10 @@ function firstWord(tokens: readonly SqlToken[]): string | undefined {
     if (!FIRST_WORDS.has(inner) && end > 0) rest = rest.slice(end + 1);
   }
   return firstWord(rest) ?? "select";
+}
+
+function isSemicolon({ kind, text }: SqlToken): boolean {
+  return kind === "symbol" && text === ";";
 }
 
 function hasSecret(tokens: readonly SqlToken[]): boolean {

@@ -77,6 +77,11 @@ const attacks = (): Readonly<Record<string, string>> => ({
   "a log within a text": `FROM query('SELECT * FROM enable_' || 'logging()')`,
   "a log in a macro": `CREATE MACRO m() AS TABLE SELECT * FROM enable_logging()`,
   "a log behind a comment": `SELECT * FROM enable_logging /* here */ -- there\n()`,
+  "a second statement": `SELECT 1; COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+  "a second statement behind empty ones": `; ;SELECT 1;; COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+  "a statement behind a comment that a carriage return ends": `SELECT 1 -- note\r; COPY (SELECT 1) TO '${inLake("x.csv")}'`,
+  "a function behind such a comment": `SELECT * FROM -- note\renable_logging()`,
+  "a log within a serialized query": `FROM json_execute_serialized_sql(json_serialize_sql('FROM enable_logging(storage = ''file'', storage_path = ''${inLake("log")}'')'))`,
   "the end of the log of reads": "SELECT * FROM truncate_duckdb_logs()",
   "a call": "CALL truncate_duckdb_logs()",
   "a setting": "SET memory_limit = '100GB'",
@@ -95,10 +100,11 @@ describe("refuses", () => {
       const engine = sandboxedEngine(session);
       const found: string[] = [];
       for (const [name, sql] of Object.entries(attacks()))
-        await engine.result(sql, new Map(), 10).then(
-          () => found.push(name),
-          (error: unknown) => expect(error, name).toBeInstanceOf(QueryError),
-        );
+        for (const run of [() => engine.result(sql, new Map(), 10), () => engine.read(sql)])
+          await run().then(
+            () => found.push(name),
+            (error: unknown) => expect(error, name).toBeInstanceOf(QueryError),
+          );
       return found;
     });
     expect(passed).toEqual([]);
