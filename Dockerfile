@@ -18,7 +18,9 @@ ENV BARLAKE_WORK=/work
 # Pipelines, notebooks, barlake.config.json and, where the lake is in a folder, data.
 WORKDIR /barlake
 VOLUME /barlake
+# The environment goes before barlake.config.json: the health check asks where the service listens.
+ENV BARLAKE_PORT=8080
 EXPOSE 8080
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.BARLAKE_PORT ?? 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.BARLAKE_PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["barlake", "serve", "--host", "0.0.0.0"]

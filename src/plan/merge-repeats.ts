@@ -80,7 +80,8 @@ function isEqualBar(a: BarSegment, rowOfA: number, b: BarSegment, rowOfB: number
     const [one, other] = [a.columns.doubles[name], b.columns.doubles[name]];
     const isHere = isPresent(one.validity, rowOfA);
     if (isHere !== isPresent(other.validity, rowOfB)) return false;
-    return !isHere || one.values[rowOfA] === other.values[rowOfB];
+    const [value, otherValue] = [one.values[rowOfA], other.values[rowOfB]];
+    return !isHere || value === otherValue || (Number.isNaN(value) && Number.isNaN(otherValue));
   });
 }
 

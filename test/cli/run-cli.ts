@@ -13,7 +13,7 @@ export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.
 
 /** What the commands keep beside the lake, for as long as a test process runs. */
 const STATE = mkdtempSync(join(tmpdir(), "barlake-state-"));
-/** The folder of commands for which a test names none: it has no settings of whoever runs the tests. */
+/** The folder of commands for which a test names none: it has no settings of the user who runs the tests. */
 const PLACE = mkdtempSync(join(tmpdir(), "barlake-place-"));
 process.on("exit", () => {
   for (const folder of [STATE, PLACE]) rmSync(folder, { recursive: true, force: true });

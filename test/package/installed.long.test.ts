@@ -22,7 +22,7 @@ const NODE = `node-${process.platform}-${process.arch}`;
 const isReachable =
   spawnSync("npm", ["view", `${NODE}@20.19.0`, "version", "--fetch-retries=0"]).status === 0;
 if (!isReachable)
-  console.warn("skipped: the package is not installed anew, because no registry of npm can be reached");
+  console.warn("skipped: the package is not installed, because no registry of npm can be reached");
 
 describe.skipIf(!isReachable)("the package, packed from its sources and installed in an empty folder", () => {
   const place = mkdtempSync(join(tmpdir(), "barlake-installed-"));

@@ -38,7 +38,7 @@ test("has what it needs, and nothing of the work on it", () => {
 });
 
 test("no file names a source map that is not there", () => {
-  // A folder that was built before may have files of sources that are gone: `npm pack` builds anew.
+  // A folder that was built before may have files of sources that are gone: `npm pack` builds again.
   const built = FILES.filter((file) =>
     existsSync(join(PROJECT, file.replace(/^dist(.*)\.js$/, "src$1.ts"))),
   ).filter((file) => file.endsWith(".js"));

@@ -4,6 +4,7 @@ import { Option } from "commander";
 import { startWorkspace, type Workspace } from "../../ui/start-workspace.js";
 import type { Cli } from "../cli.js";
 import { EXIT } from "../exit-codes.js";
+import { usersNotebooks } from "../notebook/find-notebook.js";
 import { openExistingLake } from "../options/existing-lake.js";
 import { type CommonOptions, lakeOption } from "../options/lake-option.js";
 import { portOption } from "../options/port-option.js";
@@ -22,8 +23,8 @@ export function addUi(cli: Cli): void {
     .option("--no-open", "print the address, and open no browser")
     .option(
       "--notebooks <folder>",
-      "folder of your notebooks; those that come with barlake are there too",
-      "notebooks",
+      "folder of your notebooks; those that come with barlake are there too (env: BARLAKE_NOTEBOOKS)",
+      usersNotebooks(),
     )
     .addOption(lakeOption())
     .addHelpText(

@@ -38,7 +38,7 @@ export const CONFIG_FIELDS = {
   notebooks: {
     variable: "BARLAKE_NOTEBOOKS",
     fallback: "notebooks",
-    does: "folder in which sql -f NAME finds NAME.sql",
+    does: "folder in which sql -f NAME finds NAME.sql, and ui lists notebooks",
   },
   views: { variable: "BARLAKE_VIEWS", fallback: "sql/views", does: "folder of your views" },
   trino: { variable: "BARLAKE_TRINO", option: "--server", does: "address of a Trino" },
@@ -50,6 +50,6 @@ export type ConfigField = keyof typeof CONFIG_FIELDS;
 export const SECRETS: readonly Setting[] = [
   { variable: "BARLAKE_API_KEY", does: "key of the service that runs ask" },
   { variable: "BARLAKE_SERVE_KEYS", does: "keys that serve accepts" },
-  { variable: "BARLAKE_WEBHOOK", does: "address that is told of failed runs" },
+  { variable: "BARLAKE_WEBHOOK", does: "address that receives reports of failed runs" },
   { variable: "AWS_SECRET_ACCESS_KEY", does: "secret of the object store" },
 ];

@@ -90,6 +90,7 @@ export class QuoteHub {
   /** Ends the work, and every connection with a reason. */
   close(code: number, reason: string): readonly QuoteStream[] {
     this.#ending.abort();
+    this.#replayed?.clear();
     const streams = [...this.#streams];
     for (const stream of streams) stream.close(code, reason);
     return streams;
@@ -153,9 +154,11 @@ export class QuoteHub {
     await this.#push();
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
     const others = asked.filter((symbol) => !this.#topics.has(symbol));
-    const [quotes, { instruments }] = await this.#look(
-      async (view) => [await this.#quotesOf(view, others), await view.reference()] as const,
+    const [quotes, { instruments }, now] = await this.#look(
+      async (view) => [await this.#quotesOf(view, others), await view.reference(), view.now] as const,
     );
+    // A replay was set back since: the next push has the quotes of its new time.
+    const isLeft = now > this.#options.reader.now;
     // Nothing is awaited after this: a connection that is over has no subscriptions.
     if (!this.#streams.has(stream)) {
       for (const symbol of others) this.#replayed?.forget(symbol);
@@ -163,8 +166,9 @@ export class QuoteHub {
     }
     const unknown: string[] = [];
     for (const symbol of added) {
-      const topic = this.#topics.get(symbol) ?? { streams: new Set(), quote: quotes.get(symbol) };
-      if (topic.streams.size === 0 && topic.quote === undefined && !instruments.has(symbol)) {
+      const quote = isLeft ? undefined : quotes.get(symbol);
+      const topic = this.#topics.get(symbol) ?? { streams: new Set(), quote };
+      if (topic.streams.size === 0 && !quotes.has(symbol) && !instruments.has(symbol)) {
         unknown.push(symbol);
         this.#replayed?.forget(symbol);
         continue;

@@ -50,7 +50,7 @@ describe.skipIf(!hasTerminal())("at a terminal", () => {
   });
 });
 
-test("piped input is a program of its own: only a file that --init names runs before it", async () => {
+test("before piped input only a file that --init names runs", async () => {
   const { cwd, env } = await place();
   writeFileSync(join(cwd, "config/barlake/shell.sql"), STARTUP);
   writeFileSync(join(cwd, "team.sql"), STARTUP);
