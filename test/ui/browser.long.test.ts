@@ -91,6 +91,8 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     await shown(`${symbol} 1w backward`);
     await page.reload();
     await shown(`${symbol} 1w backward`);
+    // The neighbours come with another response than the bars.
+    await page.waitForLoadState("networkidle");
     await page.keyboard.press("ArrowRight");
     await page.waitForURL((url) => !url.pathname.endsWith(symbol));
     expect(query()).toBe("?period=1w&adjust=backward");
