@@ -199,3 +199,6 @@ export type NotebookLine =
   | { readonly kind: "cell"; readonly html: string; readonly chart?: unknown; readonly tookMs: number }
   | { readonly kind: "fault"; readonly fault: FaultReport }
   | { readonly kind: "end" };
+
+/** A cell that has run. */
+export type CellLine = Extract<NotebookLine, { readonly kind: "cell" }>;

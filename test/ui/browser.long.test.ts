@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import axe from "axe-core";
@@ -18,7 +18,11 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
   let faults: string[];
 
   beforeAll(async () => {
-    workspace = await startWorkspace(await apiLake(join(folder, "lake")));
+    writeFileSync(
+      join(folder, "bounded.sql"),
+      "-- # Bounded\n-- %% param days = 3 max=5\n-- %%\nSELECT $days AS days;\n",
+    );
+    workspace = await startWorkspace(await apiLake(join(folder, "lake")), { notebooks: folder });
     browser = await openBrowser();
   });
   afterAll(async () => {
@@ -87,6 +91,8 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     await shown(`${symbol} 1w backward`);
     await page.reload();
     await shown(`${symbol} 1w backward`);
+    // The neighbours come with another response than the bars.
+    await page.waitForLoadState("networkidle");
     await page.keyboard.press("ArrowRight");
     await page.waitForURL((url) => !url.pathname.endsWith(symbol));
     expect(query()).toBe("?period=1w&adjust=backward");
@@ -103,6 +109,20 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     await page.getByRole("spinbutton", { name: "days" }).press("Enter");
     await page.waitForURL(/p\.days=30/);
     expect(await page.locator("h1").textContent()).toBe("Instrument");
+  });
+
+  test("a refused value of a parameter leaves the controls, by which another one runs", async () => {
+    await open("/notebook/bounded");
+    const days = page.getByRole("spinbutton", { name: "days" });
+    await days.fill("6");
+    await days.press("Enter");
+    await page.waitForSelector("[role=alert] >> text=above 5");
+    await page.waitForSelector(".stale", { state: "detached" });
+    expect(await days.inputValue()).toBe("6");
+    await days.fill("5");
+    await days.press("Enter");
+    await page.waitForSelector("[role=alert]", { state: "detached" });
+    await page.waitForSelector("td >> text=5");
   });
 
   test("in a browser of China everything is Chinese", async () => {

@@ -12,7 +12,7 @@ import { hasChromium } from "../notebook/chromium.js";
 import { openBrowser } from "./open-browser.js";
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
-/** A page looks for changes within this time of its own clock. */
+/** A page looks for changes within this time, by the clock of the page. */
 const SOON_MS = 10_000;
 
 describe.skipIf(!hasChromium())("a page over a lake", () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import type {
   InstrumentReport,
   LakeReport,
   MarketReport,
+  MissingReport,
   NotebookLine,
   StatementsReport,
 } from "../../src/ui/page-data.js";
@@ -46,9 +48,13 @@ SELECT 2 +
 COPY (SELECT 1) TO '/tmp/barlake-ui-notebook.csv';
 `,
   );
+  writeFileSync(
+    join(notebooks, "endless.sql"),
+    "SELECT count(*) FROM range(1000000000000) t(i) WHERE hash(i) = 1;\n-- %%\nSELECT 1;\n",
+  );
   workspace = await startWorkspace(lake, {
     notebooks,
-    location: "data/x",
+    location: "my data/it's",
     clock: { ...lake.clock, now: () => NOW },
   });
   cookie = await admitted(workspace.port, workspace.address());
@@ -130,18 +136,67 @@ test("coverage without requests says so, and counts bars", async () => {
   expect(daily.reduce((sum, month) => sum + month.bars, 0)).toBe(bars);
 });
 
+test("the command that requests what is missing can be pasted into a shell", async () => {
+  const { command } = await get<MissingReport>("missing", {
+    state,
+    dataset: "bars_1d",
+    region: "CN",
+    month: "2024-01",
+  });
+  const words = execFileSync("sh", ["-c", `npx() { printf '%s\\n' "$@"; }; ${command}`], {
+    encoding: "utf8",
+  });
+  expect(words.trimEnd().split("\n")).toEqual([
+    "barlake",
+    "run",
+    "daily",
+    "--repair",
+    "--lake",
+    "my data/it's",
+  ]);
+});
+
+test("two instants with the same versions are one state, and each report says its instant", async () => {
+  const instants = [NOW + 1000, NOW + 2000, NOW + 1000];
+  const reports: LakeReport[] = [];
+  for (const asof of instants) reports.push(await get<LakeReport>("state", { asof: String(asof) }));
+  expect(reports.map(({ asOf }) => asOf)).toEqual(instants);
+  expect(new Set(reports.map((report) => report.state)).size).toBe(1);
+});
+
 describe("a notebook", () => {
-  async function linesOf(query: Readonly<Record<string, string>>): Promise<NotebookLine[]> {
+  async function linesOf(
+    query: Readonly<Record<string, string>>,
+    from = { port: workspace.port, cookie, state },
+  ): Promise<NotebookLine[]> {
     const { body } = await visit(
-      workspace.port,
-      `/api/notebook?${String(new URLSearchParams({ state, name: "own", ...query }))}`,
-      { cookie },
+      from.port,
+      `/api/notebook?${String(new URLSearchParams({ state: from.state, name: "own", ...query }))}`,
+      { cookie: from.cookie },
     );
     return body
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line) as NotebookLine);
   }
+
+  test("stops when its time is up, and says what to do", async () => {
+    const clock = { ...lake.clock, sleep: () => Promise.resolve() };
+    await using limited = await startWorkspace(lake, { notebooks, clock });
+    const { port } = limited;
+    const visitor = await admitted(port, limited.address());
+    const { body } = await visit(port, "/api/state", { cookie: visitor });
+    const from = { port, cookie: visitor, state: (JSON.parse(body) as LakeReport).state };
+    const lines = await linesOf({ name: "endless" }, from);
+    expect(lines.filter(({ kind }) => kind === "cell" || kind === "end")).toEqual([]);
+    expect(lines.at(-1)).toMatchObject({
+      kind: "fault",
+      fault: {
+        message: "it took longer than 60 s, and was stopped",
+        hint: expect.stringContaining("narrow it down") as string,
+      },
+    });
+  });
 
   test("runs with the parameters of the address; faults stand at their places; nothing is written", async () => {
     const lines = await linesOf({ "p.days": "4", "p.side": "b" });

@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
 import { cacheFolder } from "../../core/cache-folder.js";
 import { BarlakeError } from "../../core/errors.js";
+import { shellWord } from "../../core/shell-word.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 
 /** Object stores that can be started here; test/interop/stores.sh builds them. */
@@ -189,8 +190,4 @@ export function restartLines(name: StoreName, program: string, folder: string): 
     `export AWS_REGION=us-east-1 AWS_ENDPOINT_URL_S3=http://${address}`,
     `${id}=$AWS_ACCESS_KEY_ID ${secret}=$AWS_SECRET_ACCESS_KEY ${command} &`,
   ];
-}
-
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

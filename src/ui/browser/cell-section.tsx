@@ -2,10 +2,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { drawers } from "../../notebook/browser/drawing.js";
 import { keepDrawn } from "../../notebook/browser/keep-drawn.js";
 import type { PackedChart } from "../../notebook/pack-charts.js";
-import type { NotebookLine } from "../page-data.js";
-
-/** A cell that has run. */
-export type CellLine = Extract<NotebookLine, { readonly kind: "cell" }>;
+import type { CellLine } from "../page-data.js";
 
 /** A cell as the exported page shows it: the same text, and the same drawing. */
 export function CellSection({ cell }: { readonly cell: CellLine }) {

@@ -1,12 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
-import type { NotebookReport, ParameterReport } from "../page-data.js";
+import type { NotebookReport } from "../page-data.js";
 import { addressOf, useAddress } from "./address.js";
-import { type CellLine, CellSection } from "./cell-section.js";
+import { CellSection } from "./cell-section.js";
 import { FaultBox } from "./fault-box.js";
 import { Fault, faultOf, useJson } from "./fetch-data.js";
 import { duration } from "./formats.js";
 import { useStateAddress } from "./lake-state.js";
 import { Link } from "./link.js";
+import { type NotebookRun, runAfter, runAtEnd } from "./notebook-run.js";
 import { ParameterControls } from "./parameter-controls.js";
 import { readLines } from "./read-lines.js";
 import { text } from "./texts.js";
@@ -50,24 +51,13 @@ function Cards({ notebooks }: { readonly notebooks: readonly NotebookReport[] })
   );
 }
 
-/** What a run has given so far. */
-interface Run {
-  readonly title: string;
-  readonly parameters: readonly ParameterReport[];
-  readonly cells: readonly CellLine[];
-  /** Cells of the notebook. */
-  readonly planned: number;
-  readonly isDone: boolean;
-  readonly tookMs: number;
-}
-
 /** A notebook that was run with the parameters of the address; another value runs it again. */
 function Notebook({ name }: { readonly name: string }) {
   const { query } = useAddress();
   const given = [...query].filter(([key]) => key.startsWith("p."));
   const [round, setRound] = useState(0);
   const address = useStateAddress("notebook", { name, ...Object.fromEntries(given) });
-  const [run, setRun] = useState<Run>();
+  const [run, setRun] = useState<NotebookRun>();
   const [isStale, setStale] = useState(false);
   const [fault, setFault] = useState<Fault>();
   useEffect(() => {
@@ -76,27 +66,25 @@ function Notebook({ name }: { readonly name: string }) {
     setStale(true);
     setFault(undefined);
     const began = performance.now();
-    let now: Run | undefined;
-    readLines(address, stop.signal, (line) => {
-      const tookMs = performance.now() - began;
-      if (line.kind === "begin")
-        now = {
-          title: line.title,
-          parameters: line.parameters,
-          cells: [],
-          planned: line.cells,
-          isDone: false,
-          tookMs,
-        };
-      else if (line.kind === "cell" && now !== undefined)
-        now = { ...now, cells: [...now.cells, line], tookMs };
-      else if (line.kind === "end" && now !== undefined) now = { ...now, isDone: true, tookMs };
-      else if (line.kind === "fault") setFault(new Fault(line.fault, 0));
-      setRun(now);
+    let now: NotebookRun | undefined;
+    const follow = async (): Promise<void> => {
+      try {
+        await readLines(address, stop.signal, (line) => {
+          now = runAfter(now, line, performance.now() - began);
+          if (line.kind === "fault") setFault(new Fault(line.fault, 0));
+          // A fault before the begin leaves the run before, and its controls, by which the value can be changed.
+          if (now === undefined) return;
+          setRun(now);
+          setStale(false);
+        });
+      } catch (error) {
+        if (!stop.signal.aborted) setFault(faultOf(error));
+      }
+      if (stop.signal.aborted) return;
+      setRun(runAtEnd);
       setStale(false);
-    }).catch((error: unknown) => {
-      if (!stop.signal.aborted) setFault(faultOf(error));
-    });
+    };
+    void follow();
     return () => stop.abort();
   }, [address, round]);
   document.title = `${run?.title ?? name} · barlake`;
@@ -105,9 +93,7 @@ function Notebook({ name }: { readonly name: string }) {
       {run !== undefined && (
         <ParameterControls parameters={run.parameters}>
           <span class="quiet" role="status">
-            {run.isDone
-              ? `${text("ran")}: ${run.cells.length} ${text("cells")}, ${duration(run.tookMs)}`
-              : `${text("running")} … ${run.cells.length} / ${run.planned}`}
+            {progress(run)}
           </span>
           <button type="button" onClick={() => setRound(round + 1)}>
             {text("runAgain")}
@@ -123,4 +109,10 @@ function Notebook({ name }: { readonly name: string }) {
       </div>
     </>
   );
+}
+
+function progress({ status, cells, planned, tookMs }: NotebookRun): string {
+  if (status === "running") return `${text("running")} … ${cells.length} / ${planned}`;
+  if (status === "stopped") return `${text("stoppedRun")}: ${cells.length} / ${planned} ${text("cells")}`;
+  return `${text("ran")}: ${cells.length} ${text("cells")}, ${duration(tookMs)}`;
 }

@@ -25,30 +25,31 @@ export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts)
     return { found: findInstruments(list, queryOf(request).get("q") ?? "", MOST_FOUND), total: list.length };
   });
   app.get("/api/instrument", async (request, reply) => {
+    const signal = goneSignal(reply);
     const state = stateOf(request, parts);
     const symbol = parseSymbol(required(queryOf(request), "symbol"));
     const list = await listOf(state);
-    return readers.use(state, { signal: goneSignal(reply) }, (reader) =>
-      instrumentReport(reader, list, symbol),
-    );
+    return readers.use(state, { signal }, (reader) => instrumentReport(reader, list, symbol));
   });
   app.get("/api/statements", async (request, reply) => {
+    const signal = goneSignal(reply);
     const query = queryOf(request);
     const symbol = parseSymbol(required(query, "symbol"));
-    return readers.use(stateOf(request, parts), { signal: goneSignal(reply) }, (reader) =>
+    return readers.use(stateOf(request, parts), { signal }, (reader) =>
       statementsReport(reader, symbol, dateOf(query, "known")),
     );
   });
   app.get("/api/bars", async (request, reply) => {
+    const signal = goneSignal(reply);
     const query = queryOf(request);
-    const asked = {
+    const requested = {
       symbol: parseSymbol(required(query, "symbol")),
       period: oneOf(query, "period", PERIODS),
       adjustment: oneOf(query, "adjust", ADJUSTMENTS),
       to: dateOf(query, "to"),
     };
-    const bars = await readers.use(stateOf(request, parts), { signal: goneSignal(reply) }, (reader) =>
-      readBars(reader, asked),
+    const bars = await readers.use(stateOf(request, parts), { signal }, (reader) =>
+      readBars(reader, requested),
     );
     const pieces: Uint8Array[] = [];
     for await (const piece of batchesToIpc(inTurn(bars.batches), "stream")) pieces.push(piece);

@@ -33,13 +33,14 @@ export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void
   const measured = new CoverageCache(parts);
   app.get("/api/coverage", (request) => measured.of(stateOf(request, parts)));
   app.get("/api/missing", async (request, reply) => {
+    const signal = goneSignal(reply);
     const query = queryOf(request);
     const cell = {
       dataset: oneOf(query, "dataset", ["bars_1d", "bars_1m"]),
       region: regionIn(query),
       month: required(query, "month"),
     };
-    return readers.use(stateOf(request, parts), { signal: goneSignal(reply) }, (reader) =>
+    return readers.use(stateOf(request, parts), { signal }, (reader) =>
       missingReport({ reader, lake, clock }, cell, parts.location),
     );
   });

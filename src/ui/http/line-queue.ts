@@ -1,19 +1,36 @@
-/** Lines that one side makes and the other sends: the maker waits until the line before was taken. */
+/**
+ * Lines that one side makes and the other sends: the maker waits until the line before was taken. It is a class because
+ * it keeps the lines between the two.
+ */
 export class LineQueue {
   readonly #lines: string[] = [];
   #isEnded = false;
   #wake = (): void => {};
   #taken = (): void => {};
 
-  /** Adds a line; resolves once it was taken. */
-  async push(line: string): Promise<void> {
+  /** @param gone aborts when the receiver has gone: that ends the queue, whether its lines are being taken or not. */
+  constructor(gone: AbortSignal) {
+    if (gone.aborted) this.end();
+    else gone.addEventListener("abort", () => this.end(), { once: true });
+  }
+
+  /** Adds a line; resolves once it was taken, or the queue has ended. @throws the signal's reason where it aborts first. */
+  async push(line: string, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
     if (this.#isEnded) return;
-    const taken = new Promise<void>((resolve) => {
+    let stop = (): void => {};
+    const taken = new Promise<void>((resolve, reject) => {
       this.#taken = resolve;
+      stop = () => reject(signal?.reason as Error);
     });
+    signal?.addEventListener("abort", stop, { once: true });
     this.#lines.push(line);
     this.#wake();
-    await taken;
+    try {
+      await taken;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
   }
 
   /** No line follows. */
@@ -23,10 +40,8 @@ export class LineQueue {
     this.#taken();
   }
 
-  /** The lines, until the last one, or until nobody takes them any more. */
-  async *pieces(signal: AbortSignal): AsyncGenerator<string> {
-    const stop = (): void => this.end();
-    signal.addEventListener("abort", stop, { once: true });
+  /** The lines, until the last one, or until the receiver stops. */
+  async *pieces(): AsyncGenerator<string> {
     try {
       for (;;) {
         const line = this.#lines.shift();
@@ -41,7 +56,6 @@ export class LineQueue {
         });
       }
     } finally {
-      signal.removeEventListener("abort", stop);
       this.end();
     }
   }

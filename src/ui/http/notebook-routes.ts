@@ -18,6 +18,7 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
   const { readers, clock, notebooks: folder } = parts;
   app.get("/api/notebooks", async () => ({ notebooks: await listNotebooks(folder) }));
   app.get("/api/notebook", async (request, reply) => {
+    const signal = goneSignal(reply);
     const query = queryOf(request);
     const state = stateOf(request, parts);
     const { path, text } = await readNotebook(folder, required(query, "name"));
@@ -27,12 +28,11 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
         name.startsWith(PARAMETER) ? [[name.slice(PARAMETER.length), value] as const] : [],
       ),
     );
-    const signal = goneSignal(reply);
-    const lines = new LineQueue();
-    const running = readers.use(state, { signal, isForeign: true }, async ({ session }) => {
+    const lines = new LineQueue(signal);
+    const running = readers.use(state, { signal, isForeign: true }, async ({ session }, limited) => {
       const engine = sandboxedEngine(session);
-      for await (const line of notebookLines(engine, notebook, given, { signal, clock }))
-        await lines.push(JSON.stringify(line));
+      for await (const line of notebookLines(engine, notebook, given, { signal: limited, clock }))
+        await lines.push(JSON.stringify(line), limited);
     });
     running.then(
       () => lines.end(),
@@ -44,6 +44,6 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
       },
     );
     void reply.type("application/x-ndjson; charset=utf-8");
-    return reply.send(Readable.from(lines.pieces(signal)));
+    return reply.send(Readable.from(lines.pieces()));
   });
 }

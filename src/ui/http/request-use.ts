@@ -3,12 +3,14 @@ import { BarlakeError, UsageError } from "../../core/errors.js";
 import { parseTradingDate, type TradingDate } from "../../core/time.js";
 import { isRegion, type Region } from "../../market/regions.js";
 
-/** A signal that aborts when the page that asked has gone. */
-export function goneSignal(reply: FastifyReply): AbortSignal {
+/** A signal that aborts when the page that sent the request has gone, also where it had gone before the call. */
+export function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) gone.abort(new BarlakeError("the page has gone"));
-  });
+  const onClose = (): void => {
+    if (!raw.writableFinished) gone.abort(new BarlakeError("the page has gone"));
+  };
+  if (raw.destroyed) onClose();
+  else raw.once("close", onClose);
   return gone.signal;
 }
 

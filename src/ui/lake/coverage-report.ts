@@ -1,3 +1,4 @@
+import { shellWord } from "../../core/shell-word.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { coverageFacts } from "../../jobs/ledger/lake-coverage.js";
 import type { Lake } from "../../lake/lake.js";
@@ -68,7 +69,7 @@ export async function missingReport(
   return {
     symbols: missing.slice(0, MOST_LISTED),
     total: missing.length,
-    command: `npx barlake run ${pipeline} --repair --lake ${location}`,
+    command: `npx barlake run ${pipeline} --repair --lake ${shellWord(location)}`,
   };
 }
 

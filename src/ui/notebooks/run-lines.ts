@@ -14,7 +14,11 @@ const MOST_ROWS = { table: 2000, chart: 50_000 } as const;
 /** Most values that a list offers. */
 const MOST_OPTIONS = 2000;
 
-/** Runs a notebook; what it gives arrives line by line, each cell when it has ended. */
+/**
+ * Runs a notebook; what it gives arrives line by line, each cell when it has ended.
+ *
+ * @throws the signal's reason where it aborts: it says more than the fault of the statement that was interrupted.
+ */
 export async function* notebookLines(
   engine: QueryEngine,
   notebook: Notebook,
@@ -39,6 +43,7 @@ export async function* notebookLines(
     }
     yield { kind: "end" };
   } catch (error) {
+    signal.throwIfAborted();
     yield { kind: "fault", fault: faultOf(error) };
   }
 }

@@ -12,7 +12,7 @@ export interface LakeState {
   readonly pointInTime: PointInTime;
   readonly snapshots: readonly Snapshot[];
   readonly refused: readonly RefusedTable[];
-  /** The instant that was asked for, in epoch milliseconds; undefined for the newest versions. */
+  /** The instant that was requested last, in epoch milliseconds; undefined for the newest versions. */
   readonly asOf: number | undefined;
 }
 
@@ -53,7 +53,11 @@ export class LakeStates {
     const { snapshots, refused } = await readableTables(this.#lake, { asOf });
     const id = idOf(snapshots, refused, asOf);
     const known = this.#known.get(id);
-    const state = known ?? { id, pointInTime: pinned(snapshots, asOf ?? now), snapshots, refused, asOf };
+    // Several instants can have the same versions: these are one state, and only the instant is the newest request's.
+    const state =
+      known === undefined
+        ? { id, pointInTime: pinned(snapshots, asOf ?? now), snapshots, refused, asOf }
+        : { ...known, asOf };
     this.#remember(state);
     return state;
   }

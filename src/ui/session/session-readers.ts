@@ -27,6 +27,9 @@ export interface SessionUse {
   readonly isForeign?: boolean;
 }
 
+/** What is done with a session, until the signal aborts. */
+type Work<T> = (reader: Reader, signal: AbortSignal) => Promise<T>;
+
 /** Most sessions at once: each has a database, with its own memory. */
 const MOST_OPEN = 3;
 /** Most of them that run statements of users, so that charts and tables need not wait for these. */
@@ -81,11 +84,13 @@ export class SessionReaders implements AsyncDisposable {
   }
 
   /**
-   * Runs `work` with a session over a state; waits while others run.
+   * Runs `work` with a session over a state; waits while others run. `work` also gets a signal, which aborts when the
+   * time is up, when the use ends, or when the workspace closes: statements are interrupted by then, and whatever else
+   * it waits for has to end by that signal.
    *
    * @throws {QueryError} where the time is up; the signal's reason where it aborts.
    */
-  use<T>(state: LakeState, use: SessionUse, work: (reader: Reader) => Promise<T>): Promise<T> {
+  use<T>(state: LakeState, use: SessionUse, work: Work<T>): Promise<T> {
     const running = this.#run(state, use, work);
     const settled = running.catch(() => {});
     this.#uses.add(settled);
@@ -100,7 +105,7 @@ export class SessionReaders implements AsyncDisposable {
     for (const { reader } of this.#idle.splice(0)) reader[Symbol.dispose]();
   }
 
-  async #run<T>(state: LakeState, use: SessionUse, work: (reader: Reader) => Promise<T>): Promise<T> {
+  async #run<T>(state: LakeState, use: SessionUse, work: Work<T>): Promise<T> {
     using _ = await this.#permit(use);
     const signal = AbortSignal.any([use.signal, this.#closing.signal]);
     signal.throwIfAborted();
@@ -137,7 +142,7 @@ export class SessionReaders implements AsyncDisposable {
     while (this.#idle.length > MOST_OPEN) this.#idle.shift()?.reader[Symbol.dispose]();
   }
 
-  async #limited<T>(reader: Reader, signal: AbortSignal, work: (reader: Reader) => Promise<T>): Promise<T> {
+  async #limited<T>(reader: Reader, signal: AbortSignal, work: Work<T>): Promise<T> {
     const { timeLimitMs } = this.#limits;
     const limit = new AbortController();
     const done = new AbortController();
@@ -153,7 +158,10 @@ export class SessionReaders implements AsyncDisposable {
     const either = AbortSignal.any([signal, limit.signal]);
     using _ = interruptOn(reader.session, either);
     try {
-      return await work(reader);
+      const value = await work(reader, either);
+      // Work that takes an interrupt for a result has not done what it was to do.
+      either.throwIfAborted();
+      return value;
     } catch (error) {
       // The reason says more than the error of the interrupted statement.
       either.throwIfAborted();

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { QueryError } from "../../../src/core/errors.js";
 import type { QueryEngine } from "../../../src/db/query-engine.js";
 import type { Lake } from "../../../src/lake/lake.js";
+import { LineQueue } from "../../../src/ui/http/line-queue.js";
 import { LakeStates } from "../../../src/ui/session/lake-states.js";
 import { sandboxedEngine } from "../../../src/ui/session/sandboxed-engine.js";
 import { SessionReaders } from "../../../src/ui/session/session-readers.js";
@@ -50,7 +51,11 @@ describe("runs", () => {
 const PERMITTED: readonly (readonly [string, readonly string[], number | undefined])[] = [
   ["a view", ["FROM bars_1d"], undefined],
   ["a macro", ["SELECT * FROM adjusted('1w', 'forward') WHERE symbol = 'no.SH'"], 0],
-  ["tables of its own", ["CREATE TEMP TABLE t AS SELECT 1 AS a", "INSERT INTO t VALUES (2)", "FROM t"], 2],
+  [
+    "tables that it creates",
+    ["CREATE TEMP TABLE t AS SELECT 1 AS a", "INSERT INTO t VALUES (2)", "FROM t"],
+    2,
+  ],
   ["a variable", ["SET VARIABLE v = 3", "SELECT getvariable('v')"], 1],
   ["a pivot", ["PIVOT (SELECT 'a' AS k, 1 AS v) ON k USING sum(v)"], 1],
   ["an explanation", ["EXPLAIN ANALYZE (SELECT 1)"], 1],
@@ -158,6 +163,31 @@ describe("ends", () => {
       wake();
       return rows;
     });
+    await expect(running).rejects.toThrow("it took longer than 30 s, and was stopped");
+  });
+
+  test("work that waits for something else, when its time is up, and gives its session back", async () => {
+    const clock = { ...lake.clock, sleep: () => Promise.resolve() };
+    await using limited = new SessionReaders(lake, clock, { ...LIMITS, timeLimitMs: 30_000 });
+    const state = await new LakeStates(lake).newest();
+    // Nobody takes the line: the page is there, and does not read.
+    const lines = new LineQueue(signal);
+    for (let use = 0; use < 4; use++)
+      await expect(
+        limited.use(state, { signal, isForeign: true }, (_, ended) => lines.push("a line", ended)),
+      ).rejects.toThrow("it took longer than 30 s, and was stopped");
+  });
+
+  test("work that takes the interrupt for a result, when its time is up", async () => {
+    const clock = { ...lake.clock, sleep: () => Promise.resolve() };
+    await using limited = new SessionReaders(lake, clock, { ...LIMITS, timeLimitMs: 30_000 });
+    const state = await new LakeStates(lake).newest();
+    const running = limited.use(state, { signal }, ({ session }) =>
+      session.run("SELECT count(*) FROM range(1000000000000) t(i) WHERE hash(i) = 1").then(
+        () => "counted",
+        () => "interrupted",
+      ),
+    );
     await expect(running).rejects.toThrow("it took longer than 30 s, and was stopped");
   });
 
