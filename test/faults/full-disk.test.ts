@@ -56,7 +56,7 @@ async function expectSound(lake: string): Promise<void> {
 }
 
 const NOT_WRITTEN =
-  /^error: the lake could not be written: File too large \(.*\/\.staging\/.*\.parquet\)\nhint: {2}a limit on the size of a file was reached \(ulimit -f shows it\), with [\d.]+ [MG]B free in .*run the command again\n$/;
+  /^error: the lake could not be written: File too large \(.*\/\.staging\/.*\.parquet\)\nhint: {2}a limit on the size of a file was reached \(ulimit -f shows it\), with [\d.]+ [MG]B free in .*run the command again\n$/m;
 
 test.skipIf(noLimits)(
   "import: a data file that cannot be written leaves nothing behind, and the next import completes",

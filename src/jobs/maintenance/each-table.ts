@@ -1,3 +1,5 @@
+import type { Lake } from "../../lake/lake.js";
+import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 
 /** The result of maintenance work on tables. */
@@ -29,4 +31,19 @@ export async function eachTable<Report>(
     }
   }
   return { reports, errors };
+}
+
+/** Creates the views again if a table was changed. Where that fails, its error is the last of the result. */
+export async function publishAfter<Report>(
+  lake: Lake,
+  { reports, errors }: TableReports<Report>,
+  isChanged: (report: Report) => boolean,
+): Promise<TableReports<Report>> {
+  if (!reports.some(isChanged)) return { reports, errors };
+  try {
+    await publish(lake);
+    return { reports, errors };
+  } catch (error) {
+    return { reports, errors: [...errors, error] };
+  }
 }

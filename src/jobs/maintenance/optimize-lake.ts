@@ -3,9 +3,8 @@ import type { Clock } from "../../core/time.js";
 import { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { type OptimizeOptions, type OptimizeReport, optimize } from "../../lake/maintenance/optimize.js";
-import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
-import { eachTable, type TableReports } from "./each-table.js";
+import { eachTable, publishAfter, type TableReports } from "./each-table.js";
 
 /**
  * Most memory that DuckDB may use, in megabytes: beyond it a sort spills. Without it a sort takes as much as the rows of
@@ -33,8 +32,5 @@ export async function optimizeLake(
     });
     return await optimize(session, lake, table, options, clock);
   });
-  // Partitions that were compacted before an error count, too.
-  const isChanged = compacted.reports.some(({ partitions }) => partitions > 0);
-  if (isChanged || compacted.errors.length > 0) await publish(lake);
-  return compacted;
+  return publishAfter(lake, compacted, ({ partitions }) => partitions > 0);
 }

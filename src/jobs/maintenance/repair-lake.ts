@@ -13,11 +13,10 @@ import {
 } from "../../lake/maintenance/repair/copy-lost-rows.js";
 import { type LostFile, lostFiles } from "../../lake/maintenance/repair/lost-files.js";
 import { restoreFile } from "../../lake/maintenance/repair/restore-file.js";
-import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 import { REQUESTS } from "../../schema/requests.js";
 import { askAgain } from "../ledger/ask-again.js";
-import { eachTable, type TableReports } from "./each-table.js";
+import { eachTable, publishAfter, type TableReports } from "./each-table.js";
 
 const OUTDATED: CopiedRows = { rows: 0, refused: "rows were withdrawn since the copy was made" };
 
@@ -85,8 +84,7 @@ export async function repairLake(
     });
     return await repairTable(session, lake, snapshot, options, clock);
   });
-  if (options.dryRun !== true && repaired.reports.some(({ files }) => files.length > 0)) await publish(lake);
-  return repaired;
+  return publishAfter(lake, repaired, ({ files }) => options.dryRun !== true && files.length > 0);
 }
 
 async function repairTable(
