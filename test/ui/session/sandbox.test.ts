@@ -105,8 +105,8 @@ describe("refuses", () => {
       const engine = sandboxedEngine(session);
       const found: string[] = [];
       for (const [name, sql] of Object.entries(attacks()))
-        for (const run of [() => engine.result(sql, new Map(), 10), () => engine.read(sql)])
-          await run().then(
+        for (const attack of [() => engine.result(sql, new Map(), 10), () => engine.read(sql)])
+          await attack().then(
             () => found.push(name),
             (error: unknown) => expect(error, name).toBeInstanceOf(QueryError),
           );
