@@ -289,8 +289,9 @@ test("what is too much for a smaller part of a limit of the whole key is handed 
   const shared = slidingWindow(LIMIT);
   const { quota } = await simulateGroups(() => shared, 10);
   expect(quota.isOfKey).toBe(true);
-  const handedOver = quota.setShare(0.25, { sent: {}, died: [] });
-  // Requests count for a little longer than a minute, so the state does not show all of these.
-  expect(Object.values(handedOver).flat().length).toBeGreaterThan(LIMIT / 2);
+  const used = quota.stateOf("klines").usedLastMinute;
+  const handedOver = Object.values(quota.setShare(0.25, { sent: {}, died: [] })).flat();
+  // Requests count for a little longer than a minute, so more than the state shows may be handed over.
+  expect(handedOver.length).toBeGreaterThanOrEqual(Math.max(1, used - LIMIT / 4));
   expect(quota.stateOf("klines").usedLastMinute).toBeLessThanOrEqual(LIMIT / 4);
 });
