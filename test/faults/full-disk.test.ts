@@ -199,7 +199,7 @@ function smallDisk(kib: number): string | undefined {
 
 test("a full disk: the free space is reported, what was there stays, and the next run needs nothing but free space", async (context) => {
   const disk = smallDisk(800);
-  if (disk === undefined) return context.skip("a file system of its own cannot be mounted here");
+  if (disk === undefined) return context.skip("no separate file system can be mounted here");
   const folder = temporaryFolder();
   const lake = join(disk, "lake");
   expect((await runCli(["import", "bars_1d", oneBar(folder), "--lake", lake])).code).toBe(0);

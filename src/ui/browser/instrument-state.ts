@@ -19,7 +19,7 @@ export interface InstrumentState {
 /** Averages that can be chosen. */
 export const AVERAGES = [5, 20, 60, 250] as const;
 const USUAL_AVERAGES = "20,60";
-/** Most instruments that are compared at once: more lines cannot be told apart. */
+/** Most instruments that are compared at once: more lines cannot be distinguished. */
 const MOST_COMPARED = 4;
 
 export function useInstrumentState(): InstrumentState {

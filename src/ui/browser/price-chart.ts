@@ -40,7 +40,7 @@ export interface Drawing {
   readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
 }
 
-/** Bars that are shown at first: about as many as can be told apart. */
+/** Bars that are shown at first: about as many as can be distinguished. */
 const BAR_PIXELS = 7;
 
 /** The chart of an instrument. It is a class because it keeps the drawing open. */

@@ -9,16 +9,8 @@ const MOST_TRADED = 5;
 /** Days in which the bar before is looked for: longer than any holiday. */
 const LOOK_BACK_DAYS = 21;
 
-interface MarketRow {
-  readonly region: string;
-  readonly day: string;
-  readonly bars: number;
-  readonly up: number;
-  readonly down: number;
-  readonly unchanged: number;
-  readonly unknown: number;
-  readonly open: number;
-}
+/** What SQL counts; the rest of a report is added to it. */
+type MarketRow = Omit<MarketReport, "region" | "status" | "traded"> & { readonly region: string };
 
 interface TradedRow {
   readonly region: string;
