@@ -4,6 +4,7 @@ import type { RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { completenessLines } from "./completeness-text.js";
 import { newListLines } from "./known-lists-text.js";
+import { inOptionWords } from "./option-words.js";
 import { count, duration, paint, plural, size, table } from "./text.js";
 
 /** Maximum number of rejects and failures that are listed. */
@@ -110,7 +111,8 @@ export function runSummary(report: RunReport, lake: string): string {
       table(["request", "symbols", "reason"], rows),
     );
   }
-  if (report.stopped !== undefined) lines.push(`${paint("red", "stopped:")} ${report.stopped}`);
+  if (report.stopped !== undefined)
+    lines.push(`${paint("red", "stopped:")} ${inOptionWords(report.stopped)}`);
   if (report.status !== "complete") lines.push("the next run asks only for what is missing");
   return lines.join("\n");
 }
