@@ -41,8 +41,8 @@ beforeAll(async () => {
   await landRows(lake, BARS_1M, bars);
   pool = await SessionPool.open(2, { threads: 1 });
 });
-afterAll(() => {
-  pool.close();
+afterAll(async () => {
+  await pool.close();
   removeLake();
 });
 
@@ -54,14 +54,14 @@ function replayed(time: number) {
   const reader = new LakeReader(lake, pool, { asOfNow: () => replay.asOf(), pointInTime: {} });
   const keys = plainKeys([KEY]);
   const faults: unknown[] = [];
-  let wake: (() => void) | undefined;
+  const sleepers: (() => void)[] = [];
   const hub = new QuoteHub({
     ...streamOptions({ keys, clock, replay: { clock: replay, regions: ["CN"] } }),
     reader,
     budgets: new MemoryBudgets(),
     nextChange: (signal) =>
       new Promise((resolve, reject) => {
-        wake = resolve;
+        sleepers.push(resolve);
         signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
       }),
     isValid: () => true,
@@ -74,11 +74,9 @@ function replayed(time: number) {
   });
   /** Lets the hub look at the lake, and waits until it is done and waits again. */
   const look = async (): Promise<void> => {
-    while (wake === undefined) await setImmediate();
-    const resume = wake;
-    wake = undefined;
-    resume();
-    while (wake === undefined) await setImmediate();
+    await until(() => sleepers.length > 0);
+    sleepers.pop()?.();
+    await until(() => sleepers.length > 0);
   };
   const late: Quote[] = [];
   const open = async () => {
