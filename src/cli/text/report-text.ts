@@ -3,7 +3,7 @@ import type { ReferenceChange } from "../../lake/land/reference-changes.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { completenessLines } from "./completeness-text.js";
-import { newListLines } from "./known-lists-text.js";
+import { earlierBarsLines, newListLines } from "./known-lists-text.js";
 import { inOptionWords } from "./option-words.js";
 import { count, duration, paint, plural, size, table } from "./text.js";
 
@@ -93,7 +93,11 @@ export function runSummary(report: RunReport, lake: string): string {
   lines.push(...referenceTable(report.changes));
   lines.push(...newListLines(report.lists.filter(({ isNew }) => isNew)));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
-  lines.push(...report.completeness.flatMap(completenessLines));
+  for (const table of report.completeness)
+    lines.push(
+      ...completenessLines(table),
+      ...earlierBarsLines(table.dataset, table.asked.start, report.lists),
+    );
   for (const { dataset, requested, returned, missing } of report.symbols) {
     if (returned === requested) continue;
     const more = requested - returned > missing.length ? " ..." : "";
