@@ -70,12 +70,12 @@ export async function buildDataset(
   if (isLocal) await recoverFolder(folder);
   const isThere = (await storage.readText(MANIFEST)) !== undefined;
   const hasOther = !isThere && (isLocal ? existsSync(folder) : (await filesOfDataset(storage)).length > 0);
-  // A build to a store that was stopped leaves files, which --replace deletes.
+  // A build to a store that was stopped leaves files, which a build that replaces deletes.
   if (hasOther && (isLocal || existing !== "replace"))
     throw new UsageError(`dataset ${spec.name}: ${folder} is there, and no dataset`, {
       hint: isLocal
-        ? "name another place with --output"
-        : "--replace deletes what is at the prefix; or name another place with --output",
+        ? "name another place with `output`"
+        : '`existing: "replace"` deletes what is at the prefix; or name another place with `output`',
     });
   if (isThere && existing === "refuse") throw alreadyThere(folder);
   const earlier =

@@ -189,7 +189,7 @@ function registerFault(error: unknown, table: string, location: string): unknown
   if (!(error instanceof TrinoQueryError)) return error;
   const hint = /register.table procedure is disabled|not registered/i.test(error.message)
     ? "set delta.register-table-procedure.enabled=true in the catalog's properties"
-    : "is the lake there, as Trino reaches it? --location says where";
+    : "is the lake there, as Trino reaches it? `location` says where";
   return new UsageError(`table ${table} cannot be registered at ${location}: ${error.message}`, {
     cause: error,
     hint,

@@ -136,7 +136,7 @@ export class TrinoClient {
       const reason = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause;
       throw new TransportError(`Trino at ${this.server.origin}: ${messageOf(reason)}`, {
         cause,
-        hint: "is it running? --server or BARLAKE_TRINO says where it is",
+        hint: "is it running? `server` or BARLAKE_TRINO says where it is",
       });
     }
   }

@@ -23,8 +23,8 @@ export class TrinoQueryError extends QueryError {
 
 const HINTS: Readonly<Record<string, string>> = {
   TABLE_NOT_FOUND: "barlake trino install creates the tables and views; .tables lists them",
-  SCHEMA_NOT_FOUND: "barlake trino install creates the schemas; --schema names another",
-  CATALOG_NOT_FOUND: "--catalog names another; SHOW CATALOGS lists them",
+  SCHEMA_NOT_FOUND: "barlake trino install creates the schemas; `schema` names another",
+  CATALOG_NOT_FOUND: "`catalog` names another; SHOW CATALOGS lists them",
   COLUMN_NOT_FOUND: "the shell's .describe NAME lists the columns of a table",
   EXCEEDED_LOCAL_MEMORY_LIMIT: "ask for fewer symbols or days at a time, or give Trino more memory",
 };

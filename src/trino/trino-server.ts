@@ -22,7 +22,7 @@ export interface TrinoCredentials {
 /** Names of the catalog and the schema where nothing else is said. */
 export const TRINO_DEFAULTS = { catalog: "lake", schema: "barlake" } as const;
 
-const HINT = "as in http://trino:8080/lake/barlake, or --catalog lake --schema barlake";
+const HINT = 'as in http://trino:8080/lake/barlake, or `catalog: "lake"` and `schema: "barlake"`';
 
 /**
  * Reads a server's address: `http://host:port`, optionally with `/catalog` or `/catalog/schema`, which the options

@@ -61,7 +61,7 @@ export async function startWorkspace(lake: Lake, options: WorkspaceOptions = {})
   const app = await makeApp(parts, () => access);
   const at = { host: HOST, port: options.port ?? 0 };
   await app.listen(at).catch((cause: unknown) => {
-    throw cannotListen("workspace", at, cause, "give another --port, or end the program that listens there");
+    throw cannotListen("workspace", at, cause, "give another `port`, or end the program that listens there");
   });
   const { port } = app.server.address() as AddressInfo;
   access = new Access(port);

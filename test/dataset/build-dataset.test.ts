@@ -279,20 +279,20 @@ describe("a dataset", () => {
   });
 
   test("of a universe from before its first snapshot says so", async () => {
-    expect(
-      (
-        await planDataset(early, defineDataset(definition({ universe: UNIVERSE, from: "2020-01-01" })))
-      ).warnings.join(),
-    ).not.toMatch(/first seen/);
+    const region = { region: "CN" as const, types: ["stock"] };
+    const of = (universe: typeof UNIVERSE | typeof region) =>
+      defineDataset(definition({ universe, from: "2020-01-01" }));
+    for (const universe of [UNIVERSE, region])
+      expect((await planDataset(early, of(universe))).warnings.join()).not.toMatch(/first seen/);
     const lake = new Lake(join(temporaryFolder(), "lake"));
     await grow(lake, DAYS[100] as TradingDate, MIDDLE);
     await grow(lake, DAYS[0] as TradingDate, DAYS[99] as TradingDate, { reference: false });
-    const plan = await planDataset(
-      lake,
-      defineDataset(definition({ universe: UNIVERSE, from: "2020-01-01" })),
-    );
+    const plan = await planDataset(lake, of(UNIVERSE));
     expect(plan.first < (DAYS[100] as string)).toBe(true);
-    expect(plan.warnings.join()).toMatch(/first seen on/);
+    expect(plan.warnings.join()).toMatch(/the universe was first seen on/);
+    expect((await planDataset(lake, of(region))).warnings.join()).toMatch(
+      /the instruments of CN were first seen on .*: what was delisted before is missing/,
+    );
   });
 
   test("names no file by what another program wrote as a symbol", async () => {

@@ -157,7 +157,7 @@ test("a single file that lacks a column is an error that says how to map; among 
   const torn = place.file("000001.SZ.csv.gz", gzipSync(HEADER).subarray(0, 12));
   await expect(place.import("bars_1d", [bad])).rejects.toMatchObject({
     message: expect.stringContaining("has no column for timestamp"),
-    hint: expect.stringContaining("--map timestamp=COLUMN"),
+    hint: expect.stringContaining('`map: { timestamp: "COLUMN" }`'),
   });
   await expect(place.import("bars_1d", [good], { map: { open: "nope" } })).rejects.toThrow(
     /has no column "nope"/,

@@ -82,7 +82,10 @@ export class MarketService implements AsyncDisposable {
     return askExFactors(this.#access, symbols, options);
   }
 
-  /** Quotes of symbols, or of symbols and the members of universes: `POST /v1/quotes`. */
+  /**
+   * Quotes of symbols, or of symbols and the members of universes: `POST /v1/quotes`. `unknown` names the symbols without a
+   * quote, and the universes that the service does not list.
+   */
   quotes(
     of: readonly string[] | { readonly symbols?: readonly string[]; readonly universes?: readonly string[] },
     options: AskOptions = {},

@@ -16,6 +16,7 @@ import { Lake } from "../../lake/lake.js";
 import type { Cli } from "../cli.js";
 import { exitOfImport } from "../exit-codes.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { inOptionWords } from "../text/option-words.js";
 import { progressView } from "../text/progress.js";
 import { changesTable, landedTable, rejectedTable } from "../text/report-text.js";
 import { count, paint, plural, table } from "../text/text.js";
@@ -129,7 +130,7 @@ function print(report: ImportReport, options: Options): void {
   if (options.dryRun) return printDryRun(report);
   process.stdout.write(`${[landedTable(report.landed), ...changesTable(report.landed)].join("\n")}\n`);
   for (const remark of report.remarks.slice(0, SHOWN_REMARKS))
-    process.stdout.write(`${paint("yellow", "note:")} ${remark}\n`);
+    process.stdout.write(`${paint("yellow", "note:")} ${inOptionWords(remark)}\n`);
   const more = report.remarks.length - SHOWN_REMARKS;
   if (more > 0)
     process.stdout.write(`${paint("yellow", "note:")} and ${plural(more, "more remark")} of this kind\n`);
@@ -139,7 +140,8 @@ function print(report: ImportReport, options: Options): void {
 function printDryRun({ landed, remarks, rejected }: ImportReport): void {
   const rows = landed.map(({ table: name, inserted }) => [name, count(inserted)]);
   process.stdout.write(`dry run: nothing was written\n${table(["table", "rows that are good"], rows)}\n`);
-  for (const remark of remarks) process.stdout.write(`${paint("yellow", "note:")} ${remark}\n`);
+  for (const remark of remarks)
+    process.stdout.write(`${paint("yellow", "note:")} ${inOptionWords(remark)}\n`);
   if (rejected.length > 0) process.stdout.write(`\n${rejectedTable(rejected)}\n`);
 }
 

@@ -6,6 +6,7 @@ import { EXIT } from "../exit-codes.js";
 import { openExistingLake } from "../options/existing-lake.js";
 import { type CommonOptions, jsonOption, lakeOption, printJson } from "../options/lake-option.js";
 import { wholeNumber } from "../options/number-option.js";
+import { inOptionWords } from "../text/option-words.js";
 import { referenceTable } from "../text/report-text.js";
 import { instantText } from "../text/schedule-text.js";
 import { count, duration, paint, plural, size, table } from "../text/text.js";
@@ -90,7 +91,7 @@ function detailsText({ run, requests, failures, windows, absent, changes, reject
     `${run.run_id}, ${run.engine}, ${run.host}, options ${run.options}`,
     `${plural(Number(run.requests_sent), "request")} of ${count(Number(run.requests_planned))} planned, ${plural(Number(run.rows), "row")}, ${size(Number(run.bytes))}; ${landed}`,
   ];
-  if (run.stopped !== null) lines.push(`${paint("red", "stopped:")} ${run.stopped}`);
+  if (run.stopped !== null) lines.push(`${paint("red", "stopped:")} ${inOptionWords(run.stopped)}`);
   const part = (title: string, head: string[], rows: Parameters<typeof table>[1]): void => {
     if (rows.length > 0) lines.push("", paint("bold", title), table(head, rows));
   };

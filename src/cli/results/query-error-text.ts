@@ -1,5 +1,6 @@
 import type { QueryError } from "../../core/errors.js";
 import { errorPlace, PLACE, placeText } from "../../db/result/error-place.js";
+import { inOptionWords } from "../text/option-words.js";
 import { paint } from "../text/text.js";
 
 /** The parts of a failed query's message. */
@@ -26,7 +27,7 @@ export function queryErrorText(error: QueryError, firstLine = 1): QueryErrorText
   return {
     message: text,
     place: placeOf(error, firstLine),
-    hint: error.hint ?? proposals(message) ?? adviceFor(text),
+    hint: (error.hint && inOptionWords(error.hint)) ?? proposals(message) ?? adviceFor(text),
   };
 }
 

@@ -2,6 +2,7 @@ import { BarlakeError, messageOf, QueryError } from "../../core/errors.js";
 import { laterErrors } from "../../core/release-after.js";
 import { formatQueryError } from "../results/query-error-text.js";
 import { StatementError } from "../results/statement-error.js";
+import { inOptionWords } from "./option-words.js";
 import { systemFaultOf } from "./system-fault.js";
 import { paint } from "./text.js";
 
@@ -10,9 +11,11 @@ export function errorText(error: unknown): string {
   if (error instanceof QueryError)
     return formatQueryError(error, error instanceof StatementError ? error.line : undefined);
   const { message, hint: advice } = explanationOf(error);
-  const hint = advice ? `\n${paint("dim", "hint:")}  ${advice}` : "";
-  const later = laterErrors(error).map((one) => `\n${paint("dim", "then:")}  ${messageOf(one)}`);
-  return `${paint("red", "error:")} ${message}${hint}${later.join("")}`;
+  const hint = advice ? `\n${paint("dim", "hint:")}  ${inOptionWords(advice)}` : "";
+  const later = laterErrors(error).map(
+    (one) => `\n${paint("dim", "then:")}  ${inOptionWords(messageOf(one))}`,
+  );
+  return `${paint("red", "error:")} ${inOptionWords(message)}${hint}${later.join("")}`;
 }
 
 function explanationOf(error: unknown): { readonly message: string; readonly hint?: string | undefined } {

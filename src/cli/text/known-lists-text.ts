@@ -26,6 +26,28 @@ export function newListLines(lists: readonly KnownList[]): string[] {
   return [...lines.map((line) => `${paint("yellow", "note:")} ${line}`), ADVICE];
 }
 
+/**
+ * What a run says of bars that it asked for of a time before the lake knew the lists that their symbols come from:
+ * symbols that had left the lists by then were not asked for. Nothing if there are none.
+ *
+ * @param start of the earliest requested window, epoch milliseconds.
+ */
+export function earlierBarsLines(
+  dataset: string,
+  start: number | undefined,
+  lists: readonly KnownList[],
+): string[] {
+  const later = lists.filter(({ firstSeenAt }) => start !== undefined && start < firstSeenAt);
+  if (later.length === 0) return [];
+  const known = grouped(later, (one) => `${one.dataset} ${one.since}`).map(
+    ({ dataset: table, since, lists: names }) =>
+      `${table === "instruments" ? "instruments" : "members"} of ${some(names)} since ${since}`,
+  );
+  return [
+    `${paint("yellow", "note:")} ${dataset}: the symbols are the ${known.join(", ")}; what left these lists before was not asked for; request such symbols by name, with --symbols`,
+  ];
+}
+
 /** Since when the lake knows the lists, as a table. Nothing if there are none. */
 export function knownListLines(lists: readonly KnownList[]): string[] {
   if (lists.length === 0) return [];

@@ -3,7 +3,8 @@ import type { ReferenceChange } from "../../lake/land/reference-changes.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { completenessLines } from "./completeness-text.js";
-import { newListLines } from "./known-lists-text.js";
+import { earlierBarsLines, newListLines } from "./known-lists-text.js";
+import { inOptionWords } from "./option-words.js";
 import { count, duration, paint, plural, size, table } from "./text.js";
 
 /** Maximum number of rejects and failures that are listed. */
@@ -92,7 +93,11 @@ export function runSummary(report: RunReport, lake: string): string {
   lines.push(...referenceTable(report.changes));
   lines.push(...newListLines(report.lists.filter(({ isNew }) => isNew)));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
-  lines.push(...report.completeness.flatMap(completenessLines));
+  for (const table of report.completeness)
+    lines.push(
+      ...completenessLines(table),
+      ...earlierBarsLines(table.dataset, table.asked.start, report.lists),
+    );
   for (const { dataset, requested, returned, missing } of report.symbols) {
     if (returned === requested) continue;
     const more = requested - returned > missing.length ? " ..." : "";
@@ -110,7 +115,8 @@ export function runSummary(report: RunReport, lake: string): string {
       table(["request", "symbols", "reason"], rows),
     );
   }
-  if (report.stopped !== undefined) lines.push(`${paint("red", "stopped:")} ${report.stopped}`);
+  if (report.stopped !== undefined)
+    lines.push(`${paint("red", "stopped:")} ${inOptionWords(report.stopped)}`);
   if (report.status !== "complete") lines.push("the next run asks only for what is missing");
   return lines.join("\n");
 }

@@ -3,6 +3,7 @@ import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError, messageOf } from "../../core/errors.js";
 import type { RunOutcome } from "../../jobs/run/report/run-outcome.js";
 import type { ScheduleEvent } from "../../jobs/schedule/run-schedule.js";
+import { inOptionWords } from "./option-words.js";
 import { instantText } from "./schedule-text.js";
 import { scrubText } from "./scrub-text.js";
 import { count, duration, paint, plural, size } from "./text.js";
@@ -93,7 +94,7 @@ function endText(outcome: RunOutcome): string {
   return [
     `${paint("bold", pipeline)} ${paint(status === "complete" ? "green" : "red", status)} in ${took}: `,
     `${plural(requests.sent, "request")}, ${plural(rows, "row")}, ${size(bytes)}, ${count(changed(outcome))} landed`,
-    reason === undefined ? "" : `; ${reason}`,
+    reason === undefined ? "" : `; ${inOptionWords(reason)}`,
   ].join("");
 }
 

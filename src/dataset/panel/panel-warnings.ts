@@ -21,7 +21,9 @@ export async function warningsOf(session: Session, panel: LakePanel): Promise<st
   }
   if (axes.seenFrom !== undefined && first < axes.seenFrom) {
     warnings.push(
-      `the universe was first seen on ${dateOfEpochDay(axes.seenFrom)}: before it, its members of that day are assumed, so that who had left until then is missing`,
+      typeof spec.universe === "object" && "region" in spec.universe
+        ? `the instruments of ${spec.universe.region} were first seen on ${dateOfEpochDay(axes.seenFrom)}: what was delisted before is missing, unless its bars were asked for by name or imported`
+        : `the universe was first seen on ${dateOfEpochDay(axes.seenFrom)}: before it, its members of that day are assumed, so that who had left until then is missing`,
     );
   }
   if (typeof spec.universe === "object" && "sql" in spec.universe)

@@ -40,7 +40,10 @@ function snapshotsSql(id: string): string {
     WHERE seen_to IS NULL OR seen_from < seen_to`;
 }
 
-/** All symbols that ever had a bar in a region: members from their first bar on, until known to be delisted. */
+/**
+ * All symbols of the lake that ever had a bar in a region: members from their first bar on, until known to be delisted.
+ * What was delisted before the lake first saw the instruments of the region may have none.
+ */
 function regionSql({
   region,
   types,
@@ -54,7 +57,8 @@ function regionSql({
       SELECT symbol, min(trade_date) AS first FROM raw.bars_1d WHERE region = ${literal(region)} GROUP BY symbol),
     by_minute AS (
       SELECT symbol, min(trade_date) AS first FROM raw.bars_1m WHERE region = ${literal(region)} GROUP BY symbol)
-    SELECT b.symbol, b.first AS from_date, v.to_date, NULL::DATE AS seen_from
+    SELECT b.symbol, b.first AS from_date, v.to_date,
+      (SELECT local_date(min(valid_from), region) FROM raw.instruments WHERE region = ${literal(region)} GROUP BY region) AS seen_from
     FROM (FROM by_day UNION ALL FROM by_minute ANTI JOIN by_day USING (symbol)) AS b
     ${join} (SELECT symbol, arg_max_null(to_date, from_date) AS to_date, arg_max(type, from_date) AS type
       FROM instrument_versions GROUP BY symbol) AS v ON v.symbol = b.symbol ${ofTypes}`;

@@ -64,7 +64,7 @@ export async function makeFolder<T>(
 export function alreadyThere(folder: string, cause?: unknown): UsageError {
   return new UsageError(`dataset folder ${folder} is there already`, {
     cause,
-    hint: "--append adds new days to it, --replace builds it again; or name another place with --output",
+    hint: '`existing: "append"` adds new days to it, `existing: "replace"` builds it again; or name another place with `output`',
   });
 }
 

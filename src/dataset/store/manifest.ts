@@ -84,7 +84,7 @@ export async function readManifest(storage: Storage): Promise<Manifest> {
   } catch (cause) {
     throw new LakeError(`${storage.urlOf(MANIFEST)}: ${messageOf(cause)}`, {
       cause,
-      hint: "build the dataset again with --replace",
+      hint: 'build the dataset again with `existing: "replace"`',
     });
   }
 }

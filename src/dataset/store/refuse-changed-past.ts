@@ -6,7 +6,7 @@ import type { DatasetSpec } from "../spec.js";
 import { changesSince, changeText, isOfPast } from "./lake-changes.js";
 import { type Manifest, readManifest } from "./manifest.js";
 
-const REPLACE_HINT = "--replace builds it again";
+const REPLACE_HINT = '`existing: "replace"` builds it again';
 
 /**
  * Checks that new days can be added to a dataset without changing any of its existing days.
@@ -23,7 +23,7 @@ export async function refuseChangedPast(
   const subject = `dataset ${spec.name}: cannot be appended to`;
   if (spec.adjustment.startsWith("forward")) {
     throw new UsageError(`${subject}: forward prices of every day change with each new ex-date`, {
-      hint: 'choose adjustment "backward", whose prices stay; or --replace',
+      hint: 'choose adjustment "backward", whose prices stay; or `existing: "replace"`',
     });
   }
   const changed = fieldsThatDiffer(manifest.spec, spec);

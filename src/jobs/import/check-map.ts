@@ -8,7 +8,7 @@ import { UNIVERSES } from "../../schema/reference.js";
 const FIELD = /^[A-Za-z_]\w{0,62}$/;
 
 /**
- * Checks that each lake column that `--map` names exists.
+ * Checks that each lake column that `map` names exists.
  *
  * @throws {UsageError} that names the unknown column and the most similar one.
  */
@@ -17,7 +17,7 @@ export function checkMap(table: TableSchema, map: Readonly<Record<string, string
   for (const [ours, theirs] of Object.entries(map)) {
     if (targets.includes(ours) || (table.open && FIELD.test(ours))) continue;
     const likely = targets.includes(theirs) ? `${theirs}=${ours}` : nearestName(ours, targets);
-    throw new UsageError(`--map ${ours}=${theirs}: ${table.name} has no column ${ours}`, {
+    throw new UsageError(`\`map: { ${ours}: "${theirs}" }\`: ${table.name} has no column ${ours}`, {
       hint: `${likely === undefined ? "" : `did you mean ${likely}? `}its columns are ${targets.join(", ")}`,
     });
   }

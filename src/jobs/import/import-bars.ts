@@ -33,7 +33,7 @@ export async function readBars(
   );
   if (missing.length > 0) {
     throw new UsageError(`file ${source.path}: has no column for ${missing.join(", ")}`, {
-      hint: `give them with --map ${missing[0]}=COLUMN; its columns are ${source.columns.join(", ")}`,
+      hint: `give them with \`map: { ${missing[0]}: "COLUMN" }\`; its columns are ${source.columns.join(", ")}`,
     });
   }
   const numbers = KLINE_COLUMNS.filter((c) => column(c.name) !== undefined);
@@ -128,11 +128,13 @@ async function remarks(
   const ratio = unit?.ratio ?? 1;
   if (options.volumeUnit === "shares" && ratio > 20) {
     return [
-      `${source.path}: amount is about ${Math.round(ratio)} times price x volume: are volumes in lots? (--volume-unit lots)`,
+      `${source.path}: amount is about ${Math.round(ratio)} times price x volume: are volumes in lots? (\`volumeUnit: "lots"\`)`,
     ];
   }
   if (options.volumeUnit === "lots" && ratio < 5) {
-    return [`${source.path}: amount is about price x volume: are volumes in shares? (--volume-unit shares)`];
+    return [
+      `${source.path}: amount is about price x volume: are volumes in shares? (\`volumeUnit: "shares"\`)`,
+    ];
   }
   return [];
 }

@@ -177,6 +177,6 @@ function valueSql(column: Column, from: string | undefined): string {
 
 function missingColumn(source: Source, name: string): UsageError {
   return new UsageError(`file ${source.path}: has no column for ${name}`, {
-    hint: `give it with --map ${name}=COLUMN; its columns are ${source.columns.join(", ")}`,
+    hint: `give it with \`map: { ${name}: "COLUMN" }\`; its columns are ${source.columns.join(", ")}`,
   });
 }

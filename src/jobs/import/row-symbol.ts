@@ -35,7 +35,7 @@ export function rowSymbolSql(source: Source, column: string | undefined, options
   const symbol = canonicalSymbol(isFull ? stem : `${stem}.${options.exchange}`);
   if (isSymbol(symbol)) return literal(symbol);
   throw new UsageError(`file ${source.path}: has no column "symbol", and its name is not a symbol`, {
-    hint: "add --symbol AAPL.US, or --exchange US where the name is a code, or give the column with --map symbol=COLUMN",
+    hint: 'add `symbol: "AAPL.US"`, or `exchange: "US"` where the name is a code, or give the column with `map: { symbol: "COLUMN" }`',
   });
 }
 
@@ -46,19 +46,19 @@ export function rowSymbolSql(source: Source, column: string | undefined, options
  */
 export function checkSymbolOptions({ symbol, exchange }: SymbolOptions, files: readonly string[]): void {
   if (exchange !== undefined && !EXCHANGES.includes(exchange)) {
-    throw new UsageError(`--exchange ${exchange}: is not known`, {
+    throw new UsageError(`\`exchange: "${exchange}"\`: is not known`, {
       hint: `the suffixes are ${EXCHANGES.join(", ")}`,
     });
   }
   if (symbol === undefined) return;
   parseSymbol(symbol);
   if (exchange !== undefined)
-    throw new UsageError("--symbol and --exchange exclude each other", {
+    throw new UsageError("`symbol` and `exchange` exclude each other", {
       hint: "a symbol names its exchange",
     });
   if (files.length > 1) {
-    throw new UsageError(`--symbol ${symbol}: is for one file, and there are ${files.length}`, {
-      hint: "name the files after their symbols and leave --symbol out; --exchange completes bare codes",
+    throw new UsageError(`\`symbol: "${symbol}"\`: is for one file, and there are ${files.length}`, {
+      hint: "name the files after their symbols and leave `symbol` out; `exchange` completes bare codes",
     });
   }
 }

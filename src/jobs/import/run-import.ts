@@ -84,7 +84,9 @@ export async function runImport(
   checkMap(table, options.map);
   checkSymbolOptions(options, files);
   if (options.symbol !== undefined && !isBars(table))
-    throw new UsageError(`--symbol ${options.symbol}: is for bars, and ${name} has a symbol in each row`);
+    throw new UsageError(
+      `\`symbol: "${options.symbol}"\`: is for bars, and ${name} has a symbol in each row`,
+    );
   using session = await Session.open({ spillUnder: lake.work.staging, ...lake.access });
   const rejects = new Rejects(session, options.runId);
   const staged = new TempTable(session, "staged_import");

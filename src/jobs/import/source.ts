@@ -149,7 +149,7 @@ export function findColumn(
   const mapped = map[name];
   if (mapped !== undefined) {
     if (source.columns.includes(mapped)) return mapped;
-    throw new UsageError(`file ${source.path}: has no column "${mapped}", which --map gives for ${name}`, {
+    throw new UsageError(`file ${source.path}: has no column "${mapped}", which \`map\` gives for ${name}`, {
       hint: `its columns are ${source.columns.join(", ")}`,
     });
   }

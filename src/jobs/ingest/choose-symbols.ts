@@ -65,7 +65,7 @@ export async function chooseSymbols(
   );
   if (rows.length === 0) {
     throw new UsageError("the lake knows no instruments to ask for", {
-      hint: "run the pipeline reference first, or name symbols with --symbols",
+      hint: "run the pipeline reference first, or name symbols with `symbols`",
     });
   }
   return byRegion(

@@ -56,7 +56,7 @@ export async function startMonitor(
   try {
     await app.listen({ host, port });
   } catch (cause) {
-    throw cannotListen("monitor", { host, port }, cause, "give another --metrics-port, or leave it out");
+    throw cannotListen("monitor", { host, port }, cause, "give another `metricsPort`, or leave it out");
   }
   const { address, port: taken, family } = app.server.address() as AddressInfo;
   return {

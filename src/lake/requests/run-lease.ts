@@ -139,6 +139,6 @@ function holderText({ content }: Lease<Content>): string {
 
 function inUse(holders: readonly Lease<Content>[]): BarlakeError {
   return new RunInUseError(`the same is asked for by ${holders.map(holderText).join(" and by ")}`, {
-    hint: "wait for it to end, or give --wait",
+    hint: "wait for it to end, or give `waits: true`",
   });
 }

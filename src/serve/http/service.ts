@@ -115,7 +115,7 @@ export async function startService(lake: Lake, options: ServiceOptions): Promise
       options.logger?.error({ err }, "a table cannot be read: requests that need it fail, the others do not");
     const at = { host: options.host ?? "127.0.0.1", port: options.port };
     await app.listen(at).catch((cause: unknown) => {
-      throw cannotListen("service", at, cause, "give another --port, or end the program that listens there");
+      throw cannotListen("service", at, cause, "give another `port`, or end the program that listens there");
     });
   } catch (error) {
     await pool.close();

@@ -152,11 +152,6 @@ export class LakeReader {
     onDamage(error);
   }
 
-  /** The time of a request that arrives now, epoch milliseconds. */
-  get now(): number {
-    return this.#asOfNow().now;
-  }
-
   /** The lake as a request sees it that arrives now. */
   current(reading: Reading): LakeView {
     return this.at(this.#asOfNow(), reading);

@@ -34,7 +34,10 @@ export function addReplay(
 ): void {
   const running = (): Replay => {
     if (replay === undefined)
-      throw new RequestError("NOT_FOUND", "the service does not replay; start it with serve --replay TIME");
+      throw new RequestError(
+        "NOT_FOUND",
+        "the service does not replay; start it with barlake serve --replay TIME",
+      );
     return replay;
   };
   const stateOf = ({ clock }: Replay): object => {

@@ -20,7 +20,7 @@ export class ReplayClock {
   readonly range: TimeRange;
   #from: ReplayState;
   #since: number;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(isBack: boolean) => void>();
 
   /**
    * @param real the clock that runs; the replayed one runs `speed` times as fast.
@@ -56,9 +56,10 @@ export class ReplayClock {
     const next = { time: change.time ?? this.now(), speed: change.speed ?? this.#from.speed };
     // A replay that runs past the end of the lake may still change its speed.
     this.#check(change.time === undefined ? { ...next, time: this.range.start } : next);
+    const isBack = change.time !== undefined && change.time < this.now();
     this.#from = next;
     this.#since = ticksOf(this.#real);
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener(isBack);
   }
 
   /** Real milliseconds until the next whole minute of the replayed time; infinite where the time stands still. */
@@ -69,8 +70,12 @@ export class ReplayClock {
     return ((Math.floor(now / MINUTE_MS) + 1) * MINUTE_MS - now) / speed;
   }
 
-  /** Calls a function after each change of time or speed. @returns a function that ends it. */
-  onSet(listener: () => void): () => void {
+  /**
+   * Calls a function after each change of time or speed, with whether the time is an earlier one now.
+   *
+   * @returns a function that ends it.
+   */
+  onSet(listener: (isBack: boolean) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

@@ -33,7 +33,7 @@ export async function replayRange(lake: Lake, pointInTime: PointInTime): Promise
   }
   if (regions.size === 0)
     throw new LakeError(`lake ${lake.location} has no bars to replay`, {
-      hint: "run barlake run daily first, or name another --lake",
+      hint: "run the pipeline daily first",
     });
   return { range, regions: [...regions] };
 }

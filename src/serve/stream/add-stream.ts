@@ -34,6 +34,8 @@ export interface StreamOptions {
   readonly maxSymbols: number | undefined;
   /** Whether the lake is replayed. */
   readonly isReplayed: boolean;
+  /** Calls a function when the replay is set to an earlier time. @returns a function that ends it. */
+  readonly onSetBack: (listener: () => void) => () => void;
   /** Counts a handshake as a request of the key. @throws {RequestError} RATE_LIMITED */
   readonly takeQuota: (caller: Caller) => Promise<void>;
   /** Waits until quotes may have changed. */

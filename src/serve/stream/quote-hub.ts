@@ -32,6 +32,8 @@ export interface HubOptions {
   readonly budgets: MemoryBudgets;
   /** Whether the lake is replayed: its quotes then change with each minute, whose bars are read ahead. */
   readonly isReplayed: boolean;
+  /** Calls a function when the replay is set to an earlier time. @returns a function that ends it. */
+  readonly onSetBack: (listener: () => void) => () => void;
   /** Waits until quotes may have changed; the lake is then looked at. */
   readonly nextChange: (signal: AbortSignal) => Promise<void>;
   /** Whether a connection's key is still valid. */
@@ -54,6 +56,9 @@ export class QuoteHub {
   readonly #replayed: ReplayedBars | undefined;
   #subscriptions = 0;
   #state = "";
+  /** How often the replay was set to an earlier time: quotes that were read before the last one are not sent. */
+  #setBacks = 0;
+  readonly #endSetBacks: () => void;
   /** The end of the work that was begun last: one look or command at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isWatching = false;
@@ -62,6 +67,7 @@ export class QuoteHub {
     this.#options = options;
     this.#look = lookAtLake(options.reader, options.budgets, this.#ending.signal);
     this.#replayed = options.isReplayed ? new ReplayedBars(this.#look, options.onFault) : undefined;
+    this.#endSetBacks = options.onSetBack(() => this.#forgetQuotes());
   }
 
   /** Connections of a key, by its owner's name; without a name, all. */
@@ -90,6 +96,7 @@ export class QuoteHub {
   /** Ends the work, and every connection with a reason. */
   close(code: number, reason: string): readonly QuoteStream[] {
     this.#ending.abort();
+    this.#endSetBacks();
     this.#replayed?.clear();
     const streams = [...this.#streams];
     for (const stream of streams) stream.close(code, reason);
@@ -154,11 +161,12 @@ export class QuoteHub {
     await this.#push();
     const asked = added.filter((symbol) => isSymbol(symbol) && regionOf(symbol) !== undefined);
     const others = asked.filter((symbol) => !this.#topics.has(symbol));
-    const [quotes, { instruments }, now] = await this.#look(
-      async (view) => [await this.#quotesOf(view, others), await view.reference(), view.now] as const,
+    const setBacks = this.#setBacks;
+    const [quotes, { instruments }] = await this.#look(
+      async (view) => [await this.#quotesOf(view, others), await view.reference()] as const,
     );
-    // A replay was set back since: the next push has the quotes of its new time.
-    const isLeft = now > this.#options.reader.now;
+    // The next push has the quotes of the new time.
+    const isLeft = setBacks !== this.#setBacks;
     // Nothing is awaited after this: a connection that is over has no subscriptions.
     if (!this.#streams.has(stream)) {
       for (const symbol of others) this.#replayed?.forget(symbol);
@@ -216,15 +224,23 @@ export class QuoteHub {
     this.#isWatching = false;
   }
 
+  /** Forgets the quotes of a later time, which a replay has left; the next push has all quotes of its new time. */
+  #forgetQuotes(): void {
+    this.#setBacks += 1;
+    this.#state = "";
+    for (const topic of this.#topics.values()) topic.quote = undefined;
+    for (const stream of this.#streams) stream.forgetUnsent();
+  }
+
   /** Gives the quotes that have changed to those who subscribed to them: all as they are at the same instant. */
   async #push(): Promise<void> {
+    const setBacks = this.#setBacks;
     await this.#look(async (view) => {
       const state = await view.version.stateOf(QUOTE_TABLES);
       if (state === this.#state) return;
       for (const symbols of inBatches([...this.#topics.keys()], BLOCK_SYMBOLS)) {
         const quotes = await this.#quotesOf(view, symbols);
-        // A replay was set back since: the next push has the quotes of its new time.
-        if (view.now > this.#options.reader.now) return;
+        if (setBacks !== this.#setBacks) return;
         for (const symbol of symbols) {
           const [topic, quote] = [this.#topics.get(symbol), quotes.get(symbol)];
           if (topic === undefined || topic.quote === quote) continue;
@@ -234,7 +250,7 @@ export class QuoteHub {
         for (const stream of this.#streams) stream.flush();
         await setImmediate();
       }
-      this.#state = state;
+      if (setBacks === this.#setBacks) this.#state = state;
     });
   }
 

@@ -89,6 +89,11 @@ export class QuoteStream {
     this.#unsent.delete(symbol);
   }
 
+  /** Forgets what was offered and is not sent yet. */
+  forgetUnsent(): void {
+    this.#unsent.clear();
+  }
+
   /** Sends what was offered, one message after the other. */
   flush(): void {
     if (this.#sendingSince !== undefined || this.#unsent.size === 0 || !this.isOpen) return;

@@ -35,6 +35,10 @@ export function streamOptions({
     logger,
     maxSymbols,
     isReplayed: replay !== undefined,
+    onSetBack: (listener) =>
+      replay?.clock.onSet((isBack) => {
+        if (isBack) listener();
+      }) ?? (() => {}),
     nextChange: (signal) =>
       replay === undefined ? sleep(LOOK_EVERY_MS, signal) : nextMinute(replay.clock, sleep, signal),
     headers: () =>

@@ -102,6 +102,18 @@ test("quotes, ex-factors and statements come of symbols", async () => {
   const quotes = await service.quotes({ symbols: BOTH, universes: [] });
   expect(quotes.getChild("name")?.get(0)).toBe(quotes.rows()[0]?.ext?.name);
   expect((await service.quotes(["600999.SH"])).unknown).toEqual(["600999.SH"]);
+  const universe = (await service.universes()).rows().find(({ symbol_count }) => symbol_count > 0)?.id ?? "";
+  for (const [universes, unknown] of [
+    [[universe], []],
+    [["NO_SUCH"], ["NO_SUCH"]],
+    [[universe, "NO_SUCH", "NO_SUCH"], ["NO_SUCH"]],
+  ] as const) {
+    const some = await service.quotes({ symbols: ["600999.SH"], universes });
+    expect([some.unknown, some.numRows > 0]).toEqual([
+      ["600999.SH", ...unknown],
+      universes.length !== unknown.length,
+    ]);
+  }
   const factors = await service.exFactors(BOTH, { from: "2026-01-01", to: "2026-12-01" });
   expect(factors.unknown).toEqual([]);
   for (const name of ["balanceSheet", "cashFlow", "income", "metrics", "shares"] as const) {
@@ -164,6 +176,16 @@ test("elements that break the interface are issues, and the others come", async 
   const quotes = await connectForTest(scripted.url).quotes(BOTH);
   expect(quotes.rows().map(({ symbol }) => symbol)).toEqual(["600117.SH"]);
   expect(quotes.issues).toMatchObject([{ rule: "wrong_type", symbol: "VAVC.US" }]);
+});
+
+test("universes are not called unknown where the key may not ask for the list", async () => {
+  const scripted = await startScripted(({ path }, response) =>
+    path === "/v1/universes"
+      ? json(response, 403, { code: "FORBIDDEN", message: "not with this key" })
+      : json(response, 200, { data: [] }),
+  );
+  const quotes = await connectForTest(scripted.url).quotes({ universes: ["A"] });
+  expect([quotes.numRows, quotes.unknown]).toEqual([0, []]);
 });
 
 test("a key is for one process, and can be used again after it was released", async () => {

@@ -256,7 +256,7 @@ test("a run that asks for the same as another one says who that is, or waits; an
     message: expect.stringMatching(
       /^the same is asked for by "run minute" \(process \d+ on .+\) since 2024-01-13T00:00/,
     ),
-    hint: "wait for it to end, or give --wait",
+    hint: "wait for it to end, or give `waits: true`",
   });
   expect(await waiting).toMatchObject({ status: "complete", requests: { sent: 0 } });
   expect(new Set(askedBy("two").map(({ query }) => query.get("symbols")))).toEqual(new Set(["00700.HK"]));

@@ -130,7 +130,7 @@ test("a symbol that is absent where others come is believed for 30 days, and exp
   expect(report.completeness).toEqual([
     {
       dataset: "bars_1d",
-      asked: { symbols: 2, sessions: 2 * DAYS.length },
+      asked: { symbols: 2, sessions: 2 * DAYS.length, start: expect.any(Number) },
       received: { bars: DAYS.length },
       absent: [{ reason: "others_came", symbols: 1, sessions: DAYS.length }],
       unexplained: [],

@@ -79,10 +79,20 @@ test("the report and status say since when the lists are known; the text of a ru
   expect(runSummary(third, "lake")).toMatch(/note: members of V known since 2024-01-23\n/);
 
   // A run of bars names the lists that its symbols come from, and no others.
-  expect((await run(DAILY)).lists).toEqual([
-    { ...instruments, firstSeenAt: expect.any(Number), isNew: false },
-  ]);
+  const daily = await run(DAILY);
+  expect(daily.lists).toEqual([{ ...instruments, firstSeenAt: expect.any(Number), isNew: false }]);
   expect((await run(DAILY, { universes: ["V"] })).lists.map(({ list }) => list)).toEqual(["V"]);
+
+  // Its bars are of an earlier time than the list: the report does not claim those of symbols that had left it.
+  expect(daily).toMatchObject({
+    status: "complete",
+    completeness: [{ asked: { start: Date.parse("2024-01-07T16:00:00Z") } }],
+  });
+  expect(runSummary(daily, "lake")).toMatch(
+    /^note: bars_1d: the symbols are the instruments of SH since 2024-01-13; what left these lists before was not asked for; request such symbols by name, with --symbols$/m,
+  );
+  const later = await run({ ...DAILY, name: "later", from: "2024-01-15" }, { symbols: ["600519.SH"] });
+  expect(runSummary(later, "lake")).not.toMatch(/what left/);
 
   const shown = await runCli(["status", "--lake", lake.location]);
   expect(shown.stdout).toMatch(/^instruments +US +2024-01-12 +1 +US$/m);

@@ -178,7 +178,7 @@ test("a port that is taken is refused with what to do", async () => {
   await expect(startMonitor(states, { ...options, port })).rejects.toThrow(
     expect.objectContaining({
       message: expect.stringMatching(/^monitor: cannot listen on 127\.0\.0\.1, port \d+: .*EADDRINUSE/),
-      hint: expect.stringMatching(/--metrics-port/),
+      hint: expect.stringMatching(/`metricsPort`/),
     }),
   );
 });

@@ -159,7 +159,7 @@ test("a port that is taken is refused with what to do", async () => {
   await expect(startService(lake, options)).rejects.toThrow(
     expect.objectContaining({
       message: expect.stringMatching(/^service: cannot listen on 127\.0\.0\.1, port \d+: .*EADDRINUSE/),
-      hint: expect.stringMatching(/--port/),
+      hint: expect.stringMatching(/`port`/),
     }),
   );
 });

@@ -1,8 +1,9 @@
 import type { RecordBatch } from "apache-arrow";
 import type { z } from "zod";
 import { recordBatch } from "../../../arrow/record-batch.js";
+import { isEndpointRefusal } from "../../../client/response-error.js";
 import type { Ask } from "../../../client/service-client.js";
-import { UsageError } from "../../../core/errors.js";
+import { ServiceError, UsageError } from "../../../core/errors.js";
 import { isInstrumentOf, receivedMembers } from "../../../jobs/ingest/received-lists.js";
 import { isSymbol } from "../../../market/symbol.js";
 import { listFault } from "../../../plan/absence/list-fault.js";
@@ -44,13 +45,17 @@ interface QuotesOf {
   readonly universes?: readonly string[];
 }
 
-/** Quotes of symbols, and of the members of universes. */
+/**
+ * Quotes of symbols, and of the members of universes. The quotes do not say which universe they come of: unless they are of
+ * a single one, the service's list of universes is asked for, too, to name those that it does not know.
+ */
 export async function askQuotes(
   access: ServiceAccess,
   of: readonly string[] | QuotesOf,
   options: AskOptions,
 ): Promise<RecordTable<ReceivedQuote>> {
-  const { symbols = [], universes = [] }: QuotesOf = isList(of) ? { symbols: of } : Object(of);
+  const { symbols = [], universes: ids = [] }: QuotesOf = isList(of) ? { symbols: of } : Object(of);
+  const universes = [...new Set(ids)];
   if (symbols.length + universes.length === 0)
     throw new UsageError("quotes: neither symbols nor universes are given", {
       hint: 'give a list such as ["600519.SH"], or { universes: [...] }',
@@ -67,8 +72,30 @@ export async function askQuotes(
     [...own.entries, ...(listed?.entries ?? [])].map(([, quote]) => [quote.symbol, quote]),
   );
   const rows = [...quotes.values()].map(({ ext, ...quote }) => ({ ...ext, ext_type: ext?.type, ...quote }));
-  const unknown = some.filter((symbol) => !quotes.has(symbol));
+  const isEachKnown = universes.length === 1 && (listed?.entries.length ?? 0) > 0;
+  const unknown = [
+    ...some.filter((symbol) => !quotes.has(symbol)),
+    ...(isEachKnown ? [] : await unknownUniverses(access, universes, options)),
+  ];
   return new RecordTable(recordBatch(QUOTE_COLUMNS, rows), [...quotes.values()], own.issues, unknown);
+}
+
+/** Those of some universes that the service does not list; none where the key may not ask for its list. */
+async function unknownUniverses(
+  access: ServiceAccess,
+  universes: readonly string[],
+  options: AskOptions,
+): Promise<string[]> {
+  if (universes.length === 0) return [];
+  try {
+    const shape = { shape: "list", element: universeSummary } as const;
+    const { entries } = await askRecords(access, { endpoint: ENDPOINTS.universes }, shape, options);
+    const known = new Set(entries.map(([, { id }]) => id));
+    return universes.filter((id) => !known.has(id));
+  } catch (error) {
+    if (!(error instanceof ServiceError) || !isEndpointRefusal(error)) throw error;
+    return [];
+  }
 }
 
 function isList(of: readonly string[] | QuotesOf): of is readonly string[] {

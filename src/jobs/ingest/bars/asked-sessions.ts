@@ -42,7 +42,7 @@ export class AskedSessions {
         if (counted.start < counted.end) total -= this.days({ region, window: counted });
       }
     }
-    this.#completeness.asked(this.#dataset, symbols, total);
+    this.#completeness.asked(this.#dataset, symbols, total, window.start);
   }
 
   /** Remembers what a response has left to the next plan. @returns whether it has left anything. */

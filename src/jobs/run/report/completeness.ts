@@ -33,8 +33,15 @@ export interface UnexplainedWindow extends TimeRange {
 /** What was requested of a table, and which part is in the lake, absent for a reason, unexplained, or set aside. */
 export interface TableCompleteness {
   readonly dataset: string;
-  /** Requested symbols, and their sessions by the calendar: a symbol has one per trading day. */
-  readonly asked: { readonly symbols: number; readonly sessions: number };
+  /**
+   * Requested symbols, their sessions by the calendar (a symbol has one per trading day), and the start of the earliest
+   * requested window in epoch milliseconds; undefined where nothing was requested.
+   */
+  readonly asked: {
+    readonly symbols: number;
+    readonly sessions: number;
+    readonly start?: number | undefined;
+  };
   /** Bars that were received and are good. */
   readonly received: { readonly bars: number };
   /** Explained sessions without a bar, largest number first. */
@@ -53,6 +60,7 @@ function bySymbol(a: { readonly symbol: string }, b: { readonly symbol: string }
 interface Tally {
   readonly symbols: Set<string>;
   sessions: number;
+  start: number | undefined;
   bars: number;
   readonly absent: Map<SessionReason, { readonly symbols: Set<string>; sessions: number }>;
   unexplained: UnexplainedWindow[];
@@ -64,9 +72,15 @@ interface Tally {
 export class Completeness {
   readonly #tables = new Map<string, Tally>();
 
-  /** Counts a request. @param sessions number of sessions of all the symbols together. */
-  asked(dataset: string, symbols: readonly string[], sessions: number): void {
+  /**
+   * Counts a request.
+   *
+   * @param sessions number of sessions of all the symbols together.
+   * @param start of its window, epoch milliseconds.
+   */
+  asked(dataset: string, symbols: readonly string[], sessions: number, start: number): void {
     const tally = this.#of(dataset);
+    tally.start = Math.min(start, tally.start ?? start);
     for (const symbol of symbols) tally.symbols.add(symbol);
     tally.sessions += sessions;
   }
@@ -119,9 +133,9 @@ export class Completeness {
   /** The result for each table. */
   tables(): TableCompleteness[] {
     return [...this.#tables].map(
-      ([dataset, { symbols, sessions, bars, absent, unexplained, setAside, withdrawn }]) => ({
+      ([dataset, { symbols, sessions, start, bars, absent, unexplained, setAside, withdrawn }]) => ({
         dataset,
-        asked: { symbols: symbols.size, sessions },
+        asked: { symbols: symbols.size, sessions, start },
         received: { bars },
         absent: [...absent]
           .map(([reason, own]) => ({ reason, symbols: own.symbols.size, sessions: own.sessions }))
@@ -139,6 +153,7 @@ export class Completeness {
       tally = {
         symbols: new Set(),
         sessions: 0,
+        start: undefined,
         bars: 0,
         absent: new Map(),
         unexplained: [],

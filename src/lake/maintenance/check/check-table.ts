@@ -96,7 +96,7 @@ function notRecorded({ table, version }: Snapshot, error: unknown): Finding {
     version,
     rule: "verification_unrecorded",
     message: `${table.name}: it is not recorded when its files were verified: ${messageOf(error)}`,
-    hint: "a later check --scrub reads these files sooner than necessary; let the check write to the lake",
+    hint: "a later barlake check --scrub reads these files sooner than necessary; let the check write to the lake",
   };
 }
 
