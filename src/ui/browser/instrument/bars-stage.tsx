@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { basePeriod } from "../../market/period.js";
-import type { InstrumentReport } from "../page-data.js";
+import { basePeriod } from "../../../market/period.js";
+import type { InstrumentReport } from "../../page-data.js";
+import { FaultBox, Missing } from "../fault-box.js";
+import { type Fault, faultOf } from "../fetch-data.js";
+import { change, compactNumber, instant } from "../formats.js";
+import { useShownState } from "../lake-state.js";
+import { risingColour, risingSetting } from "../rising.js";
+import { text } from "../texts.js";
 import { type Bars, type BarsKey, loadBars, loadEarlier } from "./bars-source.js";
-import { FaultBox, Missing } from "./fault-box.js";
-import { type Fault, faultOf } from "./fetch-data.js";
-import { change, compactNumber, instant } from "./formats.js";
 import type { InstrumentState } from "./instrument-state.js";
-import { useShownState } from "./lake-state.js";
 import { movingAverage } from "./moving-average.js";
 import { type Mark, PriceChart } from "./price-chart.js";
-import { risingColour, risingSetting } from "./rising.js";
-import { text } from "./texts.js";
 
 interface Loaded {
   readonly key: BarsKey;

@@ -18,7 +18,7 @@ import {
   decimalsOf,
   priceFormatOf,
   volumeColour,
-} from "../../notebook/browser/candle-series.js";
+} from "../../../notebook/browser/candle-series.js";
 import type { Bars } from "./bars-source.js";
 import { movingAverage } from "./moving-average.js";
 

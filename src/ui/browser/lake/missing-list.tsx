@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { MissingReport, MonthReport } from "../page-data.js";
-import { addressOf } from "./address.js";
-import { FaultBox } from "./fault-box.js";
-import { useJson } from "./fetch-data.js";
-import { count } from "./formats.js";
-import { useStateAddress } from "./lake-state.js";
-import { Link } from "./link.js";
-import { text } from "./texts.js";
+import type { MissingReport, MonthReport } from "../../page-data.js";
+import { addressOf } from "../address.js";
+import { FaultBox } from "../fault-box.js";
+import { useJson } from "../fetch-data.js";
+import { count } from "../formats.js";
+import { useStateAddress } from "../lake-state.js";
+import { Link } from "../link.js";
+import { text } from "../texts.js";
 
 /** What a month lacks, and the command that requests it. */
 export function MissingList({ month, close }: { readonly month: MonthReport; readonly close: () => void }) {

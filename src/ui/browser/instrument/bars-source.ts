@@ -1,6 +1,6 @@
 import { tableFromIPC } from "@uwdata/flechette";
-import type { Adjustment, Period } from "../../market/period.js";
-import { apiAddress, ask } from "./fetch-data.js";
+import type { Adjustment, Period } from "../../../market/period.js";
+import { apiAddress, ask } from "../fetch-data.js";
 
 /** Bars in the order of time, by column. Times are seconds of the exchange's own clock, of days those of the date. */
 export interface Bars {
