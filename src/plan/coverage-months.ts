@@ -32,6 +32,15 @@ export interface MissingDays {
   readonly isOpen: boolean;
 }
 
+/** Consecutive sessions of one symbol without a response. */
+export interface MissingStretch {
+  readonly first: TradingDate;
+  readonly last: TradingDate;
+  readonly days: number;
+  /** Whether they were requested; else they never were. */
+  readonly isOpen: boolean;
+}
+
 /** The coverage of each month from the first requested one on, in the order of time. */
 export function coverageByMonth(facts: MonthFacts): MonthCoverage[] {
   const days = facts.calendar.daysIn(facts.range, facts.now);
@@ -76,6 +85,27 @@ export function missingIn(facts: MonthFacts, month: string): MissingDays[] {
     });
   }
   return found.sort((a, b) => b.days - a.days || (a.symbol < b.symbol ? -1 : 1));
+}
+
+/** The stretches of sessions that each symbol lacks, requested or not; symbols that lack none are left out. */
+export function missingStretches(
+  facts: MonthFacts,
+): readonly { readonly symbol: string; readonly stretches: readonly MissingStretch[] }[] {
+  const days = facts.calendar.daysIn(facts.range, facts.now);
+  const stretchesIn = (ranges: readonly TimeRange[], isOpen: boolean): MissingStretch[] =>
+    ranges.flatMap((range) => {
+      const { first, end } = daysOverlapped(days, range);
+      if (end <= first) return [];
+      const [begin, last] = [dateAt(days, first) as TradingDate, dateAt(days, end - 1) as TradingDate];
+      return [{ first: begin, last, days: end - first, isOpen }];
+    });
+  return facts.symbols.flatMap((symbol) => {
+    const { unanswered } = symbolSpans(symbol, facts);
+    const never = neverAsked(symbol, unanswered, facts);
+    const open = unanswered.flatMap((range) => subtractRanges(range, never));
+    const stretches = [...stretchesIn(never, false), ...stretchesIn(open, true)];
+    return stretches.length === 0 ? [] : [{ symbol, stretches }];
+  });
 }
 
 /** A number for each day that changes at the ends of ranges: to add a range costs the same however long it is. */

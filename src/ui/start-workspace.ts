@@ -9,6 +9,7 @@ import { addInstrumentRoutes } from "./http/instrument-routes.js";
 import { addLakeRoutes } from "./http/lake-routes.js";
 import { addNotebookRoutes } from "./http/notebook-routes.js";
 import { PAGE, readPageFiles } from "./http/page-files.js";
+import { addQualityRoutes } from "./http/quality-routes.js";
 import { LakeStates } from "./session/lake-states.js";
 import { type SessionLimits, SessionReaders } from "./session/session-readers.js";
 import type { WorkspaceParts } from "./workspace-parts.js";
@@ -92,11 +93,12 @@ async function makeApp(parts: WorkspaceParts, access: () => Access): Promise<Fas
     if (file === undefined) return reply.callNotFound();
     return reply.type(file.type).send(file.bytes);
   });
-  for (const path of ["/", "/lake", "/instrument/*", "/notebook", "/notebook/*"])
+  for (const path of ["/", "/lake", "/instrument/*", "/notebook", "/notebook/*", "/quality", "/quality/*"])
     app.get(path, (_, reply) => reply.type("text/html; charset=utf-8").send(PAGE));
   addLakeRoutes(app, parts);
   addInstrumentRoutes(app, parts);
   addNotebookRoutes(app, parts);
+  addQualityRoutes(app, parts);
   return app;
 }
 

@@ -5,7 +5,8 @@ test.each([
   ["s3://bucket/lake", "s3://bucket/lake"],
   ["a-b_c.d:8,9+1=2%@", "a-b_c.d:8,9+1=2%@"],
   ["my data", "'my data'"],
-  ["it's", "'it'\\''s'"],
+  ["it's", '"it\'s"'],
+  ["it's $HOME", "'it'\\''s $HOME'"],
   ["$HOME", "'$HOME'"],
   ["", "''"],
 ])("%j is the word %s", (text, word) => {

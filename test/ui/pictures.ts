@@ -30,6 +30,9 @@ const views: Readonly<Record<string, string>> = {
   notebooks: "/notebook",
   notebook: "/notebook/instrument",
   overview: "/notebook/market-overview",
+  quality: "/quality",
+  "quality-symbols": "/quality/outliers",
+  "quality-bars": await firstFinding("/quality/outliers"),
 };
 for (const [name, path] of Object.entries(views))
   for (const viewport of SIZES)
@@ -44,6 +47,16 @@ for (const [name, path] of Object.entries(views))
       await page.screenshot({ path: file, fullPage: true });
       process.stdout.write(`${file}\n`);
     }
+
+/** The address of the symbol with the most findings of a rule. */
+async function firstFinding(path: string): Promise<string> {
+  await using context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(workspace.address(path));
+  await page.waitForLoadState("networkidle");
+  const link = page.locator("tbody th a").first();
+  return ((await link.count()) > 0 ? await link.getAttribute("href") : undefined) ?? path;
+}
 
 /** The instrument that was traded most. */
 async function firstSymbol(): Promise<string> {

@@ -6,7 +6,7 @@ import type { Lake } from "../lake.js";
 import type { LakePlaces } from "../local/work-folder.js";
 
 /** The folder of the lake for rejects. */
-const FOLDER = "rejects";
+export const REJECTS_FOLDER = "rejects";
 
 /** Columns of the rejects: what was set aside, where it came from, and why. */
 const COLUMNS = {
@@ -111,7 +111,8 @@ export class Rejects implements AsyncDisposable {
     );
     if (isNew && counts.length > 0) await deleteSaved(session, lake, name);
     const [left] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${name}`);
-    if ((left?.n ?? 0) > 0) await writeRejects(session, lake, name, `${FOLDER}/${this.#runId}.ndjson`);
+    if ((left?.n ?? 0) > 0)
+      await writeRejects(session, lake, name, `${REJECTS_FOLDER}/${this.#runId}.ndjson`);
     await this.#table.drop();
     this.#created = undefined;
     return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
@@ -167,10 +168,10 @@ async function deleteSaved(session: Session, lake: Lake, table: string): Promise
 
 /** A query of all rejects of a lake; it has no rows where there are none. */
 export async function rejectsSql(lake: Lake): Promise<string> {
-  const names = (await lake.storage.list(FOLDER)).filter((name) => name.endsWith(".ndjson"));
+  const names = (await lake.storage.list(REJECTS_FOLDER)).filter((name) => name.endsWith(".ndjson"));
   const types = Object.entries(COLUMNS).map(([name, type]) => `${literal(name)}: ${literal(type)}`);
   if (names.length === 0) return noRejectsSql();
-  const urls = names.map((name) => literal(lake.storage.urlOf(`${FOLDER}/${name}`)));
+  const urls = names.map((name) => literal(lake.storage.urlOf(`${REJECTS_FOLDER}/${name}`)));
   return `SELECT * FROM read_json([${urls.join(", ")}], format = 'newline_delimited', columns = {${types.join(", ")}})`;
 }
 

@@ -2,13 +2,14 @@ import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useAddress } from "./address.js";
 import { Frame } from "./frame.js";
+import { LakeView } from "./lake/lake-view.js";
 import { useLakeState } from "./lake-state.js";
-import { LakeView } from "./lake-view.js";
 import { isChinese, text } from "./texts.js";
 
 /** Views that are loaded when they are first opened: they bring their charts. */
 const LATER: Readonly<Record<string, () => Promise<ComponentType>>> = {
-  instrument: async () => (await import("./instrument-view.js")).InstrumentView,
+  instrument: async () => (await import("./instrument/instrument-view.js")).InstrumentView,
+  quality: async () => (await import("./quality/quality-view.js")).QualityView,
   notebook: async () => (await import("./notebook-view.js")).NotebookView,
 };
 

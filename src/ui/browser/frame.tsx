@@ -11,6 +11,7 @@ const VIEWS = [
   { name: "lake", path: "/" },
   { name: "instrument", path: "/instrument/" },
   { name: "notebook", path: "/notebook" },
+  { name: "quality", path: "/quality" },
 ] as const;
 
 /** What surrounds every view: the views, the search, the version that is shown, and the sign of a newer one. */

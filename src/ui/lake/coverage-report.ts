@@ -13,7 +13,11 @@ import type { LakeState } from "../session/lake-states.js";
 
 /** Most symbols of a month that are listed. */
 const MOST_LISTED = 300;
-const PERIODS: readonly LandedPeriod[] = ["1d", "1m"];
+/** The periods whose requests are recorded, with their tables. */
+export const PERIODS_OF_LEDGER: readonly { readonly period: LandedPeriod; readonly dataset: string }[] = [
+  { period: "1d", dataset: BARS_1D.name },
+  { period: "1m", dataset: BARS_1M.name },
+];
 
 type Month = { -readonly [Key in keyof MonthReport]: MonthReport[Key] };
 
@@ -44,11 +48,11 @@ export async function coverageReport(
   for (const one of months.values()) one.sessions = sessions.get(`${one.region} ${one.month}`) ?? null;
   const isPast = state.asOf !== undefined;
   let hasAsked = false;
-  for (const period of isPast ? [] : PERIODS)
+  for (const { period, dataset } of isPast ? [] : PERIODS_OF_LEDGER)
     for (const [region, facts] of await monthFacts({ reader, lake, clock }, period))
       for (const { month, sessions: begun, ...asked } of coverageByMonth(facts)) {
         hasAsked = true;
-        const one = monthOf(period === "1d" ? BARS_1D.name : BARS_1M.name, region, month);
+        const one = monthOf(dataset, region, month);
         one.sessions ??= begun;
         one.asked = asked;
       }
@@ -73,7 +77,8 @@ export async function missingReport(
   };
 }
 
-async function monthFacts(
+/** What was requested of a period's bars, by region, with the windows that have no certain explanation. */
+export async function monthFacts(
   { reader, lake, clock }: { readonly reader: Reader; readonly lake: Lake; readonly clock: Clock },
   period: LandedPeriod,
 ): Promise<Map<Region, MonthFacts>> {

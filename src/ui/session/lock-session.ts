@@ -1,13 +1,14 @@
 import { literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { isOutside, type Lake } from "../../lake/lake.js";
+import { REJECTS_FOLDER } from "../../lake/land/rejects.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 
 /** Most that one session may spill to the disk. */
 const MOST_SPILLED = "2GB";
 
 /**
- * Locks a session whose views exist: from now on its statements read the data files of the lake's tables and nothing
+ * Locks a session whose views exist: from now on its statements read the data files of the lake's tables, and the rejects, and nothing
  * else of the machine, load no extension, and cannot change a setting back.
  */
 export async function lockSession(
@@ -15,7 +16,8 @@ export async function lockSession(
   lake: Lake,
   snapshots: readonly Snapshot[],
 ): Promise<void> {
-  const folders = snapshots.map(({ table }) => `${lake.storage.urlOf(table.name)}/`);
+  const names = [...snapshots.map(({ table }) => table.name), REJECTS_FOLDER];
+  const folders = names.map((name) => `${lake.storage.urlOf(name)}/`);
   const outside = snapshots.flatMap((snapshot) =>
     [...snapshot.files.values()]
       .filter(({ path }) => isOutside(path))

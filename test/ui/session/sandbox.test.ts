@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -46,6 +46,21 @@ describe("runs", () => {
       else expect(found, name).toBe(rows);
     }
   });
+});
+
+test("reads what was set aside", async () => {
+  const row = {
+    run_id: "r",
+    dataset: "bars_1d",
+    source: "a.csv",
+    line: 3,
+    symbol: "<img>",
+    rule: "bad_symbol",
+  };
+  mkdirSync(join(folder, "rejects"));
+  writeFileSync(join(folder, "rejects", "r.ndjson"), `${JSON.stringify(row)}\n`);
+  expect(await run("FROM rejects WHERE symbol = '<img>'")).toBe(1);
+  rmSync(join(folder, "rejects"), { recursive: true });
 });
 
 const PERMITTED: readonly (readonly [string, readonly string[], number | undefined])[] = [

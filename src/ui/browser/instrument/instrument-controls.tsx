@@ -1,6 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
-import { ADJUSTMENTS, PERIODS } from "../../market/period.js";
-import { change } from "./address.js";
+import { ADJUSTMENTS, PERIODS } from "../../../market/period.js";
+import { change } from "../address.js";
+import { type Rising, risingSetting, setRising } from "../rising.js";
+import { text } from "../texts.js";
 import {
   AVERAGES,
   chooseAdjustment,
@@ -9,8 +11,6 @@ import {
   choosePeriod,
   type InstrumentState,
 } from "./instrument-state.js";
-import { type Rising, risingSetting, setRising } from "./rising.js";
-import { text } from "./texts.js";
 
 /** Keys of the periods, in their order. */
 const PERIOD_KEYS = "1234567890-";

@@ -1,10 +1,10 @@
-import type { StatementsReport } from "../page-data.js";
-import { change } from "./address.js";
-import { FaultBox, Missing } from "./fault-box.js";
-import { useJson } from "./fetch-data.js";
-import { percent } from "./formats.js";
-import { useStateAddress } from "./lake-state.js";
-import { text } from "./texts.js";
+import type { StatementsReport } from "../../page-data.js";
+import { change } from "../address.js";
+import { FaultBox, Missing } from "../fault-box.js";
+import { useJson } from "../fetch-data.js";
+import { percent } from "../formats.js";
+import { useStateAddress } from "../lake-state.js";
+import { text } from "../texts.js";
 
 /** Statements as they were known at the end of a day: what a backtest of that day may use. */
 export function StatementsTable({

@@ -13,12 +13,13 @@ import {
   addLine,
   addVolume,
   barChartOptions,
+  type Colour,
   candleColours,
   colours,
   decimalsOf,
   priceFormatOf,
   volumeColour,
-} from "../../notebook/browser/candle-series.js";
+} from "../../../notebook/browser/candle-series.js";
 import type { Bars } from "./bars-source.js";
 import { movingAverage } from "./moving-average.js";
 
@@ -26,7 +27,7 @@ import { movingAverage } from "./moving-average.js";
 export interface Mark {
   /** Seconds, as the times of the bars. */
   readonly time: number;
-  readonly kind: "ex" | "statement";
+  readonly kind: "ex" | "statement" | "question";
 }
 
 /** What the chart draws. */
@@ -38,6 +39,8 @@ export interface Drawing {
   readonly isLog: boolean;
   readonly marks: readonly Mark[];
   readonly compared: readonly { readonly symbol: string; readonly bars: Bars }[];
+  /** Times, as those of the bars, that are in view at first. @default the newest bars */
+  readonly around?: { readonly first: number; readonly last: number };
 }
 
 /** Bars that are shown at first: about as many as can be distinguished. */
@@ -137,7 +140,7 @@ export class PriceChart {
       });
       series.setData(Array.from(other.time, (at, n) => pointOf(at, other.close[n] as number)));
     }
-    createSeriesMarkers(candles, markersOf(marks, bars, colour("--accent"), colour("--muted")));
+    createSeriesMarkers(candles, markersOf(marks, bars, colour));
     return candles;
   }
 
@@ -152,6 +155,16 @@ export class PriceChart {
     }
     const shown = Math.max(40, Math.floor(this.#element.clientWidth / BAR_PIXELS));
     const end = bars.time.length;
+    const { around } = this.#drawn as Drawing;
+    if (around !== undefined) {
+      const [first, last] = [around.first, around.last].map((time) => placeOf(bars, time)) as [
+        number,
+        number,
+      ];
+      const beside = Math.max(5, Math.floor((shown - Math.min(last - first, shown)) / 2));
+      chart.timeScale().setVisibleLogicalRange({ from: first - beside, to: last + beside });
+      return;
+    }
     chart.timeScale().setVisibleLogicalRange({ from: Math.max(end - shown, -0.5), to: end + 2 });
   }
 }
@@ -166,26 +179,33 @@ function sameStep(a: Bars, b: Bars): boolean {
   return steps(a) === steps(b);
 }
 
+/** The place of the first bar at a time or after it; the last place where there is none. */
+function placeOf({ time }: Bars, at: number): number {
+  const place = time.findIndex((one) => one >= at);
+  return place < 0 ? time.length - 1 : place;
+}
+
+const MARKERS: Readonly<
+  Record<Mark["kind"], Pick<SeriesMarker<Time>, "position" | "shape" | "size" | "color"> & { text?: string }>
+> = {
+  ex: { position: "belowBar", shape: "arrowUp", color: "--accent", size: 1, text: "E" },
+  statement: { position: "aboveBar", shape: "circle", color: "--muted", size: 0.5 },
+  question: { position: "aboveBar", shape: "arrowDown", color: "--bad", size: 1 },
+};
+
 /** Marks at the first bar of their day, or after it: an event on a day without a bar shows on the next. */
-function markersOf(
-  marks: readonly Mark[],
-  { time }: Bars,
-  ex: string,
-  statement: string,
-): SeriesMarker<Time>[] {
+function markersOf(marks: readonly Mark[], { time }: Bars, colour: Colour): SeriesMarker<Time>[] {
   const places = new Map<string, SeriesMarker<Time>>();
   for (const { time: at, kind } of marks) {
     if (at < (time[0] ?? Number.POSITIVE_INFINITY)) continue;
     const place = time.findIndex((one) => one >= at);
     if (place < 0) continue;
+    const marker = MARKERS[kind];
     places.set(`${place} ${kind}`, {
+      ...marker,
       time: time[place] as UTCTimestamp,
-      position: kind === "ex" ? "belowBar" : "aboveBar",
-      shape: kind === "ex" ? "arrowUp" : "circle",
-      color: kind === "ex" ? ex : statement,
-      size: kind === "ex" ? 1 : 0.5,
-      ...(kind === "ex" ? { text: "E" } : {}),
-    });
+      color: colour(marker.color),
+    } as SeriesMarker<Time>);
   }
   return [...places.values()].sort((a, b) => Number(a.time) - Number(b.time));
 }

@@ -1,12 +1,13 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { MissingReport, MonthReport } from "../page-data.js";
-import { addressOf } from "./address.js";
-import { FaultBox } from "./fault-box.js";
-import { useJson } from "./fetch-data.js";
-import { count } from "./formats.js";
-import { useStateAddress } from "./lake-state.js";
-import { Link } from "./link.js";
-import { text } from "./texts.js";
+import { useEffect, useRef } from "preact/hooks";
+import type { MissingReport, MonthReport } from "../../page-data.js";
+import { addressOf } from "../address.js";
+import { Command } from "../command.js";
+import { FaultBox } from "../fault-box.js";
+import { useJson } from "../fetch-data.js";
+import { count } from "../formats.js";
+import { useStateAddress } from "../lake-state.js";
+import { Link } from "../link.js";
+import { text } from "../texts.js";
 
 /** What a month lacks, and the command that requests it. */
 export function MissingList({ month, close }: { readonly month: MonthReport; readonly close: () => void }) {
@@ -74,20 +75,5 @@ export function MissingList({ month, close }: { readonly month: MonthReport; rea
         </>
       )}
     </section>
-  );
-}
-
-function Command({ command }: { readonly command: string }) {
-  const [isCopied, setCopied] = useState(false);
-  const copy = (): void => {
-    void navigator.clipboard.writeText(command).then(() => setCopied(true));
-  };
-  return (
-    <span class="command">
-      <code>{command}</code>{" "}
-      <button type="button" onClick={copy}>
-        {text(isCopied ? "copied" : "copy")}
-      </button>
-    </span>
   );
 }

@@ -1,6 +1,6 @@
-import type { RunReport } from "../page-data.js";
-import { bytes, count, duration, instant } from "./formats.js";
-import { text } from "./texts.js";
+import type { RunReport } from "../../page-data.js";
+import { bytes, count, duration, instant } from "../formats.js";
+import { text } from "../texts.js";
 
 /** The newest runs of pipelines, and how each ended. */
 export function RunList({ runs }: { readonly runs: readonly RunReport[] }) {

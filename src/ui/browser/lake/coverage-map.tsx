@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import type { CoverageReport, MonthReport } from "../page-data.js";
-import { count, percent } from "./formats.js";
+import type { CoverageReport, MonthReport } from "../../page-data.js";
+import { count, percent } from "../formats.js";
+import { text } from "../texts.js";
 import { MissingList } from "./missing-list.js";
-import { text } from "./texts.js";
 
 const MONTHS = ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"];
 

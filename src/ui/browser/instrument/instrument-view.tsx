@@ -1,17 +1,17 @@
 import { useEffect, useState } from "preact/hooks";
-import type { InstrumentReport } from "../page-data.js";
-import { go } from "./address.js";
+import type { InstrumentReport } from "../../page-data.js";
+import { go } from "../address.js";
+import { FaultBox, Missing } from "../fault-box.js";
+import { useJson } from "../fetch-data.js";
+import { change, price } from "../formats.js";
+import { useStateAddress } from "../lake-state.js";
+import { Link } from "../link.js";
+import { risingClass } from "../rising.js";
+import { text } from "../texts.js";
 import { BarsStage } from "./bars-stage.js";
-import { FaultBox, Missing } from "./fault-box.js";
-import { useJson } from "./fetch-data.js";
-import { change, price } from "./formats.js";
 import { InstrumentControls } from "./instrument-controls.js";
 import { type InstrumentState, useInstrumentState } from "./instrument-state.js";
-import { useStateAddress } from "./lake-state.js";
-import { Link } from "./link.js";
-import { risingClass } from "./rising.js";
 import { StatementsTable } from "./statements-table.js";
-import { text } from "./texts.js";
 
 /** One instrument: its bars, what changed its prices, and its statements as they were known. */
 export function InstrumentView() {

@@ -1,6 +1,6 @@
-import type { LakeReport } from "../page-data.js";
-import { bytes, count, instant } from "./formats.js";
-import { text } from "./texts.js";
+import type { LakeReport } from "../../page-data.js";
+import { bytes, count, instant } from "../formats.js";
+import { text } from "../texts.js";
 
 /** The tables of the lake, by their logs. */
 export function TableList({ report: { tables, freeBytes } }: { readonly report: LakeReport }) {

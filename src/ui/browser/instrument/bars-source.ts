@@ -1,6 +1,6 @@
 import { tableFromIPC } from "@uwdata/flechette";
-import type { Adjustment, Period } from "../../market/period.js";
-import { apiAddress, ask } from "./fetch-data.js";
+import type { Adjustment, Period } from "../../../market/period.js";
+import { apiAddress, ask } from "../fetch-data.js";
 
 /** Bars in the order of time, by column. Times are seconds of the exchange's own clock, of days those of the date. */
 export interface Bars {
@@ -24,16 +24,18 @@ export interface BarsKey {
   readonly symbol: string;
   readonly period: Period;
   readonly adjust: Adjustment;
+  /** Date after the last one. @default everything so far */
+  readonly to?: string | undefined;
 }
 
 /** Most series that are kept, so that going back and forth between periods asks for nothing. */
 const MOST_KEPT = 24;
 const kept = new Map<string, Bars>();
 
-/** The newest bars, or those that were already loaded. @throws {Fault} */
+/** The newest bars of a key, or those that were already loaded. @throws {Fault} */
 export async function loadBars(key: BarsKey, signal: AbortSignal): Promise<Bars> {
   const name = JSON.stringify(key);
-  const bars = kept.get(name) ?? (await fetchBars(key, undefined, signal));
+  const bars = kept.get(name) ?? (await fetchBars(key, key.to, signal));
   keep(name, bars);
   return bars;
 }

@@ -1,9 +1,9 @@
-import type { MarketReport } from "../page-data.js";
-import { addressOf } from "./address.js";
-import { change, compactNumber, count, price } from "./formats.js";
-import { Link } from "./link.js";
-import { risingClass } from "./rising.js";
-import { text } from "./texts.js";
+import type { MarketReport } from "../../page-data.js";
+import { addressOf } from "../address.js";
+import { change, compactNumber, count, price } from "../formats.js";
+import { Link } from "../link.js";
+import { risingClass } from "../rising.js";
+import { text } from "../texts.js";
 
 /** Each region's newest landed session. */
 export function MarketCards({ markets }: { readonly markets: readonly MarketReport[] }) {

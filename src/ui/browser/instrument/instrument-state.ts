@@ -1,5 +1,5 @@
-import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../market/period.js";
-import { change, useAddress } from "./address.js";
+import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../market/period.js";
+import { change, useAddress } from "../address.js";
 
 /** What the view of an instrument shows: all of it is in the address. */
 export interface InstrumentState {

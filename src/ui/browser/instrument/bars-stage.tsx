@@ -1,16 +1,17 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { basePeriod } from "../../market/period.js";
-import type { InstrumentReport } from "../page-data.js";
+import { basePeriod } from "../../../market/period.js";
+import type { InstrumentReport } from "../../page-data.js";
+import { FaultBox, Missing } from "../fault-box.js";
+import { type Fault, faultOf } from "../fetch-data.js";
+import { change, compactNumber, instant } from "../formats.js";
+import { useIsDark } from "../is-dark.js";
+import { useShownState } from "../lake-state.js";
+import { risingColour, risingSetting } from "../rising.js";
+import { text } from "../texts.js";
 import { type Bars, type BarsKey, loadBars, loadEarlier } from "./bars-source.js";
-import { FaultBox, Missing } from "./fault-box.js";
-import { type Fault, faultOf } from "./fetch-data.js";
-import { change, compactNumber, instant } from "./formats.js";
 import type { InstrumentState } from "./instrument-state.js";
-import { useShownState } from "./lake-state.js";
 import { movingAverage } from "./moving-average.js";
 import { type Mark, PriceChart } from "./price-chart.js";
-import { risingColour, risingSetting } from "./rising.js";
-import { text } from "./texts.js";
 
 interface Loaded {
   readonly key: BarsKey;
@@ -32,18 +33,12 @@ export function BarsStage({
   const [fault, setFault] = useState<Fault>();
   const [isBusy, setBusy] = useState(false);
   const [point, setPoint] = useState<number>();
-  const [isDark, setDark] = useState(matchMedia("(prefers-color-scheme: dark)").matches);
+  const isDark = useIsDark();
   const element = useRef<HTMLDivElement>(null);
   const chart = useRef<PriceChart | undefined>(undefined);
   const earlier = useRef(() => {});
   const compare = state.compare.join(",");
   const stateId = lake?.state;
-  useEffect(() => {
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const follow = (): void => setDark(dark.matches);
-    dark.addEventListener("change", follow);
-    return () => dark.removeEventListener("change", follow);
-  }, []);
   useEffect(() => {
     chart.current = new PriceChart(element.current as HTMLElement, setPoint, () => earlier.current());
     return () => chart.current?.remove();

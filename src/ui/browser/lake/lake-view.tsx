@@ -1,12 +1,12 @@
-import type { CoverageReport, MarketReport, RunReport } from "../page-data.js";
+import type { CoverageReport, MarketReport, RunReport } from "../../page-data.js";
+import { FaultBox, Missing } from "../fault-box.js";
+import { useJson, type Waiting } from "../fetch-data.js";
+import { useShownState, useStateAddress } from "../lake-state.js";
+import { type TextName, text } from "../texts.js";
 import { CoverageMap } from "./coverage-map.js";
-import { FaultBox, Missing } from "./fault-box.js";
-import { useJson, type Waiting } from "./fetch-data.js";
-import { useShownState, useStateAddress } from "./lake-state.js";
 import { MarketCards } from "./market-cards.js";
 import { RunList } from "./run-list.js";
 import { TableList } from "./table-list.js";
-import { type TextName, text } from "./texts.js";
 
 /** The start: the market's state, coverage, the nightly runs, and the tables. */
 export function LakeView() {

@@ -1,0 +1,187 @@
+import { isChinese } from "../texts.js";
+
+const ENGLISH = {
+  quality: "Data quality",
+  note: "What the rows say against one another, and what the requests left open. A finding is a question, not yet a fault.",
+  rule: "rule",
+  findings: "findings",
+  findingsTitle: "Findings",
+  subjects: "symbols",
+  other: "other",
+  days: "days",
+  region: "region",
+  all: "all",
+  filter: "Filter",
+  symbolPart: "symbol contains",
+  counting: "counting",
+  waiting: "waits",
+  nothing: "No finding",
+  unknown: "Not known",
+  imported: "No request is recorded: the bars were imported. A run of a pipeline records what it asks for.",
+  past: "Only the newest version is compared: requests and rows set aside have no earlier versions.",
+  runAll: "All of them, without a limit of time:",
+  damage: "Damaged files are not looked for here. This reads every file:",
+  tryAgain: "Try again",
+  worst: "Symbols with the most findings come first.",
+  noneFits: "No finding fits.",
+  back: "All rules",
+  page: "page",
+  of: "of",
+  inAll: "in all",
+  narrower: "Further ones are found by a narrower filter.",
+  earlierPage: "Previous page",
+  laterPage: "Next page",
+  choose: "A finding shows its bars.",
+  values: "Values",
+  inQuestion: "in question",
+  noBar: "no bar",
+  hasMore: "The newest of the stretch are listed.",
+  asLanded: "prices as they landed, not adjusted; days of the exchange's own calendar",
+  noEvidence: "This finding is about no bar: its values say everything.",
+  noDay: "It names no day, so no bar can be shown.",
+  repairs: "This repairs it:",
+  explains: "This shows more:",
+  toInstrument: "Open in the view Instrument",
+  error: "error",
+  warning: "warning",
+  info: "worth knowing",
+  yes: "yes",
+  no: "no",
+} as const;
+
+export type QualityText = keyof typeof ENGLISH;
+
+const CHINESE: Readonly<Record<QualityText, string>> = {
+  quality: "数据质量",
+  note: "数据行之间的矛盾，以及请求留下的缺口。发现是疑问，不一定是错误。",
+  rule: "规则",
+  findings: "发现",
+  findingsTitle: "发现",
+  subjects: "标的数",
+  other: "其他",
+  days: "日期",
+  region: "地区",
+  all: "全部",
+  filter: "筛选",
+  symbolPart: "代码包含",
+  counting: "统计中",
+  waiting: "等待",
+  nothing: "没有发现",
+  unknown: "未知",
+  imported: "没有请求记录：K线是导入的。运行流水线会记录请求。",
+  past: "只比较最新版本：请求和剔除的行没有早期版本。",
+  runAll: "运行全部规则，不限时间：",
+  damage: "这里不检查损坏的文件。读取全部文件：",
+  tryAgain: "重试",
+  worst: "发现最多的标的排在前面。",
+  noneFits: "没有符合的发现。",
+  back: "全部规则",
+  page: "第",
+  of: "/",
+  inAll: "合计",
+  narrower: "缩小筛选可找到其余的。",
+  earlierPage: "上一页",
+  laterPage: "下一页",
+  choose: "点开一条发现可见其K线。",
+  values: "数值",
+  inQuestion: "有疑问",
+  noBar: "无K线",
+  hasMore: "只列出区间里最新的。",
+  asLanded: "价格为入库时的原值，不复权；日期为交易所当地日历",
+  noEvidence: "这条发现与K线无关：数值已说明全部。",
+  noDay: "它没有日期，无法显示K线。",
+  repairs: "修复的命令：",
+  explains: "查看更多：",
+  toInstrument: "在标的视图打开",
+  error: "错误",
+  warning: "警告",
+  info: "提示",
+  yes: "是",
+  no: "否",
+};
+
+/** A text of the view Data quality in the language of the browser. */
+export function qualityText(name: QualityText): string {
+  return (isChinese ? CHINESE : ENGLISH)[name];
+}
+
+/** Names of the rules, and what they mean in Chinese; the English explanation comes with the rule. */
+const RULES: Readonly<Record<string, readonly [title: string, chineseTitle: string, chinese: string]>> = {
+  amounts: [
+    "Volume without amount",
+    "有量无额",
+    "有成交量但没有成交额：来源不提供成交额，无法计算均价，也无法核对单位。",
+  ],
+  announced_before_end: [
+    "Announced before the period ended",
+    "公告早于报告期末",
+    "公告日早于报告期末不可能成立：日期有误，回测会过早使用它。",
+  ],
+  idle_dates: [
+    "Dates without any volume",
+    "全无成交的日期",
+    "某地区当日所有日线都没有成交量：来源用上一收盘价填充的假日。",
+  ],
+  minute_labels: [
+    "Minutes in the midday break",
+    "午间休市的分钟线",
+    "CN、HK 的分钟线标在午间休市内，会归入错误的小时。",
+  ],
+  missing_days: [
+    "Sessions without a daily bar",
+    "缺少日线的交易日",
+    "首尾日线之间缺少交易日：停牌，或数据缺口。",
+  ],
+  missing_sessions: [
+    "Sessions without minutes",
+    "缺少分钟线的交易日",
+    "首尾之间整天没有分钟线：来源缺文件，或从未请求。",
+  ],
+  no_session: [
+    "Bars on days without a session",
+    "非交易日的日线",
+    "周末或休市日的日线：填充的假日，或日期有误。",
+  ],
+  ohlc: [
+    "Prices that contradict one another",
+    "价格自相矛盾",
+    "价格为 0、最高价不是最高、最低价不是最低等。",
+  ],
+  outliers: [
+    "Returns out of proportion",
+    "异常收益",
+    "当日收益远超前 60 根：来源未注明的拆分或送股，或价格有误。",
+  ],
+  repeated: ["Repeated bars", "重复的日线", "有成交量却与前一日完全相同，或连续五日同价，或一日两根。"],
+  short_days: ["Days with too few minutes", "分钟不足的交易日", "CN、HK 某日分钟数少于交易时段。"],
+  stale: ["Stale prices", "价格不动", "连续五根以上同价且无成交量：来源填充的停牌日。"],
+  statement_dates: [
+    "Statements without announcement date",
+    "报表缺公告日",
+    "没有公告日的报表只从数据湖首次见到之日起算已知。",
+  ],
+  tiny_amounts: ["Tiny amounts", "过小的成交额", "成交额大于 0 而小于 0.01：数字格式读错。"],
+  units: [
+    "Units that do not fit",
+    "单位不符",
+    "成交额 /（量 × 每手股数）不在最高最低价之间：量或额的单位有误。",
+  ],
+  set_aside: ["Rows set aside", "剔除的行", "已送达但没有入库的行，及其违反的规则。"],
+  unexplained: [
+    "Requested, and no bar came",
+    "已请求但没有K线",
+    "已请求、没有K线、也没有解释的交易日：下次运行会再次请求。",
+  ],
+  never_asked: ["Never requested", "从未请求", "从未请求的交易日，而该标的的其他交易日请求过。"],
+};
+
+/** The name of a rule for people. */
+export function ruleTitle(name: string): string {
+  const [english, chinese] = RULES[name] ?? [name, name];
+  return isChinese ? chinese : english;
+}
+
+/** What a rule means. @param english explanation that comes with the rule */
+export function ruleMeaning(name: string, english: string): string {
+  return isChinese ? (RULES[name]?.[2] ?? english) : english;
+}

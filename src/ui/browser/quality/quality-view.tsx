@@ -1,0 +1,56 @@
+import { isSymbol } from "../../../market/symbol.js";
+import { addressOf, useAddress } from "../address.js";
+import { Link } from "../link.js";
+import { InstrumentLink } from "./finding-bars.js";
+import { FindingList } from "./finding-list.js";
+import { qualityText, ruleTitle } from "./quality-texts.js";
+import { RuleList } from "./rule-list.js";
+import { SubjectList } from "./subject-list.js";
+
+/** What the rules found: all rules, the symbols of one, or the findings about one symbol with its bars. */
+export function QualityView() {
+  const [, , rule = "", subject = ""] = useAddress().path.split("/").map(decoded);
+  document.title = `${rule === "" ? qualityText("quality") : ruleTitle(rule)} ${subject} · barlake`;
+  if (rule === "")
+    return (
+      <>
+        <h1 id="quality" class="hidden">
+          {qualityText("quality")}
+        </h1>
+        <p class="quiet">{qualityText("note")}</p>
+        <RuleList />
+      </>
+    );
+  return (
+    <>
+      <nav class="crumbs" aria-label={qualityText("quality")}>
+        <Link to={addressOf("/quality")}>{qualityText("back")}</Link>
+        {subject !== "" && (
+          <>
+            {" › "}
+            <Link to={addressOf(`/quality/${rule}`)}>{ruleTitle(rule)}</Link>
+          </>
+        )}
+      </nav>
+      <header class="title">
+        <h1 id="rule">{subject === "" ? ruleTitle(rule) : subject}</h1>
+        {subject !== "" && <span class="quiet">{ruleTitle(rule)}</span>}
+        {isSymbol(subject) && <InstrumentLink symbol={subject} />}
+      </header>
+      {subject === "" ? (
+        <SubjectList key={rule} rule={rule} />
+      ) : (
+        <FindingList key={`${rule} ${subject}`} rule={rule} subject={subject} />
+      )}
+    </>
+  );
+}
+
+/** A part of the address; one that cannot be decoded is taken as it stands. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,149 @@
+import { shellWord } from "../../core/shell-word.js";
+import type { Clock } from "../../core/time.js";
+import type { Lake } from "../../lake/lake.js";
+import type { Reader } from "../../lake/publish.js";
+import { type MissingStretch, missingStretches } from "../../plan/coverage-months.js";
+import { monthFacts, PERIODS_OF_LEDGER } from "../lake/coverage-report.js";
+import type { FindingsFilter } from "./findings-sql.js";
+import { NO_REGION } from "./findings-sql.js";
+import { listPage, offsetOf, PAGE_ROWS } from "./list-page.js";
+import type { FindingReport, FindingsReport, ListPage, RuleCount, SubjectReport } from "./quality-data.js";
+import { type QualityRule, UNEXPLAINED } from "./quality-rules.js";
+
+/** What a symbol lacks, by table of bars. */
+export interface SymbolGaps {
+  readonly symbol: string;
+  readonly region: string;
+  readonly stretches: readonly (MissingStretch & { readonly dataset: string })[];
+}
+
+/** What all symbols lack, by symbol; undefined where no request is recorded. */
+export type LedgerGaps = ReadonlyMap<string, SymbolGaps> | undefined;
+
+/** Reads which days of symbols have no response. */
+export async function ledgerGaps(parts: {
+  readonly reader: Reader;
+  readonly lake: Lake;
+  readonly clock: Clock;
+}): Promise<LedgerGaps> {
+  const gaps = new Map<
+    string,
+    { symbol: string; region: string; stretches: SymbolGaps["stretches"][number][] }
+  >();
+  let hasAsked = false;
+  for (const { period, dataset } of PERIODS_OF_LEDGER)
+    for (const [region, facts] of await monthFacts(parts, period)) {
+      hasAsked ||= facts.symbols.length > 0;
+      for (const { symbol, stretches } of missingStretches(facts)) {
+        const own = gaps.get(symbol) ?? { symbol, region, stretches: [] };
+        gaps.set(symbol, own);
+        for (const stretch of stretches) own.stretches.push({ ...stretch, dataset });
+      }
+    }
+  return hasAsked ? gaps : undefined;
+}
+
+/** The stretches of a rule and a filter, of one symbol. */
+function stretchesOf(
+  { stretches }: SymbolGaps,
+  rule: Pick<QualityRule, "name">,
+  { from = "", to = "" }: Pick<FindingsFilter, "from" | "to">,
+): SymbolGaps["stretches"] {
+  const isOpen = rule.name === UNEXPLAINED;
+  return stretches.filter(
+    (one) => one.isOpen === isOpen && (from === "" || one.last >= from) && (to === "" || one.first <= to),
+  );
+}
+
+/** The subjects of a rule of the ledger, those that lack most days first. */
+function subjectsOf(
+  gaps: NonNullable<LedgerGaps>,
+  rule: Pick<QualityRule, "name">,
+  filter: FindingsFilter,
+): SubjectReport[] {
+  const { region = "", symbol = "" } = filter;
+  const subjects: SubjectReport[] = [];
+  for (const one of gaps.values()) {
+    if (region === NO_REGION || (region !== "" && one.region !== region)) continue;
+    if (!one.symbol.toUpperCase().includes(symbol.toUpperCase())) continue;
+    const own = stretchesOf(one, rule, filter);
+    if (own.length === 0) continue;
+    let [findings, first, last] = [0, own[0]?.first ?? "", ""];
+    for (const stretch of own) {
+      findings += stretch.days;
+      if (stretch.first < first) first = stretch.first;
+      if (stretch.last > last) last = stretch.last;
+    }
+    subjects.push({ subject: one.symbol, region: one.region, findings, first, last });
+  }
+  return subjects.sort((a, b) => b.findings - a.findings || (a.subject < b.subject ? -1 : 1));
+}
+
+/** Counts the days of symbols that a rule of the ledger finds, by region. */
+export function countGaps(gaps: LedgerGaps, rule: Pick<QualityRule, "name">): RuleCount {
+  if (gaps === undefined) return { counts: [], unknown: "imported" };
+  const regions = new Map<string | null, SubjectReport[]>();
+  for (const one of subjectsOf(gaps, rule, {}))
+    regions.set(one.region, [...(regions.get(one.region) ?? []), one]);
+  const counts = [...regions].map(([region, subjects]) => ({
+    region,
+    findings: subjects.reduce((sum, { findings }) => sum + findings, 0),
+    subjects: subjects.length,
+    first: subjects.map(({ first }) => first ?? "").sort()[0] ?? null,
+    last:
+      subjects
+        .map(({ last }) => last ?? "")
+        .sort()
+        .at(-1) ?? null,
+  }));
+  return { counts: counts.sort((a, b) => b.findings - a.findings), unknown: null };
+}
+
+/** A page of the symbols that lack days. */
+export function gapSubjects(
+  gaps: NonNullable<LedgerGaps>,
+  rule: Pick<QualityRule, "name">,
+  filter: FindingsFilter,
+  page: number,
+): ListPage<SubjectReport> {
+  const subjects = subjectsOf(gaps, rule, filter);
+  const from = offsetOf(page);
+  return listPage(subjects.slice(from, from + PAGE_ROWS), subjects.length, page);
+}
+
+/** A page of the stretches that one symbol lacks, the newest first. */
+export function gapsOf(
+  gaps: NonNullable<LedgerGaps>,
+  rule: Pick<QualityRule, "name" | "evidence">,
+  subject: string,
+  filter: Pick<FindingsFilter, "from" | "to">,
+  page: number,
+  location: string,
+): FindingsReport {
+  const own = gaps.get(subject);
+  const stretches = own === undefined ? [] : [...stretchesOf(own, rule, filter)];
+  stretches.sort((a, b) => (a.last === b.last ? (a.dataset < b.dataset ? -1 : 1) : a.last < b.last ? 1 : -1));
+  const from = offsetOf(page);
+  const lake = `--lake ${shellWord(location)}`;
+  const rows = stretches.slice(from, from + PAGE_ROWS).map(
+    ({ dataset, first, last, days }): FindingReport => ({
+      values: [dataset, first, last, days],
+      dataset,
+      evidence: rule.evidence(dataset),
+      first,
+      last,
+      at: null,
+      repairs: `npx barlake run ${dataset === "bars_1m" ? "minute" : "daily"} --repair ${lake}`,
+      explains: `npx barlake status ${lake}`,
+    }),
+  );
+  return {
+    ...listPage(rows, stretches.length, page),
+    columns: [
+      { name: "dataset", unit: null },
+      { name: "first_date", unit: null },
+      { name: "last_date", unit: null },
+      { name: "days", unit: "sessions" },
+    ],
+  };
+}

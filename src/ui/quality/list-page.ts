@@ -1,0 +1,17 @@
+import type { ListPage } from "./quality-data.js";
+
+/** Rows of a page of a list. */
+export const PAGE_ROWS = 100;
+/** Most pages that can be opened: what lies behind them is found by a narrower filter. */
+export const MOST_PAGES = 50;
+
+/** The rows to skip before a page, from 1; a page that cannot be opened is the last one that can. */
+export function offsetOf(page: number): number {
+  return (Math.min(Math.max(1, Math.trunc(page) || 1), MOST_PAGES) - 1) * PAGE_ROWS;
+}
+
+/** A page with its place in the list. @param total rows of the whole list */
+export function listPage<T>(rows: readonly T[], total: number, page: number): ListPage<T> {
+  const pages = Math.min(MOST_PAGES, Math.max(1, Math.ceil(total / PAGE_ROWS)));
+  return { rows, total, page: offsetOf(page) / PAGE_ROWS + 1, pages };
+}

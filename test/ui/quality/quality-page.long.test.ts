@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
+import { hasChromium } from "../../notebook/chromium.js";
+import { openBrowser } from "../open-browser.js";
+import { faultyRowsLake, HOSTILE } from "./faulty-rows-lake.js";
+
+describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
+  const folder = mkdtempSync(join(tmpdir(), "barlake-quality-page-"));
+  let workspace: Workspace;
+  let browser: Browser;
+  let page: Page;
+
+  beforeAll(async () => {
+    workspace = await startWorkspace(await faultyRowsLake(join(folder, "lake")), { location: "my data" });
+    browser = await openBrowser();
+    page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await workspace?.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const counted = async (): Promise<void> => {
+    await page.waitForSelector("td:has-text('counting'), td:has-text('waits')", { state: "detached" });
+  };
+  const accessible = async (what: string): Promise<void> => {
+    expect(await page.evaluate("document.documentElement.scrollWidth"), what).toBeLessThanOrEqual(390);
+    await page.evaluate(axe.source);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
+      const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+      expect(
+        serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+        `${what} ${colorScheme}`,
+      ).toEqual([]);
+    }
+  };
+
+  test("one clicks from a rule to its symbols, and to the bars in question; every state has an address", async () => {
+    await page.goto(workspace.address("/quality"));
+    await page.waitForSelector(".rules");
+    await counted();
+    await accessible("rules");
+    await page.getByRole("link", { name: "Prices that contradict one another" }).click();
+    await page.getByRole("link", { name: "600519.SH" }).click();
+    await page.waitForSelector('.stage[data-shown="600519.SH 1m none"] canvas');
+    expect(await page.locator(".values .question").textContent()).toContain("2024-01-08T03:29:00Z");
+    await accessible("minutes");
+    await page.getByRole("button", { name: "2024-01-06" }).click();
+    await page.waitForSelector('.stage[data-shown="600519.SH 1d none"] canvas');
+    expect(await page.locator(".values .question td").allTextContents()).toContain("2024-01-06");
+    expect(new URL(page.url()).search).toContain("finding=bars_1d_2024-01-06_2024-01-06_");
+    await page.reload();
+    await page.waitForSelector('.stage[data-shown="600519.SH 1d none"] canvas');
+    await page.goBack();
+    await page.waitForSelector('.stage[data-shown="600519.SH 1m none"] canvas');
+  });
+
+  test("a symbol that a hostile source wrote is a text", async () => {
+    await page.goto(workspace.address("/quality/set_aside"));
+    await page.getByRole("link", { name: HOSTILE }).click();
+    await page.waitForSelector(`h1 >> text=${HOSTILE}`);
+    await page.waitForSelector(".findings");
+    expect(await page.locator(".findings").textContent()).toContain("it is no symbol");
+    expect(await page.locator("main img").count()).toBe(0);
+    await accessible("set aside");
+  });
+});
